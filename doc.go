@@ -1,0 +1,18 @@
+// Package crdkit is the front door of a library of Kubernetes extension
+// primitives: what an operator's author needs to take a custom resource from
+// v1alpha1 to v1 without losing a byte. It holds no code.
+//
+// Each package answers one question, works alone, and is made of plain functions
+// and http.Handlers:
+//
+//   - [github.com/crdkit/crdkit/scheme]: which groups, versions and kinds exist?
+//   - [github.com/crdkit/crdkit/conversion]: how does one version become another?
+//   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
+//     changes?
+//   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names
+//     exist?
+//   - [github.com/crdkit/crdkit/webhook]: how do the handlers reach the API server?
+//
+// The whole, put together, is the pizza operator in
+// [github.com/crdkit/crdkit/examples/pizza].
+package crdkit
