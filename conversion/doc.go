@@ -1,0 +1,44 @@
+// Package conversion answers one question: how does one version of a kind
+// become another?
+//
+// Conversions are plain functions between two Go types. They are added to a
+// [Registry], which knows the types from a [k8s.io/apimachinery/pkg/runtime.Scheme]:
+//
+//	reg := conversion.NewRegistry(s)
+//	err := conversion.AddSpoke(reg, pizzaToHub, pizzaFromHub) // the types are inferred
+//	mux.Handle("/convert", conversion.NewHandler(reg))
+//
+// One version of each kind is the hub; the others are its spokes, and convert
+// into each other through it. A function fills in the fields that differ
+// between the versions, and nothing else:
+//
+//	func pizzaToHub(ctx context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
+//
+// [NewHandler] serves the registry to the API server, as the conversion webhook
+// of a CustomResourceDefinition. [Registry.Convert] converts one object, as text.
+//
+// # Nothing lost
+//
+// Metadata is not the business of a conversion. The API server takes labels and
+// annotations from a webhook's answer and ignores, or refuses, every other
+// change (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go,
+// validateConvertedObject and restoreObjectMeta). So the result begins with the
+// metadata of the source, and its text passes through byte for byte. A function
+// may change labels and annotations; if it changes another field, that is an
+// error which names the field. The one part that a function does not see is
+// metadata.managedFields.
+//
+// The body of an object passes through the Go types: a field that they lack is
+// lost. Package roundtrip finds such fields; the API server prunes those that
+// the schema lacks as well.
+//
+// # Mistakes are found at the start
+//
+// [AddSpoke] refuses types which the scheme does not know and a second
+// conversion of one kind and version. [Registry.Check] finds versions that
+// cannot be reached. [NewHandler] calls it, and does not return for a registry
+// that would fail at some later request.
+//
+// The package does not default, validate or store objects, and does not talk to
+// a cluster: it imports no client-go.
+package conversion

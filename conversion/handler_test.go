@@ -1,0 +1,189 @@
+package conversion_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+func question(version, desired string, objects ...string) string {
+	return `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/` + version +
+		`","request":{"uid":"u-1","desiredAPIVersion":"restaurant.programming-kubernetes.info/` + desired +
+		`","objects":[` + strings.Join(objects, ",") + `]}}`
+}
+
+func post(ctx context.Context, h http.Handler, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// ask returns the answer to a review. The types of v1 and v1beta1 are alike.
+func ask(t testing.TB, h http.Handler, body string) *apiextensionsv1.ConversionReview {
+	t.Helper()
+	w := post(t.Context(), h, body)
+	answer := &apiextensionsv1.ConversionReview{}
+	if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil || w.Code != http.StatusOK || answer.Response == nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	return answer
+}
+
+func objects(answer *apiextensionsv1.ConversionReview) []string {
+	var texts []string
+	for _, o := range answer.Response.ConvertedObjects {
+		texts = append(texts, string(o.Raw))
+	}
+	return texts
+}
+
+func TestAReviewIsAnsweredInOrderInTheVersionAsked(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil))
+	for _, version := range []string{"v1", "v1beta1"} {
+		answer := ask(t, h, question(version, "v1beta1",
+			pizza("v1alpha1", `{"name":"a"}`, `,"spec":{"toppings":["tomato"]}`),
+			pizza("v1beta1", `{"name":"b" }`, `,"spec":{ "unknown":1.0}`),
+			pizza("v1alpha1", `{"name":"c"}`, ``)))
+		if answer.APIVersion != "apiextensions.k8s.io/"+version || answer.Kind != "ConversionReview" || answer.Response.UID != "u-1" || answer.Response.Result.Status != "Success" {
+			t.Errorf("the answer is %+v", answer)
+		}
+		want := []string{
+			pizza("v1beta1", `{"name":"a"}`, `,"spec":{"toppings":[{"name":"tomato"}]}`),
+			pizza("v1beta1", `{"name":"b" }`, `,"spec":{ "unknown":1.0}`),
+			pizza("v1beta1", `{"name":"c"}`, ``),
+		}
+		if diff := cmp.Diff(want, objects(answer)); diff != "" {
+			t.Errorf("objects (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestAnEmptyListIsConverted(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil))
+	for _, body := range []string{
+		question("v1", "v1beta1"),
+		strings.Replace(question("v1", "v1beta1"), "[]", "null", 1),
+		strings.Replace(question("v1", "v1beta1"), `,"objects":[]`, "", 1),
+	} {
+		if answer := ask(t, h, body); answer.Response.Result.Status != "Success" || len(answer.Response.ConvertedObjects) != 0 || answer.Response.ConvertedObjects == nil {
+			t.Errorf("%s is answered with %+v", body, answer.Response)
+		}
+	}
+}
+
+func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
+	h := conversion.NewHandler(registry(t, func(ctx context.Context, in *alpha, out *beta) error {
+		switch in.Name {
+		case "bad":
+			return errors.New("out of flour")
+		case "worse":
+			panic("dough everywhere")
+		}
+		return copyToHub(ctx, in, out)
+	}, nil))
+	good := pizza("v1alpha1", `{"name":"good"}`, "")
+	for name, c := range map[string]struct{ body, message string }{
+		"an error":         {question("v1", "v1beta1", good, pizza("v1alpha1", `{"name":"bad","namespace":"ns"}`, "")), "request.objects[1]: cannot convert Pizza ns/bad from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: out of flour"},
+		"a panic":          {question("v1", "v1beta1", good, good, pizza("v1alpha1", `{"name":"worse"}`, "")), "request.objects[2]: cannot convert Pizza worse from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: the conversion function from v1alpha1 to v1beta1 panicked: dough everywhere"},
+		"no object":        {question("v1", "v1beta1", good, `"x"`), "request.objects[1]: cannot convert object to restaurant.programming-kubernetes.info/v1beta1: it is no JSON object: expected object, got string"},
+		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "request.objects: expected array, got number"},
+		"unknown target":   {question("v1", "v7", good), "version v7 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
+		"malformed target": {question("v1", "v1/beta1", good), "request.desiredAPIVersion: unexpected GroupVersion string"},
+		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion is missing"},
+		"truncated":        {question("v1", "v1beta1", good)[:200], "the body is no ConversionReview"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := ask(t, h, c.body)
+			got := answer.Response
+			if got.UID != "u-1" || answer.APIVersion != "apiextensions.k8s.io/v1" || got.Result.Status != "Failure" || len(got.ConvertedObjects) != 0 {
+				t.Errorf("the answer is %+v", got)
+			}
+			if !strings.Contains(got.Result.Message, c.message) {
+				t.Errorf("the message is\n%s, want\n%s", got.Result.Message, c.message)
+			}
+			if answer := ask(t, h, question("v1", "v1beta1", good)); answer.Response.Result.Status != "Success" {
+				t.Errorf("the next request failed: %+v", answer.Response.Result)
+			}
+		})
+	}
+}
+
+func TestConversionStopsWhenNobodyWaits(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error { calls++; cancel(); return nil }, nil))
+	o := pizza("v1alpha1", `{"name":"x"}`, "")
+	w := post(ctx, h, question("v1", "v1beta1", o, o, o))
+	if calls != 1 || !strings.Contains(w.Body.String(), "stopped at request.objects[1]: context canceled") {
+		t.Errorf("after %d calls: %s", calls, w.Body)
+	}
+}
+
+func TestABodyOverTheLimitIsRefused(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil), conversion.MaxRequestBytes(100))
+	if w := post(t.Context(), h, question("v1", "v1beta1", pizza("v1alpha1", "", ""))); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+func TestLargeObjectsAndLongListsConvert(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil))
+	big := pizza("v1alpha1", `{"name":"big","annotations":{"a":"`+strings.Repeat("x", 3<<20)+`"}}`, "")
+	if answer := ask(t, h, question("v1", "v1beta1", big)); len(objects(answer)) != 1 || len(objects(answer)[0]) < 3<<20 {
+		t.Errorf("the big object became %d objects: %.200s", len(objects(answer)), answer.Response.Result.Message)
+	}
+	var many []string
+	for i := range 10_000 {
+		many = append(many, pizza("v1alpha1", fmt.Sprintf(`{"name":"n%d"}`, i), ""))
+	}
+	got := objects(ask(t, h, question("v1", "v1beta1", many...)))
+	if len(got) != len(many) {
+		t.Fatalf("%d objects became %d", len(many), len(got))
+	}
+	for i := range got {
+		if want := pizza("v1beta1", fmt.Sprintf(`{"name":"n%d"}`, i), ""); got[i] != want {
+			t.Fatalf("object %d is %s, want %s", i, got[i], want)
+		}
+	}
+}
+
+// FuzzHandler checks that any body gets an answer that can be read, and that
+// converted objects have the version that was asked for.
+func FuzzHandler(f *testing.F) {
+	f.Add([]byte(question("v1", "v1beta1", pizza("v1alpha1", metadata, `,"spec":{"toppings":["tomato"]}`))))
+	f.Add([]byte(question("v1beta1", "v1alpha1", pizza("v1beta1", "", `,"spec":{"toppings":[{"name":"a","quantity":2}]}`), "{}")))
+	f.Add([]byte(question("v1", "v1beta1", pizza("v1alpha1", `{"labels":{"a":null},"labels":7}`, ""))))
+	h := conversion.NewHandler(registry(f, nil, nil))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		w := post(t.Context(), h, string(body))
+		answer := &apiextensionsv1.ConversionReview{}
+		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
+			t.Fatalf("%q is answered with %q: %v", body, w.Body, err)
+		}
+		if w.Code != http.StatusOK || answer.Response.Result.Status != "Success" {
+			return
+		}
+		asked := &apiextensionsv1.ConversionReview{}
+		if err := json.Unmarshal(body, asked); err != nil || asked.Request == nil {
+			return // encoding/json is stricter about what is inside of the request
+		}
+		for _, o := range answer.Response.ConvertedObjects {
+			var got struct{ APIVersion string }
+			if err := json.Unmarshal(o.Raw, &got); err != nil || got.APIVersion != asked.Request.DesiredAPIVersion {
+				t.Errorf("%s is not %s: %v", o.Raw, asked.Request.DesiredAPIVersion, err)
+			}
+		}
+	})
+}

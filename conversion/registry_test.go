@@ -1,0 +1,190 @@
+package conversion_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+// V1, V2 and V3 are three versions of the kind Thing.
+type (
+	thing[T any] struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitzero"`
+		Value             string `json:"value,omitempty"`
+		_                 [0]T
+	}
+	V1 = thing[int8]
+	V2 = thing[int16]
+	V3 = thing[int32]
+
+	// NoMeta is a kind without metadata.
+	NoMeta struct {
+		metav1.TypeMeta `json:",inline"`
+	}
+)
+
+func (*thing[T]) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+func (*NoMeta) DeepCopyObject() runtime.Object   { panic("conversion must not copy") }
+
+func thingVersion(version string) schema.GroupVersion {
+	return schema.GroupVersion{Group: "example.com", Version: version}
+}
+
+func thingScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(thingVersion("v1").WithKind("Thing"), &V1{})
+	s.AddKnownTypeWithName(thingVersion("v2").WithKind("Thing"), &V2{})
+	s.AddKnownTypeWithName(thingVersion("v3").WithKind("Thing"), &V3{})
+	s.AddKnownTypeWithName(thingVersion("v1").WithKind("Lonely"), &NoMeta{})
+	return s
+}
+
+// note returns a function that appends to the value, so that the way an object
+// went can be read off it.
+func note[In, Out any](text string) func(context.Context, *thing[In], *thing[Out]) error {
+	return func(_ context.Context, in *thing[In], out *thing[Out]) error {
+		out.Value = in.Value + text
+		return nil
+	}
+}
+
+func TestSpokesConvertThroughTheHub(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	if err := conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := conversion.AddSpoke(reg, note[int32, int16](">2"), note[int16, int32](">3")); err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.Check(); err != nil {
+		t.Error(err)
+	}
+	for to, want := range map[string]string{"v1": "1", "v2": "1>2", "v3": "1>2>3"} {
+		got := convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{},"value":"1"}`, thingVersion(to))
+		if diff := cmp.Diff(`{"apiVersion":"example.com/`+to+`","kind":"Thing","metadata":{},"value":"`+want+`"}`, got); diff != "" {
+			t.Errorf("to %s (-want +got):\n%s", to, diff)
+		}
+	}
+}
+
+func TestASpokeThatCannotBeIsRefused(t *testing.T) {
+	s := thingScheme()
+	s.AddKnownTypeWithName(thingVersion("v9").WithKind("Thing"), &alpha{})
+	s.AddKnownTypeWithName(thingVersion("v9").WithKind("Other"), &alpha{})
+	s.AddKnownTypeWithName(thingVersion("v2").WithKind("Other"), &beta{})
+	for name, c := range map[string]struct {
+		add  func(*conversion.Registry) error
+		want []string
+	}{
+		"a type that the scheme does not know": {
+			func(r *conversion.Registry) error {
+				return conversion.AddSpoke(r, func(context.Context, *thing[uint8], *thing[uint16]) error { return nil }, note[uint16, uint8](""))
+			},
+			[]string{"the scheme does not know *conversion_test.thing[uint8]", "the scheme does not know *conversion_test.thing[uint16]"},
+		},
+		"a type with two names": {
+			func(r *conversion.Registry) error {
+				return conversion.AddSpoke(r, func(context.Context, *alpha, *beta) error { return nil }, copyFromHub)
+			},
+			[]string{"the scheme knows *v1alpha1.Pizza by several names: [example.com/v9, Kind="},
+		},
+		"a type without metadata": {
+			func(r *conversion.Registry) error {
+				f := func(context.Context, *NoMeta, *NoMeta) error { return nil }
+				return conversion.AddSpoke(r, f, f)
+			},
+			[]string{"*conversion_test.NoMeta does not embed metav1.ObjectMeta"},
+		},
+		"two kinds": {
+			func(r *conversion.Registry) error {
+				return conversion.AddSpoke(r, func(context.Context, *beta, *V2) error { return nil }, func(context.Context, *V2, *beta) error { return nil })
+			},
+			[]string{"example.com/v2, Kind=Other and example.com/v2, Kind=Thing are not two versions of one kind"},
+		},
+		"one version": {
+			func(r *conversion.Registry) error {
+				return conversion.AddSpoke(r, note[int8, int8](""), note[int8, int8](""))
+			},
+			[]string{"are not two versions of one kind"},
+		},
+		"an interface": {
+			func(r *conversion.Registry) error {
+				f := func(context.Context, runtime.Object, runtime.Object) error { return nil }
+				return conversion.AddSpoke(r, f, f)
+			},
+			[]string{"runtime.Object is not a pointer to a struct"},
+		},
+		"one function": {
+			func(r *conversion.Registry) error {
+				return conversion.AddSpoke(r, note[int8, int16](""), (func(context.Context, *V2, *V1) error)(nil))
+			},
+			[]string{"example.com/v1, Kind=Thing needs both functions"},
+		},
+		"a second time": {
+			func(r *conversion.Registry) error {
+				if err := conversion.AddSpoke(r, note[int8, int16](""), note[int16, int8]("")); err != nil {
+					t.Error(err)
+				}
+				return conversion.AddSpoke(r, note[int8, int16](""), note[int16, int8](""))
+			},
+			[]string{"example.com/v1, Kind=Thing has been added before"},
+		},
+		"a second hub": {
+			func(r *conversion.Registry) error {
+				if err := conversion.AddSpoke(r, note[int8, int16](""), note[int16, int8]("")); err != nil {
+					t.Error(err)
+				}
+				return conversion.AddSpoke(r, note[int16, int32](""), note[int32, int16](""))
+			},
+			[]string{"cannot have the hub v3: the hub of the kind is v2 already"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.add(conversion.NewRegistry(s))
+			if err == nil {
+				t.Fatal("it was added")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %s", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCheckNamesEveryMissingConversion(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	if err := reg.Check(); err == nil || !strings.Contains(err.Error(), "has no conversions") {
+		t.Errorf("an empty registry: %v", err)
+	}
+	if err := conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, missing := range []string{"from v1 to v3", "from v2 to v3", "from v3 to v1", "from v3 to v2"} {
+		want = append(want, "conversion: Thing.example.com cannot be converted "+missing+": add the conversion with AddSpoke")
+	}
+	err := reg.Check()
+	if err == nil {
+		t.Fatal("no fault was found")
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	defer func() {
+		if got, ok := recover().(error); !ok || got.Error() != err.Error() {
+			t.Errorf("NewHandler panicked with %v", got)
+		}
+	}()
+	conversion.NewHandler(reg)
+	t.Error("NewHandler returned for an incomplete registry")
+}

@@ -1,0 +1,35 @@
+package rawjson
+
+import "bytes"
+
+// Set returns a copy of an object's text in which the member of that name has
+// the value; nil removes it. A new member goes to the end. Of duplicate members
+// none but the new one is left. The error is that of [Members].
+func Set(object []byte, name string, value []byte) ([]byte, error) {
+	out := make([]byte, 0, len(object)+len(name)+len(value)+4)
+	out = append(out, '{')
+	put := func(member []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, member...)
+	}
+	set := func() {
+		if value != nil {
+			put(bytes.Join([][]byte{Quote(name), value}, []byte{':'}))
+			value = nil
+		}
+	}
+	for m, err := range Members(object) {
+		switch {
+		case err != nil:
+			return nil, err
+		case m.Name == name:
+			set()
+		default:
+			put(object[m.Start:m.End])
+		}
+	}
+	set()
+	return append(out, '}'), nil
+}

@@ -1,0 +1,200 @@
+package review
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// Protocol is one kind of review.
+type Protocol struct {
+	Group, Kind string
+	// Answer returns the JSON of the response.
+	Answer func(ctx context.Context, req Request) (response []byte, err error)
+	// Failure returns the JSON of a response which says that the request failed.
+	// Where it is nil, a failure is an HTTP error with a Status: that is what
+	// makes the API server apply a failure policy or try again.
+	Failure func(req Request, err error) (response []byte)
+}
+
+func (p Protocol) apiVersions() []string {
+	return []string{p.Group + "/v1", p.Group + "/v1beta1"}
+}
+
+// Handler serves the protocol. A body of more than limit bytes is refused.
+func (p Protocol) Handler(limit int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		body, err := read(w, r, limit)
+		if err != nil {
+			p.fail(ctx, w, Request{}, err)
+			return
+		}
+		req, err := p.parse(body)
+		if err != nil {
+			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
+			return
+		}
+		ctx, cancel := withTimeout(ctx, r)
+		defer cancel()
+		response, err := p.answer(ctx, req)
+		if err != nil {
+			p.fail(ctx, w, req, err)
+			return
+		}
+		p.write(w, req, response)
+	})
+}
+
+// answer contains a panic, so that the next request is served, and this one
+// gets an answer with its UID.
+func (p Protocol) answer(ctx context.Context, req Request) (response []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Webhook panicked", "review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return p.Answer(ctx, req)
+}
+
+func (p Protocol) write(w http.ResponseWriter, req Request, response []byte) {
+	var b bytes.Buffer
+	b.Grow(len(response) + 128)
+	b.WriteString(`{"kind":`)
+	b.Write(rawjson.Quote(p.Kind))
+	b.WriteString(`,"apiVersion":`)
+	b.Write(rawjson.Quote(req.APIVersion))
+	b.WriteString(`,"response":`)
+	b.Write(response)
+	b.WriteByte('}')
+	writeJSON(w, http.StatusOK, b.Bytes())
+}
+
+// fail answers in the protocol where that can say so, else with a Status. The
+// API server shows the message of either to the user. A Status carries the UID
+// and the version of the question in its details: client-go reads an error
+// response as a Status or not at all (rest.Result.Error).
+func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, err error) {
+	if p.Failure != nil && req.UID != "" {
+		p.write(w, req, p.Failure(req, err))
+		return
+	}
+	status := Status(err)
+	if status.Code >= http.StatusInternalServerError {
+		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
+	}
+	details := metav1.StatusDetails{}
+	if status.Details != nil {
+		details = *status.Details
+	}
+	if details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(details.RetryAfterSeconds)))
+	}
+	if req.UID != "" {
+		details.Group, details.Kind, details.UID = p.Group, p.Kind, req.UID
+		details.Causes = append(details.Causes[:len(details.Causes):len(details.Causes)],
+			metav1.StatusCause{Type: "ReviewVersion", Message: req.APIVersion})
+	}
+	status.Details = &details
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, err := json.Marshal(status)
+	if err != nil { // a Status holds nothing that cannot be encoded
+		panic(err)
+	}
+	if status.Code == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	writeJSON(w, int(status.Code), body)
+}
+
+func writeJSON(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // the API server has gone: nobody is left to be told
+}
+
+// Status returns the Status of an error: its own, if it is an API error;
+// a timeout, if the deadline passed; else an internal error.
+func Status(err error) metav1.Status {
+	var api apierrors.APIStatus
+	switch {
+	case errors.As(err, &api):
+		status := api.Status()
+		status.Status = metav1.StatusFailure
+		if status.Code < http.StatusBadRequest {
+			status.Code = http.StatusInternalServerError
+		}
+		return status
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return apierrors.NewTimeoutError(err.Error(), 0).Status()
+	default:
+		return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "%v", err).Status()
+	}
+}
+
+// read reads the body of a well-formed request.
+func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	if r.Method != http.MethodPost {
+		return nil, status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"method %s is not allowed: a review is POSTed", r.Method)
+	}
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || mediaType != "application/json" {
+		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"content type %q is not supported: a review is application/json", r.Header.Get("Content-Type"))
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
+		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			"content encoding %q is not supported: a review is not compressed", e)
+	}
+	var body bytes.Buffer
+	// A length is believed only so far: the memory grows with what really comes.
+	body.Grow(int(min(max(r.ContentLength, 0), limit, 1<<20)) + bytes.MinRead)
+	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, status(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+			"the body is larger than %d bytes, the limit of this handler", limit)
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body cannot be read: %v", err))
+	case body.Len() == 0:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is empty: %v", io.ErrUnexpectedEOF))
+	}
+	return body.Bytes(), nil
+}
+
+func status(code int32, reason metav1.StatusReason, format string, args ...any) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    code,
+		Reason:  reason,
+		Message: fmt.Sprintf(format, args...),
+	}}
+}
+
+// withTimeout applies the timeout that the API server names in the query
+// (apiserver/pkg/admission/plugin/webhook: Request.Timeout).
+func withTimeout(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc) {
+	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, timeout)
+}

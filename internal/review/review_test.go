@@ -1,0 +1,281 @@
+package review_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/review"
+)
+
+const question = `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":"u-1","what": 1.0}}`
+
+// protocol answers with the text of the request.
+func protocol(answer func(ctx context.Context, req review.Request) ([]byte, error)) review.Protocol {
+	if answer == nil {
+		answer = func(_ context.Context, req review.Request) ([]byte, error) {
+			return fmt.Appendf(nil, `{"uid":%q,"echo":%s}`, req.UID, req.Raw), nil
+		}
+	}
+	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: answer}
+}
+
+func withFailure(p review.Protocol) review.Protocol {
+	p.Failure = func(req review.Request, err error) []byte {
+		return fmt.Appendf(nil, `{"uid":%q,"failed":%q}`, req.UID, err)
+	}
+	return p
+}
+
+func post(h http.Handler, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestAReviewIsAnsweredInItsVersionWithItsUID(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta1"} {
+		w := post(protocol(nil).Handler(1000), strings.Replace(question, "/v1", "/"+version, 1))
+		want := `{"kind":"TestReview","apiVersion":"test.k8s.io/` + version + `","response":{"uid":"u-1","echo":{"uid":"u-1","what": 1.0}}}`
+		if w.Code != http.StatusOK || w.Body.String() != want {
+			t.Errorf("got %d %s, want 200 %s", w.Code, w.Body, want)
+		}
+		if got := w.Header().Get("Content-Type"); got != "application/json" {
+			t.Errorf("the content type is %q", got)
+		}
+	}
+}
+
+func TestBadRequestsGetAStatus(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, contentType, encoding, body string
+		code                                int
+		message                             string
+	}{
+		"a GET":                        {method: "GET", code: 405, message: "method GET is not allowed"},
+		"no content type":              {contentType: "-", code: 415, message: `content type "" is not supported`},
+		"a wrong content type":         {contentType: "application/yaml", code: 415, message: `content type "application/yaml" is not supported`},
+		"a broken content type":        {contentType: "a;b;c", code: 415, message: "is not supported"},
+		"a compressed body":            {encoding: "gzip", code: 415, message: `content encoding "gzip" is not supported`},
+		"no body":                      {body: "-", code: 400, message: "the body is empty"},
+		"a body that is too large":     {body: strings.Repeat(" ", 1001), code: 413, message: "larger than 1000 bytes"},
+		"a body that is no JSON":       {body: "kind: TestReview", code: 400, message: "the body is no TestReview"},
+		"a body that is no object":     {body: "[]", code: 400, message: "expected object, got array"},
+		"another kind":                 {body: `{"kind":"OtherReview","apiVersion":"test.k8s.io/v1"}`, code: 400, message: `kind "OtherReview" of apiVersion "test.k8s.io/v1": this handler understands TestReview of test.k8s.io/v1 and test.k8s.io/v1beta1`},
+		"another version":              {body: strings.Replace(question, "/v1", "/v2", 1), code: 400, message: `apiVersion "test.k8s.io/v2"`},
+		"no request":                   {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1"}`, code: 400, message: "has no request"},
+		"a request that is null":       {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":null}`, code: 400, message: "has no request"},
+		"a request that is no object":  {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":7}`, code: 400, message: "expected object"},
+		"a request without a UID":      {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{}}`, code: 400, message: "has no uid"},
+		"a request with a numeric UID": {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":1}}`, code: 400, message: "has no uid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := c.body
+			switch body {
+			case "":
+				body = question
+			case "-":
+				body = ""
+			}
+			r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+			if c.method != "" {
+				r.Method = c.method
+			}
+			r.Header.Set("Content-Type", "application/json; charset=utf-8")
+			switch c.contentType {
+			case "":
+			case "-":
+				r.Header.Del("Content-Type")
+			default:
+				r.Header.Set("Content-Type", c.contentType)
+			}
+			if c.encoding != "" {
+				r.Header.Set("Content-Encoding", c.encoding)
+			}
+			w := httptest.NewRecorder()
+			withFailure(protocol(nil)).Handler(1000).ServeHTTP(w, r)
+			var status metav1.Status
+			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil {
+				t.Fatalf("no Status: %v: %s", err, w.Body)
+			}
+			if w.Code != c.code || int(status.Code) != c.code || status.Kind != "Status" || status.APIVersion != "v1" || status.Status != "Failure" {
+				t.Errorf("got %d and %+v, want a Status with %d", w.Code, status, c.code)
+			}
+			if !strings.Contains(status.Message, c.message) {
+				t.Errorf("the message is %q, want %q in it", status.Message, c.message)
+			}
+		})
+	}
+}
+
+func TestATruncatedReviewIsAnsweredWithItsUID(t *testing.T) {
+	body := question[:len(question)-3]
+	w := post(withFailure(protocol(nil)).Handler(1000), body)
+	want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"the body is no TestReview: `
+	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), want) {
+		t.Errorf("got %d %s, want 200 %s…", w.Code, w.Body, want)
+	}
+	// Where the protocol has no failures, the Status carries both.
+	w = post(protocol(nil).Handler(1000), body)
+	if got := status(t, w); got.Code != 400 || got.Details.UID != "u-1" || reviewVersion(got) != "test.k8s.io/v1" {
+		t.Errorf("got %+v, want code 400 and the UID and the version of the question", got)
+	}
+	// Nothing is made up where the body ends before the value.
+	w = post(protocol(nil).Handler(1000), question[:strings.Index(question, `:"u-1"`)])
+	if got := status(t, w); got.Details.UID != "" {
+		t.Errorf("the UID of half a question is %q", got.Details.UID)
+	}
+}
+
+func status(t *testing.T, w *httptest.ResponseRecorder) metav1.Status {
+	t.Helper()
+	got := metav1.Status{Details: &metav1.StatusDetails{}}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("no Status: %v: %s", err, w.Body)
+	}
+	if int(got.Code) != w.Code {
+		t.Errorf("the code is %d, and %d in the Status", w.Code, got.Code)
+	}
+	return got
+}
+
+func reviewVersion(s metav1.Status) string {
+	for _, c := range s.Details.Causes {
+		if c.Type == "ReviewVersion" {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+func TestAnErrorIsAStatusWithTheUIDAndTheVersion(t *testing.T) {
+	retry := apierrors.NewServiceUnavailable("the oven is cold")
+	retry.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 3}
+	for _, c := range []struct {
+		err        error
+		code       int32
+		reason     metav1.StatusReason
+		message    string
+		retryAfter string
+	}{
+		{errors.New("out of flour"), 500, metav1.StatusReasonInternalError, "out of flour", ""},
+		{fmt.Errorf("wrapped: %w", retry), 503, metav1.StatusReasonServiceUnavailable, "the oven is cold", "3"},
+		{apierrors.NewForbidden(schema.GroupResource{Resource: "pizzas"}, "x", errors.New("no")), 403, metav1.StatusReasonForbidden, `pizzas "x" is forbidden: no`, ""},
+		{&apierrors.StatusError{ErrStatus: metav1.Status{Message: "no code"}}, 500, "", "no code", ""},
+		{fmt.Errorf("slow: %w", context.DeadlineExceeded), 504, metav1.StatusReasonTimeout, "slow: context deadline exceeded", ""},
+	} {
+		w := post(protocol(func(context.Context, review.Request) ([]byte, error) { return nil, c.err }).Handler(1000), question)
+		got := status(t, w)
+		if got.Code != c.code || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || got.Status != "Failure" {
+			t.Errorf("%v became %+v", c.err, got)
+		}
+		if got.Details.UID != "u-1" || reviewVersion(got) != "test.k8s.io/v1" {
+			t.Errorf("%v: the details are %+v, want the UID and the version", c.err, got.Details)
+		}
+		if after := w.Header().Get("Retry-After"); after != c.retryAfter {
+			t.Errorf("%v: Retry-After is %q, want %q", c.err, after, c.retryAfter)
+		}
+	}
+	if retry.ErrStatus.Details.UID != "" {
+		t.Error("the author's error was changed")
+	}
+}
+
+func TestAPanicIsAnErrorAndTheNextRequestIsServed(t *testing.T) {
+	first := true
+	h := withFailure(protocol(func(context.Context, review.Request) ([]byte, error) {
+		if first {
+			first = false
+			panic("dough everywhere")
+		}
+		return []byte(`{}`), nil
+	})).Handler(1000)
+	w := post(h, question)
+	if want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"panic: dough everywhere"}}`; w.Body.String() != want {
+		t.Errorf("got %s, want %s", w.Body, want)
+	}
+	if w = post(h, question); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "failed") {
+		t.Errorf("after the panic: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestTheTimeoutInTheQueryIsTheDeadline(t *testing.T) {
+	for query, want := range map[string]time.Duration{"?timeout=10s": 10 * time.Second, "": 0, "?timeout=junk": 0, "?timeout=-1s": 0} {
+		var left time.Duration
+		h := protocol(func(ctx context.Context, _ review.Request) ([]byte, error) {
+			if deadline, ok := ctx.Deadline(); ok {
+				left = time.Until(deadline)
+			}
+			return []byte(`{}`), nil
+		}).Handler(1000)
+		r := httptest.NewRequest("POST", "/"+query, strings.NewReader(question))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if left > want || left < want-time.Second {
+			t.Errorf("%q leaves %s, want %s", query, left, want)
+		}
+	}
+}
+
+func TestALengthIsNotBelieved(t *testing.T) {
+	r := httptest.NewRequest("POST", "/", io.LimitReader(strings.NewReader(question), 20))
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = 1 << 50
+	w := httptest.NewRecorder()
+	protocol(nil).Handler(1<<60).ServeHTTP(w, r)
+	if got := status(t, w); got.Code != 400 {
+		t.Errorf("got %+v, want code 400", got)
+	}
+}
+
+// FuzzHandler checks that any body gets an answer that can be read, and that a
+// review which encoding/json can read is answered with its UID.
+func FuzzHandler(f *testing.F) {
+	f.Add([]byte(question))
+	f.Add([]byte(question[:40]))
+	f.Add([]byte(`{"request":{"uid":"u\u0041"},"kind":"TestReview","apiVersion":"test.k8s.io/v1beta1"}`))
+	f.Add([]byte(`{"request":{"uid":"a","uid":"b"},"kind":"TestReview","apiVersion":"test.k8s.io/v1"}`))
+	h := withFailure(protocol(func(_ context.Context, req review.Request) ([]byte, error) {
+		return json.Marshal(map[string]any{"uid": req.UID})
+	})).Handler(1 << 20)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		w := post(h, string(body))
+		var answer struct {
+			Kind, APIVersion string
+			Code             int
+			Response         struct{ UID string }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			t.Fatalf("%q is answered with %q: %v", body, w.Body, err)
+		}
+		var asked map[string]json.RawMessage
+		var request map[string]json.RawMessage
+		var kind, version, uid string
+		if json.Unmarshal(body, &asked) != nil || json.Unmarshal(asked["request"], &request) != nil ||
+			json.Unmarshal(asked["kind"], &kind) != nil || json.Unmarshal(asked["apiVersion"], &version) != nil ||
+			json.Unmarshal(request["uid"], &uid) != nil || kind != "TestReview" || version != "test.k8s.io/v1" || uid == "" {
+			return
+		}
+		if bytes.Contains(body, []byte{0xff}) || !json.Valid(body) {
+			return
+		}
+		if diff := cmp.Diff([]any{200, "TestReview", version, uid}, []any{w.Code, answer.Kind, answer.APIVersion, answer.Response.UID}); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", body, diff)
+		}
+	})
+}
