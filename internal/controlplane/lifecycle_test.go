@@ -1,0 +1,202 @@
+//go:build unix
+
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStopLeavesNothingBehind(t *testing.T) {
+	useFakes(t)
+	var logs bytes.Buffer
+	cp, err := Start(t.Context(), Output(&logs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := remainsOf(cp)
+	if diff := cmp.Diff(all, all.left()); diff != "" {
+		t.Errorf("before Stop, something is missing (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		if err := cp.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	}
+	if diff := cmp.Diff(remains{}, all.left()); diff != "" {
+		t.Errorf("Stop left something behind (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"I am etcd\n", "I am the API server\n"} {
+		if !strings.Contains(logs.String(), want) {
+			t.Errorf("the output lacks %q:\n%s", want, &logs)
+		}
+	}
+}
+
+func TestNothingIsLeftWhenTheProgramEndsWithoutStop(t *testing.T) {
+	useFakes(t)
+	for _, end := range []string{"kill", "panic", "exit"} {
+		t.Run(end, func(t *testing.T) {
+			all := runToItsEnd(t, end)
+			eventually(t, "all gone", func() bool { return cmp.Equal(remains{}, all.left()) })
+		})
+	}
+}
+
+func TestCtrlCDoesNotReachTheProcesses(t *testing.T) {
+	useFakes(t)
+	cp := ForTest(t)
+	for _, pid := range remainsOf(cp).PIDs {
+		if group, err := syscall.Getpgid(pid); err != nil || group != pid {
+			t.Errorf("process %d is in group %d (%v), want its own", pid, group, err)
+		}
+	}
+}
+
+func TestStartTriesAnotherPortWhenTheFirstIsTaken(t *testing.T) {
+	useFakes(t)
+	t.Setenv("TEST_APISERVER", "port taken once")
+	cp := ForTest(t)
+	if _, err := os.Stat(cp.file("second-try")); err != nil {
+		t.Error("it was ready at the first try:", err)
+	}
+}
+
+func TestStartErrorNamesTheProcessAndShowsItsLog(t *testing.T) {
+	useFakes(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	for behaviour, wants := range map[string][]string{
+		"broken":      {"kube-apiserver ended unexpectedly: exit status 3", "my flags are wrong"},
+		"never ready": {"kube-apiserver is not ready", context.DeadlineExceeded.Error(), "still thinking"},
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			t.Setenv("TEST_APISERVER", behaviour)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			_, err := Start(ctx)
+			for _, want := range wants {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("error lacks %q: %v", want, err)
+				}
+			}
+			if left, _ := filepath.Glob(os.Getenv("TMPDIR") + "/*"); left != nil {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+func TestStopReportsAProcessThatDied(t *testing.T) {
+	useFakes(t)
+	cp, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := remainsOf(cp)
+	if err := cp.etcd.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-cp.etcd.done
+	if err := cp.Stop(); err == nil || !strings.Contains(err.Error(), "etcd ended unexpectedly: signal: killed") {
+		t.Errorf("Stop returned %v", err)
+	}
+	if diff := cmp.Diff(remains{}, all.left()); diff != "" {
+		t.Errorf("Stop left something behind (-want +got):\n%s", diff)
+	}
+}
+
+func TestAProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
+	useFakes(t)
+	t.Setenv("TEST_APISERVER", "stubborn")
+	cp, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Stop()
+	if err := cp.apiserver.stop(50 * time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff("signal: killed", cp.apiserver.cmd.ProcessState.String()); diff != "" {
+		t.Errorf("its end (-want +got):\n%s", diff)
+	}
+}
+
+func TestWithoutBinaries(t *testing.T) {
+	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
+
+	t.Run("Start says how to get them", func(t *testing.T) {
+		_, err := Start(t.Context())
+		if !errors.Is(err, ErrNoBinaries) || !strings.Contains(err.Error(), "make controlplane") {
+			t.Errorf("Start returned %v", err)
+		}
+	})
+	for require, want := range map[string]string{"": "skip", "1": "fatal"} {
+		t.Run("ForTest ends with "+want, func(t *testing.T) {
+			t.Setenv("CRDKIT_REQUIRE_CONTROLPLANE", require)
+			r := &recorder{TB: t}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				ForTest(r)
+			}()
+			<-ended
+			if !strings.HasPrefix(r.said, want+": ") || !strings.Contains(r.said, "make controlplane") {
+				t.Errorf("ForTest said %q", r.said)
+			}
+		})
+	}
+}
+
+func TestOutsideTheModuleThereAreNoBinaries(t *testing.T) {
+	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Chdir(t.TempDir())
+	if _, err := Start(t.Context()); !errors.Is(err, ErrNoBinaries) {
+		t.Errorf("Start returned %v", err)
+	}
+}
+
+func TestNestedModulesAreInsideTheModule(t *testing.T) {
+	root := t.TempDir()
+	nested := filepath.Join(root, "hack", "tool")
+	if err := os.MkdirAll(nested, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for dir, module := range map[string]string{root: modulePath, nested: modulePath + "/hack/tool"} {
+		gomod := []byte("// A comment.\nmodule " + module + "\n\ngo 1.26\n")
+		if err := os.WriteFile(filepath.Join(dir, "go.mod"), gomod, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(nested)
+	got, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(root, got); diff != "" {
+		t.Errorf("module root (-want +got):\n%s", diff)
+	}
+}
+
+// recorder notes how a test ends.
+type recorder struct {
+	testing.TB
+	said string
+}
+
+func (r *recorder) Skip(args ...any)  { r.end("skip", args) }
+func (r *recorder) Fatal(args ...any) { r.end("fatal", args) }
+func (r *recorder) end(how string, args []any) {
+	r.said = how + ": " + fmt.Sprint(args...)
+	runtime.Goexit()
+}
