@@ -1,0 +1,276 @@
+package patch
+
+import (
+	"cmp"
+	"hash/maphash"
+	"iter"
+	"slices"
+)
+
+// keys are the members by which list elements are told apart, in order of
+// preference: the merge keys of Kubernetes' own types. A list has the first of
+// them that every element has, no two the same. The first name of a key must be
+// there, the rest may be absent.
+var keys = [...][]string{
+	{"name"}, {"key"}, {"id"}, {"uid"}, {"type"}, {"ip"}, {"mountPath"}, {"devicePath"},
+	{"containerPort", "protocol"}, {"port", "protocol"},
+}
+
+// maxLikeness bounds the pairs of elements that are compared in one gap.
+const maxLikeness = 1 << 12
+
+// matcher finds out which element of a list before is which one after.
+type matcher struct {
+	*reader
+	before, after []kid
+	from, to      []int // after's index to before's, and back, or none
+}
+
+// match returns for each element of after the index of the element of before
+// that it is, or none. No index is there twice.
+//
+// Elements are the same when their texts are equal. Of the rest, in a list with
+// a key, those with an equal key are, and no others: a newcomer must not
+// inherit what belonged to somebody else. In a list without a key it is those
+// in the same gap between matched neighbours that are more alike than not, and
+// then those at the same place of a gap that has not changed its length.
+func (r *reader) match(before, after []kid) []int {
+	m := &matcher{r, before, after, make([]int, len(after)), make([]int, len(before))}
+	for i := range m.to {
+		m.to[i] = none
+	}
+	for j := range m.from {
+		m.from[j] = none
+	}
+	m.byText()
+	if m.open() && !m.byKey() {
+		m.byLikeness()
+		m.byPlace()
+	}
+	return m.from
+}
+
+func (m *matcher) pair(i, j int) { m.from[j], m.to[i] = i, j }
+
+// try pairs i and j if both are there, free and equal.
+func (m *matcher) try(i, j int) bool {
+	ok := i >= 0 && j >= 0 && i < len(m.before) && j < len(m.after) &&
+		m.to[i] == none && m.from[j] == none && m.before[i].equal(m.after[j].node)
+	if ok {
+		m.pair(i, j)
+	}
+	return ok
+}
+
+// open reports whether there are free elements on both sides.
+func (m *matcher) open() bool { return slices.Contains(m.from, none) && slices.Contains(m.to, none) }
+
+// byText pairs equal elements: a common beginning and end first, then what is
+// there once on both sides, then the equal neighbours of pairs, then what is
+// left in order. It is the algorithm of Heckel (1978): linear, and it finds
+// what has moved.
+func (m *matcher) byText() {
+	lo, end := 0, 0
+	for m.try(lo, lo) {
+		lo++
+	}
+	for m.try(len(m.before)-1-end, len(m.after)-1-end) {
+		end++
+	}
+	nb, na := len(m.before)-end, len(m.after)-end
+	if lo == nb || lo == na || lo+1 == nb && lo+1 == na {
+		return
+	}
+	type text struct {
+		before, after int // how often it is there
+		first         int // the first place before that has not been looked at
+	}
+	texts := make(map[uint64]*text, nb-lo)
+	next := make([]int, nb) // the next place before with the same text
+	seed := maphash.MakeSeed()
+	for i := nb - 1; i >= lo; i-- {
+		hash := maphash.Bytes(seed, m.before[i].text) // try looks at the text itself
+		t := texts[hash]
+		if t == nil {
+			t = &text{first: none}
+			texts[hash] = t
+		}
+		t.before++
+		next[i], t.first = t.first, i
+	}
+	of := make([]*text, na)
+	for j := lo; j < na; j++ {
+		if t := texts[maphash.Bytes(seed, m.after[j].text)]; t != nil {
+			t.after++
+			of[j] = t
+		}
+	}
+
+	for j := lo; j < na; j++ {
+		if t := of[j]; t != nil && t.before == 1 && t.after == 1 {
+			m.try(t.first, j)
+		}
+	}
+	for j := lo + 1; j < na; j++ {
+		if m.from[j-1] != none {
+			m.try(m.from[j-1]+1, j)
+		}
+	}
+	for j := na - 2; j >= lo; j-- {
+		if m.from[j+1] != none {
+			m.try(m.from[j+1]-1, j)
+		}
+	}
+	for j := lo; j < na; j++ {
+		for t := of[j]; t != nil && m.from[j] == none && t.first != none; t.first = next[t.first] {
+			m.try(t.first, j)
+		}
+	}
+}
+
+// byKey pairs elements of equal keys. It reports whether the list has a key.
+func (m *matcher) byKey() bool {
+	for _, key := range keys {
+		index := m.index(key)
+		if index == nil {
+			continue
+		}
+		for j, a := range m.after {
+			if m.from[j] != none {
+				continue
+			}
+			if v, ok := m.valueOf(a.node, key); ok {
+				if i, ok := index[v]; ok && m.to[i] == none {
+					m.pair(i, j)
+				}
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// index returns before's elements by that key, nil if it is not the key of the list.
+func (m *matcher) index(key []string) map[string]int {
+	var index map[string]int
+	for i, b := range m.before {
+		v, ok := m.valueOf(b.node, key)
+		if _, twice := index[v]; !ok || twice {
+			return nil
+		}
+		if index == nil {
+			index = make(map[string]int, len(m.before))
+		}
+		index[v] = i
+	}
+	return index
+}
+
+// valueOf returns the value of a key in an element.
+func (m *matcher) valueOf(n *node, key []string) (value string, ok bool) {
+	if !n.is('{') {
+		return "", false
+	}
+	members := m.kids(n, nil)
+	for i, name := range key {
+		switch v := member(members, name); {
+		case v.is('"') || v.is('0'):
+			value += string(v.text) + ","
+		case i == 0:
+			return "", false
+		}
+	}
+	return value, true
+}
+
+// gap is a run of free elements on both sides, between the same neighbours.
+type gap struct{ before, beforeEnd, after, afterEnd int }
+
+// gaps yields the gaps that have elements on both sides, in order.
+func (m *matcher) gaps() iter.Seq[gap] {
+	return func(yield func(gap) bool) {
+		for j := 0; j < len(m.after); j++ {
+			if m.from[j] != none {
+				continue
+			}
+			g := gap{after: j, afterEnd: j}
+			for g.afterEnd < len(m.after) && m.from[g.afterEnd] == none {
+				g.afterEnd++
+			}
+			if j > 0 {
+				g.before = m.from[j-1] + 1
+			}
+			g.beforeEnd = g.before
+			for g.beforeEnd < len(m.before) && m.to[g.beforeEnd] == none {
+				g.beforeEnd++
+			}
+			if g.before == g.beforeEnd && g.afterEnd < len(m.after) {
+				// The neighbour before has come from elsewhere: go by the one behind.
+				g.beforeEnd = m.from[g.afterEnd]
+				g.before = g.beforeEnd
+				for g.before > 0 && m.to[g.before-1] == none {
+					g.before--
+				}
+			}
+			j = g.afterEnd
+			if g.before < g.beforeEnd && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// byLikeness pairs the objects of a gap that are more alike than not, the most
+// alike first, and then the ones nearest to their old place.
+func (m *matcher) byLikeness() {
+	type like struct{ i, j, score, shift int }
+	for g := range m.gaps() {
+		if (g.beforeEnd-g.before)*(g.afterEnd-g.after) > maxLikeness {
+			continue
+		}
+		var likes []like
+		for i := g.before; i < g.beforeEnd; i++ {
+			for j := g.after; j < g.afterEnd; j++ {
+				if score := m.likeness(m.before[i].node, m.after[j].node); score > 0 {
+					shift := (i - g.before) - (j - g.after)
+					likes = append(likes, like{i, j, score, max(shift, -shift)})
+				}
+			}
+		}
+		slices.SortStableFunc(likes, func(a, b like) int {
+			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.shift, b.shift))
+		})
+		for _, l := range likes {
+			if m.to[l.i] == none && m.from[l.j] == none {
+				m.pair(l.i, l.j)
+			}
+		}
+	}
+}
+
+// likeness is positive if more than half of the members of two objects are equal.
+func (m *matcher) likeness(b, a *node) int {
+	if !b.is('{') || !a.is('{') {
+		return 0
+	}
+	bs, as := m.kids(b, nil), m.kids(a, b)
+	score := -max(len(bs), len(as))
+	for len(bs) > 0 && len(as) > 0 {
+		name := first(bs, as)
+		if take(&bs, name).equal(take(&as, name)) {
+			score += 2
+		}
+	}
+	return score
+}
+
+// byPlace pairs the elements of a gap that is as long after as before.
+func (m *matcher) byPlace() {
+	for g := range m.gaps() {
+		if g.beforeEnd-g.before == g.afterEnd-g.after {
+			for i := g.before; i < g.beforeEnd; i++ {
+				m.pair(i, g.after+i-g.before)
+			}
+		}
+	}
+}

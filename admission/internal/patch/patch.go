@@ -1,0 +1,79 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// maxPath bounds the paths of a patch. Deeper down a value is replaced whole:
+// in an object as deep as the tokenizer allows, with an edit at every level, the
+// paths alone would be thousands of times its size.
+const maxPath = 1 << 10
+
+// Make returns the JSON patch (RFC 6902) that makes to raw the changes that lead
+// from before to after. It returns nil when there are none.
+//
+// Raw is an API object as its sender wrote it, before the encoding of the Go
+// value that was decoded from it, and after the encoding of that value when the
+// caller had changed it. Before and after must come from the same encoder, and
+// the elements of a list must be in the order of raw's. The inputs are not
+// changed. The error says which input is not a JSON object; when before and
+// after are the same to the byte, nothing is read and there is none.
+func Make(raw, before, after []byte) ([]byte, error) {
+	if bytes.Equal(before, after) {
+		return nil, nil
+	}
+	r := newReader(len(raw) + len(before) + len(after))
+	b, err := r.object(before, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the object before: %w", err)
+	}
+	a, err := r.object(after, b)
+	if err != nil {
+		return nil, fmt.Errorf("the object after: %w", err)
+	}
+	old, err := r.object(raw, b)
+	if err != nil {
+		return nil, fmt.Errorf("the raw object: %w", err)
+	}
+	want := r.merge(old, b, a)
+	if r.err != nil {
+		return nil, r.err
+	}
+	var p patch
+	p.diff(old, want)
+	if p.ops == nil {
+		return nil, nil
+	}
+	return append(p.ops, ']'), nil
+}
+
+// diff writes the operations that make raw what merge made of it. A nil node is
+// absence.
+func (p *patch) diff(raw, want *node) {
+	switch {
+	case raw == want:
+	case raw == nil:
+		p.op("add", want)
+	case want == nil:
+		p.op("remove", nil)
+	case want.text != nil || raw.kind != want.kind || len(p.path) > maxPath:
+		p.op("replace", want)
+	case want.is('{'):
+		p.object(raw, want)
+	default:
+		p.list(raw, want)
+	}
+}
+
+// object writes the operations for the members that differ, in order of names.
+func (p *patch) object(raw, want *node) {
+	olds, wants := raw.kids, want.kids
+	for len(olds)+len(wants) > 0 {
+		name := first(olds, wants)
+		old, want := take(&olds, name), take(&wants, name)
+		if old != want {
+			p.in(name, func() { p.diff(old, want) })
+		}
+	}
+}
