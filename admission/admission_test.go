@@ -1,0 +1,471 @@
+package admission_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/scheme"
+)
+
+func pizzaScheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	s, err := scheme.New(
+		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func addTomato(_ context.Context, p *v1beta1.Pizza) error {
+	p.Spec.Toppings = append([]v1beta1.PizzaTopping{{Name: "tomato"}}, p.Spec.Toppings...)
+	return nil
+}
+
+// request is a review of a pizza; the parts that are empty are left out.
+type request struct {
+	review, kind, version, operation, subresource, object, old string
+}
+
+func (r request) String() string {
+	or := func(s, otherwise string) string {
+		if s == "" {
+			return otherwise
+		}
+		return s
+	}
+	gv := fmt.Sprintf(`"group":"restaurant.programming-kubernetes.info","version":%q`, or(r.version, "v1beta1"))
+	text := fmt.Sprintf(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"u-1","kind":{%s,"kind":%q},"resource":{%s,"resource":"pizzas"},"name":"margherita","namespace":"default","operation":%q,"userInfo":{"username":"ada"},"dryRun":true`,
+		or(r.review, "v1"), gv, or(r.kind, "Pizza"), gv, or(r.operation, "CREATE"))
+	if r.subresource != "" {
+		text += fmt.Sprintf(`,"subResource":%q`, r.subresource)
+	}
+	return text + `,"object":` + or(r.object, "null") + `,"oldObject":` + or(r.old, "null") + `}}`
+}
+
+func pizza(version, rest string) string {
+	return `{"apiVersion":"restaurant.programming-kubernetes.info/` + version + `","kind":"Pizza","metadata":{"name":"margherita","namespace":"default"}` + rest + `}`
+}
+
+func post(t testing.TB, h http.Handler, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// ask returns the response to a request that is decided.
+func ask(t testing.TB, h http.Handler, r request) *admissionv1.AdmissionResponse {
+	t.Helper()
+	w := post(t, h, r.String())
+	answer := &admissionv1.AdmissionReview{}
+	if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil || w.Code != http.StatusOK || answer.Response == nil {
+		t.Fatalf("got no decision: %d %s: %v", w.Code, w.Body, err)
+	}
+	want := "v1"
+	if r.review != "" {
+		want = r.review
+	}
+	if answer.Kind != "AdmissionReview" || answer.APIVersion != "admission.k8s.io/"+want || answer.Response.UID != "u-1" {
+		t.Errorf("the answer is %s %s for %s", answer.APIVersion, answer.Kind, answer.Response.UID)
+	}
+	return answer.Response
+}
+
+// undecided returns the Status of a request that is not decided.
+func undecided(t testing.TB, h http.Handler, r request) metav1.Status {
+	t.Helper()
+	w := post(t, h, r.String())
+	var status metav1.Status
+	if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || status.Kind != "Status" || int(status.Code) != w.Code || w.Code < 400 {
+		t.Fatalf("got no error: %d %s: %v", w.Code, w.Body, err)
+	}
+	if status.Details.UID != "u-1" || status.Details.Causes[len(status.Details.Causes)-1].Message != "admission.k8s.io/v1" {
+		t.Errorf("the details %+v lack the UID or the version", status.Details)
+	}
+	return status
+}
+
+// patched applies the patch of a response with the API server's library.
+func patched(t testing.TB, object string, response *admissionv1.AdmissionResponse) string {
+	t.Helper()
+	if !response.Allowed || response.PatchType == nil || *response.PatchType != admissionv1.PatchTypeJSONPatch {
+		t.Fatalf("no patch: %+v", response)
+	}
+	patch, err := jsonpatch.DecodePatch(response.Patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := patch.Apply([]byte(object))
+	if err != nil {
+		t.Fatalf("%v: %s", err, response.Patch)
+	}
+	return string(out)
+}
+
+func TestAMutationBecomesAPatchAndUnknownFieldsStay(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
+	object := pizza("v1beta1", `,"spec":{"toppings":[{"name":"salami","unknown":9007199254740993}],"future":true}`)
+	for _, review := range []string{"v1", "v1beta1"} {
+		for _, operation := range []string{"CREATE", "UPDATE"} {
+			response := ask(t, h, request{review: review, operation: operation, object: object})
+			if diff := cmp.Diff(`[{"op":"add","path":"/spec/toppings/0","value":{"name":"tomato"}}]`, string(response.Patch)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			want := pizza("v1beta1", `,"spec":{"future":true,"toppings":[{"name":"tomato"},{"name":"salami","unknown":9007199254740993}]}`)
+			if diff := cmp.Diff(want, patched(t, object, response)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	}
+}
+
+func TestNoChangeIsNoPatch(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(context.Context, *v1beta1.Pizza) error { return nil }))
+	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":null,"unknown":1`)})
+	if !response.Allowed || response.Patch != nil || response.PatchType != nil {
+		t.Errorf("got %+v", response)
+	}
+}
+
+func TestEachMutatorSeesTheOneBeforeAndThereIsOnePatch(t *testing.T) {
+	salt := func(_ context.Context, p *v1alpha1.Pizza) error {
+		p.Spec.Toppings = append(p.Spec.Toppings, "salt")
+		return nil
+	}
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.ConvertWith(registry(t)),
+		admission.Mutate(addTomato),
+		admission.Mutate(salt), // written for another version
+		admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
+			var names []string
+			for _, topping := range p.Spec.Toppings {
+				names = append(names, topping.Name)
+			}
+			if diff := cmp.Diff([]string{"tomato", "salami", "salt"}, names); diff != "" {
+				t.Errorf("the last mutator sees (-want +got):\n%s", diff)
+			}
+			p.Labels = map[string]string{"done": "yes"}
+			return nil
+		}),
+		admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+			if p.Labels["done"] != "yes" {
+				t.Error("the validator does not see the result")
+			}
+			return nil, nil
+		}))
+	object := pizza("v1alpha1", `,"spec":{"toppings":["salami"],"future":1.0}`)
+	want := `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"labels":{"done":"yes"},"name":"margherita","namespace":"default"},"spec":{"future":1.0,"toppings":["tomato","salami","salt"]}}`
+	if diff := cmp.Diff(want, patched(t, object, ask(t, h, request{version: "v1alpha1", object: object}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// registry converts between lists of names and lists of toppings.
+func registry(t testing.TB) *conversion.Registry {
+	t.Helper()
+	reg := conversion.NewRegistry(pizzaScheme(t))
+	err := conversion.AddSpoke(reg,
+		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+			for _, name := range in.Spec.Toppings {
+				if name == "nails" {
+					return errors.New("cannot convert nails")
+				}
+				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
+			}
+			return nil
+		},
+		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
+			for _, topping := range in.Spec.Toppings {
+				out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
+			}
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func TestAFunctionForTheHubServesAllVersions(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
+	for _, spec := range []string{``, `,"spec":{}`, `,"spec":null`, `,"spec":{"toppings":null}`, `,"spec":{"toppings":[]}`} {
+		object := pizza("v1alpha1", spec)
+		want := pizza("v1alpha1", `,"spec":{"toppings":["tomato"]}`)
+		if diff := cmp.Diff(want, patched(t, object, ask(t, h, request{version: "v1alpha1", object: object}))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+}
+
+func TestFieldErrorsDenyWithAStatusAndItsCauses(t *testing.T) {
+	toppings := field.NewPath("spec", "toppings")
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+			admission.Warn(ctx, "%d toppings are out of season", 2)
+			return field.ErrorList{field.NotFound(toppings.Index(0).Child("name"), "nails")}, nil
+		}),
+		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+			return field.ErrorList{field.Required(toppings.Index(1).Child("name"), "say which")}, nil
+		}))
+	response := ask(t, h, request{object: pizza("v1beta1", "")})
+	want := &admissionv1.AdmissionResponse{
+		UID:      "u-1",
+		Warnings: []string{"2 toppings are out of season"},
+		Result: &metav1.Status{
+			Status:  "Failure",
+			Code:    422,
+			Reason:  metav1.StatusReasonInvalid,
+			Message: `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec.toppings[0].name: Not found: "nails", spec.toppings[1].name: Required value: say which]`,
+			Details: &metav1.StatusDetails{
+				Group: "restaurant.programming-kubernetes.info", Kind: "Pizza", Name: "margherita",
+				Causes: []metav1.StatusCause{
+					{Type: "FieldValueNotFound", Field: "spec.toppings[0].name", Message: `Not found: "nails"`},
+					{Type: "FieldValueRequired", Field: "spec.toppings[1].name", Message: "Required value: say which"},
+				},
+			},
+		},
+	}
+	if diff := cmp.Diff(want, response); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
+	pizzas := schema.GroupResource{Group: "restaurant.programming-kubernetes.info", Resource: "pizzas"}
+	for name, c := range map[string]struct {
+		err     error
+		denied  bool
+		code    int32
+		message string
+	}{
+		"forbidden":         {apierrors.NewForbidden(pizzas, "x", errors.New("closed")), true, 403, `pizzas.restaurant.programming-kubernetes.info "x" is forbidden: closed`},
+		"a wrapped denial":  {fmt.Errorf("on Mondays: %w", apierrors.NewConflict(pizzas, "x", errors.New("busy"))), true, 409, "busy"},
+		"one field error":   {field.Invalid(field.NewPath("spec"), 7, "no"), true, 422, "spec: Invalid value: 7: no"},
+		"too many requests": {apierrors.NewTooManyRequests("later", 5), false, 429, "later"},
+		"unavailable":       {apierrors.NewServiceUnavailable("the oven is cold"), false, 503, "the oven is cold"},
+		"any other error":   {errors.New("out of flour"), false, 500, "Pizza default/margherita: out of flour"},
+		"a deadline":        {fmt.Errorf("asking: %w", context.DeadlineExceeded), false, 504, "Pizza default/margherita: asking: context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for role, option := range map[string]admission.Option{
+				"mutating":   admission.Mutate(func(context.Context, *v1beta1.Pizza) error { return c.err }),
+				"validating": admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, c.err }),
+			} {
+				h := admission.NewHandler(pizzaScheme(t), option)
+				r := request{object: pizza("v1beta1", "")}
+				var got metav1.Status
+				if c.denied {
+					response := ask(t, h, r)
+					if response.Allowed {
+						t.Fatalf("%s: it is allowed", role)
+					}
+					got = *response.Result
+				} else {
+					got = undecided(t, h, r)
+				}
+				if got.Code != c.code || !strings.Contains(got.Message, c.message) || got.Status != "Failure" {
+					t.Errorf("%s: got %+v", role, got)
+				}
+			}
+		})
+	}
+}
+
+func TestAPanicLeavesTheRequestUndecidedAndTheNextIsServed(t *testing.T) {
+	for role, option := range map[string]admission.Option{
+		"mutating": admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
+			if len(p.Spec.Toppings) == 0 {
+				panic("dough everywhere")
+			}
+			return nil
+		}),
+		"validating": admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+			_ = p.Spec.Toppings[0] // the classic
+			return nil, nil
+		}),
+	} {
+		h := admission.NewHandler(pizzaScheme(t), option)
+		got := undecided(t, h, request{object: pizza("v1beta1", "")})
+		if got.Code != 500 || got.Reason != metav1.StatusReasonInternalError || !strings.HasPrefix(got.Message, "Pizza default/margherita: the admission function panicked: ") {
+			t.Errorf("%s: got %+v", role, got)
+		}
+		if !ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":[{"name":"a"}]}`)}).Allowed {
+			t.Errorf("%s: the next request is denied", role)
+		}
+	}
+}
+
+func TestAnErrorThatDoesNotDecideWeighsMoreThanADenial(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+			return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
+		}),
+		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+			return nil, apierrors.NewServiceUnavailable("the oven is cold")
+		}))
+	if got := undecided(t, h, request{object: pizza("v1beta1", "")}); got.Code != 503 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAnObjectThatDoesNotFitItsTypeIsDenied(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
+	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":"tomato"}`)})
+	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita does not fit *v1beta1.Pizza: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
+		t.Errorf("got %+v", response.Result)
+	}
+}
+
+func TestAFailedConversionLeavesTheRequestUndecided(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
+	got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":["nails"]}`)})
+	if got.Code != 500 || !strings.HasSuffix(got.Message, "cannot convert nails") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestFunctionsAreCalledForTheirOperations(t *testing.T) {
+	var calls []string
+	note := func(format string, args ...any) { calls = append(calls, fmt.Sprintf(format, args...)) }
+	toppings := func(p *v1beta1.Pizza) int { return len(p.Spec.Toppings) }
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error { note("mutate %d", toppings(p)); return nil }),
+		admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+			note("validate %d", toppings(p))
+			return nil, nil
+		}),
+		admission.ValidateUpdate(func(_ context.Context, p, old *v1beta1.Pizza) (field.ErrorList, error) {
+			note("update %d from %d", toppings(p), toppings(old))
+			return nil, nil
+		}),
+		admission.ValidateDelete(func(_ context.Context, old *v1beta1.Pizza) (field.ErrorList, error) {
+			note("delete %d", toppings(old))
+			return nil, nil
+		}))
+	one := pizza("v1beta1", `,"spec":{"toppings":[{"name":"a"}]}`)
+	two := pizza("v1beta1", `,"spec":{"toppings":[{"name":"a"},{"name":"b"}]}`)
+	for _, c := range []struct {
+		r    request
+		want []string
+	}{
+		{request{operation: "CREATE", object: one}, []string{"mutate 1", "validate 1"}},
+		{request{operation: "UPDATE", object: two, old: one}, []string{"mutate 2", "validate 2", "update 2 from 1"}},
+		{request{operation: "DELETE", old: two}, []string{"delete 2"}},
+		{request{operation: "CONNECT", subresource: "proxy"}, nil},
+		{request{operation: "UPDATE", subresource: "status", object: two, old: one}, nil},
+		{request{operation: "UPDATE", subresource: "scale", object: `{"apiVersion":"autoscaling/v1","kind":"Scale"}`}, nil},
+	} {
+		calls = nil
+		if response := ask(t, h, c.r); !response.Allowed {
+			t.Errorf("%v is denied: %v", c.r, response.Result)
+		}
+		if diff := cmp.Diff(c.want, calls); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.r.operation, c.r.subresource, diff)
+		}
+	}
+}
+
+func TestWhatNoFunctionIsWrittenForIsAnError(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
+	if got := undecided(t, h, request{kind: "Calzone", object: pizza("v1beta1", "")}); got.Code != 500 || !strings.Contains(got.Message, "no function is registered for kind Calzone.restaurant.programming-kubernetes.info") {
+		t.Errorf("got %+v", got)
+	}
+	if got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); got.Code != 500 || !strings.Contains(got.Message, "are for version v1beta1, not v1alpha1: use ConvertWith, or add functions for v1alpha1") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheRequestIsInTheContext(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+		r, ok := admission.RequestFrom(ctx)
+		if !ok || r.UserInfo.Username != "ada" || !*r.DryRun || r.Operation != admissionv1.Create || r.Name != "margherita" {
+			t.Errorf("the request is %+v, %v", r, ok)
+		}
+		return nil, nil
+	}))
+	ask(t, h, request{object: pizza("v1beta1", "")})
+	if _, ok := admission.RequestFrom(t.Context()); ok {
+		t.Error("there is a request where none should be")
+	}
+	admission.Warn(t.Context(), "nobody hears this")
+}
+
+func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
+	type unknown = metav1.PartialObjectMetadata
+	for name, c := range map[string]struct {
+		options []admission.Option
+		want    []string
+	}{
+		"no functions": {nil, []string{"the handler has no functions"}},
+		"unknown types": {
+			[]admission.Option{
+				admission.Mutate(func(context.Context, *unknown) error { return nil }),
+				admission.Validate(func(context.Context, runtime.Object) (field.ErrorList, error) { return nil, nil }),
+			},
+			[]string{"the scheme does not know *v1.PartialObjectMetadata", "runtime.Object is not a pointer to a struct"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				err, _ := recover().(error)
+				for _, want := range c.want {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("got %v, want %s", err, want)
+					}
+				}
+			}()
+			admission.NewHandler(pizzaScheme(t), c.options...)
+		})
+	}
+}
+
+func TestABodyOverTheLimitIsRefused(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), admission.MaxRequestBytes(100))
+	if w := post(t, h, request{object: pizza("v1beta1", "")}.String()); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// FuzzHandler checks that any body gets an answer that can be read, and that a
+// patch applies to the object that was sent.
+func FuzzHandler(f *testing.F) {
+	f.Add([]byte(request{object: pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","quantity":2,"x":[1.0]}]}`)}.String()))
+	f.Add([]byte(request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":null`), old: "{}"}.String()))
+	f.Add([]byte(request{operation: "DELETE", review: "v1beta1", old: pizza("v1beta1", "")}.String()))
+	h := admission.NewHandler(pizzaScheme(f), admission.ConvertWith(registry(f)), admission.Mutate(addTomato))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		w := post(t, h, string(body))
+		answer := &admissionv1.AdmissionReview{}
+		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
+			t.Fatalf("%q is answered with %q: %v", body, w.Body, err)
+		}
+		asked := &admissionv1.AdmissionReview{}
+		if w.Code != http.StatusOK || answer.Response.Patch == nil || json.Unmarshal(body, asked) != nil || asked.Request == nil {
+			return
+		}
+		patched(t, string(asked.Request.Object.Raw), answer.Response)
+	})
+}

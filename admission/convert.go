@@ -1,0 +1,22 @@
+package admission
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Converter converts one object, given as JSON, to another version of its kind.
+// *conversion.Registry is one.
+type Converter interface {
+	Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
+}
+
+// ConvertWith lets each function of the handler serve every version of its kind:
+// an object of another version is converted to the version of the function. What
+// a mutating function changed is converted back to the version of the request,
+// and only that: fields which neither version's Go type knows stay. The paths in
+// the field errors of a validating function are those of its own version.
+func ConvertWith(c Converter) Option {
+	return func(h *handler) { h.converter = c }
+}

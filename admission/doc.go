@@ -1,0 +1,49 @@
+// Package admission answers one question: may this write pass, and with which
+// changes?
+//
+// What an author writes are plain functions of a Go type:
+//
+//	func defaultToppings(ctx context.Context, pizza *v1beta1.Pizza) error
+//	func knownToppings(ctx context.Context, pizza *v1beta1.Pizza) (field.ErrorList, error)
+//
+// [NewHandler] serves them to the API server as an admission webhook:
+//
+//	mux.Handle("/admit", admission.NewHandler(s, admission.Mutate(defaultToppings)))
+//	mux.Handle("/validate", admission.NewHandler(s, admission.Validate(knownToppings)))
+//
+// # Every version
+//
+// A function sees the objects of its own type. With [ConvertWith], one that is
+// written for one version of a kind serves all: an object of another version is
+// converted to it, and what the function changed is converted back.
+//
+// # Nothing lost
+//
+// A patch is made from what the functions changed, and applied to the text that
+// the API server sent. Fields which the Go type does not know stay where they
+// are, also within list elements that move; numbers keep their digits.
+//
+// # Denied, or not decided
+//
+// The two are never confused:
+//
+//   - A [field.ErrorList] denies with Status 422 Invalid, and one cause for each
+//     error. Any other API error below 500, such as that of
+//     [k8s.io/apimachinery/pkg/api/errors.NewForbidden], denies as it is. So does
+//     an object that does not fit its Go type, with 400. The answer is a review
+//     that is not allowed.
+//   - Every other error, and a panic, means that the question was not decided. The
+//     answer is then an HTTP error with a Status. The API server applies the
+//     webhook's failurePolicy; with 429, or 5xx, and retryAfterSeconds in the
+//     details it tries again first (client-go/rest/with_retry.go). A review that
+//     is not allowed would be a denial, whatever its code (apiserver/pkg/
+//     admission/plugin/webhook/errors.ToStatusErr). The details of the Status
+//     carry the UID of the request, and a cause of type ReviewVersion its version.
+//
+// The package does not look into a cluster (see admission/reference), does not
+// listen (see webhook), and imports no client-go.
+package admission
+
+import "k8s.io/apimachinery/pkg/util/validation/field"
+
+var _ field.ErrorList // for the documentation's link
