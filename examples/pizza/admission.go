@@ -1,0 +1,44 @@
+package pizza
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/admission/reference"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// defaultToppings makes a pizza without toppings a salami pizza.
+func defaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
+	if len(pizza.Spec.Toppings) > 0 {
+		return nil
+	}
+	for _, name := range []string{"tomato", "mozzarella", "salami"} {
+		pizza.Spec.Toppings = append(pizza.Spec.Toppings, v1beta1.PizzaTopping{Name: name, Quantity: new(int32(1))})
+	}
+	return nil
+}
+
+// toppingsOf returns the Toppings that a pizza names.
+func toppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
+	var refs []reference.Ref
+	for i, topping := range pizza.Spec.Toppings {
+		refs = append(refs, reference.Ref{
+			Path: field.NewPath("spec", "toppings").Index(i).Child("name"),
+			Name: topping.Name,
+		})
+	}
+	return refs
+}
+
+// toppingsOfAlpha does the same for v1alpha1, so that the paths in an answer are
+// those of the object that the user wrote.
+func toppingsOfAlpha(pizza *v1alpha1.Pizza) []reference.Ref {
+	var refs []reference.Ref
+	for i, name := range pizza.Spec.Toppings {
+		refs = append(refs, reference.Ref{Path: field.NewPath("spec", "toppings").Index(i), Name: name})
+	}
+	return refs
+}

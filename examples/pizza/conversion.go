@@ -1,0 +1,78 @@
+package pizza
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// NewRegistry returns the conversions of the restaurant: v1beta1 is the hub.
+func NewRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
+	reg := conversion.NewRegistry(s)
+	if err := conversion.AddSpoke(reg, pizzaToHub, pizzaFromHub); err != nil {
+		return nil, err
+	}
+	return reg, reg.Check()
+}
+
+// pizzaToHub counts equal toppings. The order does not matter; each topping
+// keeps the place of its first portion.
+func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+	out.Status.Cost = in.Status.Cost
+	if in.Spec.Toppings == nil {
+		return nil
+	}
+	out.Spec.Toppings = []v1beta1.PizzaTopping{}
+	index := map[string]int{}
+	for _, name := range in.Spec.Toppings {
+		i, known := index[name]
+		if !known {
+			index[name] = len(out.Spec.Toppings)
+			out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name, Quantity: new(int32(1))})
+			continue
+		}
+		*out.Spec.Toppings[i].Quantity++
+	}
+	return nil
+}
+
+// pizzaFromHub repeats each topping as often as its quantity says. It refuses
+// what the schema refuses too: a quantity may come from before the schema had
+// bounds, and a billion names would not fit anywhere.
+func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
+	out.Status.Cost = in.Status.Cost
+	if in.Spec.Toppings == nil {
+		return nil
+	}
+	out.Spec.Toppings = []string{}
+	toppings := field.NewPath("spec", "toppings")
+	for i, topping := range in.Spec.Toppings {
+		n := quantity(topping)
+		path := toppings.Index(i).Child("quantity")
+		switch {
+		case n < 1:
+			return field.Invalid(path, n, "must be at least 1")
+		case int(n) > v1beta1.MaxPortions-len(out.Spec.Toppings):
+			return field.Invalid(path, n, fmt.Sprintf("a pizza has at most %d portions of toppings", v1beta1.MaxPortions))
+		}
+		for range n {
+			out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
+		}
+	}
+	return nil
+}
+
+// quantity is 1 where none is given. The schema says so as well, but an object
+// may reach a conversion before its defaults, or from before they were there.
+func quantity(t v1beta1.PizzaTopping) int32 {
+	if t.Quantity == nil {
+		return 1
+	}
+	return *t.Quantity
+}

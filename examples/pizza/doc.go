@@ -1,0 +1,11 @@
+// Package pizza is a whole operator built from crdkit's parts: the pizza
+// restaurant, whose API has two versions.
+//
+// Read scheme.go for the kinds, conversion.go for how the versions convert,
+// admission.go for what is defaulted and checked, controller.go for the
+// controller, registration.go for what the API server must be told, and
+// operator.go for how it all runs in one process. The program is in
+// cmd/pizza-operator.
+package pizza
+
+//go:generate go tool -modfile=../../hack/tools/go.mod controller-gen object crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd

@@ -1,0 +1,43 @@
+package pizza_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+// TestRestaurant runs the steps of the demo. They build upon each other: after a
+// failure the rest is not run.
+func TestRestaurant(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	binary := filepath.Join(t.TempDir(), "pizza-operator")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "./cmd/pizza-operator").CombinedOutput(); err != nil {
+		t.Fatalf("building the operator: %v\n%s", err, output)
+	}
+	role, err := os.ReadFile("config/rbac/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	restaurant, err := walkthrough.Open(cp, binary, role, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := restaurant.Close(); err != nil {
+			t.Errorf("the operator did not stop in order: %v", err)
+		}
+	}()
+	for _, step := range walkthrough.Steps() {
+		if !t.Run(step.Name, func(t *testing.T) {
+			if err := step.Run(t.Context(), restaurant); err != nil {
+				t.Fatal(err)
+			}
+		}) {
+			return
+		}
+	}
+}

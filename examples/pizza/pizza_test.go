@@ -1,0 +1,171 @@
+package pizza
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+func registry(t testing.TB) *conversion.Registry {
+	t.Helper()
+	s, err := NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg, err := NewRegistry(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func object(version, rest string) string {
+	return `{"apiVersion":"restaurant.programming-kubernetes.info/` + version + `","kind":"Pizza","metadata":{"name":"p"}` + rest + `}`
+}
+
+func TestPizzasConvertBothWays(t *testing.T) {
+	reg := registry(t)
+	for _, c := range []struct{ alpha, beta, back string }{
+		{``, ``, ``},
+		{`,"spec":{"toppings":[]}`, `,"spec":{"toppings":[]}`, ``},
+		{`,"spec":{"toppings":["a"]},"status":{"cost":0}`, `,"spec":{"toppings":[{"name":"a","quantity":1}]},"status":{"cost":0}`, ``},
+		{`,"spec":{"toppings":["a","b","a"]}`, `,"spec":{"toppings":[{"name":"a","quantity":2},{"name":"b","quantity":1}]}`, `,"spec":{"toppings":["a","a","b"]}`},
+	} {
+		beta, err := reg.Convert(t.Context(), []byte(object("v1alpha1", c.alpha)), v1beta1.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(object("v1beta1", c.beta), string(beta)); diff != "" {
+			t.Errorf("%s to v1beta1 (-want +got):\n%s", c.alpha, diff)
+		}
+		back, err := reg.Convert(t.Context(), beta, v1alpha1.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.back == "" {
+			c.back = c.alpha
+		}
+		if diff := cmp.Diff(object("v1alpha1", c.back), string(back)); diff != "" {
+			t.Errorf("%s back to v1alpha1 (-want +got):\n%s", c.beta, diff)
+		}
+	}
+}
+
+func TestAToppingWithoutQuantityIsOnePortion(t *testing.T) {
+	got, err := registry(t).Convert(t.Context(), []byte(object("v1beta1", `,"spec":{"toppings":[{"name":"a"}]}`)), v1alpha1.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(object("v1alpha1", `,"spec":{"toppings":["a"]}`), string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAbsurdQuantitiesAreRefused(t *testing.T) {
+	for toppings, want := range map[string]string{
+		`{"name":"a","quantity":0}`:                             "spec.toppings[0].quantity: Invalid value: 0: must be at least 1",
+		`{"name":"a","quantity":-1}`:                            "spec.toppings[0].quantity: Invalid value: -1: must be at least 1",
+		`{"name":"a","quantity":1000000000}`:                    "spec.toppings[0].quantity: Invalid value: 1000000000: a pizza has at most 100 portions of toppings",
+		`{"name":"a","quantity":60},{"name":"b","quantity":41}`: "spec.toppings[1].quantity: Invalid value: 41: a pizza has at most 100 portions of toppings",
+		`{"name":"a","quantity":99999999999}`:                   "cannot unmarshal number 99999999999 into Go struct field PizzaTopping.spec.toppings.quantity of type int32",
+	} {
+		_, err := registry(t).Convert(t.Context(), []byte(object("v1beta1", `,"spec":{"toppings":[`+toppings+`]}`)), v1alpha1.GroupVersion)
+		if err == nil || !strings.Contains(err.Error(), "cannot convert Pizza p from") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", toppings, err, want)
+		}
+	}
+}
+
+// Any pizza of the hub comes back from v1alpha1 as it was: no quantity is lost,
+// nor is the order.
+func TestEveryPizzaOfTheHubSurvivesV1alpha1(t *testing.T) {
+	reg := registry(t)
+	rapid.Check(t, func(t *rapid.T) {
+		var toppings []string
+		portions := v1beta1.MaxPortions
+		for i := range rapid.IntRange(0, 10).Draw(t, "toppings") {
+			n := rapid.IntRange(1, portions-9+i).Draw(t, "quantity")
+			portions -= n
+			toppings = append(toppings, fmt.Sprintf(`{"name":"t%d","quantity":%d}`, i, n))
+		}
+		beta := object("v1beta1", `,"spec":{"toppings":[`+strings.Join(toppings, ",")+`]}`)
+		alpha, err := reg.Convert(t.Context(), []byte(beta), v1alpha1.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := reg.Convert(t.Context(), alpha, v1beta1.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(beta, string(back)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestAPizzaWithoutToppingsBecomesASalamiPizza(t *testing.T) {
+	pizza := &v1beta1.Pizza{}
+	if err := defaultToppings(t.Context(), pizza); err != nil {
+		t.Fatal(err)
+	}
+	want := []v1beta1.PizzaTopping{{Name: "tomato", Quantity: new(int32(1))}, {Name: "mozzarella", Quantity: new(int32(1))}, {Name: "salami", Quantity: new(int32(1))}}
+	if diff := cmp.Diff(want, pizza.Spec.Toppings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := defaultToppings(t.Context(), pizza); err != nil || len(pizza.Spec.Toppings) != 3 {
+		t.Errorf("defaulting twice gives %v, %v", pizza.Spec.Toppings, err)
+	}
+}
+
+func TestTheCostIsExactToTheCent(t *testing.T) {
+	op, err := newOperator(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cost := range map[string]float64{"tomato": 0.1, "salami": 0.2} {
+		if err := op.toppings.GetIndexer().Add(&v1alpha1.Topping{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ToppingSpec{Cost: cost}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pizza := &v1beta1.Pizza{Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "tomato"}, {Name: "salami", Quantity: new(int32(3))}}}}
+	cost, missing := op.controller.cost(pizza)
+	if len(missing) > 0 || *cost != 0.7 {
+		t.Errorf("got %v and %v, want 0.7", *cost, missing)
+	}
+	pizza.Spec.Toppings = append(pizza.Spec.Toppings, v1beta1.PizzaTopping{Name: "nails"})
+	if _, missing := op.controller.cost(pizza); !cmp.Equal(missing, []string{"nails"}) {
+		t.Errorf("missing: %v", missing)
+	}
+}
+
+func TestAChangedToppingAsksForTheCostOfItsPizzas(t *testing.T) {
+	op, err := newOperator(&rest.Config{Host: "https://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, topping := range map[string]string{"a": "tomato", "b": "tomato", "c": "salami"} {
+		pizza := &v1beta1.Pizza{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: topping}}}}
+		if err := op.pizzas.GetIndexer().Add(pizza); err != nil {
+			t.Fatal(err)
+		}
+	}
+	op.controller.enqueueUsers(cache.DeletedFinalStateUnknown{Key: "tomato"})
+	got := map[cache.ObjectName]bool{}
+	for op.controller.queue.Len() > 0 {
+		name, _ := op.controller.queue.Get()
+		got[name] = true
+	}
+	if diff := cmp.Diff(map[cache.ObjectName]bool{{Namespace: "ns", Name: "a"}: true, {Namespace: "ns", Name: "b"}: true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
