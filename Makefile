@@ -1,0 +1,59 @@
+# The targets that people use: demo and test. `make help` lists all.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+MODULES = $(sort $(dir $(shell git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')))
+GENERATED = $(shell git ls-files --cached --others --exclude-standard -- '*zz_generated*' '*/config/crd/*.yaml')
+
+.PHONY: help
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: controlplane ## Show the pizza operator on a real control plane. KEEP=1 leaves it running.
+	@echo "Building the pizza operator …"
+	@go build -o bin/ ./examples/pizza/cmd/...
+	@bin/pizza-demo --operator bin/pizza-operator $(if $(KEEP),--keep)
+
+.PHONY: test
+test: lint generate-check controlplane ## Run everything: checks, and the tests of every module, end to end too.
+	@for module in $(MODULES); do \
+		[ -n "$$(go -C $$module list ./... 2>/dev/null)" ] || continue; \
+		echo "go -C $$module test -race ./..."; \
+		CRDKIT_REQUIRE_CONTROLPLANE=1 go -C $$module test -race -timeout 20m ./...; \
+	done
+
+.PHONY: lint
+lint: ## Check formatting, go vet, staticcheck and go.mod.
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
+	go mod tidy -diff
+	go vet ./...
+	go tool -modfile=hack/tools/go.mod staticcheck ./...
+
+.PHONY: generate
+generate: ## Generate deep copies and CustomResourceDefinitions.
+	go generate ./...
+
+.PHONY: generate-check
+generate-check: ## Fail if what is generated is not up to date.
+	@before=$$(cat $(GENERATED) | cksum); \
+	echo "go generate ./..."; go generate ./...; \
+	[ "$$before" = "$$(cat $(GENERATED) | cksum)" ] || { echo "generated files were stale: commit what 'make generate' made of them"; exit 1; }
+
+# The control plane is built once, and again when its module changes.
+CONTROLPLANE = hack/controlplane
+
+.PHONY: controlplane
+ifdef KUBEBUILDER_ASSETS
+controlplane: ## Build etcd, kube-apiserver and kubectl, unless KUBEBUILDER_ASSETS names them.
+	@echo "Using etcd, kube-apiserver and kubectl of $(KUBEBUILDER_ASSETS)"
+else
+controlplane: $(CONTROLPLANE)/bin/.built
+endif
+
+$(CONTROLPLANE)/bin/.built: $(CONTROLPLANE)/go.mod $(CONTROLPLANE)/go.sum $(CONTROLPLANE)/build.sh
+	@$(CONTROLPLANE)/build.sh
+	@touch $@

@@ -1,0 +1,45 @@
+package crdkit_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestRoomsStaySmall checks what an importer of one package pays for.
+func TestRoomsStaySmall(t *testing.T) {
+	const (
+		clientGo   = "k8s.io/client-go"
+		apiServer  = "k8s.io/apiserver"
+		extensions = "k8s.io/apiextensions-apiserver"
+		prometheus = "github.com/prometheus/client_golang"
+		cel        = "github.com/google/cel-go"
+		this       = "github.com/crdkit/crdkit"
+	)
+	for room, forbidden := range map[string][]string{
+		"scheme":              {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
+		"conversion":          {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
+		"admission":           {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
+		"admission/reference": {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
+		"webhook":             {apiServer, extensions, cel, this + "/examples"},
+	} {
+		t.Run(room, func(t *testing.T) {
+			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+room).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			self := this + "/" + room
+			for dep := range strings.Lines(string(output)) {
+				dep = strings.TrimSpace(dep)
+				if dep == self || strings.HasPrefix(dep, self+"/internal/") || strings.HasPrefix(dep, this+"/internal/") {
+					continue
+				}
+				for _, f := range forbidden {
+					if strings.HasPrefix(dep, f) {
+						t.Errorf("%s imports %s", room, dep)
+					}
+				}
+			}
+		})
+	}
+}
