@@ -78,7 +78,15 @@ func (m *matcher) byText() {
 		end++
 	}
 	nb, na := len(m.before)-end, len(m.after)-end
-	if lo == nb || lo == na || lo+1 == nb && lo+1 == na {
+	if lo == nb || lo == na {
+		return
+	}
+	if lo+1 == nb && lo+1 == na {
+		// One element was edited. Any rule pairs it, if no key is against that; the
+		// others need not be read to know.
+		if m.sameKeys(m.before[lo].node, m.after[lo].node) {
+			m.pair(lo, lo)
+		}
 		return
 	}
 	type text struct {
@@ -181,6 +189,18 @@ func (m *matcher) valueOf(n *node, key []string) (value string, ok bool) {
 		}
 	}
 	return value, true
+}
+
+// sameKeys reports whether no key tells two elements apart.
+func (m *matcher) sameKeys(b, a *node) bool {
+	for _, key := range keys {
+		v, _ := m.valueOf(b, key)
+		w, _ := m.valueOf(a, key)
+		if v != w {
+			return false
+		}
+	}
+	return true
 }
 
 // gap is a run of free elements on both sides, between the same neighbours.
