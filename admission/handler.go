@@ -103,7 +103,7 @@ func newObject[T runtime.Object]() runtime.Object {
 }
 
 // answer decides about one AdmissionRequest.
-func (h *handler) answer(ctx context.Context, req review.Request) ([]byte, error) {
+func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
 	// The requests of v1 and of v1beta1 have the same fields.
 	request := &admissionv1.AdmissionRequest{}
 	if err := json.Unmarshal(req.Raw, request); err != nil {
@@ -116,5 +116,6 @@ func (h *handler) answer(ctx context.Context, req review.Request) ([]byte, error
 	}
 	response.UID = req.UID
 	response.Warnings = c.warnings
-	return json.Marshal(response)
+	encoded, err := json.Marshal(response)
+	return append(b, encoded...), err
 }

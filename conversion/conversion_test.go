@@ -222,7 +222,7 @@ func TestAnErrorNamesTheObjectTheVersionsAndTheReason(t *testing.T) {
 		"no object":          {object: `7`, want: "cannot convert object to restaurant.programming-kubernetes.info/v1beta1: it is no JSON object: expected object, got number"},
 		"no kind":            {object: `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1"}`, want: "it has no apiVersion or no kind"},
 		"a bad apiVersion":   {object: `{"apiVersion":"a/b/c","kind":"Pizza"}`, want: "apiVersion: unexpected GroupVersion string: a/b/c"},
-		"no object metadata": {object: pizza("v1alpha1", `"x"`, ""), want: "metadata is no JSON object: expected object, got string"},
+		"no object metadata": {object: pizza("v1alpha1", `"x"`, ""), want: "cannot convert Pizza to restaurant.programming-kubernetes.info/v1beta1: metadata is no JSON object"},
 		"an unknown kind":    {object: strings.Replace(pizza("v1alpha1", "", ""), "Pizza", "Calzone", 1), want: "no conversions of kind Calzone.restaurant.programming-kubernetes.info are registered"},
 		"an unknown source":  {object: pizza("v1", "", ""), want: "version v1 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
 		"an unknown target":  {object: pizza("v1beta1", "", ""), target: schema.GroupVersion{Group: v1beta1.GroupVersion.Group, Version: "v2"}, want: "version v2 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},

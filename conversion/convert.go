@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"runtime/debug"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // Convert converts one object, given as JSON, to another version of its kind,
@@ -22,62 +21,94 @@ import (
 // conversion function, or metadata which a function must not change. A panic is
 // logged too, with its stack, by the logger of the context.
 func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
-	o, err := cut(object)
+	w := r.newWorker()
+	defer r.release(w)
+	out, err := w.convert(ctx, object, to)
 	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(out), nil
+}
+
+// convert returns the text of the converted object. It is the source itself, or
+// in memory of the worker, and good until that is released.
+func (w *worker) convert(ctx context.Context, text []byte, to schema.GroupVersion) ([]byte, error) {
+	o := &w.object
+	if err := w.cut(text); err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, err)
 	}
-	if o.kind.GroupVersion() == to {
-		return bytes.Clone(object), nil
+	if o.gv == to {
+		return text, nil
 	}
-	return r.convert(ctx, o, to)
+	out, err := w.follow(ctx, to)
+	if err != nil {
+		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.apiVersion, to, err)
+	}
+	return out, nil
 }
 
-func (r *Registry) convert(ctx context.Context, o object, to schema.GroupVersion) (text []byte, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.kind.GroupVersion(), to, err)
-		}
-	}()
-	route, err := r.route(o.kind, to)
+// follow takes the object along the route to a version.
+func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, error) {
+	o := &w.object
+	route, err := w.registry.route(o.gv.WithKind(o.kind), to)
 	if err != nil {
 		return nil, err
 	}
-	in := route[0].newIn()
-	if err := o.decode(in); err != nil {
-		return nil, err
-	}
-	meta, err := objectMeta(in)
-	if err != nil {
-		return nil, err
-	}
-	before := *meta.DeepCopy()
-	out := in
+	w.before = shared(&o.meta)
+	w.labels, w.annotations = o.meta.Labels, o.meta.Annotations
+	body := o.body
+	var obj runtime.Object // what body holds, once it has been decoded
+	var held form
 	for _, s := range route {
-		in, out = out, s.newOut()
-		gvk := o.kind.GroupKind().WithVersion(s.to)
-		if err := s.run(ctx, in, out, &before, gvk); err != nil {
+		if held != s.in {
+			if obj != nil {
+				if body, err = held.encode(w, obj); err != nil {
+					return nil, err
+				}
+			}
+			if obj, err = s.in.blank(w, s.from); err != nil {
+				return nil, err
+			}
+			if err = s.in.decode(w, obj, body); err != nil {
+				return nil, err
+			}
+		}
+		in := obj
+		if obj, err = s.out.blank(w, s.to); err != nil {
 			return nil, err
 		}
+		if err = s.run(ctx, w, in, obj); err != nil {
+			return nil, err
+		}
+		if w.labels, w.annotations, err = s.out.metadata(w, obj); err != nil {
+			return nil, err
+		}
+		held = s.out
 	}
-	return o.encode(out, to.WithKind(o.kind.Kind), before)
+	if body, err = held.encode(w, obj); err != nil {
+		return nil, err
+	}
+	metadata, err := o.spliceMetadata(w.labels, w.annotations)
+	if err != nil {
+		return nil, err
+	}
+	return w.assemble(w.registry.apiVersion(to), metadata, body), nil
 }
 
-// run calls the function, and holds it to the laws.
-func (s *step) run(ctx context.Context, in, out runtime.Object, before *metav1.ObjectMeta, as schema.GroupVersionKind) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion function panicked",
-				"kind", as.Kind, "object", klog.KRef(before.Namespace, before.Name), "from", s.from, "to", s.to, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the conversion function from %s to %s panicked: %v", s.from, s.to, v)
-		}
-	}()
-	if err := passMetadata(in, out); err != nil {
-		return err
+// assemble returns the text of an object.
+func (w *worker) assemble(apiVersion string, metadata, body []byte) []byte {
+	out := w.grow(len(apiVersion) + len(w.object.kind) + len(metadata) + len(body) + 64)
+	begin := len(out)
+	out = append(out, `{"apiVersion":`...)
+	out = rawjson.AppendQuote(out, apiVersion)
+	out = append(out, `,"kind":`...)
+	out = rawjson.AppendQuote(out, w.object.kind)
+	out = append(out, `,"metadata":`...)
+	out = append(out, metadata...)
+	if len(body) > len(`{}`) {
+		out = append(out, ',')
 	}
-	out.GetObjectKind().SetGroupVersionKind(as)
-	if err := s.convert(ctx, in, out); err != nil {
-		return err
-	}
-	out.GetObjectKind().SetGroupVersionKind(as)
-	return checkMetadata(before, out)
+	out = append(out, body[1:]...)
+	w.out = out
+	return out[begin:len(out):len(out)]
 }

@@ -1,11 +1,14 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +28,17 @@ func MaxRequestBytes(n int64) Option {
 	return func(h *handler) { h.maxBytes = n }
 }
 
+// Parallelism limits how many objects of one review are converted at a time, each
+// in a goroutine of its own. The default is GOMAXPROCS. The order of the objects
+// is kept in any case.
+func Parallelism(n int) Option {
+	return func(h *handler) { h.parallel = max(1, n) }
+}
+
 type handler struct {
 	registry *Registry
 	maxBytes int64
+	parallel int
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers
@@ -48,7 +59,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	if err := r.Check(); err != nil {
 		panic(err)
 	}
-	h := &handler{registry: r, maxBytes: 256 << 20}
+	h := &handler{registry: r, maxBytes: 256 << 20, parallel: runtime.GOMAXPROCS(0)}
 	for _, opt := range opts {
 		opt(h)
 	}
@@ -61,50 +72,83 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 }
 
 // answer converts all the objects of a ConversionRequest.
-func (h *handler) answer(ctx context.Context, req review.Request) ([]byte, error) {
-	desired, objects, err := parse(req.Raw)
+func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
+	desired, objects, err := parse(req)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	var b bytes.Buffer
-	b.Grow(len(objects) + len(objects)/4 + 128)
-	b.WriteString(`{"uid":`)
-	b.Write(rawjson.Quote(string(req.UID)))
-	b.WriteString(`,"convertedObjects":[`)
-	i := 0
-	for text, err := range rawjson.Elements(objects) {
-		if err != nil {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("request.objects: %v", err))
+	b = append(b, `{"uid":`...)
+	b = rawjson.AppendQuote(b, string(req.UID))
+	b = append(b, `,"convertedObjects":[`...)
+	if b, err = h.convertAll(ctx, objects, desired, b); err != nil {
+		return nil, err
+	}
+	return append(b, `],"result":{"status":"Success"}}`...), nil
+}
+
+// convertAll converts all objects and appends them to b, or returns the error of
+// the first that fails. Workers take objects by the batch, each the next that
+// nobody has taken.
+func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte) ([]byte, error) {
+	const batch = 16
+	converted := make([][]byte, len(objects))
+	var next atomic.Int64
+	var mu sync.Mutex
+	failed, failure := len(objects), error(nil)
+	fail := func(i int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if i < failed {
+			failed, failure = i, err
 		}
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		o, err := cut(text)
-		if err != nil {
-			return nil, fmt.Errorf("request.objects[%d]: cannot convert %s to %s: %w", i, o, desired, err)
-		}
-		if o.kind.GroupVersion() != desired {
-			if text, err = h.registry.convert(ctx, o, desired); err != nil {
-				return nil, fmt.Errorf("request.objects[%d]: %w", i, err)
+	}
+	work := func(w *worker) {
+		for {
+			begin := int(next.Add(batch)) - batch
+			if begin >= len(objects) {
+				return
+			}
+			for i := begin; i < min(begin+batch, len(objects)); i++ {
+				err := ctx.Err()
+				if err != nil {
+					err = fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
+				} else if converted[i], err = w.convert(ctx, objects[i], desired); err != nil {
+					err = fmt.Errorf("request.objects[%d]: %w", i, err)
+				}
+				if err != nil {
+					// The batches before this one have been taken, and may fail first.
+					fail(i, err)
+					next.Store(int64(len(objects)))
+					return
+				}
 			}
 		}
-		b.Write(text)
-		i++
 	}
-	b.WriteString(`],"result":{"status":"Success"}}`)
-	return b.Bytes(), nil
+	var wg sync.WaitGroup
+	for range min(h.parallel, (len(objects)+batch-1)/batch) - 1 {
+		w := h.registry.newWorker()
+		defer h.registry.release(w) // not before its results have been appended
+		wg.Go(func() { work(w) })
+	}
+	w := h.registry.newWorker()
+	defer h.registry.release(w)
+	work(w)
+	wg.Wait()
+	if failure != nil {
+		return nil, failure
+	}
+	for i, text := range converted {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, text...)
+	}
+	return b, nil
 }
 
 // parse cuts a ConversionRequest.
-func parse(request []byte) (desired schema.GroupVersion, objects []byte, err error) {
-	objects = []byte(`[]`)
-	for m, err := range rawjson.Members(request) {
-		if err != nil {
-			return desired, nil, fmt.Errorf("request: %w", err)
-		}
+func parse(req review.Request) (desired schema.GroupVersion, objects [][]byte, err error) {
+	for _, m := range req.Members {
 		switch m.Name {
 		case "desiredAPIVersion":
 			s, _ := rawjson.String(m.Value)
@@ -112,13 +156,14 @@ func parse(request []byte) (desired schema.GroupVersion, objects []byte, err err
 				return desired, nil, fmt.Errorf("request.desiredAPIVersion: %w", err)
 			}
 		case "objects":
-			if string(m.Value) != "null" { // an empty list, as Go encodes it
-				objects = m.Value
+			if m.Elements == nil && string(m.Value) != "null" { // an empty list, as Go encodes it
+				return desired, nil, errors.New("request.objects is no list")
 			}
+			objects = m.Elements
 		}
 	}
 	if desired.Empty() {
-		return desired, nil, fmt.Errorf("request.desiredAPIVersion is missing")
+		return desired, nil, errors.New("request.desiredAPIVersion is missing")
 	}
 	return desired, objects, nil
 }

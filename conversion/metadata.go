@@ -3,8 +3,8 @@ package conversion
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -24,56 +24,88 @@ func objectMeta(obj runtime.Object) (*metav1.ObjectMeta, error) {
 	return nil, fmt.Errorf("%T does not embed metav1.ObjectMeta", obj)
 }
 
-// passMetadata gives out the metadata of in. The maps are copies: a function
-// that adds a label to out does not add it to in.
-func passMetadata(in, out runtime.Object) error {
-	from, err := objectMeta(in)
-	if err != nil {
-		return err
+// typeMeta returns the apiVersion and kind of a typed object, to be written.
+func typeMeta(obj runtime.Object) (*metav1.TypeMeta, error) {
+	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		return meta, nil
 	}
-	to, err := objectMeta(out)
-	if err != nil {
-		return err
+	return nil, fmt.Errorf("%T does not embed metav1.TypeMeta", obj)
+}
+
+// shared returns a copy of the metadata that shares no memory in which a change
+// would have to be noticed: labels and annotations are compared with their pairs.
+func shared(m *metav1.ObjectMeta) metav1.ObjectMeta {
+	c := *m
+	c.OwnerReferences = slices.Clone(m.OwnerReferences)
+	for i := range c.OwnerReferences {
+		m.OwnerReferences[i].DeepCopyInto(&c.OwnerReferences[i])
 	}
-	*to = *from
-	to.Labels, to.Annotations = maps.Clone(from.Labels), maps.Clone(from.Annotations)
-	return nil
+	c.Finalizers = slices.Clone(m.Finalizers)
+	c.DeletionTimestamp = m.DeletionTimestamp.DeepCopy()
+	if m.DeletionGracePeriodSeconds != nil {
+		c.DeletionGracePeriodSeconds = new(*m.DeletionGracePeriodSeconds)
+	}
+	return c
 }
 
 // checkMetadata returns an error that names the fields, other than labels and
 // annotations, in which the metadata of an object differs from what it was.
-func checkMetadata(before *metav1.ObjectMeta, out runtime.Object) error {
-	meta, err := objectMeta(out)
-	if err != nil {
-		return err
-	}
-	after := *meta
-	after.Labels, after.Annotations = before.Labels, before.Annotations
-	if equality.Semantic.DeepEqual(*before, after) {
+func checkMetadata(before, after *metav1.ObjectMeta) error {
+	if before.Name == after.Name && before.GenerateName == after.GenerateName && before.Namespace == after.Namespace &&
+		before.SelfLink == after.SelfLink && before.UID == after.UID && before.ResourceVersion == after.ResourceVersion &&
+		before.Generation == after.Generation && before.CreationTimestamp == after.CreationTimestamp &&
+		before.DeletionTimestamp.Equal(after.DeletionTimestamp) && equal(before.DeletionGracePeriodSeconds, after.DeletionGracePeriodSeconds) &&
+		len(before.OwnerReferences)+len(after.OwnerReferences) == 0 && slices.Equal(before.Finalizers, after.Finalizers) &&
+		len(after.ManagedFields) == 0 {
 		return nil
 	}
 	var changed []string
-	a, b := reflect.ValueOf(*before), reflect.ValueOf(after)
+	a, b := reflect.ValueOf(*before), reflect.ValueOf(*after)
 	for i := range a.NumField() {
-		if !equality.Semantic.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
-			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+		name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+		if name != "labels" && name != "annotations" && !equality.Semantic.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			changed = append(changed, "metadata."+name)
 		}
+	}
+	if len(changed) == 0 {
+		return nil
 	}
 	return fmt.Errorf("the conversion function changed %s: only labels and annotations may be changed", strings.Join(changed, ", "))
 }
 
-// spliceMetadata returns the text of the source's metadata with those labels and
+func equal(a, b *int64) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// same says whether a map still holds what was read.
+func same(pairs []pair, m map[string]string) bool {
+	if len(pairs) != len(m) {
+		return false
+	}
+	for _, p := range pairs {
+		if v, ok := m[p.key]; !ok || v != p.value {
+			return false
+		}
+	}
+	return true
+}
+
+// spliceMetadata returns the text of the object's metadata with those labels and
 // annotations that a function changed.
-func spliceMetadata(text []byte, before, after *metav1.ObjectMeta) ([]byte, error) {
+func (o *object) spliceMetadata(labels, annotations map[string]string) ([]byte, error) {
+	text := o.metadata
 	for _, m := range []struct {
-		name          string
-		before, after map[string]string
+		name   string
+		before []pair
+		after  map[string]string
 	}{
-		{"labels", before.Labels, after.Labels},
-		{"annotations", before.Annotations, after.Annotations},
+		{"labels", o.labels, labels},
+		{"annotations", o.annotations, annotations},
 	} {
-		if maps.Equal(m.before, m.after) {
+		if same(m.before, m.after) {
 			continue
 		}
 		var value []byte

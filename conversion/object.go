@@ -1,137 +1,197 @@
 package conversion
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// object is the text of an object, and what must be known of it before it is
-// decoded.
+// object is an object as text, cut into the parts that a conversion treats
+// differently.
 type object struct {
-	text            []byte
-	kind            schema.GroupVersionKind
-	metadata        []byte // {} if the object has none
-	namespace, name string
+	apiVersion, kind string
+	gv               schema.GroupVersion
+	metadata         []byte            // its text; {} if there is none
+	meta             metav1.ObjectMeta // the same decoded, less managedFields
+	labels           []pair
+	annotations      []pair
+	body             []byte // a JSON object of all members but the above
 }
 
-// cut finds the parts of an object. What it returns with an error holds what
-// could be read all the same.
-func cut(text []byte) (object, error) {
-	o := object{text: text, metadata: []byte(`{}`)}
-	var apiVersion string
-	for m, err := range rawjson.Members(text) {
-		if err != nil {
-			return o, fmt.Errorf("it is no JSON object: %w", err)
-		}
-		switch m.Name {
-		case "apiVersion":
-			apiVersion, _ = rawjson.String(m.Value)
-		case "kind":
-			o.kind.Kind, _ = rawjson.String(m.Value)
-		case "metadata":
-			o.metadata = m.Value
-		}
-	}
-	if string(o.metadata) == "null" {
-		o.metadata = []byte(`{}`)
-	}
-	for m, err := range rawjson.Members(o.metadata) {
-		if err != nil {
-			return o, fmt.Errorf("metadata is no JSON object: %w", err)
-		}
-		switch m.Name {
-		case "namespace":
-			o.namespace, _ = rawjson.String(m.Value)
-		case "name":
-			o.name, _ = rawjson.String(m.Value)
-		}
-	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return o, fmt.Errorf("apiVersion: %w", err)
-	}
-	o.kind = gv.WithKind(o.kind.Kind)
-	if apiVersion == "" || o.kind.Kind == "" {
-		return o, errors.New("it has no apiVersion or no kind")
-	}
-	return o, nil
-}
+// pair is a label or an annotation as it was read.
+type pair struct{ key, value string }
 
 // String names the object as users know it.
-func (o object) String() string {
-	kind := o.kind.Kind
+func (o *object) String() string {
+	kind := o.kind
 	if kind == "" {
 		kind = "object"
 	}
 	switch {
-	case o.name == "":
+	case o.meta.Name == "":
 		return kind
-	case o.namespace == "":
-		return kind + " " + o.name
+	case o.meta.Namespace == "":
+		return kind + " " + o.meta.Name
 	default:
-		return kind + " " + o.namespace + "/" + o.name
+		return kind + " " + o.meta.Namespace + "/" + o.meta.Name
 	}
 }
 
-// decode fills in a typed object, except for its managedFields: they may be
-// larger than all the rest, and no conversion has any business with them.
-func (o object) decode(into runtime.Object) error {
-	metadata, err := rawjson.Set(o.metadata, "managedFields", nil)
-	if err != nil {
-		return err
-	}
-	text, err := rawjson.Set(o.text, "metadata", metadata)
-	if err != nil {
-		return err
-	}
-	// The API server's own decoder of JSON: case-sensitive, and lenient otherwise.
-	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
-}
-
-// encode returns the text of a converted object: the source's metadata and the
-// target's everything else.
-func (o object) encode(out runtime.Object, as schema.GroupVersionKind, before metav1.ObjectMeta) ([]byte, error) {
-	after, err := objectMeta(out)
-	if err != nil {
-		return nil, err
-	}
-	metadata, err := spliceMetadata(o.metadata, &before, after)
-	if err != nil {
-		return nil, err
-	}
-	*after = metav1.ObjectMeta{} // its text is at hand
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false) // a < that came as a < goes as a <
-	if err := encoder.Encode(out); err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.Grow(len(metadata) + encoded.Len() + 128)
-	b.WriteString(`{"apiVersion":`)
-	b.Write(rawjson.Quote(as.GroupVersion().String()))
-	b.WriteString(`,"kind":`)
-	b.Write(rawjson.Quote(as.Kind))
-	b.WriteString(`,"metadata":`)
-	b.Write(metadata)
-	for m, err := range rawjson.Members(encoded.Bytes()) {
-		switch {
-		case err != nil:
-			return nil, err
-		case m.Name != "apiVersion" && m.Name != "kind" && m.Name != "metadata":
-			b.WriteByte(',')
-			b.Write(encoded.Bytes()[m.Start:m.End])
+// cut reads an object. It passes over the text once. After an error, the object
+// holds what could be read all the same.
+func (w *worker) cut(text []byte) error {
+	o := &w.object
+	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], body: append(o.body[:0], '{')}
+	w.rest = append(w.rest[:0], '{')
+	c := rawjson.NewCursor(text)
+	for c.Enter('{'); c.Next(); {
+		switch string(c.Name()) {
+		case "apiVersion":
+			o.apiVersion, _ = w.string(c.Value())
+		case "kind":
+			o.kind, _ = w.string(c.Value())
+		case "metadata":
+			if c.Begins() == 'n' {
+				c.Value()
+				break
+			}
+			begin := c.Offset()
+			if c.Begins() != '{' {
+				return errors.New("metadata is no JSON object")
+			}
+			w.cutMetadata(&c)
+			o.metadata = c.Since(begin)
+		default:
+			c.Value()
+			o.body = appendMember(o.body, c.Member())
 		}
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	o.body = append(o.body, '}')
+	if err := c.End(); err != nil {
+		return fmt.Errorf("it is no JSON object: %w", err)
+	}
+	if len(w.rest) > 1 {
+		w.rest = append(w.rest, '}')
+		if err := slow(w.rest, &o.meta); err != nil {
+			return fmt.Errorf("metadata: %w", err)
+		}
+		o.meta.ManagedFields = nil
+		o.labels, o.annotations = pairsOf(o.meta.Labels), pairsOf(o.meta.Annotations)
+	}
+	if o.apiVersion == "" || o.kind == "" {
+		return errors.New("it has no apiVersion or no kind")
+	}
+	var err error
+	if o.gv, err = w.registry.groupVersion(o.apiVersion); err != nil {
+		return fmt.Errorf("apiVersion: %w", err)
+	}
+	return nil
+}
+
+var noMetadata = []byte(`{}`)
+
+// cutMetadata decodes the metadata at the cursor. What most objects have is
+// decoded here; the rest is put aside for the decoder that knows everything.
+// managedFields are not decoded: they may be larger than all the rest, and no
+// conversion has any business with them.
+func (w *worker) cutMetadata(c *rawjson.Cursor) {
+	o := &w.object
+	m := &o.meta
+	for c.Enter('{'); c.Next(); {
+		done := false
+		switch string(c.Name()) {
+		case "name":
+			m.Name, done = w.string(c.Value())
+		case "namespace":
+			m.Namespace, done = w.string(c.Value())
+		case "generateName":
+			m.GenerateName, done = w.string(c.Value())
+		case "resourceVersion":
+			m.ResourceVersion, done = w.string(c.Value())
+		case "uid":
+			var uid string
+			uid, done = w.string(c.Value())
+			m.UID = types.UID(uid)
+		case "generation":
+			n, err := strconv.ParseInt(string(c.Value()), 10, 64)
+			m.Generation, done = n, err == nil
+		case "creationTimestamp":
+			m.CreationTimestamp, done = decodeTime(c.Value())
+		case "labels":
+			w.cutMap(c, "labels", &m.Labels, &o.labels)
+			continue
+		case "annotations":
+			w.cutMap(c, "annotations", &m.Annotations, &o.annotations)
+			continue
+		case "managedFields":
+			c.Value()
+			done = true
+		default:
+			c.Value()
+		}
+		if !done {
+			w.rest = appendMember(w.rest, c.Member())
+		}
+	}
+}
+
+// decodeTime decodes a timestamp as metav1.Time does.
+func decodeTime(value []byte) (metav1.Time, bool) {
+	var t time.Time
+	if len(value) < 2 || value[0] != '"' || t.UnmarshalText(value[1:len(value)-1]) != nil {
+		return metav1.Time{}, false
+	}
+	return metav1.NewTime(t.Local()), true
+}
+
+// cutMap decodes an object of strings into a map, and into pairs.
+func (w *worker) cutMap(c *rawjson.Cursor, name string, into *map[string]string, pairs *[]pair) {
+	begin, strange := c.Offset(), c.Begins() != '{'
+	if strange {
+		c.Value()
+	} else {
+		for c.Enter('{'); c.Next(); {
+			key := w.intern(c.Name())
+			value, ok := w.string(c.Value())
+			strange = strange || !ok
+			*pairs = append(*pairs, pair{key, value})
+		}
+	}
+	if strange {
+		*pairs = (*pairs)[:0]
+		w.rest = append(appendMember(w.rest, rawjson.Quote(name)), ':')
+		w.rest = append(w.rest, c.Since(begin)...)
+		return
+	}
+	if *into == nil {
+		*into = make(map[string]string, len(*pairs))
+	}
+	for _, p := range *pairs {
+		(*into)[p.key] = p.value
+	}
+	if len(*into) != len(*pairs) { // a name was there twice
+		*pairs = pairsOf(*into)
+	}
+}
+
+func pairsOf(m map[string]string) []pair {
+	var pairs []pair
+	for k, v := range m {
+		pairs = append(pairs, pair{k, v})
+	}
+	return pairs
+}
+
+func appendMember(object, member []byte) []byte {
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return append(object, member...)
 }

@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,14 +18,22 @@ import (
 // Registry holds the conversions of any number of kinds. Add everything first:
 // a registry may be used from many goroutines, but not while it is added to.
 type Registry struct {
-	scheme *runtime.Scheme
-	kinds  map[schema.GroupKind]*kind
+	scheme   *runtime.Scheme
+	kinds    map[schema.GroupKind]*kind
+	versions map[string]schema.GroupVersion // by apiVersion
+	names    map[schema.GroupVersion]string // and the reverse
+	workers  workers
 }
 
 // NewRegistry returns an empty registry. The scheme tells which Go type belongs
 // to which group, version and kind; see package scheme.
 func NewRegistry(s *runtime.Scheme) *Registry {
-	return &Registry{scheme: s, kinds: map[schema.GroupKind]*kind{}}
+	return &Registry{
+		scheme:   s,
+		kinds:    map[schema.GroupKind]*kind{},
+		versions: map[string]schema.GroupVersion{},
+		names:    map[schema.GroupVersion]string{},
+	}
 }
 
 // kind is the graph of one kind's versions.
@@ -32,14 +41,6 @@ type kind struct {
 	hub    string
 	steps  []*step
 	routes map[[2]string][]*step // from version and to version
-}
-
-// step is one conversion function.
-type step struct {
-	from, to string // versions
-	newIn    func() runtime.Object
-	newOut   func() runtime.Object
-	convert  func(ctx context.Context, in, out runtime.Object) error
 }
 
 // AddSpoke adds the two conversions between a version of a kind, the spoke S,
@@ -75,29 +76,39 @@ func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, 
 	if k.hub != hub.Version {
 		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already", spoke, hub.Version, k.hub)
 	}
-	if slices.ContainsFunc(k.steps, func(s *step) bool { return s.from == spoke.Version }) {
+	if slices.ContainsFunc(k.steps, func(s *step) bool { return s.from == spoke }) {
 		return fmt.Errorf("conversion: %s has been added before", spoke)
 	}
-	k.steps = append(k.steps, typedStep(spoke, hub, toHub), typedStep(hub, spoke, fromHub))
+	s, h := typedForm[S](), typedForm[H]()
+	k.steps = append(k.steps,
+		&step{from: spoke, to: hub, in: s, out: h, call: func(ctx context.Context, in, out runtime.Object) error {
+			return toHub(ctx, in.(S), out.(H))
+		}},
+		&step{from: hub, to: spoke, in: h, out: s, call: func(ctx context.Context, in, out runtime.Object) error {
+			return fromHub(ctx, in.(H), out.(S))
+		}})
 	k.connect()
 	r.kinds[hub.GroupKind()] = k
+	for _, gv := range []schema.GroupVersion{spoke.GroupVersion(), hub.GroupVersion()} {
+		r.versions[gv.String()], r.names[gv] = gv, gv.String()
+	}
 	return nil
 }
 
-func typedStep[In, Out runtime.Object](from, to schema.GroupVersionKind, f func(ctx context.Context, in In, out Out) error) *step {
-	return &step{
-		from:   from.Version,
-		to:     to.Version,
-		newIn:  newObject[In],
-		newOut: newObject[Out],
-		convert: func(ctx context.Context, in, out runtime.Object) error {
-			return f(ctx, in.(In), out.(Out))
-		},
+// groupVersion parses an apiVersion. Those of the registry are not parsed again.
+func (r *Registry) groupVersion(apiVersion string) (schema.GroupVersion, error) {
+	if gv, ok := r.versions[apiVersion]; ok {
+		return gv, nil
 	}
+	return schema.ParseGroupVersion(apiVersion)
 }
 
-func newObject[T runtime.Object]() runtime.Object {
-	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+// apiVersion is the reverse.
+func (r *Registry) apiVersion(gv schema.GroupVersion) string {
+	if name, ok := r.names[gv]; ok {
+		return name
+	}
+	return gv.String()
 }
 
 // kindOf returns the one kind under which the scheme knows a type.
@@ -113,7 +124,9 @@ func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	if len(kinds) > 1 {
 		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme knows %s by several names: %v", t, kinds)
 	}
-	if _, err := objectMeta(obj); err != nil {
+	_, metaErr := objectMeta(obj)
+	_, typeErr := typeMeta(obj)
+	if err := cmp.Or(metaErr, typeErr); err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %w", err)
 	}
 	return kinds[0], nil
@@ -123,17 +136,18 @@ func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 func (k *kind) connect() {
 	k.routes = map[[2]string][]*step{}
 	for _, first := range k.steps {
-		if _, done := k.routes[[2]string{first.from, first.from}]; done {
+		from := first.from.Version
+		if _, done := k.routes[[2]string{from, from}]; done {
 			continue
 		}
-		k.routes[[2]string{first.from, first.from}] = nil
-		for queue := []string{first.from}; len(queue) > 0; queue = queue[1:] {
-			sofar := k.routes[[2]string{first.from, queue[0]}]
+		k.routes[[2]string{from, from}] = nil
+		for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+			sofar := k.routes[[2]string{from, queue[0]}]
 			for _, s := range k.steps {
-				route := [2]string{first.from, s.to}
-				if _, known := k.routes[route]; s.from == queue[0] && !known {
+				route := [2]string{from, s.to.Version}
+				if _, known := k.routes[route]; s.from.Version == queue[0] && !known {
 					k.routes[route] = append(slices.Clip(sofar), s)
-					queue = append(queue, s.to)
+					queue = append(queue, s.to.Version)
 				}
 			}
 		}

@@ -18,9 +18,9 @@ func members(object string) (names, values, texts []string, err error) {
 		if err != nil {
 			return names, values, texts, err
 		}
-		names = append(names, m.Name)
+		names = append(names, string(m.Name))
 		values = append(values, string(m.Value))
-		texts = append(texts, object[m.Start:m.End])
+		texts = append(texts, string(m.Text))
 	}
 	return names, values, texts, nil
 }
@@ -60,11 +60,11 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 		`{"a":{"b":`:     "unexpected EOF",
 		`[]`:             "expected object, got array",
 		`null`:           "expected object, got null",
-		`{} {}`:          "there is more after the object",
-		`{"a":1}x`:       "there is more after the object",
-		`{a:1}`:          "invalid character 'a'",
-		`{"a" 1}`:        "invalid character '1'",
-		"{\"a\":\"\n\"}": `invalid character '\n'`,
+		`{} {}`:          "there is more after the value",
+		`{"a":1}x`:       "there is more after the value",
+		`{a:1}`:          "unexpected character 'a'",
+		`{"a" 1}`:        "unexpected character '1'",
+		"{\"a\":\"\n\"}": `unexpected character '\n'`,
 	} {
 		if _, _, _, err := members(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want %s", text, err, want)
@@ -124,8 +124,8 @@ func FuzzMembers(f *testing.F) {
 			if err != nil {
 				return
 			}
-			all = append(all, text[m.Start:m.End])
-			last[m.Name] = string(m.Value)
+			all = append(all, m.Text)
+			last[string(m.Name)] = string(m.Value)
 		}
 		again := append(append([]byte{'{'}, bytes.Join(all, []byte{','})...), '}')
 		var want, got any

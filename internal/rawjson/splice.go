@@ -24,10 +24,10 @@ func Set(object []byte, name string, value []byte) ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case m.Name == name:
+		case string(m.Name) == name:
 			set()
 		default:
-			put(object[m.Start:m.End])
+			put(m.Text)
 		}
 	}
 	set()

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +24,9 @@ import (
 // Protocol is one kind of review.
 type Protocol struct {
 	Group, Kind string
-	// Answer returns the JSON of the response.
-	Answer func(ctx context.Context, req Request) (response []byte, err error)
+	// Answer appends the JSON of the response to b. What it is given of the request
+	// is used again for the next one: it must not keep any of it.
+	Answer func(ctx context.Context, req Request, b []byte) ([]byte, error)
 	// Failure returns the JSON of a response which says that the request failed.
 	// Where it is nil, a failure is an HTTP error with a Status: that is what
 	// makes the API server apply a failure policy or try again.
@@ -35,11 +37,28 @@ func (p Protocol) apiVersions() []string {
 	return []string{p.Group + "/v1", p.Group + "/v1beta1"}
 }
 
+// buffers is the memory of one request, for the next one.
+type buffers struct {
+	body     bytes.Buffer
+	response []byte
+}
+
 // Handler serves the protocol. A body of more than limit bytes is refused.
 func (p Protocol) Handler(limit int64) http.Handler {
+	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const keep = 4 << 20 // one enormous request must not stay for ever
+		buf, _ := pool.Get().(*buffers)
+		if buf == nil {
+			buf = &buffers{}
+		}
+		defer func() {
+			if buf.body.Cap() <= keep && cap(buf.response) <= keep {
+				pool.Put(buf)
+			}
+		}()
 		ctx := r.Context()
-		body, err := read(w, r, limit)
+		body, err := read(w, r, limit, &buf.body)
 		if err != nil {
 			p.fail(ctx, w, Request{}, err)
 			return
@@ -51,38 +70,35 @@ func (p Protocol) Handler(limit int64) http.Handler {
 		}
 		ctx, cancel := withTimeout(ctx, r)
 		defer cancel()
-		response, err := p.answer(ctx, req)
+		response, err := p.answer(ctx, req, p.begin(buf.response[:0], req))
 		if err != nil {
 			p.fail(ctx, w, req, err)
 			return
 		}
-		p.write(w, req, response)
+		buf.response = append(response, '}')
+		writeJSON(w, http.StatusOK, buf.response)
 	})
 }
 
 // answer contains a panic, so that the next request is served, and this one
 // gets an answer with its UID.
-func (p Protocol) answer(ctx context.Context, req Request) (response []byte, err error) {
+func (p Protocol) answer(ctx context.Context, req Request, b []byte) (response []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Webhook panicked", "review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", v)
 		}
 	}()
-	return p.Answer(ctx, req)
+	return p.Answer(ctx, req, b)
 }
 
-func (p Protocol) write(w http.ResponseWriter, req Request, response []byte) {
-	var b bytes.Buffer
-	b.Grow(len(response) + 128)
-	b.WriteString(`{"kind":`)
-	b.Write(rawjson.Quote(p.Kind))
-	b.WriteString(`,"apiVersion":`)
-	b.Write(rawjson.Quote(req.APIVersion))
-	b.WriteString(`,"response":`)
-	b.Write(response)
-	b.WriteByte('}')
-	writeJSON(w, http.StatusOK, b.Bytes())
+// begin appends what comes before the response.
+func (p Protocol) begin(b []byte, req Request) []byte {
+	b = append(b, `{"kind":`...)
+	b = rawjson.AppendQuote(b, p.Kind)
+	b = append(b, `,"apiVersion":`...)
+	b = rawjson.AppendQuote(b, req.APIVersion)
+	return append(b, `,"response":`...)
 }
 
 // fail answers in the protocol where that can say so, else with a Status. The
@@ -91,7 +107,7 @@ func (p Protocol) write(w http.ResponseWriter, req Request, response []byte) {
 // response as a Status or not at all (rest.Result.Error).
 func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, err error) {
 	if p.Failure != nil && req.UID != "" {
-		p.write(w, req, p.Failure(req, err))
+		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
 		return
 	}
 	status := Status(err)
@@ -149,24 +165,23 @@ func Status(err error) metav1.Status {
 }
 
 // read reads the body of a well-formed request.
-func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffer) ([]byte, error) {
 	if r.Method != http.MethodPost {
 		return nil, status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 			"method %s is not allowed: a review is POSTed", r.Method)
 	}
-	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || mediaType != "application/json" {
+	if contentType := r.Header.Get("Content-Type"); !isJSON(contentType) {
 		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"content type %q is not supported: a review is application/json", r.Header.Get("Content-Type"))
+			"content type %q is not supported: a review is application/json", contentType)
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"content encoding %q is not supported: a review is not compressed", e)
 	}
-	var body bytes.Buffer
+	body.Reset()
 	// A length is believed only so far: the memory grows with what really comes.
 	body.Grow(int(min(max(r.ContentLength, 0), limit, 1<<20)) + bytes.MinRead)
-	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -178,6 +193,14 @@ func read(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is empty: %v", io.ErrUnexpectedEOF))
 	}
 	return body.Bytes(), nil
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" { // as the API server says it
+		return true
+	}
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	return err == nil && mediaType == "application/json"
 }
 
 func status(code int32, reason metav1.StatusReason, format string, args ...any) *apierrors.StatusError {
@@ -192,6 +215,9 @@ func status(code int32, reason metav1.StatusReason, format string, args ...any) 
 // withTimeout applies the timeout that the API server names in the query
 // (apiserver/pkg/admission/plugin/webhook: Request.Timeout).
 func withTimeout(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc) {
+	if r.URL.RawQuery == "" {
+		return ctx, func() {}
+	}
 	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 {
 		return ctx, func() {}

@@ -30,7 +30,10 @@ func protocol(answer func(ctx context.Context, req review.Request) ([]byte, erro
 			return fmt.Appendf(nil, `{"uid":%q,"echo":%s}`, req.UID, req.Raw), nil
 		}
 	}
-	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: answer}
+	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: func(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
+		response, err := answer(ctx, req)
+		return append(b, response...), err
+	}}
 }
 
 func withFailure(p review.Protocol) review.Protocol {

@@ -1,0 +1,196 @@
+package rawjson
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Cursor reads one JSON text from left to right:
+//
+//	c := rawjson.NewCursor(text)
+//	for c.Enter('{'); c.Next(); {
+//		switch string(c.Name()) {
+//		case "metadata":
+//			for c.Enter('{'); c.Next(); {
+//				...
+//			}
+//		default:
+//			value := c.Value()
+//		}
+//	}
+//	err := c.End()
+//
+// Each value must be taken by Enter, Value or Cut. After an error, Next returns
+// false and Value nil; End returns the error.
+type Cursor struct {
+	text  []byte
+	at    int
+	stack nesting
+	first bool // nothing has been read since Enter
+	name  []byte
+	start int // of the name, or of the element
+	err   error
+}
+
+// NewCursor returns a cursor at the beginning of text.
+func NewCursor(text []byte) Cursor {
+	return Cursor{text: text, at: skipSpace(text, 0)}
+}
+
+// Enter goes into the object or array that begins here; open is '{' or '['.
+func (c *Cursor) Enter(open byte) {
+	switch {
+	case c.err != nil:
+	case c.at >= len(c.text):
+		c.err = io.ErrUnexpectedEOF
+	case c.text[c.at] != open:
+		c.err = fmt.Errorf("expected %s, got %s", kindOf(open), kindOf(c.text[c.at]))
+	case c.stack.depth == maxDepth:
+		c.err = fmt.Errorf("nested deeper than %d at offset %d", maxDepth, c.at)
+	default:
+		c.stack.push(open == '{')
+		c.at = skipSpace(c.text, c.at+1)
+		c.first = true
+	}
+}
+
+// Next goes on to the next member or element of what was entered last. It returns
+// false, and leaves it, when there is none.
+func (c *Cursor) Next() bool {
+	if c.err != nil {
+		return false
+	}
+	c.at = skipSpace(c.text, c.at)
+	if c.at >= len(c.text) {
+		c.err = io.ErrUnexpectedEOF
+		return false
+	}
+	object := c.stack.top()
+	end := byte(']')
+	if object {
+		end = '}'
+	}
+	switch got := c.text[c.at]; {
+	case got == end:
+		c.stack.pop()
+		c.at++
+		c.first = false
+		return false
+	case c.first:
+		c.first = false
+	case got == ',':
+		c.at = skipSpace(c.text, c.at+1)
+	default:
+		c.err = unexpected(c.text, c.at)
+		return false
+	}
+	c.start = c.at
+	if !object {
+		return true
+	}
+	at, err := skipName(c.text, c.at)
+	if err != nil {
+		c.err = err
+		return false
+	}
+	// Back over the colon, and the spaces before it, to the end of the name.
+	last := at - 1
+	for c.text[last] != '"' {
+		last--
+	}
+	c.name = c.text[c.start+1 : last : last]
+	c.at = at
+	return true
+}
+
+// Name returns the name of the member that Next went to, decoded. It is valid
+// until the next call of Next.
+func (c *Cursor) Name() []byte {
+	for _, b := range c.name {
+		if b == '\\' {
+			name, _ := String(c.text[c.start:][:len(c.name)+2])
+			return []byte(name)
+		}
+	}
+	return c.name
+}
+
+// Value passes over the value that begins here and returns its text.
+func (c *Cursor) Value() []byte {
+	if c.err != nil {
+		return nil
+	}
+	end, err := skipValue(c.text, c.at)
+	if err != nil {
+		c.err = err
+		return nil
+	}
+	value := c.text[c.at:end:end]
+	c.at = end
+	return value
+}
+
+// Member returns the text of the member whose value has been taken, its name
+// included.
+func (c *Cursor) Member() []byte { return c.text[c.start:c.at:c.at] }
+
+// Cut is like Value, and more than twice as fast, but it does not check that what
+// is inside an object or array is JSON. Whoever reads it must.
+func (c *Cursor) Cut() []byte {
+	if c.err != nil {
+		return nil
+	}
+	end, err := cutValue(c.text, c.at)
+	if err != nil {
+		c.err = err
+		return nil
+	}
+	value := c.text[c.at:end:end]
+	c.at = end
+	return value
+}
+
+// Offset returns where the cursor is in the text.
+func (c *Cursor) Offset() int { return c.at }
+
+// Since returns the text from an offset to the cursor.
+func (c *Cursor) Since(offset int) []byte { return c.text[offset:c.at:c.at] }
+
+// Begins returns the first byte of the value that begins here; 0 at the end.
+func (c *Cursor) Begins() byte {
+	if c.err != nil || c.at >= len(c.text) {
+		return 0
+	}
+	return c.text[c.at]
+}
+
+// Err returns the first error so far.
+func (c *Cursor) Err() error { return c.err }
+
+// End returns the first error, or one if the text goes on after its one value.
+func (c *Cursor) End() error {
+	if c.err == nil && skipSpace(c.text, c.at) < len(c.text) {
+		c.err = errors.New("there is more after the value")
+	}
+	return c.err
+}
+
+func kindOf(first byte) string {
+	switch first {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return "number"
+	default:
+		return fmt.Sprintf("%q", first)
+	}
+}
