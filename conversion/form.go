@@ -56,9 +56,9 @@ type typed struct {
 	whole   bool         // the type has a decoder of its own, and gets the whole object
 }
 
-func typedForm[T runtime.Object]() typed {
-	t := reflect.TypeFor[T]().Elem()
-	return typed{goType: t, dynamic: isDynamic(t), whole: decodesItself(t)}
+// typedForm returns the form of a pointer to a struct.
+func typedForm(t reflect.Type) typed {
+	return typed{goType: t.Elem(), dynamic: isDynamic(t.Elem()), whole: decodesItself(t.Elem())}
 }
 
 func (f typed) blank(w *worker, kind schema.GroupVersionKind) (runtime.Object, error) {

@@ -1,8 +1,6 @@
 package conversion
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -43,53 +41,30 @@ type kind struct {
 	routes map[[2]string][]*step // from version and to version
 }
 
-// AddSpoke adds the two conversions between a version of a kind, the spoke S,
-// and the kind's hub version H. S and H are pointers to the Go types, and are
-// inferred from the functions.
-//
-// A function finds in out the metadata of in, to which it may add labels and
-// annotations, and zero values otherwise; it fills in the rest. It must not
-// change in. It may keep parts of in in out. apiVersion and kind are set
-// afterwards, whatever it leaves there. An error that it returns reaches the
-// user with the name of the object before it; a panic becomes such an error.
-//
-// It is an error if the scheme does not know one of the types, or knows it by
-// several names; if they are not two versions of one kind, or have no metadata;
-// if the kind has another hub already, or the spoke has been added before. All
-// that applies is joined, and nothing is added then.
-func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) error {
-	spoke, spokeErr := r.kindOf(reflect.TypeFor[S]())
-	hub, hubErr := r.kindOf(reflect.TypeFor[H]())
-	if err := errors.Join(spokeErr, hubErr); err != nil {
-		return err
+// add adds the conversions between two versions of a kind. If hub is set, the
+// second version is the kind's hub.
+func (r *Registry) add(hub bool, there, back *step) error {
+	a, b := there.from, there.to
+	if a.GroupKind() != b.GroupKind() || a.Version == b.Version {
+		return fmt.Errorf("conversion: %s and %s are not two versions of one kind", a, b)
 	}
-	if spoke.GroupKind() != hub.GroupKind() || spoke.Version == hub.Version {
-		return fmt.Errorf("conversion: %s and %s are not two versions of one kind", spoke, hub)
-	}
-	if toHub == nil || fromHub == nil {
-		return fmt.Errorf("conversion: %s needs both functions, to the hub and from it", spoke)
-	}
-	k := r.kinds[hub.GroupKind()]
+	k := r.kinds[a.GroupKind()]
 	if k == nil {
-		k = &kind{hub: hub.Version}
+		k = &kind{}
 	}
-	if k.hub != hub.Version {
-		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already", spoke, hub.Version, k.hub)
+	if hub && k.hub != "" && k.hub != b.Version {
+		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already", a, b.Version, k.hub)
 	}
-	if slices.ContainsFunc(k.steps, func(s *step) bool { return s.from == spoke }) {
-		return fmt.Errorf("conversion: %s has been added before", spoke)
+	if slices.ContainsFunc(k.steps, func(s *step) bool { return s.from == a && s.to == b }) {
+		return fmt.Errorf("conversion: the conversions between %s and version %s have been added before", a, b.Version)
 	}
-	s, h := typedForm[S](), typedForm[H]()
-	k.steps = append(k.steps,
-		&step{from: spoke, to: hub, in: s, out: h, call: func(ctx context.Context, in, out runtime.Object) error {
-			return toHub(ctx, in.(S), out.(H))
-		}},
-		&step{from: hub, to: spoke, in: h, out: s, call: func(ctx context.Context, in, out runtime.Object) error {
-			return fromHub(ctx, in.(H), out.(S))
-		}})
+	if hub {
+		k.hub = b.Version
+	}
+	k.steps = append(k.steps, there, back)
 	k.connect()
-	r.kinds[hub.GroupKind()] = k
-	for _, gv := range []schema.GroupVersion{spoke.GroupVersion(), hub.GroupVersion()} {
+	r.kinds[a.GroupKind()] = k
+	for _, gv := range []schema.GroupVersion{a.GroupVersion(), b.GroupVersion()} {
 		r.versions[gv.String()], r.names[gv] = gv, gv.String()
 	}
 	return nil
@@ -109,27 +84,6 @@ func (r *Registry) apiVersion(gv schema.GroupVersion) string {
 		return name
 	}
 	return gv.String()
-}
-
-// kindOf returns the one kind under which the scheme knows a type.
-func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
-	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %s is not a pointer to a struct", t)
-	}
-	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
-	kinds, _, err := r.scheme.ObjectKinds(obj)
-	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme does not know %s: %w", t, err)
-	}
-	if len(kinds) > 1 {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme knows %s by several names: %v", t, kinds)
-	}
-	_, metaErr := objectMeta(obj)
-	_, typeErr := typeMeta(obj)
-	if err := cmp.Or(metaErr, typeErr); err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %w", err)
-	}
-	return kinds[0], nil
 }
 
 // connect finds the shortest route between every two versions.

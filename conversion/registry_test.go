@@ -135,7 +135,7 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 				}
 				return conversion.AddSpoke(r, note[int8, int16](""), note[int16, int8](""))
 			},
-			[]string{"example.com/v1, Kind=Thing has been added before"},
+			[]string{"the conversions between example.com/v1, Kind=Thing and version v2 have been added before"},
 		},
 		"a second hub": {
 			func(r *conversion.Registry) error {

@@ -1,0 +1,249 @@
+package conversion_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiconversion "k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+func TestADirectConversionIsShorterThanTheWayThroughTheHub(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	for _, err := range []error{
+		conversion.AddSpoke(reg, note[int8, int16]("→2"), note[int16, int8]("→1")),
+		conversion.AddSpoke(reg, note[int32, int16]("→2"), note[int16, int32]("→3")),
+		conversion.AddDirect(reg, note[int8, int32]("⇒3"), note[int32, int8]("⇒1")),
+		reg.Check(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for route, want := range map[[2]string]string{{"v1", "v3"}: "x⇒3", {"v3", "v1"}: "x⇒1", {"v1", "v2"}: "x→2"} {
+		got := convert(t, reg, `{"apiVersion":"example.com/`+route[0]+`","kind":"Thing","metadata":{},"value":"x"}`, thingVersion(route[1]))
+		if diff := cmp.Diff(`{"apiVersion":"example.com/`+route[1]+`","kind":"Thing","metadata":{},"value":"`+want+`"}`, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", route, diff)
+		}
+	}
+	if err := conversion.AddDirect(reg, note[int8, int32](""), note[int32, int8]("")); err == nil || !strings.Contains(err.Error(), "have been added before") {
+		t.Errorf("the same pair again: %v", err)
+	}
+}
+
+// internalThing is the internal version of Thing: it has no JSON tags.
+type internalThing struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Parts []string
+}
+
+func (*internalThing) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+
+// addThingConversions registers functions as conversion-gen does it.
+func addThingConversions(s *runtime.Scheme) error {
+	return errors.Join(
+		s.AddGeneratedConversionFunc((*V1)(nil), (*internalThing)(nil), func(a, b any, _ apiconversion.Scope) error {
+			in, out := a.(*V1), b.(*internalThing)
+			out.ObjectMeta = in.ObjectMeta
+			out.Parts = strings.Split(in.Value, ",")
+			return nil
+		}),
+		s.AddGeneratedConversionFunc((*internalThing)(nil), (*V1)(nil), func(a, b any, _ apiconversion.Scope) error {
+			in, out := a.(*internalThing), b.(*V1)
+			out.ObjectMeta = in.ObjectMeta
+			out.Value = strings.Join(in.Parts, ",")
+			return nil
+		}),
+		s.AddConversionFunc((*V2)(nil), (*internalThing)(nil), func(a, b any, _ apiconversion.Scope) error {
+			in, out := a.(*V2), b.(*internalThing)
+			out.ObjectMeta = in.ObjectMeta
+			out.Parts = strings.Split(in.Value, ";")
+			return nil
+		}),
+		s.AddConversionFunc((*internalThing)(nil), (*V2)(nil), func(a, b any, _ apiconversion.Scope) error {
+			in, out := a.(*internalThing), b.(*V2)
+			out.ObjectMeta = in.ObjectMeta
+			out.Value = strings.Join(in.Parts, ";")
+			return nil
+		}))
+}
+
+func TestFunctionsOfASchemeConvertThroughTheInternalVersion(t *testing.T) {
+	internal := schema.GroupVersionKind{Group: "example.com", Version: runtime.APIVersionInternal, Kind: "Thing"}
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(thingVersion("v1").WithKind("Thing"), &V1{})
+	s.AddKnownTypeWithName(thingVersion("v2").WithKind("Thing"), &V2{})
+	s.AddKnownTypeWithName(internal, &internalThing{})
+	if err := addThingConversions(s); err != nil {
+		t.Fatal(err)
+	}
+	reg := conversion.NewRegistry(s)
+	if err := conversion.AddSchemeFunctions(reg, internal); err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.Check(); err != nil {
+		t.Fatal(err)
+	}
+	got := convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name": "x","managedFields":[]},"value":"a,b"}`, thingVersion("v2"))
+	if diff := cmp.Diff(`{"apiVersion":"example.com/v2","kind":"Thing","metadata":{"name": "x","managedFields":[]},"value":"a;b"}`, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestMissingFunctionsOfASchemeAreNamed(t *testing.T) {
+	s := thingScheme()
+	if err := s.AddConversionFunc((*V1)(nil), (*V2)(nil), func(any, any, apiconversion.Scope) error { panic("not with an empty object") }); err != nil {
+		t.Fatal(err)
+	}
+	err := conversion.AddSchemeFunctions(conversion.NewRegistry(s), thingVersion("v2").WithKind("Thing"))
+	if err == nil {
+		t.Fatal("nothing is missing")
+	}
+	want := []string{
+		"conversion: the scheme has no function from conversion_test.thing[int16] to conversion_test.thing[int8]",
+		"conversion: the scheme has no function from conversion_test.thing[int32] to conversion_test.thing[int16]",
+		"conversion: the scheme has no function from conversion_test.thing[int16] to conversion_test.thing[int32]",
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for kind, want := range map[string]string{"Nothing": "the scheme does not know", "Lonely": "the scheme knows no other version"} {
+		err := conversion.AddSchemeFunctions(conversion.NewRegistry(s), thingVersion("v1").WithKind(kind))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", kind, err, want)
+		}
+	}
+}
+
+var oldPizza = v1beta1.GroupVersion.Group + "/v1alpha0"
+
+// unstructuredRegistry knows v1alpha0, in which toppings are one string, and has
+// no Go type for it.
+func unstructuredRegistry(t testing.TB, change func(out *unstructured.Unstructured)) *conversion.Registry {
+	t.Helper()
+	reg := registry(t, nil, nil)
+	gv, err := schema.ParseGroupVersion(oldPizza)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = conversion.AddUnstructuredSpoke(reg, gv.WithKind("Pizza"), "",
+		func(_ context.Context, in *unstructured.Unstructured, out *beta) error {
+			toppings, _, err := unstructured.NestedString(in.Object, "spec", "toppings")
+			for name := range strings.SplitSeq(toppings, "+") {
+				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
+			}
+			return err
+		},
+		func(_ context.Context, in *beta, out *unstructured.Unstructured) error {
+			var names []string
+			for _, t := range in.Spec.Toppings {
+				names = append(names, t.Name)
+			}
+			if change != nil {
+				change(out)
+			}
+			return unstructured.SetNestedField(out.Object, strings.Join(names, "+"), "spec", "toppings")
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func TestAVersionWithoutAGoTypeConverts(t *testing.T) {
+	reg := unstructuredRegistry(t, nil)
+	old := pizza("v1alpha0", metadata, `,"spec":{"toppings":"tomato+salami"}`)
+	hub := pizza("v1beta1", metadata, `,"spec":{"toppings":[{"name":"tomato"},{"name":"salami"}]}`)
+	spoke := pizza("v1alpha1", metadata, `,"spec":{"toppings":["tomato","salami"]}`)
+	gv, _ := schema.ParseGroupVersion(oldPizza)
+	for _, c := range []struct {
+		from, want string
+		to         schema.GroupVersion
+	}{
+		{old, hub, v1beta1.GroupVersion},
+		{hub, old, gv},
+		{old, spoke, schema.GroupVersion{Group: gv.Group, Version: "v1alpha1"}},
+		{spoke, old, gv},
+	} {
+		if diff := cmp.Diff(c.want, convert(t, reg, c.from, c.to)); diff != "" {
+			t.Errorf("to %s (-want +got):\n%s", c.to, diff)
+		}
+	}
+}
+
+func TestAnUnstructuredFunctionMayChangeLabelsAndNoOtherMetadata(t *testing.T) {
+	gv, _ := schema.ParseGroupVersion(oldPizza)
+	hub := pizza("v1beta1", `{"name":"x","uid":"u"}`, "")
+	reg := unstructuredRegistry(t, func(out *unstructured.Unstructured) { out.SetLabels(map[string]string{"old": "yes"}) })
+	if diff := cmp.Diff(pizza("v1alpha0", `{"name":"x","uid":"u","labels":{"old":"yes"}}`, `,"spec":{"toppings":""}`), convert(t, reg, hub, gv)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for want, change := range map[string]func(*unstructured.Unstructured){
+		"changed metadata.name, metadata.uid":              func(u *unstructured.Unstructured) { u.SetName("y"); u.SetUID("") },
+		"changed metadata.generation":                      func(u *unstructured.Unstructured) { u.SetGeneration(7) },
+		"removed metadata":                                 func(u *unstructured.Unstructured) { delete(u.Object, "metadata") },
+		"made metadata.labels something else than strings": func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = []any{} },
+		"made metadata.annotations something else than strin": func(u *unstructured.Unstructured) {
+			u.Object["metadata"].(map[string]any)["annotations"] = map[string]any{"a": 1}
+		},
+	} {
+		_, err := unstructuredRegistry(t, change).Convert(t.Context(), []byte(hub), gv)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestIntegersOfUnstructuredObjectsStayExact(t *testing.T) {
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	pass := func(_ context.Context, in, out *unstructured.Unstructured) error {
+		out.Object["spec"] = in.Object["spec"]
+		return nil
+	}
+	if err := conversion.AddUnstructuredSpoke(reg, thingVersion("v1").WithKind("Thing"), "v2", pass, pass); err != nil {
+		t.Fatal(err)
+	}
+	got := convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{},"spec":{"big":9007199254740993,"f":1.5,"n":null,"e":[],"s":"<&>"}}`, thingVersion("v2"))
+	if diff := cmp.Diff(`{"apiVersion":"example.com/v2","kind":"Thing","metadata":{},"spec":{"big":9007199254740993,"e":[],"f":1.5,"n":null,"s":"<&>"}}`, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnUnstructuredSpokeThatCannotBeIsRefused(t *testing.T) {
+	gvk := v1beta1.GroupVersion.WithKind("Pizza")
+	gvk.Version = "v0"
+	toBeta := func(context.Context, *unstructured.Unstructured, *beta) error { return nil }
+	fromBeta := func(context.Context, *beta, *unstructured.Unstructured) error { return nil }
+	pass := func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) error { return nil }
+	for want, add := range map[string]func(*conversion.Registry) error{
+		"has no version or no kind": func(r *conversion.Registry) error {
+			return conversion.AddUnstructuredSpoke(r, schema.GroupVersionKind{Kind: "Pizza"}, "", toBeta, fromBeta)
+		},
+		"is unstructured, and needs a version": func(r *conversion.Registry) error {
+			return conversion.AddUnstructuredSpoke(r, gvk, "", pass, pass)
+		},
+		"and not version v7": func(r *conversion.Registry) error {
+			return conversion.AddUnstructuredSpoke(r, gvk, "v7", toBeta, fromBeta)
+		},
+		"are not two versions of one kind": func(r *conversion.Registry) error {
+			return conversion.AddUnstructuredSpoke(r, schema.GroupVersionKind{Group: gvk.Group, Version: "v0", Kind: "Calzone"}, "", toBeta, fromBeta)
+		},
+		"needs both functions": func(r *conversion.Registry) error {
+			return conversion.AddUnstructuredSpoke(r, gvk, "", toBeta, nil)
+		},
+	} {
+		if err := add(conversion.NewRegistry(pizzaScheme(t))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package conversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// AddSpoke adds the two conversions between a version of a kind, the spoke S,
+// and the kind's hub version H. S and H are pointers to the Go types, and are
+// inferred from the functions.
+//
+// A function finds in out the metadata of in, to which it may add labels and
+// annotations, and zero values otherwise; it fills in the rest. It must not
+// change in. It may keep parts of in in out. apiVersion and kind are set
+// afterwards, whatever it leaves there. An error that it returns reaches the
+// user with the name of the object before it; a panic becomes such an error.
+//
+// It is an error if the scheme does not know one of the types, or knows it by
+// several names; if they are not two versions of one kind, or have no metadata;
+// if the kind has another hub already, or the spoke has been added before.
+// Nothing is added then.
+func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) error {
+	return addTyped(r, true, toHub, fromHub)
+}
+
+// AddDirect adds the two conversions between any two versions of a kind, A and B.
+// They are used instead of the way through the hub, and make a hub unnecessary
+// where there are only two versions. For the functions and for the errors, see
+// [AddSpoke].
+func AddDirect[A, B runtime.Object](r *Registry, aToB func(ctx context.Context, in A, out B) error, bToA func(ctx context.Context, in B, out A) error) error {
+	return addTyped(r, false, aToB, bToA)
+}
+
+func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.Context, in A, out B) error, bToA func(ctx context.Context, in B, out A) error) error {
+	a, aErr := r.kindOf(reflect.TypeFor[A]())
+	b, bErr := r.kindOf(reflect.TypeFor[B]())
+	if err := errors.Join(aErr, bErr); err != nil {
+		return err
+	}
+	if aToB == nil || bToA == nil {
+		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", a, b.Version)
+	}
+	formA, formB := typedForm(reflect.TypeFor[A]()), typedForm(reflect.TypeFor[B]())
+	return r.add(hub,
+		&step{from: a, to: b, in: formA, out: formB, call: func(ctx context.Context, in, out runtime.Object) error {
+			return aToB(ctx, in.(A), out.(B))
+		}},
+		&step{from: b, to: a, in: formB, out: formA, call: func(ctx context.Context, in, out runtime.Object) error {
+			return bToA(ctx, in.(B), out.(A))
+		}})
+}
+
+// kindOf returns the one kind under which the scheme knows a type, a pointer to a
+// struct.
+func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %s is not a pointer to a struct", t)
+	}
+	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
+	kinds, _, err := r.scheme.ObjectKinds(obj)
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme does not know %s: %w", t, err)
+	}
+	if len(kinds) > 1 {
+		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme knows %s by several names: %v", t, kinds)
+	}
+	_, metaErr := objectMeta(obj)
+	_, typeErr := typeMeta(obj)
+	if err := errors.Join(metaErr, typeErr); err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %w", err)
+	}
+	return kinds[0], nil
+}

@@ -1,0 +1,174 @@
+package conversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// AddUnstructuredSpoke adds the two conversions between a version that has no Go
+// type, and that the scheme need not know, and the kind's hub version H. H is the
+// pointer to a Go type, or *[unstructured.Unstructured]; then hubVersion must say
+// which version that is. With a Go type it may be empty.
+//
+// For the functions and for the errors, see [AddSpoke]. Integers of an
+// unstructured object are int64, other numbers float64. It has its apiVersion,
+// its kind and its metadata, except for managedFields.
+func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersionKind, hubVersion string,
+	toHub func(ctx context.Context, in *unstructured.Unstructured, out H) error,
+	fromHub func(ctx context.Context, in H, out *unstructured.Unstructured) error) error {
+	if spoke.Version == "" || spoke.Kind == "" {
+		return fmt.Errorf("conversion: %s has no version or no kind", spoke)
+	}
+	hub := schema.GroupVersionKind{Group: spoke.Group, Version: hubVersion, Kind: spoke.Kind}
+	var form form = unstructuredForm{}
+	if t := reflect.TypeFor[H](); t == reflect.TypeFor[*unstructured.Unstructured]() {
+		if hubVersion == "" {
+			return fmt.Errorf("conversion: the hub of %s is unstructured, and needs a version", spoke)
+		}
+	} else {
+		kind, err := r.kindOf(t)
+		if err != nil {
+			return err
+		}
+		if hubVersion != "" && hubVersion != kind.Version {
+			return fmt.Errorf("conversion: the hub of %s is %s, and not version %s", spoke, kind, hubVersion)
+		}
+		hub, form = kind, typedForm(t)
+	}
+	if toHub == nil || fromHub == nil {
+		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
+	}
+	return r.add(true,
+		&step{from: spoke, to: hub, in: unstructuredForm{}, out: form, call: func(ctx context.Context, in, out runtime.Object) error {
+			return toHub(ctx, in.(*unstructured.Unstructured), out.(H))
+		}},
+		&step{from: hub, to: spoke, in: form, out: unstructuredForm{}, call: func(ctx context.Context, in, out runtime.Object) error {
+			return fromHub(ctx, in.(H), out.(*unstructured.Unstructured))
+		}})
+}
+
+// unstructuredForm is the form of maps.
+type unstructuredForm struct{}
+
+func (unstructuredForm) blank(w *worker, kind schema.GroupVersionKind) (runtime.Object, error) {
+	metadata, err := w.unstructuredMetadata()
+	if err != nil {
+		return nil, err
+	}
+	for name, m := range map[string]map[string]string{"labels": w.labels, "annotations": w.annotations} {
+		if len(m) == 0 {
+			continue
+		}
+		values := make(map[string]any, len(m))
+		for k, v := range m {
+			values[k] = v
+		}
+		metadata[name] = values
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": w.registry.apiVersion(kind.GroupVersion()),
+		"kind":       kind.Kind,
+		"metadata":   metadata,
+	}}, nil
+}
+
+// unstructuredMetadata returns the metadata of the worker's object, less labels,
+// annotations and managedFields.
+func (w *worker) unstructuredMetadata() (map[string]any, error) {
+	text := w.object.metadata
+	var err error
+	for _, name := range []string{"labels", "annotations", "managedFields"} {
+		if text, err = rawjson.Set(text, name, nil); err != nil {
+			return nil, err
+		}
+	}
+	metadata := map[string]any{}
+	return metadata, slow(text, &metadata)
+}
+
+func (unstructuredForm) decode(_ *worker, obj runtime.Object, body []byte) error {
+	fields := map[string]any{}
+	if err := slow(body, &fields); err != nil {
+		return err
+	}
+	maps.Copy(obj.(*unstructured.Unstructured).Object, fields)
+	return nil
+}
+
+func (unstructuredForm) encode(w *worker, obj runtime.Object) ([]byte, error) {
+	w.encoded.Reset()
+	if err := w.encoder.Encode(obj.(*unstructured.Unstructured).Object); err != nil {
+		return nil, err
+	}
+	return w.withoutMetadata(w.encoded.Bytes())
+}
+
+func (unstructuredForm) metadata(w *worker, obj runtime.Object) (labels, annotations map[string]string, err error) {
+	metadata, ok := obj.(*unstructured.Unstructured).Object["metadata"].(map[string]any)
+	if !ok {
+		return nil, nil, errors.New("the conversion function removed metadata, or made something else of it")
+	}
+	after := maps.Clone(metadata)
+	for name, into := range map[string]*map[string]string{"labels": &labels, "annotations": &annotations} {
+		if *into, ok = stringMap(after[name]); !ok {
+			return nil, nil, fmt.Errorf("the conversion function made metadata.%s something else than strings", name)
+		}
+		delete(after, name)
+	}
+	before, err := w.unstructuredMetadata()
+	if err != nil {
+		return nil, nil, err
+	}
+	var changed []string
+	for name := range mergeKeys(before, after) {
+		if !equality.Semantic.DeepEqual(before[name], after[name]) {
+			changed = append(changed, "metadata."+name)
+		}
+	}
+	if len(changed) == 0 {
+		return labels, annotations, nil
+	}
+	slices.Sort(changed)
+	return nil, nil, fmt.Errorf("the conversion function changed %s: only labels and annotations may be changed", strings.Join(changed, ", "))
+}
+
+// stringMap returns a map of strings; ok is false if value is none.
+func stringMap(value any) (m map[string]string, ok bool) {
+	if value == nil {
+		return nil, true
+	}
+	values, ok := value.(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	m = make(map[string]string, len(values))
+	for k, v := range values {
+		if m[k], ok = v.(string); !ok {
+			return nil, false
+		}
+	}
+	return m, true
+}
+
+func mergeKeys(a, b map[string]any) map[string]bool {
+	keys := map[string]bool{}
+	for k := range a {
+		keys[k] = true
+	}
+	for k := range b {
+		keys[k] = true
+	}
+	return keys
+}
