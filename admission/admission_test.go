@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,7 +64,14 @@ func (r request) String() string {
 	if r.subresource != "" {
 		text += fmt.Sprintf(`,"subResource":%q`, r.subresource)
 	}
-	return text + `,"object":` + or(r.object, "null") + `,"oldObject":` + or(r.old, "null") + `}}`
+	old := r.old
+	if old == "" && (r.operation == "UPDATE" || r.operation == "DELETE") {
+		old = pizza(or(r.version, "v1beta1"), "")
+	}
+	if old == "none" {
+		old = ""
+	}
+	return text + `,"object":` + or(r.object, "null") + `,"oldObject":` + or(old, "null") + `}}`
 }
 
 func pizza(version, rest string) string {
@@ -262,7 +272,12 @@ func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
 		message string
 	}{
 		"forbidden":         {apierrors.NewForbidden(pizzas, "x", errors.New("closed")), true, 403, `pizzas.restaurant.programming-kubernetes.info "x" is forbidden: closed`},
-		"a wrapped denial":  {fmt.Errorf("on Mondays: %w", apierrors.NewConflict(pizzas, "x", errors.New("busy"))), true, 409, "busy"},
+		"a wrapped error":   {fmt.Errorf("reading the quota: %w", apierrors.NewForbidden(pizzas, "x", errors.New("RBAC"))), false, 500, "Pizza default/margherita: reading the quota: pizzas"},
+		"not found":         {apierrors.NewNotFound(pizzas, "x"), false, 500, "Pizza default/margherita: pizzas"},
+		"unauthorized":      {apierrors.NewUnauthorized("token expired"), false, 500, "token expired"},
+		"an aggregate":      {field.ErrorList{field.Required(field.NewPath("a"), ""), field.Required(field.NewPath("b"), "")}.ToAggregate(), true, 422, "[a: Required value, b: Required value]"},
+		"joined denials":    {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), apierrors.NewForbidden(pizzas, "x", errors.New("and full"))), true, 403, "closed; pizzas.restaurant.programming-kubernetes.info \"x\" is forbidden: and full"},
+		"a mixture":         {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), errors.New("out of flour")), false, 500, "out of flour"},
 		"one field error":   {field.Invalid(field.NewPath("spec"), 7, "no"), true, 422, "spec: Invalid value: 7: no"},
 		"too many requests": {apierrors.NewTooManyRequests("later", 5), false, 429, "later"},
 		"unavailable":       {apierrors.NewServiceUnavailable("the oven is cold"), false, 503, "the oven is cold"},
@@ -334,8 +349,107 @@ func TestAnErrorThatDoesNotDecideWeighsMoreThanADenial(t *testing.T) {
 func TestAnObjectThatDoesNotFitItsTypeIsDenied(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":"tomato"}`)})
-	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita does not fit *v1beta1.Pizza: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
+	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita: the object does not fit its Go type: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
 		t.Errorf("got %+v", response.Result)
+	}
+}
+
+func TestAnObjectThatDoesNotFitItsOwnVersionIsDeniedToo(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
+	response := ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":"tomato"}`)})
+	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "cannot unmarshal string into Go struct field PizzaSpec.spec.toppings of type []string") {
+		t.Errorf("got %+v", response.Result)
+	}
+}
+
+func TestAStoredObjectThatDoesNotFitBlocksNothingThatDoesNotLookAtIt(t *testing.T) {
+	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
+	r := request{operation: "UPDATE", object: pizza("v1beta1", ""), old: pizza("v1beta1", `,"spec":{"toppings":[{"quantity":99999999999}]}`)}
+	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.Validate(see)), r).Allowed {
+		t.Error("the repair is denied")
+	}
+	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
+	got := undecided(t, admission.NewHandler(pizzaScheme(t), admission.ValidateUpdate(compare)), r)
+	if got.Code != 500 || !strings.Contains(got.Message, "the object as it is stored: the object does not fit its Go type") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestARequestThatLacksAnObjectIsUndecided(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
+	for _, c := range []struct {
+		r    request
+		want string
+	}{
+		{request{operation: "CREATE"}, "the request for CREATE has no object"},
+		{request{operation: "UPDATE", object: pizza("v1beta1", ""), old: "none"}, "the request for UPDATE has no oldObject"},
+		{request{operation: "DELETE", old: "none"}, "the request for DELETE has no oldObject"},
+	} {
+		if got := undecided(t, h, c.r); got.Code != 500 || got.Message != "Pizza default/margherita: "+c.want {
+			t.Errorf("got %+v, want %s", got, c.want)
+		}
+	}
+}
+
+func TestAMutatorMayAssignTheWholeObject(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
+		*p = v1beta1.Pizza{ObjectMeta: p.ObjectMeta, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "tomato"}}}}
+		return nil
+	}))
+	for version, spec := range map[string]string{"v1beta1": `,"spec":{"toppings":[{"name":"tomato"}]}`, "v1alpha1": `,"spec":{"toppings":["tomato"]}`} {
+		object := pizza(version, "")
+		if diff := cmp.Diff(pizza(version, spec), patched(t, object, ask(t, h, request{version: version, object: object}))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+// A conversion may count, sort or join list elements; what a function changed in
+// the hub then is at another index of the spoke.
+func TestAChangeInTheHubHitsTheRightElementOfTheSpoke(t *testing.T) {
+	reg := conversion.NewRegistry(pizzaScheme(t))
+	err := conversion.AddSpoke(reg,
+		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+			counts := map[string]int32{}
+			for _, name := range in.Spec.Toppings {
+				counts[name]++
+			}
+			for _, name := range slices.Sorted(maps.Keys(counts)) {
+				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name, Quantity: new(counts[name])})
+			}
+			return nil
+		},
+		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
+			for _, topping := range in.Spec.Toppings {
+				out.Spec.Toppings = append(out.Spec.Toppings, slices.Repeat([]string{topping.Name}, int(*topping.Quantity))...)
+			}
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
+		p.Spec.Toppings = slices.DeleteFunc(p.Spec.Toppings, func(t v1beta1.PizzaTopping) bool { return t.Name == "pineapple" })
+		return nil
+	}))
+	object := pizza("v1alpha1", `,"spec":{"toppings":["tomato","pineapple","tomato"]}`)
+	want := pizza("v1alpha1", `,"spec":{"toppings":["tomato","tomato"]}`)
+	if diff := cmp.Diff(want, patched(t, object, ask(t, h, request{version: "v1alpha1", object: object}))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWarningsMayComeFromSeveralGoroutines(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { admission.Warn(ctx, "hot") })
+		}
+		wg.Wait()
+		return nil, nil
+	}))
+	if got := ask(t, h, request{object: pizza("v1beta1", "")}); len(got.Warnings) != 8 {
+		t.Errorf("got %d warnings", len(got.Warnings))
 	}
 }
 
@@ -376,7 +490,7 @@ func TestFunctionsAreCalledForTheirOperations(t *testing.T) {
 		{request{operation: "DELETE", old: two}, []string{"delete 2"}},
 		{request{operation: "CONNECT", subresource: "proxy"}, nil},
 		{request{operation: "UPDATE", subresource: "status", object: two, old: one}, nil},
-		{request{operation: "UPDATE", subresource: "scale", object: `{"apiVersion":"autoscaling/v1","kind":"Scale"}`}, nil},
+		{request{operation: "UPDATE", subresource: "scale", kind: "Scale", object: `{"apiVersion":"autoscaling/v1","kind":"Scale"}`}, nil},
 	} {
 		calls = nil
 		if response := ask(t, h, c.r); !response.Allowed {

@@ -7,14 +7,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
@@ -27,7 +25,9 @@ type call struct {
 	request           *admissionv1.AdmissionRequest
 	object, oldObject []byte // text, in the version of the request; nil if there is none
 	patch             [][]byte
-	warnings          []string
+
+	mu       sync.Mutex // a function may warn from several goroutines
+	warnings []string
 }
 
 func (c *call) kind() schema.GroupVersionKind { return schema.GroupVersionKind(c.request.Kind) }
@@ -45,11 +45,14 @@ func (c *call) String() string {
 }
 
 func (c *call) decide(ctx context.Context) (*admissionv1.AdmissionResponse, error) {
+	if c.request.SubResource != "" {
+		return &admissionv1.AdmissionResponse{Allowed: true}, nil
+	}
 	if err := c.handler.serves(c.kind()); err != nil {
 		return nil, err
 	}
-	if c.request.SubResource != "" {
-		return &admissionv1.AdmissionResponse{Allowed: true}, nil
+	if err := c.complete(); err != nil {
+		return nil, err
 	}
 	err := c.mutate(ctx)
 	if err == nil {
@@ -68,6 +71,18 @@ func (c *call) decide(ctx context.Context) (*admissionv1.AdmissionResponse, erro
 		response.PatchType = new(admissionv1.PatchTypeJSONPatch)
 	}
 	return response, nil
+}
+
+// complete returns an error if the request lacks an object that its operation has.
+func (c *call) complete() error {
+	op := c.request.Operation
+	if (op == admissionv1.Create || op == admissionv1.Update) && c.object == nil {
+		return fmt.Errorf("the request for %s has no object", op)
+	}
+	if (op == admissionv1.Update || op == admissionv1.Delete) && c.oldObject == nil {
+		return fmt.Errorf("the request for %s has no oldObject", op)
+	}
+	return nil
 }
 
 // serves returns an error if no function could be called for a kind.
@@ -93,48 +108,39 @@ func (h *handler) calls(function, kind schema.GroupVersionKind) bool {
 	return function == kind || h.converter != nil && function.GroupKind() == kind.GroupKind()
 }
 
-// denial returns the Status that tells the user why the request is denied. An
-// error that is no denial leaves the request undecided.
-func (c *call) denial(err error) (*metav1.Status, bool) {
-	var invalid *invalidError
-	if errors.As(err, &invalid) {
-		status := apierrors.NewInvalid(c.kind().GroupKind(), c.request.Name, invalid.errs).Status()
-		return &status, true
-	}
-	var fieldErr *field.Error
-	if errors.As(err, &fieldErr) {
-		status := apierrors.NewInvalid(c.kind().GroupKind(), c.request.Name, field.ErrorList{fieldErr}).Status()
-		return &status, true
-	}
-	var api apierrors.APIStatus
-	if errors.As(err, &api) {
-		status := api.Status()
-		switch code := status.Code; {
-		case code == 408, code == 429: // not now is not never
-		case code >= 400 && code < 500:
-			return &status, true
-		}
-	}
-	return nil, false
-}
-
-// invalidError carries the field errors of a validating function.
-type invalidError struct{ errs field.ErrorList }
-
-func (e *invalidError) Error() string { return e.errs.ToAggregate().Error() }
-
 // decode returns the object as the Go type of a kind, converted if need be.
 func (c *call) decode(ctx context.Context, text []byte, kind schema.GroupVersionKind, newObject func() runtime.Object) (runtime.Object, error) {
-	text, err := c.convert(ctx, text, c.kind().GroupVersion(), kind.GroupVersion())
+	converted, err := c.convert(ctx, text, c.kind().GroupVersion(), kind.GroupVersion())
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(c.misfit(text), err)
 	}
 	obj := newObject()
-	// The API server's own decoder of JSON: case-sensitive, and lenient otherwise.
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, obj); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s does not fit %T: %v", c, obj, err))
+	if err := decode(converted, obj); err != nil {
+		return nil, fmt.Errorf("%w: %w", errMisfit, err)
 	}
 	return obj, nil
+}
+
+// errMisfit says that the text of an object does not fit its Go type.
+var errMisfit = errors.New("the object does not fit its Go type")
+
+// misfit returns an error if the text does not fit the Go type of its own version:
+// then it is no wonder that it could not be converted.
+func (c *call) misfit(text []byte) error {
+	obj, err := c.handler.scheme.New(c.kind())
+	if err != nil {
+		return nil
+	}
+	if err := decode(text, obj); err != nil {
+		return fmt.Errorf("%w: %w", errMisfit, err)
+	}
+	return nil
+}
+
+// decode decodes JSON with the API server's own decoder: case-sensitive, and
+// lenient otherwise.
+func decode(text []byte, into runtime.Object) error {
+	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
 // convert converts the text of an object between versions, if they differ.

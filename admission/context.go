@@ -26,9 +26,12 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 
 // Warn adds a warning to the answer of the request which the function that was
 // given the context is called for; kubectl prints it, whether the request is
-// denied or not. Outside such a function it does nothing.
+// denied or not. The API server may truncate it (k8s.io/apiserver/pkg/endpoints/
+// filters/warning.go). Outside such a function it does nothing.
 func Warn(ctx context.Context, format string, args ...any) {
 	if c, ok := ctx.Value(contextKey{}).(*call); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 	}
 }

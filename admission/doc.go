@@ -28,11 +28,14 @@
 // The two are never confused:
 //
 //   - A [field.ErrorList] denies with Status 422 Invalid, and one cause for each
-//     error. Any other API error below 500, such as that of
+//     error; so does an error that is or wraps a [field.Error], also one of a
+//     conversion. An API error with a code from 400 to 499, such as that of
 //     [k8s.io/apimachinery/pkg/api/errors.NewForbidden], denies as it is. So does
 //     an object that does not fit its Go type, with 400. The answer is a review
 //     that is not allowed.
-//   - Every other error, and a panic, means that the question was not decided. The
+//   - Every other error, and a panic, means that the question was not decided: an
+//     API error with 401, 404, 408, 429, or 500 and above, and one that is wrapped
+//     by another error. Those happened to the function, and are not what it says. The
 //     answer is then an HTTP error with a Status. The API server applies the
 //     webhook's failurePolicy; with 429, or 5xx, and retryAfterSeconds in the
 //     details it tries again first (client-go/rest/with_retry.go). A review that

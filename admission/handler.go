@@ -112,7 +112,7 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 	c := &call{handler: h, request: request, object: request.Object.Raw, oldObject: request.OldObject.Raw}
 	response, err := c.decide(withCall(ctx, c))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c, err)
+		return nil, c.undecided(err)
 	}
 	response.UID = req.UID
 	response.Warnings = c.warnings

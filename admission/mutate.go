@@ -66,9 +66,9 @@ func (c *call) mutateAs(ctx context.Context, chain []mutator) error {
 	kind := chain[0].kind
 	obj, err := c.decode(ctx, c.object, kind, chain[0].newObject)
 	if err != nil {
-		return err
+		return c.theirs(err)
 	}
-	before, err := json.Marshal(obj)
+	before, err := c.encode(ctx, obj, kind)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *call) mutateAs(ctx context.Context, chain []mutator) error {
 			return err
 		}
 	}
-	after, err := json.Marshal(obj)
+	after, err := c.encode(ctx, obj, kind)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,24 @@ func (c *call) mutateAs(ctx context.Context, chain []mutator) error {
 	if after, err = c.convert(ctx, after, kind.GroupVersion(), c.kind().GroupVersion()); err != nil {
 		return err
 	}
-	p, err := patch.Make(c.object, before, after)
+	makePatch := patch.Make
+	if kind != c.kind() {
+		makePatch = patch.MakeConverted
+	}
+	p, err := makePatch(c.object, before, after)
 	if err != nil {
 		return err
 	}
 	return c.apply(p)
+}
+
+// encode returns the text of an object, with its type, which a function that
+// assigns the whole object has cleared.
+func (c *call) encode(ctx context.Context, obj runtime.Object, kind schema.GroupVersionKind) (text []byte, err error) {
+	obj.GetObjectKind().SetGroupVersionKind(kind)
+	err = c.guard(ctx, func() error {
+		text, err = json.Marshal(obj)
+		return err
+	})
+	return text, err
 }

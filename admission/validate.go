@@ -3,8 +3,10 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,6 +16,7 @@ type validator struct {
 	kind      schema.GroupVersionKind
 	newObject func() runtime.Object
 	on        map[admissionv1.Operation]bool
+	seesOld   bool
 	validate  func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
 }
 
@@ -52,6 +55,7 @@ func addValidator[T runtime.Object](f func(ctx context.Context, obj, old runtime
 		for _, op := range ops {
 			v.on[op] = true
 		}
+		v.seesOld = !v.on[admissionv1.Create]
 		h.validators = append(h.validators, v)
 	}
 }
@@ -59,7 +63,6 @@ func addValidator[T runtime.Object](f func(ctx context.Context, obj, old runtime
 // validate runs the validating functions, all of them. An error that leaves the
 // request undecided weighs more than any denial.
 func (c *call) validate(ctx context.Context) error {
-	var invalid field.ErrorList
 	var errs []error
 	for _, v := range c.handler.validators {
 		if !c.handler.calls(v.kind, c.kind()) || !v.on[c.request.Operation] {
@@ -69,18 +72,17 @@ func (c *call) validate(ctx context.Context) error {
 		var err error
 		if c.object != nil {
 			if obj, err = c.decode(ctx, c.object, v.kind, v.newObject); err != nil {
-				return err
+				return c.theirs(err)
 			}
 		}
-		if c.oldObject != nil {
+		if v.seesOld {
 			if old, err = c.decode(ctx, c.oldObject, v.kind, v.newObject); err != nil {
-				return err
+				return fmt.Errorf("the object as it is stored: %w", err)
 			}
 		}
 		err = c.guard(ctx, func() error {
 			list, err := v.validate(ctx, obj, old)
-			invalid = append(invalid, list...)
-			return err
+			return errors.Join(err, list.ToAggregate())
 		})
 		if err != nil {
 			errs = append(errs, err)
@@ -91,8 +93,14 @@ func (c *call) validate(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(invalid) > 0 {
-		errs = append([]error{&invalidError{invalid}}, errs...)
-	}
 	return errors.Join(errs...)
+}
+
+// theirs makes a denial of an error about an object that the user wrote and that
+// does not fit its Go type.
+func (c *call) theirs(err error) error {
+	if !errors.Is(err, errMisfit) {
+		return err
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", c, err))
 }

@@ -113,9 +113,6 @@ func (p Protocol) salvage(body []byte) (req Request) {
 			req.UID = types.UID(token.String())
 		}
 	}
-	if !slices.Contains(p.apiVersions(), req.APIVersion) {
-		return Request{}
-	}
 	if req.UID == "uid" {
 		req.UID = "" // the body ends between the name and the value
 	}

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -106,7 +106,8 @@ func (p Protocol) begin(b []byte, req Request) []byte {
 // and the version of the question in its details: client-go reads an error
 // response as a Status or not at all (rest.Result.Error).
 func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, err error) {
-	if p.Failure != nil && req.UID != "" {
+	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions(), req.APIVersion) {
+		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
 		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
 		return
 	}
@@ -122,7 +123,10 @@ func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, 
 		w.Header().Set("Retry-After", strconv.Itoa(int(details.RetryAfterSeconds)))
 	}
 	if req.UID != "" {
-		details.Group, details.Kind, details.UID = p.Group, p.Kind, req.UID
+		if details.Kind == "" {
+			details.Group, details.Kind = p.Group, p.Kind
+		}
+		details.UID = req.UID
 		details.Causes = append(details.Causes[:len(details.Causes):len(details.Causes)],
 			metav1.StatusCause{Type: "ReviewVersion", Message: req.APIVersion})
 	}
@@ -145,20 +149,22 @@ func writeJSON(w http.ResponseWriter, code int, body []byte) {
 	_, _ = w.Write(body) // the API server has gone: nobody is left to be told
 }
 
-// Status returns the Status of an error: its own, if it is an API error;
-// a timeout, if the deadline passed; else an internal error.
+// Status returns the Status of an error: the code, reason and details of an API
+// error that it is or wraps; a timeout, if the deadline passed; else an internal
+// error. The message is that of the whole error.
 func Status(err error) metav1.Status {
 	var api apierrors.APIStatus
 	switch {
 	case errors.As(err, &api):
 		status := api.Status()
 		status.Status = metav1.StatusFailure
+		status.Message = err.Error() // with what was wrapped around it
 		if status.Code < http.StatusBadRequest {
 			status.Code = http.StatusInternalServerError
 		}
 		return status
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return apierrors.NewTimeoutError(err.Error(), 0).Status()
+		return status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "%v", err).Status()
 	default:
 		return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "%v", err).Status()
 	}
@@ -190,7 +196,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffe
 	case err != nil:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body cannot be read: %v", err))
 	case body.Len() == 0:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is empty: %v", io.ErrUnexpectedEOF))
+		return nil, apierrors.NewBadRequest("the body is empty")
 	}
 	return body.Bytes(), nil
 }

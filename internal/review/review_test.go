@@ -180,6 +180,7 @@ func TestAnErrorIsAStatusWithTheUIDAndTheVersion(t *testing.T) {
 		{fmt.Errorf("wrapped: %w", retry), 503, metav1.StatusReasonServiceUnavailable, "the oven is cold", "3"},
 		{apierrors.NewForbidden(schema.GroupResource{Resource: "pizzas"}, "x", errors.New("no")), 403, metav1.StatusReasonForbidden, `pizzas "x" is forbidden: no`, ""},
 		{&apierrors.StatusError{ErrStatus: metav1.Status{Message: "no code"}}, 500, "", "no code", ""},
+		{fmt.Errorf("Pizza x: %w", apierrors.NewBadRequest("too hot")), 400, metav1.StatusReasonBadRequest, "Pizza x: too hot", ""},
 		{fmt.Errorf("slow: %w", context.DeadlineExceeded), 504, metav1.StatusReasonTimeout, "slow: context deadline exceeded", ""},
 	} {
 		w := post(protocol(func(context.Context, review.Request) ([]byte, error) { return nil, c.err }).Handler(1000), question)
@@ -243,6 +244,13 @@ func TestALengthIsNotBelieved(t *testing.T) {
 	protocol(nil).Handler(1<<60).ServeHTTP(w, r)
 	if got := status(t, w); got.Code != 400 {
 		t.Errorf("got %+v, want code 400", got)
+	}
+}
+
+func TestAReviewOfAnUnknownVersionIsAnsweredWithItsUIDToo(t *testing.T) {
+	w := post(withFailure(protocol(nil)).Handler(1000), strings.Replace(question, "/v1", "/v2", 1))
+	if got := status(t, w); got.Code != 400 || got.Details.UID != "u-1" || reviewVersion(got) != "test.k8s.io/v2" {
+		t.Errorf("got %+v", got)
 	}
 }
 

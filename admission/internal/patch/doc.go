@@ -62,6 +62,9 @@
 //
 // # What it does not do
 //
+// [Make] believes that before's list elements are in raw's order; where a
+// conversion stands between the two, [MakeConverted] looks.
+//
 // It does not add test operations: the API server applies a patch to the very
 // object that it sent. It takes the order of raw's list elements for that of
 // before's, so a Go type that sorts a list while decoding it mixes up what is

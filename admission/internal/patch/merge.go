@@ -12,12 +12,14 @@ func (r *reader) merge(raw, before, after *node) *node {
 	case after.is('{') && mergeable(raw, before):
 		return r.mergeObject(raw, before, after)
 	case after.is('[') && before.is('[') && raw.is('[') && len(r.kids(before, nil)) == len(r.kids(raw, before)):
-		return r.mergeList(raw, before, after)
-	case raw.equal(after):
-		return raw
-	default:
-		return after
+		if places, ok := r.places(raw, before); ok {
+			return r.mergeList(raw, before, after, places)
+		}
 	}
+	if raw.equal(after) {
+		return raw
+	}
+	return after
 }
 
 // mergeable reports whether an object may be merged into raw member by member:
@@ -62,20 +64,23 @@ func (r *reader) mergeObject(raw, before, after *node) *node {
 }
 
 // mergeList merges each element of after into the element of raw that it was,
-// wherever that stood.
-func (r *reader) mergeList(raw, before, after *node) *node {
+// wherever that stood. places are those of before's elements in raw.
+func (r *reader) mergeList(raw, before, after *node, places []int) *node {
 	olds, befores, afters := r.kids(raw, before), r.kids(before, nil), r.kids(after, before)
 	n := &node{kind: '[', read: true, kids: make([]kid, len(afters))}
-	n.order = newOrder(r.match(befores, afters), len(olds))
-	n.ops = n.order.shifts
-	for j, i := range n.order.from {
+	from := r.match(befores, afters)
+	for j, i := range from {
 		if i == none {
 			n.kids[j].node = afters[j].node
 			continue
 		}
-		n.kids[j].node = r.merge(olds[i].node, befores[i].node, afters[j].node)
-		n.ops += cost(olds[i].node, n.kids[j].node)
+		old := olds[places[i]].node
+		n.kids[j].node = r.merge(old, befores[i].node, afters[j].node)
+		n.ops += cost(old, n.kids[j].node)
+		from[j] = places[i]
 	}
+	n.order = newOrder(from, len(olds))
+	n.ops += n.order.shifts
 	if n.ops == 0 {
 		return raw
 	}

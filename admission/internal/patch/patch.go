@@ -20,10 +20,23 @@ const maxPath = 1 << 10
 // changed. The error says which input is not a JSON object; when before and
 // after are the same to the byte, nothing is read and there is none.
 func Make(raw, before, after []byte) ([]byte, error) {
+	return newPatch(raw, before, after, false)
+}
+
+// MakeConverted is like [Make], for a before and an after that a conversion to
+// another version and back has made. It may have put the elements of a list into
+// another order than raw's, or joined them: then they are found by the list's
+// key, or, where that is not possible, the list is replaced, if it changed.
+func MakeConverted(raw, before, after []byte) ([]byte, error) {
+	return newPatch(raw, before, after, true)
+}
+
+func newPatch(raw, before, after []byte, converted bool) ([]byte, error) {
 	if bytes.Equal(before, after) {
 		return nil, nil
 	}
 	r := newReader(len(raw) + len(before) + len(after))
+	r.converted = converted
 	b, err := r.object(before, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the object before: %w", err)

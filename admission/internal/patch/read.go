@@ -19,6 +19,8 @@ type reader struct {
 	spare int    // how many bytes may still be read level by level
 	stack []kid  // the kids of the values that are being read
 	slab  []node // where the next nodes are taken from
+
+	converted bool // see MakeConverted
 }
 
 // newReader returns a reader for inputs of that size together. To read level by

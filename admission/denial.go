@@ -1,0 +1,96 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// denial returns the Status that tells the user why the request is denied. An
+// error that is no denial leaves the request undecided.
+func (c *call) denial(err error) (*metav1.Status, bool) {
+	leaves := leavesOf(err)
+	var invalid field.ErrorList
+	var status *metav1.Status
+	for _, leaf := range leaves {
+		if fieldErr, ok := leaf.(*field.Error); ok {
+			invalid = append(invalid, fieldErr)
+			continue
+		}
+		denied := denies(leaf)
+		if denied == nil {
+			return nil, false
+		}
+		if status == nil {
+			status = denied
+		} else {
+			status.Message += "; " + denied.Message
+		}
+	}
+	if len(invalid) == 0 {
+		return status, status != nil
+	}
+	all := apierrors.NewInvalid(c.kind().GroupKind(), c.request.Name, invalid).Status()
+	if status != nil {
+		all.Message += "; " + status.Message
+	}
+	return &all, true
+}
+
+// undecided returns the error that leaves the request undecided. Of the codes of
+// API errors only those stay that say when to try again: a 404 of the webhook
+// itself would be taken for a webhook that is not there.
+func (c *call) undecided(err error) error {
+	var api apierrors.APIStatus
+	if errors.As(err, &api) && api.Status().Code < http.StatusInternalServerError && api.Status().Code != http.StatusTooManyRequests {
+		return fmt.Errorf("%s: %v", c, err)
+	}
+	return fmt.Errorf("%s: %w", c, err)
+}
+
+// leavesOf returns what was joined in an error, by [errors.Join], by an
+// [k8s.io/apimachinery/pkg/util/errors.Aggregate], or not at all. An error that
+// wraps another is a leaf, unless that is a field error: what was wrapped happened
+// to the author's function, and is not what it says.
+func leavesOf(err error) []error {
+	var all []error
+	switch joined := err.(type) {
+	case interface{ Unwrap() []error }:
+		all = joined.Unwrap()
+	case interface{ Errors() []error }:
+		all = joined.Errors()
+	default:
+		var fieldErr *field.Error
+		if errors.As(err, &fieldErr) {
+			return []error{fieldErr}
+		}
+		return []error{err}
+	}
+	var leaves []error
+	for _, e := range all {
+		leaves = append(leaves, leavesOf(e)...)
+	}
+	return leaves
+}
+
+// denies returns the Status of an error that denies by itself.
+func denies(err error) *metav1.Status {
+	api, ok := err.(apierrors.APIStatus)
+	if !ok {
+		return nil
+	}
+	status := api.Status()
+	switch code := status.Code; {
+	case code < http.StatusBadRequest, code >= http.StatusInternalServerError:
+		return nil
+	case code == http.StatusUnauthorized, code == http.StatusNotFound:
+		return nil // something that the function looked for itself
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
+		return nil // not now is not never
+	}
+	return &status
+}
