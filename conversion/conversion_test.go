@@ -135,6 +135,19 @@ func TestPartialObjectsConvert(t *testing.T) {
 	}
 }
 
+func TestOfDuplicateMetadataTheLastCounts(t *testing.T) {
+	reg := registry(t, func(_ context.Context, in *alpha, _ *beta) error {
+		if in.Name != "b" || in.UID != "" || len(in.Labels) != 0 {
+			t.Errorf("the function sees %+v", in.ObjectMeta)
+		}
+		return nil
+	}, nil)
+	got := convert(t, reg, pizza("v1alpha1", `{"name":"a","uid":"u","labels":{"l":"1"},"finalizers":["f"]}`, `,"metadata":{"name":"b"}`), v1beta1.GroupVersion)
+	if diff := cmp.Diff(pizza("v1beta1", `{"name":"b"}`, ""), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestAFunctionMayChangeLabelsAndAnnotations(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*beta)
@@ -215,7 +228,7 @@ func TestAnErrorNamesTheObjectTheVersionsAndTheReason(t *testing.T) {
 		want   string
 	}{
 		"an error":           {to: fail, object: pizza("v1alpha1", `{"name":"x","namespace":"y"}`, ""), want: "cannot convert Pizza y/x " + versions + "out of flour"},
-		"a panic":            {to: crash, object: pizza("v1alpha1", `{"name":"x"}`, ""), want: "cannot convert Pizza x " + versions + "the conversion function from v1alpha1 to v1beta1 panicked: dough everywhere"},
+		"a panic":            {to: crash, object: pizza("v1alpha1", `{"name":"x"}`, ""), want: "cannot convert Pizza x " + versions + "panic: dough everywhere"},
 		"no name":            {to: fail, object: pizza("v1alpha1", "", ""), want: "cannot convert Pizza " + versions + "out of flour"},
 		"a wrong type":       {object: pizza("v1alpha1", `{"name":"x"}`, `,"spec":{"toppings":"tomato"}`), want: "cannot convert Pizza x " + versions + "json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings of type []string"},
 		"no JSON":            {object: `{"kind":"Pizza",`, want: "cannot convert Pizza to restaurant.programming-kubernetes.info/v1beta1: it is no JSON object: "},

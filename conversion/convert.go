@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -32,16 +34,26 @@ func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVe
 
 // convert returns the text of the converted object. It is the source itself, or
 // in memory of the worker, and good until that is released.
-func (w *worker) convert(ctx context.Context, text []byte, to schema.GroupVersion) ([]byte, error) {
+//
+// A panic becomes an error, wherever it comes from: a type may have a decoder or an
+// encoder of its own.
+func (w *worker) convert(ctx context.Context, text []byte, to schema.GroupVersion) (out []byte, err error) {
 	o := &w.object
+	defer func() {
+		if v := recover(); v != nil {
+			w.broken = true
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion panicked",
+				"kind", o.kind, "object", klog.KRef(o.meta.Namespace, o.meta.Name), "from", o.apiVersion, "to", to, "stack", string(debug.Stack()))
+			out, err = nil, fmt.Errorf("cannot convert %s from %s to %s: panic: %v", o, o.apiVersion, to, v)
+		}
+	}()
 	if err := w.cut(text); err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, err)
 	}
 	if o.gv == to {
 		return text, nil
 	}
-	out, err := w.follow(ctx, to)
-	if err != nil {
+	if out, err = w.follow(ctx, to); err != nil {
 		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.apiVersion, to, err)
 	}
 	return out, nil
@@ -77,9 +89,11 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 		if obj, err = s.out.blank(w, s.to); err != nil {
 			return nil, err
 		}
-		if err = s.run(ctx, w, in, obj); err != nil {
+		if err = s.call(ctx, in, obj); err != nil {
 			return nil, err
 		}
+		// It may have copied the type of in; the next function sees it.
+		obj.GetObjectKind().SetGroupVersionKind(s.to)
 		if w.labels, w.annotations, err = s.out.metadata(w, obj); err != nil {
 			return nil, err
 		}

@@ -2,15 +2,12 @@ package conversion
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
-	"runtime/debug"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -34,19 +31,6 @@ type form interface {
 	// metadata returns the object's labels and annotations, and an error if other
 	// metadata is not what blank has set.
 	metadata(w *worker, obj runtime.Object) (labels, annotations map[string]string, err error)
-}
-
-// run calls the function, and holds it to the laws.
-func (s *step) run(ctx context.Context, w *worker, in, out runtime.Object) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion function panicked",
-				"kind", s.from.Kind, "object", klog.KRef(w.object.meta.Namespace, w.object.meta.Name),
-				"from", s.from.Version, "to", s.to.Version, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the conversion function from %s to %s panicked: %v", s.from.Version, s.to.Version, v)
-		}
-	}()
-	return s.call(ctx, in, out)
 }
 
 // typed is the form of a Go type.

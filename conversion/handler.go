@@ -124,15 +124,19 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 			}
 		}
 	}
+	workers := []*worker{h.registry.newWorker()}
+	defer func() { // not before the results have been appended
+		for _, w := range workers {
+			h.registry.release(w)
+		}
+	}()
 	var wg sync.WaitGroup
 	for range min(h.parallel, (len(objects)+batch-1)/batch) - 1 {
 		w := h.registry.newWorker()
-		defer h.registry.release(w) // not before its results have been appended
+		workers = append(workers, w)
 		wg.Go(func() { work(w) })
 	}
-	w := h.registry.newWorker()
-	defer h.registry.release(w)
-	work(w)
+	work(workers[0])
 	wg.Wait()
 	if failure != nil {
 		return nil, failure

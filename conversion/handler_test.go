@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
 )
@@ -96,7 +98,7 @@ func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
 	good := pizza("v1alpha1", `{"name":"good"}`, "")
 	for name, c := range map[string]struct{ body, message string }{
 		"an error":         {question("v1", "v1beta1", good, pizza("v1alpha1", `{"name":"bad","namespace":"ns"}`, "")), "request.objects[1]: cannot convert Pizza ns/bad from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: out of flour"},
-		"a panic":          {question("v1", "v1beta1", good, good, pizza("v1alpha1", `{"name":"worse"}`, "")), "request.objects[2]: cannot convert Pizza worse from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: the conversion function from v1alpha1 to v1beta1 panicked: dough everywhere"},
+		"a panic":          {question("v1", "v1beta1", good, good, pizza("v1alpha1", `{"name":"worse"}`, "")), "request.objects[2]: cannot convert Pizza worse from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: panic: dough everywhere"},
 		"no object":        {question("v1", "v1beta1", good, `"x"`), "request.objects[1]: cannot convert object to restaurant.programming-kubernetes.info/v1beta1: it is no JSON object: expected object, got string"},
 		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "request.objects is no list"},
 		"unknown target":   {question("v1", "v7", good), "version v7 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
@@ -117,6 +119,63 @@ func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
 				t.Errorf("the next request failed: %+v", answer.Response.Result)
 			}
 		})
+	}
+}
+
+// explosive is a kind whose own encoder panics.
+type explosive struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (*explosive) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+func (*explosive) MarshalJSON() ([]byte, error)   { panic("boom") }
+
+func TestAPanicOfAnEncoderIsAFailureWhereverItHappens(t *testing.T) {
+	s := thingScheme()
+	s.AddKnownTypeWithName(thingVersion("v7").WithKind("Thing"), &explosive{})
+	reg := conversion.NewRegistry(s)
+	for _, err := range []error{
+		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
+		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
+		conversion.AddSpoke(reg, func(context.Context, *explosive, *V2) error { return nil }, func(context.Context, *V2, *explosive) error { return nil }),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := conversion.NewHandler(reg, conversion.Parallelism(4))
+	for _, n := range []int{1, 100} {
+		things := make([]string, n)
+		for i := range things {
+			things[i] = fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"t%d"}}`, i)
+		}
+		body := strings.Replace(question("v1", "v7", things...), "restaurant.programming-kubernetes.info/v7", "example.com/v7", 1)
+		result := ask(t, h, body).Response.Result
+		if result.Status != "Failure" || !strings.Contains(result.Message, "request.objects[0]: cannot convert Thing t0 from example.com/v1 to example.com/v7: panic: boom") {
+			t.Errorf("%d things: %+v", n, result)
+		}
+	}
+}
+
+func TestTheFirstObjectThatFailsIsNamed(t *testing.T) {
+	h := conversion.NewHandler(registry(t, func(_ context.Context, in *alpha, _ *beta) error {
+		if in.Name != "good" {
+			return errors.New("out of flour")
+		}
+		return nil
+	}, nil), conversion.Parallelism(4))
+	list := make([]string, 1000)
+	for i := range list {
+		list[i] = pizza("v1alpha1", `{"name":"good"}`, "")
+		if i >= 500 {
+			list[i] = pizza("v1alpha1", `{"name":"bad"}`, "")
+		}
+	}
+	for range 20 {
+		if got := ask(t, h, question("v1", "v1beta1", list...)).Response.Result.Message; !strings.HasPrefix(got, "request.objects[500]: ") {
+			t.Fatalf("got %s", got)
+		}
 	}
 }
 

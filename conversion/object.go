@@ -58,7 +58,8 @@ func (w *worker) cut(text []byte) error {
 		case "kind":
 			o.kind, _ = w.string(c.Value())
 		case "metadata":
-			if c.Begins() == 'n' {
+			o.meta, o.labels, o.annotations, w.rest = metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0], w.rest[:1]
+			if o.metadata = noMetadata; c.Begins() == 'n' {
 				c.Value()
 				break
 			}

@@ -75,6 +75,23 @@ func TestSpokesConvertThroughTheHub(t *testing.T) {
 	}
 }
 
+func TestEachFunctionOnTheWaySeesTheVersionOfItsObject(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	seen := ""
+	for _, err := range []error{
+		conversion.AddSpoke(reg, func(_ context.Context, in *V1, out *V2) error { out.TypeMeta = in.TypeMeta; return nil }, note[int16, int8]("")),
+		conversion.AddSpoke(reg, note[int32, int16](""), func(_ context.Context, in *V2, _ *V3) error { seen = in.APIVersion; return nil }),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	convert(t, reg, `{"apiVersion":"example.com/v1","kind":"Thing"}`, thingVersion("v3"))
+	if seen != "example.com/v2" {
+		t.Errorf("the second function sees %s", seen)
+	}
+}
+
 func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 	s := thingScheme()
 	s.AddKnownTypeWithName(thingVersion("v9").WithKind("Thing"), &alpha{})

@@ -25,6 +25,7 @@ type worker struct {
 	encoder  *json.Encoder   // writes to encoded
 	encoded  bytes.Buffer
 	body     []byte // what was encoded, less the metadata
+	broken   bool   // by a panic: who knows in which state it is
 	out      []byte // holds results, until the worker is released
 }
 
@@ -45,7 +46,7 @@ func (r *Registry) newWorker() *worker {
 // its strings is not used again: a function may have kept them.
 func (r *Registry) release(w *worker) {
 	const keep = 4 << 20 // one enormous object must not stay for ever
-	if cap(w.object.body)+cap(w.rest)+cap(w.unquoted)+cap(w.body)+cap(w.out)+w.encoded.Cap() > keep {
+	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.unquoted)+cap(w.body)+cap(w.out)+w.encoded.Cap() > keep {
 		return
 	}
 	w.out = w.out[:0]
