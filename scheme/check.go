@@ -51,8 +51,8 @@ func check(gv schema.GroupVersion, objects []runtime.Object) []string {
 			}
 		}
 		if gv.Version != runtime.APIVersionInternal {
-			untagged(t.Elem(), kindOf(t), seen, func(path string) {
-				fault("%s has no JSON tag", path)
+			checkTags(t.Elem(), kindOf(t), seen, func(path, what string) {
+				fault("%s %s", path, what)
 			})
 		}
 	}
@@ -83,12 +83,13 @@ func itemOf(obj runtime.Object) reflect.Type {
 	}
 }
 
-// untagged reports the path of each exported field below t that has no JSON tag.
-// A type that encodes itself, or was seen before, is not looked into.
-func untagged(t reflect.Type, path string, seen map[reflect.Type]bool, report func(path string)) {
+// checkTags reports the path of each exported field below t whose JSON tag does not
+// name it, or gives it the name of another. A type that encodes itself, or was seen
+// before, is not looked into.
+func checkTags(t reflect.Type, path string, seen map[reflect.Type]bool, report func(path, fault string)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		untagged(t.Elem(), path, seen, report)
+		checkTags(t.Elem(), path, seen, report)
 		return
 	case reflect.Struct:
 	default:
@@ -98,20 +99,25 @@ func untagged(t reflect.Type, path string, seen map[reflect.Type]bool, report fu
 		return
 	}
 	seen[t] = true
+	names := map[string]string{}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		tag, tagged := f.Tag.Lookup("json")
+		tag := f.Tag.Get("json")
 		if !f.IsExported() && !f.Anonymous || tag == "-" {
 			continue
 		}
-		if !tagged && !f.Anonymous {
-			report(path + "." + f.Name)
-		}
 		name, _, _ := strings.Cut(tag, ",")
+		if name == "" && !f.Anonymous {
+			report(path+"."+f.Name, "has no name in its JSON tag")
+		}
 		if name == "" {
 			name = f.Name
+		} else if other, twice := names[name]; twice {
+			report(path+"."+f.Name, "has the JSON name of "+other+": neither is stored")
+		} else {
+			names[name] = f.Name
 		}
-		untagged(f.Type, path+"."+name, seen, report)
+		checkTags(f.Type, path+"."+name, seen, report)
 	}
 }
 

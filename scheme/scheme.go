@@ -40,8 +40,9 @@ func New(opts ...Option) (*runtime.Scheme, error) {
 //
 // These are faults: no types at all; a type that is not a pointer to a struct;
 // a kind given twice; a kind with metadata but without its list, or a list of
-// another kind; a struct field, at any depth, that has no JSON tag, because it
-// would be stored under its Go name. Tags are not asked of an internal version
+// another kind; a struct field, at any depth, that has no name in its JSON tag,
+// because it would be stored under its Go name; two fields of one JSON name,
+// because neither would be stored. Tags are not asked of an internal version
 // ([runtime.APIVersionInternal]), which is never encoded.
 func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 	return func(b *builder) {

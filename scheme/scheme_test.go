@@ -78,8 +78,9 @@ func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 		"scheme: example.com/v1: kind Good is given twice",
 		"scheme: example.com/v1: kind Good has no list: give &GoodList{} too",
 		"scheme: example.com/v1: GoodList is a list of *scheme_test.Good, which is not given",
-		"scheme: example.com/v1: Untagged.Spec has no JSON tag",
-		"scheme: example.com/v1: Untagged.deep.Deeper has no JSON tag",
+		"scheme: example.com/v1: Untagged.Spec has no name in its JSON tag",
+		"scheme: example.com/v1: Untagged.deep.Deeper has no name in its JSON tag",
+		"scheme: example.com/v1: Untagged.Half has no name in its JSON tag",
 		"scheme: example.com/v1: ConfusedList is not a list of *scheme_test.Confused",
 		"scheme: out of flour",
 		"scheme: oven on fire",
@@ -134,6 +135,7 @@ type (
 		noCopy            `json:"-"`
 		Spec              struct{}
 		Deep              []struct{ Deeper map[string]string } `json:"deep"`
+		Half              string                               `json:",omitempty"`
 	}
 	UntaggedList struct {
 		metav1.TypeMeta `json:",inline"`

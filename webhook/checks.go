@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Checks is a handler for /healthz, /livez and /readyz. Each check has a name, and
-// returns nil when all is well. The answer is 200 and "ok" if all checks pass, else
-// 503 and one line a check; with the query parameter verbose, it has the lines in
-// any case, as the API server's own endpoints do. Without checks it is always 200.
+// Checks is a handler for an endpoint such as /healthz or /readyz. Each check has a
+// name, and returns nil when all is well. The answer is 200 and "ok" if all checks
+// pass, else 500 and one line a check; with the query parameter verbose, it has the
+// lines in any case. That is how the API server's own endpoints answer
+// (k8s.io/apiserver/pkg/server/healthz). Without checks it is always 200.
 type Checks map[string]func(*http.Request) error
 
 func (c Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -19,7 +20,7 @@ func (c Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code := http.StatusOK
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		if err := c[name](r); err != nil {
-			code = http.StatusServiceUnavailable
+			code = http.StatusInternalServerError
 			fmt.Fprintf(&lines, "[-]%s failed: %v\n", name, err)
 		} else {
 			fmt.Fprintf(&lines, "[+]%s ok\n", name)

@@ -10,4 +10,7 @@
 //
 // Several handlers on one port are an [http.ServeMux]; health is [Checks]; and
 // [TLSConfig] is for those who serve by other means.
+//
+// The package does not issue certificates and does not register webhooks with the
+// API server. It does not know what it serves.
 package webhook

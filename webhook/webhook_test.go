@@ -292,7 +292,7 @@ func TestChecksAnswerAsTheAPIServerDoes(t *testing.T) {
 		"none":           {nil, "/healthz", 200, "ok"},
 		"all pass":       {webhook.Checks{"b": fine, "a": fine}, "/readyz", 200, "ok"},
 		"verbose":        {webhook.Checks{"b": fine, "a": fine}, "/readyz?verbose", 200, "[+]a ok\n[+]b ok\n"},
-		"one that fails": {webhook.Checks{"b": fine, "a": broken}, "/readyz", 503, "[-]a failed: out of flour\n[+]b ok\n"},
+		"one that fails": {webhook.Checks{"b": fine, "a": broken}, "/readyz", 500, "[-]a failed: out of flour\n[+]b ok\n"},
 	} {
 		w := httptest.NewRecorder()
 		c.checks.ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))

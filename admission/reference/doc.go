@@ -3,15 +3,20 @@
 //
 // The answers come from informers, so that they cost no request:
 //
-//	toppings := reference.NewTarget(v1alpha1.Resource("toppings"), toppingInformer, getTopping)
-//	users, err := reference.NewUsers(v1beta1.Resource("pizzas"), pizzaInformer, toppingsOf)
+//	known := reference.NewTarget(toppings, toppingInformer, getTopping)
+//	pizzasOf, err := reference.NewReferrers(pizzas, pizzaInformer, toppingsOf)
 //
-//	admission.Validate(reference.Exists(toppings, toppingsOf))
-//	admission.ValidateDelete(reference.NotUsed[*v1alpha1.Topping](users))
+//	admission.Validate(reference.Exists(known, toppingsOf))
+//	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](toppings, pizzasOf))
 //
-// where toppingsOf says which names an object holds, and in which fields:
+// where pizzas and toppings are resources, and toppingsOf says which names an
+// object holds, and in which fields:
 //
 //	func toppingsOf(pizza *v1beta1.Pizza) []reference.Ref
+//
+// The informers come from client-go: those of a generated or dynamic factory, or
+// one made with [k8s.io/client-go/tools/cache.NewSharedIndexInformer], as
+// examples/pizza does.
 //
 // An informer may be behind. Until it has synced, the functions here return an
 // error that makes the API server try again, and then apply its failure policy;
@@ -21,8 +26,9 @@
 //
 // What remains is a race that no admission webhook can close: the object may be
 // deleted between this check and the write that it allows, and a reference may be
-// written between NotUsed and the deletion. A controller must cope with a
+// written between NotReferenced and the deletion. A controller must cope with a
 // reference to nothing.
 //
-// The package starts no informer and needs no client.
+// The package starts no informer, makes no client, and takes no locks in the
+// cluster.
 package reference

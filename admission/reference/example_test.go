@@ -20,12 +20,12 @@ func Example() {
 	getTopping := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(toppings, name) }
 
 	known := reference.NewTarget(toppings, toppingInformer, getTopping)
-	users, err := reference.NewUsers(pizzas, pizzaInformer, toppingsOf)
+	referrers, err := reference.NewReferrers(pizzas, pizzaInformer, toppingsOf)
 	if err != nil {
 		panic(err)
 	}
 	knownToppings := reference.Exists(known, toppingsOf)
-	unusedTopping := reference.NotUsed[*v1alpha1.Topping](users)
+	unusedTopping := reference.NotReferenced[*v1alpha1.Topping](toppings, referrers)
 
 	_ = toppingInformer.Add(topping("tomato"))
 	errs, err := knownToppings(context.Background(), pizza("margherita", "tomato", "mozarella"))
@@ -39,5 +39,5 @@ func Example() {
 	_ = []admission.Option{admission.Validate(knownToppings), admission.ValidateDelete(unusedTopping)}
 	// Output:
 	// spec.toppings[1].name: Not found: "mozarella" <nil>
-	// Topping.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/marinara
+	// toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/marinara
 }

@@ -112,14 +112,14 @@ func TestAllMissingReferencesAreNamedWithTheirFields(t *testing.T) {
 func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
 	behind := newInformer(t)
 	behind.behind = true
-	users, err := reference.NewUsers(pizzas, behind, toppingsOf)
+	referrers, err := reference.NewReferrers(pizzas, behind, toppingsOf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := live{}
 	_, existsErr := reference.Exists(reference.NewTarget(toppings, behind, asked.get), toppingsOf)(t.Context(), pizza("x", "nails"))
-	_, notUsedErr := reference.NotUsed[*v1alpha1.Topping](users)(t.Context(), topping("tomato"))
-	for resource, err := range map[string]error{"toppings": existsErr, "pizzas": notUsedErr} {
+	_, notReferencedErr := reference.NotReferenced[*v1alpha1.Topping](toppings, referrers)(t.Context(), topping("tomato"))
+	for resource, err := range map[string]error{"toppings": existsErr, "pizzas": notReferencedErr} {
 		var status *apierrors.StatusError
 		if !errors.As(err, &status) || status.ErrStatus.Code != http.StatusServiceUnavailable || status.ErrStatus.Details.RetryAfterSeconds != 1 {
 			t.Errorf("%s: got %v, want an error to be tried again", resource, err)
@@ -161,11 +161,11 @@ func TestANamespacedReferenceIsLookedUpInItsNamespace(t *testing.T) {
 
 func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
 	informer := newInformer(t, pizza("margherita", "tomato", "mozzarella", "tomato"), pizza("bianca", "mozzarella"))
-	users, err := reference.NewUsers(pizzas, informer, toppingsOf)
+	referrers, err := reference.NewReferrers(pizzas, informer, toppingsOf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := reference.NotUsed[*v1alpha1.Topping](users)
+	check := reference.NotReferenced[*v1alpha1.Topping](toppings, referrers)
 	message := func(name string) string {
 		errs, err := check(t.Context(), topping(name))
 		if errs != nil || err != nil && !apierrors.IsForbidden(err) {
@@ -173,7 +173,7 @@ func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
 		}
 		return fmt.Sprint(err)
 	}
-	const forbidden = `Topping.restaurant.programming-kubernetes.info %q is forbidden: it is used by %s`
+	const forbidden = `toppings.restaurant.programming-kubernetes.info %q is forbidden: it is used by %s`
 	if got := message("salami"); got != "<nil>" {
 		t.Errorf("an unused topping: %s", got)
 	}
@@ -196,10 +196,30 @@ func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
 
 func TestOneInformerTakesOneIndexAResource(t *testing.T) {
 	informer := newInformer(t)
-	if _, err := reference.NewUsers(pizzas, informer, toppingsOf); err != nil {
+	if _, err := reference.NewReferrers(pizzas, informer, toppingsOf); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reference.NewUsers(pizzas, informer, toppingsOf); err == nil || !strings.Contains(err.Error(), "reference: indexing pizzas.restaurant.programming-kubernetes.info") {
+	if _, err := reference.NewReferrers(pizzas, informer, toppingsOf); err == nil || !strings.Contains(err.Error(), "reference: indexing pizzas.restaurant.programming-kubernetes.info") {
 		t.Errorf("got %v, want a conflict", err)
+	}
+}
+
+func TestAnObjectThatIsBeingDeletedIsNotChecked(t *testing.T) {
+	check := reference.Exists(reference.NewTarget(toppings, newInformer(t), live{}.get), toppingsOf)
+	p := pizza("x", "nails")
+	p.DeletionTimestamp = new(metav1.Now())
+	if errs, err := check(t.Context(), p); errs != nil || err != nil {
+		t.Errorf("got %v and %v", errs, err)
+	}
+}
+
+func TestObjectsOfAnotherTypeAndEmptyNamesAreNotIndexed(t *testing.T) {
+	informer := newInformer(t, topping("tomato"), pizza("x", ""))
+	referrers, err := reference.NewReferrers(pizzas, informer, toppingsOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys, err := referrers.Of("", ""); len(keys) > 0 || err != nil {
+		t.Errorf("got %v and %v", keys, err)
 	}
 }

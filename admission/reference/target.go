@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,12 +54,17 @@ func NewTarget(resource schema.GroupResource, informer Informer, get Getter) *Ta
 // Exists returns a validating function for objects of type T: all objects to
 // which it refers must exist. The answer has one field.NotFound error for each
 // field that names a missing object. An empty name is no reference: whether it is
-// allowed is for the schema to say.
+// allowed is for the schema to say. An object that is being deleted is not
+// checked: what it refers to may be gone already, and to remove its finalizers
+// must not be denied.
 //
 // It returns an error, and so no verdict, while the informer has not synced, and
 // when a live read fails.
 func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	return func(ctx context.Context, obj T) (field.ErrorList, error) {
+		if m, err := meta.Accessor(obj); err == nil && m.GetDeletionTimestamp() != nil {
+			return nil, nil
+		}
 		if !target.informer.HasSynced() {
 			return nil, notSynced(target.resource)
 		}

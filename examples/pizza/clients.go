@@ -17,20 +17,21 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// Clients are the clients of the restaurant's kinds.
-type Clients struct {
+// clients are the clients of the restaurant's kinds.
+type clients struct {
 	pizzas, toppings *rest.RESTClient
 	codec            runtime.ParameterCodec
 }
 
-// NewClients returns clients for the API server of the configuration.
-func NewClients(config *rest.Config, s *runtime.Scheme) (*Clients, error) {
+// newClients returns clients for the API server of the configuration.
+func newClients(config *rest.Config, s *runtime.Scheme) (*clients, error) {
 	client := func(gv schema.GroupVersion) (*rest.RESTClient, error) {
 		c := rest.CopyConfig(config)
 		c.GroupVersion = &gv
 		c.APIPath = "/apis"
 		c.ContentType = runtime.ContentTypeJSON
-		c.QPS = -1 // the API server's own flow control is fairer than a limit here
+		c.UserAgent = "pizza-operator" // also the name of the field manager
+		c.QPS = -1                     // the API server's own flow control is fairer than a limit here
 		c.NegotiatedSerializer = serializer.NewCodecFactory(s).WithoutConversion()
 		return rest.RESTClientFor(c)
 	}
@@ -42,18 +43,18 @@ func NewClients(config *rest.Config, s *runtime.Scheme) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Clients{pizzas: pizzas, toppings: toppings, codec: runtime.NewParameterCodec(s)}, nil
+	return &clients{pizzas: pizzas, toppings: toppings, codec: runtime.NewParameterCodec(s)}, nil
 }
 
 // Pizzas returns the client of the pizzas of a namespace; "" for all.
-func (c *Clients) Pizzas(namespace string) *gentype.ClientWithList[*v1beta1.Pizza, *v1beta1.PizzaList] {
+func (c *clients) Pizzas(namespace string) *gentype.ClientWithList[*v1beta1.Pizza, *v1beta1.PizzaList] {
 	return gentype.NewClientWithList("pizzas", c.pizzas, c.codec, namespace,
 		func() *v1beta1.Pizza { return &v1beta1.Pizza{} },
 		func() *v1beta1.PizzaList { return &v1beta1.PizzaList{} })
 }
 
 // Toppings returns the client of the toppings.
-func (c *Clients) Toppings() *gentype.ClientWithList[*v1alpha1.Topping, *v1alpha1.ToppingList] {
+func (c *clients) Toppings() *gentype.ClientWithList[*v1alpha1.Topping, *v1alpha1.ToppingList] {
 	return gentype.NewClientWithList("toppings", c.toppings, c.codec, "",
 		func() *v1alpha1.Topping { return &v1alpha1.Topping{} },
 		func() *v1alpha1.ToppingList { return &v1alpha1.ToppingList{} })

@@ -25,21 +25,21 @@ import (
 
 // controller keeps the cost of every pizza right.
 type controller struct {
-	clients  *Clients
-	pizzas   cache.SharedIndexInformer
-	toppings cache.SharedIndexInformer
-	users    *reference.Users
-	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	clients   *clients
+	pizzas    cache.SharedIndexInformer
+	toppings  cache.SharedIndexInformer
+	referrers *reference.Referrers
+	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
 // newController returns a controller of the pizzas in the informers, which it
 // does not start.
-func newController(clients *Clients, pizzas, toppings cache.SharedIndexInformer, users *reference.Users) (*controller, error) {
+func newController(clients *clients, pizzas, toppings cache.SharedIndexInformer, referrers *reference.Referrers) (*controller, error) {
 	c := &controller{
-		clients:  clients,
-		pizzas:   pizzas,
-		toppings: toppings,
-		users:    users,
+		clients:   clients,
+		pizzas:    pizzas,
+		toppings:  toppings,
+		referrers: referrers,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](100*time.Millisecond, 30*time.Second),
 			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "pizzas"}),
@@ -49,9 +49,9 @@ func newController(clients *Clients, pizzas, toppings cache.SharedIndexInformer,
 		UpdateFunc: func(_, obj any) { c.enqueue(obj) },
 	})
 	_, toppingErr := toppings.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.enqueueUsers(obj) },
-		UpdateFunc: func(_, obj any) { c.enqueueUsers(obj) },
-		DeleteFunc: func(obj any) { c.enqueueUsers(obj) },
+		AddFunc:    func(obj any) { c.enqueueReferrers(obj) },
+		UpdateFunc: func(_, obj any) { c.enqueueReferrers(obj) },
+		DeleteFunc: func(obj any) { c.enqueueReferrers(obj) },
 	})
 	return c, errors.Join(pizzaErr, toppingErr)
 }
@@ -63,13 +63,13 @@ func (c *controller) enqueue(obj any) {
 	}
 }
 
-// enqueueUsers asks for the cost of all pizzas that have a topping.
-func (c *controller) enqueueUsers(obj any) {
+// enqueueReferrers asks for the cost of all pizzas that have a topping.
+func (c *controller) enqueueReferrers(obj any) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return
 	}
-	keys, err := c.users.Of(name.Namespace, name.Name)
+	keys, err := c.referrers.Of(name.Namespace, name.Name)
 	if err != nil {
 		return
 	}

@@ -30,7 +30,9 @@ const workers = 2
 // then finishes the requests in flight. The listener is closed in any case.
 //
 // The webhooks are served before the informers have synced: the API server needs
-// the conversion to list the very pizzas that the informers wait for.
+// the conversion to list the very pizzas that the informers wait for. For the same
+// reason a Service in front of the operator must publish addresses that are not
+// ready (publishNotReadyAddresses): /readyz waits for the informers.
 func Run(ctx context.Context, config *rest.Config, listener net.Listener, certs webhook.Certificates) error {
 	op, err := newOperator(config)
 	if err != nil {
@@ -70,17 +72,17 @@ func newOperator(config *rest.Config) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := NewClients(config, s)
+	clients, err := newClients(config, s)
 	if err != nil {
 		return nil, err
 	}
 	pizzas := newInformer(clients.Pizzas(""), &v1beta1.Pizza{})
 	toppings := newInformer(clients.Toppings(), &v1alpha1.Topping{})
-	users, err := reference.NewUsers(pizzaResource, pizzas, toppingsOf)
+	referrers, err := reference.NewReferrers(pizzaResource, pizzas, toppingsOf)
 	if err != nil {
 		return nil, err
 	}
-	controller, err := newController(clients, pizzas, toppings, users)
+	controller, err := newController(clients, pizzas, toppings, referrers)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func newOperator(config *rest.Config) (*operator, error) {
 		registry:        registry,
 		admit:           admission.NewHandler(s, admission.ConvertWith(registry), admission.Mutate(defaultToppings)),
 		validatePizza:   admission.NewHandler(s, admission.Validate(reference.Exists(known, toppingsOf)), admission.Validate(reference.Exists(known, toppingsOfAlpha))),
-		validateTopping: admission.NewHandler(s, admission.ValidateDelete(reference.NotUsed[*v1alpha1.Topping](users))),
+		validateTopping: admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](toppingResource, referrers))),
 		pizzas:          pizzas,
 		toppings:        toppings,
 		controller:      controller,

@@ -159,7 +159,7 @@ func TestAChangedToppingAsksForTheCostOfItsPizzas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	op.controller.enqueueUsers(cache.DeletedFinalStateUnknown{Key: "tomato"})
+	op.controller.enqueueReferrers(cache.DeletedFinalStateUnknown{Key: "tomato"})
 	got := map[cache.ObjectName]bool{}
 	for op.controller.queue.Len() > 0 {
 		name, _ := op.controller.queue.Get()

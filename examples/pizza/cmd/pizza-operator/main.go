@@ -23,6 +23,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := run(ctx, os.Args[1:]); err != nil {
 		klog.FromContext(ctx).Error(err, "The operator stopped")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)

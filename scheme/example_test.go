@@ -1,0 +1,27 @@
+package scheme_test
+
+import (
+	"fmt"
+
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/scheme"
+)
+
+// A scheme of two versions; then one that forgets a list.
+func ExampleNew() {
+	s, err := scheme.New(
+		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
+	)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(s.PrioritizedVersionsForGroup(v1beta1.GroupVersion.Group))
+
+	_, err = scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}))
+	fmt.Println(err)
+	// Output:
+	// [restaurant.programming-kubernetes.info/v1beta1 restaurant.programming-kubernetes.info/v1alpha1]
+	// scheme: restaurant.programming-kubernetes.info/v1beta1: kind Pizza has no list: give &PizzaList{} too
+}
