@@ -26,11 +26,18 @@ test: lint generate-check controlplane ## Run everything: checks, and the tests 
 		CRDKIT_REQUIRE_CONTROLPLANE=1 go -C $$module test -race -timeout 20m ./...; \
 	done
 
+.PHONY: bench
+bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
+	@go -C bench run .
+
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
 	go mod tidy -diff
-	go vet ./...
+	@for module in $(MODULES); do \
+		[ -n "$$(go -C $$module list ./... 2>/dev/null)" ] || continue; \
+		echo "go -C $$module vet ./..."; go -C $$module vet ./...; \
+	done
 	go tool -modfile=hack/tools/go.mod staticcheck ./...
 
 .PHONY: generate

@@ -533,7 +533,8 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 		options []admission.Option
 		want    []string
 	}{
-		"no functions": {nil, []string{"the handler has no functions"}},
+		"no functions":   {nil, []string{"the handler has no functions"}},
+		"a nil function": {[]admission.Option{admission.Validate[*v1beta1.Pizza](nil)}, []string{"a function is nil"}},
 		"unknown types": {
 			[]admission.Option{
 				admission.Mutate(func(context.Context, *unknown) error { return nil }),

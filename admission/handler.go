@@ -26,6 +26,8 @@ func MaxRequestBytes(n int64) Option {
 	return func(h *handler) { h.maxBytes = n }
 }
 
+var errNoFunction = errors.New("admission: a function is nil")
+
 type handler struct {
 	scheme     *runtime.Scheme
 	maxBytes   int64

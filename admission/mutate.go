@@ -28,6 +28,9 @@ type mutator struct {
 // and which leave the request undecided.
 func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error) Option {
 	return func(h *handler) {
+		if f == nil {
+			h.faults = append(h.faults, errNoFunction)
+		}
 		h.mutators = append(h.mutators, mutator{
 			kind:      kindOf[T](h),
 			newObject: newObject[T],

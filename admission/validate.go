@@ -28,7 +28,7 @@ type validator struct {
 // [k8s.io/apimachinery/pkg/api/errors.NewForbidden], or one that keeps the
 // function from judging. See the package documentation.
 func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error)) Option {
-	return addValidator[T](func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
+	return addValidator[T](f == nil, func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
 		return f(ctx, obj.(T))
 	}, admissionv1.Create, admissionv1.Update)
 }
@@ -36,7 +36,7 @@ func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorL
 // ValidateUpdate is like [Validate], for updates alone: the function sees the
 // object as it was, too.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error)) Option {
-	return addValidator[T](func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error) {
+	return addValidator[T](f == nil, func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error) {
 		return f(ctx, obj.(T), old.(T))
 	}, admissionv1.Update)
 }
@@ -44,13 +44,16 @@ func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (f
 // ValidateDelete is like [Validate], for deletions alone: the function sees the
 // object that is to be deleted.
 func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error)) Option {
-	return addValidator[T](func(ctx context.Context, _, old runtime.Object) (field.ErrorList, error) {
+	return addValidator[T](f == nil, func(ctx context.Context, _, old runtime.Object) (field.ErrorList, error) {
 		return f(ctx, old.(T))
 	}, admissionv1.Delete)
 }
 
-func addValidator[T runtime.Object](f func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error), ops ...admissionv1.Operation) Option {
+func addValidator[T runtime.Object](isNil bool, f func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error), ops ...admissionv1.Operation) Option {
 	return func(h *handler) {
+		if isNil {
+			h.faults = append(h.faults, errNoFunction)
+		}
 		v := validator{kind: kindOf[T](h), newObject: newObject[T], on: map[admissionv1.Operation]bool{}, validate: f}
 		for _, op := range ops {
 			v.on[op] = true

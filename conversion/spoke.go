@@ -18,7 +18,8 @@ import (
 // annotations, and zero values otherwise; it fills in the rest. It must not
 // change in. It may keep parts of in in out. apiVersion and kind are set
 // afterwards, whatever it leaves there. An error that it returns reaches the
-// user with the name of the object before it; a panic becomes such an error.
+// user with the name of the object before it; a panic becomes such an error. It
+// is called from several goroutines at a time.
 //
 // It is an error if the scheme does not know one of the types, or knows it by
 // several names; if they are not two versions of one kind, or have no metadata;

@@ -2,12 +2,12 @@ package pizza
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
@@ -128,34 +128,22 @@ func TestAPizzaWithoutToppingsBecomesASalamiPizza(t *testing.T) {
 }
 
 func TestTheCostIsExactToTheCent(t *testing.T) {
-	op, err := newOperator(&rest.Config{Host: "https://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op, _ := apiServer(t, http.StatusOK)
 	for name, cost := range map[string]float64{"tomato": 0.1, "salami": 0.2} {
 		if err := op.toppings.GetIndexer().Add(&v1alpha1.Topping{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ToppingSpec{Cost: cost}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pizza := &v1beta1.Pizza{Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "tomato"}, {Name: "salami", Quantity: new(int32(3))}}}}
-	cost, missing := op.controller.cost(pizza)
-	if len(missing) > 0 || *cost != 0.7 {
-		t.Errorf("got %v and %v, want 0.7", *cost, missing)
-	}
-	pizza.Spec.Toppings = append(pizza.Spec.Toppings, v1beta1.PizzaTopping{Name: "nails"})
-	if _, missing := op.controller.cost(pizza); !cmp.Equal(missing, []string{"nails"}) {
-		t.Errorf("missing: %v", missing)
+	cost, missing := op.controller.cost(pizzaOf("p", nil, "tomato", "salami", "salami", "salami", "nails"))
+	if *cost != 0.7 || !cmp.Equal(missing, []string{"nails"}) {
+		t.Errorf("got %v and %v, want 0.7 and nails", *cost, missing)
 	}
 }
 
 func TestAChangedToppingAsksForTheCostOfItsPizzas(t *testing.T) {
-	op, err := newOperator(&rest.Config{Host: "https://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op, _ := apiServer(t, http.StatusOK)
 	for name, topping := range map[string]string{"a": "tomato", "b": "tomato", "c": "salami"} {
-		pizza := &v1beta1.Pizza{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: topping}}}}
-		if err := op.pizzas.GetIndexer().Add(pizza); err != nil {
+		if err := op.pizzas.GetIndexer().Add(pizzaOf(name, nil, topping)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,6 +77,9 @@ func demo(ctx context.Context, operator, role string, keep bool) (ok bool, err e
 	}
 	fmt.Printf("\ndemo: %d steps, %d passed, %d failed\n", len(steps), passed, len(steps)-passed)
 	if keep && ctx.Err() == nil {
+		if err := walkthrough.Menu(ctx, restaurant); err != nil {
+			return false, err
+		}
 		fmt.Printf("\nEverything is left running. In another terminal:\n\n  export KUBECONFIG=%s\n  %s get pizzas -A\n\nInterrupt to stop.\n", restaurant.Kubeconfig(), cp.Kubectl())
 		<-ctx.Done()
 	}

@@ -1,0 +1,87 @@
+// Command bench measures crdkit beside its peers, in one process and in turns, and
+// prints one line a figure: `ratio <name> <value>`. `make bench` runs it.
+//
+// A value is the median of the rounds. In each round either side runs for as long
+// as the other, so that what disturbs the machine disturbs both.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 9, "How many rounds to take the median of.")
+	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
+	flag.Parse()
+	b := bench{rounds: *rounds, each: *each}
+
+	for _, n := range []int{1, 100, 1000} {
+		b.faster(fmt.Sprintf("conversion/%d", n), review(n, 0), crdkitConversion(), peerConversion())
+	}
+	runtime.GOMAXPROCS(1)
+	b.faster("conversion/1000/1cpu", review(1000, 0), crdkitConversion(), peerConversion())
+	runtime.GOMAXPROCS(2)
+	body := review(1000, 0)
+	ours, theirs := crdkitConversion(), peerConversion()
+	ratio("conversion/1000/allocs", testing.AllocsPerRun(20, func() { post(theirs, body) })/testing.AllocsPerRun(20, func() { post(ours, body) }))
+	b.compare("conversion/1000/jsonvalid", func() { post(ours, body) }, func() { json.Valid(body) }, func(ours, valid float64) float64 { return ours / valid })
+
+	fmt.Println("how the cost of a conversion grows, in µs an object:")
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		body := review(n, 0)
+		fmt.Printf("  %6d objects              %8.2f\n", n, b.median(func() { post(ours, body) })*1e6/float64(n))
+	}
+	for _, managed := range []int{0, 2 << 10, 20 << 10, 200 << 10} {
+		body := review(10, managed)
+		fmt.Printf("  %6d KB of managedFields  %8.2f\n", managed>>10, b.median(func() { post(ours, body) })*1e6/10)
+	}
+}
+
+func ratio(name string, value float64) { fmt.Printf("ratio %s %.2f\n", name, value) }
+
+type bench struct {
+	rounds int
+	each   time.Duration
+}
+
+// faster prints how many times faster our handler answers than the peer's.
+func (b bench) faster(name string, body []byte, ours, theirs http.Handler) {
+	b.compare(name, func() { post(ours, body) }, func() { post(theirs, body) }, func(ours, theirs float64) float64 { return theirs / ours })
+}
+
+// compare prints the median of a figure that is made of the times of both sides.
+func (b bench) compare(name string, ours, theirs func(), figure func(ours, theirs float64) float64) {
+	var figures []float64
+	for range b.rounds {
+		figures = append(figures, figure(b.seconds(ours), b.seconds(theirs)))
+	}
+	slices.Sort(figures)
+	ratio(name, figures[len(figures)/2])
+}
+
+func (b bench) median(f func()) float64 {
+	var all []float64
+	for range b.rounds {
+		all = append(all, b.seconds(f))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// seconds returns how long one call takes.
+func (b bench) seconds(f func()) float64 {
+	f() // pools and caches are warm in production
+	n := 0
+	begin := time.Now()
+	for ; time.Since(begin) < b.each; n++ {
+		f()
+	}
+	return time.Since(begin).Seconds() / float64(n)
+}
