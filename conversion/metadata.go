@@ -51,8 +51,10 @@ func shared(m *metav1.ObjectMeta) metav1.ObjectMeta {
 // checkMetadata returns an error that names the fields, other than labels and
 // annotations, in which the metadata of an object differs from what it was.
 func checkMetadata(before, after *metav1.ObjectMeta) error {
-	if before.Name == after.Name && before.GenerateName == after.GenerateName && before.Namespace == after.Namespace &&
-		before.SelfLink == after.SelfLink && before.UID == after.UID && before.ResourceVersion == after.ResourceVersion &&
+	//lint:ignore SA1019 that nobody uses selfLink any more is no reason to let it change
+	sameLink := before.SelfLink == after.SelfLink
+	if sameLink && before.Name == after.Name && before.GenerateName == after.GenerateName && before.Namespace == after.Namespace &&
+		before.UID == after.UID && before.ResourceVersion == after.ResourceVersion &&
 		before.Generation == after.Generation && before.CreationTimestamp == after.CreationTimestamp &&
 		before.DeletionTimestamp.Equal(after.DeletionTimestamp) && equal(before.DeletionGracePeriodSeconds, after.DeletionGracePeriodSeconds) &&
 		len(before.OwnerReferences)+len(after.OwnerReferences) == 0 && slices.Equal(before.Finalizers, after.Finalizers) &&
