@@ -23,7 +23,7 @@ import (
 // conversion function, or metadata which a function must not change. A panic is
 // logged too, with its stack, by the logger of the context.
 func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
-	w := r.newWorker()
+	w := r.newWorker(1)
 	defer r.release(w)
 	out, err := w.convert(ctx, object, to)
 	if err != nil {

@@ -90,7 +90,7 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 // the first that fails. Workers take objects by the batch, each the next that
 // nobody has taken.
 func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte) ([]byte, error) {
-	const batch = 16
+	const batch = maxBatch
 	converted := make([][]byte, len(objects))
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -124,7 +124,7 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 			}
 		}
 	}
-	workers := []*worker{h.registry.newWorker()}
+	workers := []*worker{h.registry.newWorker(len(objects))}
 	defer func() { // not before the results have been appended
 		for _, w := range workers {
 			h.registry.release(w)
@@ -132,7 +132,7 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 	}()
 	var wg sync.WaitGroup
 	for range min(h.parallel, (len(objects)+batch-1)/batch) - 1 {
-		w := h.registry.newWorker()
+		w := h.registry.newWorker(len(objects))
 		workers = append(workers, w)
 		wg.Go(func() { work(w) })
 	}

@@ -20,6 +20,7 @@ type Registry struct {
 	kinds    map[schema.GroupKind]*kind
 	versions map[string]schema.GroupVersion // by apiVersion
 	names    map[schema.GroupVersion]string // and the reverse
+	forms    map[reflect.Type]*typed
 	workers  workers
 }
 
@@ -31,6 +32,7 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 		kinds:    map[schema.GroupKind]*kind{},
 		versions: map[string]schema.GroupVersion{},
 		names:    map[schema.GroupVersion]string{},
+		forms:    map[reflect.Type]*typed{},
 	}
 }
 

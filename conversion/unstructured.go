@@ -45,7 +45,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		if hubVersion != "" && hubVersion != kind.Version {
 			return fmt.Errorf("conversion: the hub of %s is %s, and not version %s", spoke, kind, hubVersion)
 		}
-		hub, form = kind, typedForm(t)
+		hub, form = kind, r.form(t)
 	}
 	if toHub == nil || fromHub == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)

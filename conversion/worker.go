@@ -22,7 +22,9 @@ type worker struct {
 	rest     []byte          // metadata that is decoded the slow way
 	unquoted []byte          // a string with escapes
 	strings  strings.Builder // a chunk that decoded strings are parts of
-	encoder  *json.Encoder   // writes to encoded
+	batch    int             // how many objects of a type to allocate at a time
+	slabs    map[*typed]*slab
+	encoder  *json.Encoder // writes to encoded
 	encoded  bytes.Buffer
 	body     []byte // what was encoded, less the metadata
 	broken   bool   // by a panic: who knows in which state it is
@@ -32,15 +34,20 @@ type worker struct {
 // workers is where idle workers wait.
 type workers struct{ pool sync.Pool }
 
-func (r *Registry) newWorker() *worker {
+// newWorker returns a worker for that many objects, or more.
+func (r *Registry) newWorker(objects int) *worker {
 	w, _ := r.workers.pool.Get().(*worker)
 	if w == nil {
-		w = &worker{registry: r}
+		w = &worker{registry: r, slabs: map[*typed]*slab{}}
 		w.encoder = json.NewEncoder(&w.encoded)
 		w.encoder.SetEscapeHTML(false) // a < that came as a < goes as a <
 	}
+	w.batch = min(max(1, objects), maxBatch)
 	return w
 }
+
+// maxBatch is how many objects a worker takes at a time.
+const maxBatch = 16
 
 // release gives the worker back, and the memory of its results with it. That of
 // its strings is not used again: a function may have kept them.
