@@ -17,6 +17,15 @@
 // [NewHandler] serves the registry to the API server, as the conversion webhook
 // of a CustomResourceDefinition. [Registry.Convert] converts one object, as text.
 //
+// People have conversions in other forms too; all of them end in the same graph of
+// versions, and a conversion takes the shortest way through it:
+//
+//   - [AddSpoke]: typed functions between a version and the hub;
+//   - [AddDirect]: typed functions between any two versions;
+//   - [AddSchemeFunctions]: what conversion-gen has generated, or what else is
+//     registered in a runtime.Scheme, with an internal hub version if there is one;
+//   - [AddUnstructuredSpoke]: functions for a version that has no Go type.
+//
 // # Nothing lost
 //
 // Metadata is not the business of a conversion. The API server takes labels and
@@ -36,7 +45,8 @@
 //
 // [AddSpoke] refuses types which the scheme does not know and a second
 // conversion of one kind and version. [Registry.Check] finds versions that
-// cannot be reached. [NewHandler] calls it, and does not return for a registry
+// cannot be reached, and compares the registry with CustomResourceDefinitions.
+// [NewHandler] calls it, and does not return for a registry
 // that would fail at some later request.
 //
 // The package does not default, validate or store objects, and does not talk to

@@ -1,14 +1,10 @@
 package conversion
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -108,44 +104,6 @@ func (k *kind) connect() {
 			}
 		}
 	}
-}
-
-// Check returns every fault of the registry as a whole, joined: no conversions
-// at all, and, in the groups whose kinds it converts, each kind which the scheme
-// knows in several versions but of which some version cannot be converted to
-// another. A kind of one version needs no conversion.
-func (r *Registry) Check() error {
-	if len(r.kinds) == 0 {
-		return errors.New("conversion: the registry has no conversions")
-	}
-	groups := map[string]bool{}
-	for gk := range r.kinds {
-		groups[gk.Group] = true
-	}
-	versions := map[schema.GroupKind][]string{}
-	for gvk, t := range r.scheme.AllKnownTypes() {
-		_, isObject := reflect.New(t).Interface().(metav1.ObjectMetaAccessor)
-		if isObject && groups[gvk.Group] && gvk.Version != runtime.APIVersionInternal {
-			versions[gvk.GroupKind()] = append(versions[gvk.GroupKind()], gvk.Version)
-		}
-	}
-	var faults []error
-	for _, gk := range slices.SortedFunc(maps.Keys(versions), func(a, b schema.GroupKind) int {
-		return strings.Compare(a.String(), b.String())
-	}) {
-		slices.Sort(versions[gk])
-		for _, from := range versions[gk] {
-			for _, to := range versions[gk] {
-				if from == to {
-					continue
-				}
-				if k := r.kinds[gk]; k == nil || k.routes[[2]string{from, to}] == nil {
-					faults = append(faults, fmt.Errorf("conversion: %s cannot be converted from %s to %s: add the conversion with AddSpoke", gk, from, to))
-				}
-			}
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // route returns the steps that lead from one version of a kind to another.

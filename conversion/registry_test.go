@@ -6,12 +6,81 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
 )
+
+// definition returns the definition of Thing with versions that are served; an
+// exclamation mark says which is stored, brackets that a version is not served.
+func definition(versions ...string) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "things.example.com"}}
+	crd.Spec.Group, crd.Spec.Names.Kind = "example.com", "Thing"
+	for _, v := range versions {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: strings.Trim(v, "![]"), Served: !strings.HasPrefix(v, "["), Storage: strings.Contains(v, "!"),
+		})
+	}
+	return crd
+}
+
+func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	for _, err := range []error{
+		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
+		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := definition("v1!", "v2")
+	other.Spec.Names.Kind = "Other"
+	single := definition("v1!")
+	single.Spec.Names.Kind = "Other"
+	stored := definition("v1", "v2", "v3!")
+	stored.Status.StoredVersions = []string{"v0", "v3"}
+	none := definition("v1", "v2", "v3!")
+	none.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	strange := definition("v1", "v2", "v3!")
+	strange.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook:  &apiextensionsv1.WebhookConversion{ConversionReviewVersions: []string{"v2"}},
+	}
+	good := definition("v1", "[v2]", "v3!")
+	good.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook:  &apiextensionsv1.WebhookConversion{ConversionReviewVersions: []string{"v2", "v1beta1"}},
+	}
+	for name, c := range map[string]struct {
+		crd  *apiextensionsv1.CustomResourceDefinition
+		want []string
+	}{
+		"the same versions":          {definition("v1", "v2", "v3!"), nil},
+		"a version that is not used": {good, nil},
+		"one more version":           {definition("v1", "v2", "v3!", "v4"), []string{"version v4 is served or stored, and the registry does not convert it"}},
+		"one less":                   {definition("v1", "v2!"), []string{"the registry converts version v3, which is not defined"}},
+		"stored from before":         {stored, []string{"version v0 is served or stored, and the registry does not convert it"}},
+		"another kind":               {other, []string{"the registry has no conversions of kind Other.example.com"}},
+		"a kind of one version":      {single, nil},
+		"no webhook":                 {none, []string{"spec.conversion.strategy is None: the webhook would not be called"}},
+		"unknown reviews":            {strange, []string{"spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1"}},
+	} {
+		var got []string
+		if err := reg.Check(c.crd); err != nil {
+			got = strings.Split(err.Error(), "\n")
+		}
+		for i := range c.want {
+			c.want[i] = "conversion: CustomResourceDefinition things.example.com: " + c.want[i]
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
 
 // V1, V2 and V3 are three versions of the kind Thing.
 type (
@@ -188,7 +257,7 @@ func TestCheckNamesEveryMissingConversion(t *testing.T) {
 	}
 	var want []string
 	for _, missing := range []string{"from v1 to v3", "from v2 to v3", "from v3 to v1", "from v3 to v2"} {
-		want = append(want, "conversion: Thing.example.com cannot be converted "+missing+": add the conversion with AddSpoke")
+		want = append(want, "conversion: Thing.example.com cannot be converted "+missing+": add a conversion")
 	}
 	err := reg.Check()
 	if err == nil {

@@ -29,6 +29,16 @@ func registry(t testing.TB) *conversion.Registry {
 	return reg
 }
 
+func TestTheRegistryFitsTheDefinition(t *testing.T) {
+	crds, err := Endpoint{ReviewVersion: "v1"}.CustomResourceDefinitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := registry(t).Check(crds...); err != nil {
+		t.Error(err)
+	}
+}
+
 func object(version, rest string) string {
 	return `{"apiVersion":"restaurant.programming-kubernetes.info/` + version + `","kind":"Pizza","metadata":{"name":"p"}` + rest + `}`
 }
