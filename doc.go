@@ -7,6 +7,7 @@
 //
 //   - [github.com/crdkit/crdkit/scheme]: which groups, versions and kinds exist?
 //   - [github.com/crdkit/crdkit/conversion]: how does one version become another?
+//   - [github.com/crdkit/crdkit/conversion/metrics]: what has the webhook done?
 //   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
 //     changes?
 //   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names
@@ -14,5 +15,6 @@
 //   - [github.com/crdkit/crdkit/webhook]: how do the handlers reach the API server?
 //
 // The whole, put together, is the pizza operator in
-// [github.com/crdkit/crdkit/examples/pizza].
+// [github.com/crdkit/crdkit/examples/pizza]. Who comes from controller-runtime finds
+// a bridge in the nested module interop/controllerruntime.
 package crdkit

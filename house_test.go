@@ -18,6 +18,7 @@ func TestRoomsStaySmall(t *testing.T) {
 	)
 	for room, forbidden := range map[string][]string{
 		"scheme":              {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
+		"conversion/metrics":  {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion":          {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"admission":           {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference": {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,7 @@ type handler struct {
 	registry *Registry
 	maxBytes int64
 	parallel int
+	observe  func(Observation)
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers
@@ -80,7 +82,13 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 	b = append(b, `{"uid":`...)
 	b = rawjson.AppendQuote(b, string(req.UID))
 	b = append(b, `,"convertedObjects":[`...)
-	if b, err = h.convertAll(ctx, objects, desired, b); err != nil {
+	begin := time.Now()
+	b, seen, err := h.convertAll(ctx, objects, desired, b)
+	if h.observe != nil {
+		seen.To, seen.Err, seen.Duration = desired, err, time.Since(begin)
+		h.observe(seen)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return append(b, `],"result":{"status":"Success"}}`...), nil
@@ -88,18 +96,18 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 
 // convertAll converts all objects and appends them to b, or returns the error of
 // the first that fails. Workers take objects by the batch, each the next that
-// nobody has taken.
-func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte) ([]byte, error) {
+// nobody has taken. seen says what has been converted, or failed.
+func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte) (_ []byte, seen Observation, _ error) {
 	const batch = maxBatch
 	converted := make([][]byte, len(objects))
 	var next atomic.Int64
 	var mu sync.Mutex
 	failed, failure := len(objects), error(nil)
-	fail := func(i int, err error) {
+	fail := func(i int, err error, kind schema.GroupVersionKind) {
 		mu.Lock()
 		defer mu.Unlock()
 		if i < failed {
-			failed, failure = i, err
+			failed, failure, seen.Failed = i, err, kind
 		}
 	}
 	work := func(w *worker) {
@@ -109,17 +117,20 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 				return
 			}
 			for i := begin; i < min(begin+batch, len(objects)); i++ {
-				err := ctx.Err()
+				err, kind := ctx.Err(), schema.GroupVersionKind{}
 				if err != nil {
 					err = fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
 				} else if converted[i], err = w.convert(ctx, objects[i], desired); err != nil {
-					err = fmt.Errorf("request.objects[%d]: %w", i, err)
+					err, kind = fmt.Errorf("request.objects[%d]: %w", i, err), w.known()
 				}
 				if err != nil {
 					// The batches before this one have been taken, and may fail first.
-					fail(i, err)
+					fail(i, err, kind)
 					next.Store(int64(len(objects)))
 					return
+				}
+				if h.observe != nil {
+					w.count()
 				}
 			}
 		}
@@ -139,7 +150,13 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 	work(workers[0])
 	wg.Wait()
 	if failure != nil {
-		return nil, failure
+		return nil, seen, failure
+	}
+	seen.Objects = map[schema.GroupVersionKind]int{}
+	for _, w := range workers {
+		for kind, n := range w.counts {
+			seen.Objects[kind] += n
+		}
 	}
 	for i, text := range converted {
 		if i > 0 {
@@ -147,7 +164,7 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 		}
 		b = append(b, text...)
 	}
-	return b, nil
+	return b, seen, nil
 }
 
 // parse cuts a ConversionRequest.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // worker converts objects one after another, and keeps its memory in between.
@@ -27,6 +28,7 @@ type worker struct {
 	encoder  *json.Encoder // writes to encoded
 	encoded  bytes.Buffer
 	body     []byte // what was encoded, less the metadata
+	counts   map[schema.GroupVersionKind]int
 	broken   bool   // by a panic: who knows in which state it is
 	out      []byte // holds results, until the worker is released
 }
@@ -57,6 +59,7 @@ func (r *Registry) release(w *worker) {
 		return
 	}
 	w.out = w.out[:0]
+	clear(w.counts)
 	r.workers.pool.Put(w)
 }
 

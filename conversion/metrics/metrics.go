@@ -1,0 +1,63 @@
+// Package metrics measures a conversion webhook with Prometheus:
+//
+//	option, err := metrics.Prometheus(registry)
+//	mux.Handle("/convert", conversion.NewHandler(reg, option))
+//
+// It is a package of its own so that who does not want Prometheus does not get it.
+// It serves no metrics: that is promhttp's business. These are the metrics:
+//
+//   - crdkit_conversion_reviews_total, by result: success or failure;
+//   - crdkit_conversion_duration_seconds, a histogram: how long a review took;
+//   - crdkit_conversion_objects_total, by group, kind, from and to: the objects that
+//     were converted, or had the version already;
+//   - crdkit_conversion_failures_total, by group, kind, from and to: the reviews that
+//     failed, by the object that made them fail. The labels are empty if the
+//     registry does not know what it is, or if no object was to blame.
+package metrics
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+// Prometheus registers the metrics and returns the option that counts a handler's
+// reviews. Several handlers may have the same option. The error is that of
+// [prometheus.Registerer].Register, such as when the metrics are there already.
+func Prometheus(r prometheus.Registerer) (conversion.Option, error) {
+	labels := []string{"group", "kind", "from", "to"}
+	reviews := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crdkit_conversion_reviews_total",
+		Help: "ConversionReviews, by result.",
+	}, []string{"result"})
+	duration := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "crdkit_conversion_duration_seconds",
+		Help:    "How long the conversion of the objects of a ConversionReview took.",
+		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11), // 10 µs to 10 s
+	})
+	objects := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crdkit_conversion_objects_total",
+		Help: "Objects that were converted or had the version already.",
+	}, labels)
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crdkit_conversion_failures_total",
+		Help: "ConversionReviews that failed, by the first object that failed.",
+	}, labels)
+	if err := errors.Join(r.Register(reviews), r.Register(duration), r.Register(objects), r.Register(failures)); err != nil {
+		return nil, err
+	}
+	return conversion.Observe(func(o conversion.Observation) {
+		duration.Observe(o.Duration.Seconds())
+		if o.Err != nil {
+			reviews.WithLabelValues("failure").Inc()
+			failures.WithLabelValues(o.Failed.Group, o.Failed.Kind, o.Failed.Version, o.To.Version).Inc()
+			return
+		}
+		reviews.WithLabelValues("success").Inc()
+		for kind, n := range o.Objects {
+			objects.WithLabelValues(kind.Group, kind.Kind, kind.Version, o.To.Version).Add(float64(n))
+		}
+	}), nil
+}

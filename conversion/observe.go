@@ -1,0 +1,52 @@
+package conversion
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Observation is what became of one review.
+type Observation struct {
+	// To is the version that was asked for.
+	To schema.GroupVersion
+	// Objects says how many objects of each kind and version were converted, or had
+	// the version already. It is empty if the review failed.
+	Objects map[schema.GroupVersionKind]int
+	// Failed is the kind and version of the first object that failed. It is empty if
+	// none did, and if the registry does not know that kind and version: what a
+	// client makes up is not for the label of a metric.
+	Failed schema.GroupVersionKind
+	// Err is why the review failed; nil if it did not.
+	Err error
+	// Duration is how long the conversion took, from the review as it was read to
+	// the answer before it is written.
+	Duration time.Duration
+}
+
+// Observe has a function called with each review whose objects were looked at,
+// before it is answered. Package conversion/metrics has one for Prometheus. It may be
+// called from several goroutines at a time.
+func Observe(f func(Observation)) Option {
+	return func(h *handler) { h.observe = f }
+}
+
+// count notes an object of the worker.
+func (w *worker) count() {
+	if w.counts == nil {
+		w.counts = map[schema.GroupVersionKind]int{}
+	}
+	w.counts[w.known()]++
+}
+
+// known returns the kind and version of the worker's object; nothing if the
+// registry does not know it.
+func (w *worker) known() schema.GroupVersionKind {
+	gvk := w.object.gv.WithKind(w.object.kind)
+	if k := w.registry.kinds[gvk.GroupKind()]; k != nil {
+		if _, ok := k.routes[[2]string{gvk.Version, gvk.Version}]; ok {
+			return gvk
+		}
+	}
+	return schema.GroupVersionKind{}
+}

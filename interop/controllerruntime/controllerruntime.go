@@ -1,0 +1,30 @@
+// Package controllerruntime lets API types that were written for
+// controller-runtime's conversion webhook convert with crdkit: one kind at a time,
+// and without a change to the types.
+//
+//	err := controllerruntime.AddSpoke[*v1.CronJob, *v2.CronJob](reg)
+//	mgr.GetWebhookServer().Register("/convert", conversion.NewHandler(reg))
+//
+// The handler is a plain http.Handler and runs on a manager's webhook server, in
+// the place of the one that controller-runtime's builder would register.
+package controllerruntime
+
+import (
+	"context"
+
+	peer "sigs.k8s.io/controller-runtime/pkg/conversion"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+// AddSpoke adds the conversions that a type has as its methods ConvertTo and
+// ConvertFrom. For what is an error, see [conversion.AddSpoke]; that S does not
+// convert to H, but to another hub, shows when the method is called.
+//
+// The methods copy the metadata, as controller-runtime wants it; crdkit holds them
+// to its laws all the same: but for labels and annotations, metadata stays.
+func AddSpoke[S peer.Convertible, H peer.Hub](r *conversion.Registry) error {
+	return conversion.AddSpoke(r,
+		func(_ context.Context, in S, out H) error { return in.ConvertTo(out) },
+		func(_ context.Context, in H, out S) error { return out.ConvertFrom(in) })
+}
