@@ -72,6 +72,18 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 	var obj runtime.Object // what body holds, once it has been decoded
 	var held form
 	for _, s := range route {
+		if s.fields != nil {
+			if obj != nil {
+				if body, err = held.encode(w, obj); err != nil {
+					return nil, err
+				}
+				obj, held = nil, nil
+			}
+			if body, err = s.fields(body); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if held != s.in {
 			if obj != nil {
 				if body, err = held.encode(w, obj); err != nil {
@@ -99,8 +111,10 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 		}
 		held = s.out
 	}
-	if body, err = held.encode(w, obj); err != nil {
-		return nil, err
+	if obj != nil {
+		if body, err = held.encode(w, obj); err != nil {
+			return nil, err
+		}
 	}
 	metadata, err := o.spliceMetadata(w.labels, w.annotations)
 	if err != nil {

@@ -24,7 +24,8 @@
 //   - [AddDirect]: typed functions between any two versions;
 //   - [AddSchemeFunctions]: what conversion-gen has generated, or what else is
 //     registered in a runtime.Scheme, with an internal hub version if there is one;
-//   - [AddUnstructuredSpoke]: functions for a version that has no Go type.
+//   - [AddUnstructuredSpoke]: functions for a version that has no Go type;
+//   - [AddFields]: no functions, but a list of the fields that have moved.
 //
 // # Nothing lost
 //
@@ -38,8 +39,8 @@
 // metadata.managedFields.
 //
 // The body of an object passes through the Go types: a field that they lack is
-// lost. Package roundtrip finds such fields; the API server prunes those that
-// the schema lacks as well.
+// lost, except where [AddFields] moves fields as text. The API server prunes those
+// that the schema lacks as well.
 //
 // # Mistakes are found at the start
 //

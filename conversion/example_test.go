@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -54,4 +56,25 @@ func Example() {
 	// Output:
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"margherita"},"spec":{"toppings":[{"name":"tomato","quantity":1}]}} <nil>
 	// cannot convert Pizza double from restaurant.programming-kubernetes.info/v1beta1 to restaurant.programming-kubernetes.info/v1alpha1: spec.toppings[0].quantity: Invalid value: 2: v1alpha1 has no quantities
+}
+
+// The CronTab of the Kubernetes documentation: hostPort became host and port.
+func ExampleAddFields() {
+	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
+	err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",
+		conversion.Split("hostPort", ":", conversion.String("host"), conversion.Integer("port")),
+		conversion.Enum("mode", "policy", "FAST", "Fast", "SLOW", "Slow"),
+	)
+	if err != nil {
+		panic(err)
+	}
+	v1 := schema.GroupVersion{Group: "stable.example.com", Version: "v1"}
+	for _, hostPort := range []string{"localhost:1234", "localhost"} {
+		object := fmt.Appendf(nil, `{"apiVersion":"stable.example.com/v1beta1","kind":"CronTab","metadata":{"name":"x"},"hostPort":%q,"mode":"FAST","any":1.0}`, hostPort)
+		converted, err := reg.Convert(context.Background(), object, v1)
+		fmt.Println(string(converted), err)
+	}
+	// Output:
+	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"x"},"any":1.0,"host":"localhost","port":1234,"policy":"Fast"} <nil>
+	//  cannot convert CronTab x from stable.example.com/v1beta1 to stable.example.com/v1: hostPort: Invalid value: "localhost": must be <host>:<port, an integer>
 }

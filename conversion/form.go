@@ -12,6 +12,8 @@ type step struct {
 	from, to schema.GroupVersionKind
 	in, out  form
 	call     func(ctx context.Context, in, out runtime.Object) error
+	// fields converts the body as text, and takes the place of the above.
+	fields func(body []byte) ([]byte, error)
 }
 
 // form is how a function wants to see an object.

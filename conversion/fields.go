@@ -1,0 +1,152 @@
+package conversion
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// AddFields adds the two conversions between a version, the spoke, and the kind's
+// hub version, where the two differ only in what the moves say. No Go types are
+// needed, and none are decoded: all fields that no move names keep their text,
+// known or not.
+//
+// Each move converts in both directions, and is held to that: it is refused here
+// if its inverse is not exact, unless it is declared [Lossy]; and a value for which
+// the inverse would not be exact is an error of the conversion, which names the
+// field. All moves of a direction happen at once: two fields may change places.
+//
+// Paths are names joined by dots, such as spec.hostPort, below the object's root.
+// They lead through objects alone; for the elements of a list, see [Each]. What a
+// path leads to may be absent: then there is nothing to move. An object on the way
+// is created where it is needed, and removed when nothing is left in it; this is the
+// one thing that is not exact: an object that was there and empty does not come back.
+// Metadata cannot be moved.
+//
+// These are faults, and all of them are joined: no moves; a path that is empty,
+// leads into metadata, apiVersion or kind, or overlaps with that of another move on
+// its side; a move that is not exact and not declared lossy; and what is an error of
+// [AddSpoke].
+func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, moves ...Move) error {
+	var errs []error
+	if spoke.Version == "" || spoke.Kind == "" || hubVersion == "" {
+		errs = append(errs, fmt.Errorf("conversion: %s needs a version, a kind and a version of the hub", spoke))
+	}
+	if len(moves) == 0 {
+		errs = append(errs, fmt.Errorf("conversion: %s has no moves", spoke))
+	}
+	for _, fault := range checkMoves(moves) {
+		errs = append(errs, fmt.Errorf("conversion: %s: %w", spoke, fault))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	hub := spoke.GroupKind().WithVersion(hubVersion)
+	return r.add(true,
+		&step{from: spoke, to: hub, fields: func(body []byte) ([]byte, error) { return moveAll(body, moves, true) }},
+		&step{from: hub, to: spoke, fields: func(body []byte) ([]byte, error) { return moveAll(body, moves, false) }})
+}
+
+// Move is one difference between two versions: see [Rename], [Enum], [Split],
+// [Wrap], [Constant] and [Each].
+type Move struct {
+	spoke, hub []string // paths
+	// take removes the move's values from an object and returns what puts them where
+	// they go; nil if there is nothing to move.
+	take   func(doc *node, toHub bool) (put func(doc *node) error, err error)
+	faults []error
+	lossy  string // why it need not be exact
+	exact  error  // why it is not
+	nested []Move
+}
+
+// Lossy declares that a move loses something, and says why that is right. The reason
+// must not be empty.
+func Lossy(reason string, m Move) Move {
+	m.lossy = reason
+	if reason == "" {
+		m.faults = append(m.faults, errors.New("Lossy needs a reason"))
+	}
+	return m
+}
+
+// checkMoves returns the faults of moves on one object.
+func checkMoves(moves []Move) (faults []error) {
+	sides := map[string][]string{}
+	for _, m := range moves {
+		faults = append(faults, m.faults...)
+		if m.exact != nil && m.lossy == "" {
+			faults = append(faults, fmt.Errorf("%w: declare it Lossy if that is right", m.exact))
+		}
+		faults = append(faults, checkMoves(m.nested)...)
+		sides["spoke"] = append(sides["spoke"], m.spoke...)
+		sides["hub"] = append(sides["hub"], m.hub...)
+	}
+	for _, side := range []string{"spoke", "hub"} {
+		paths := slices.Sorted(slices.Values(sides[side]))
+		for i, path := range paths {
+			switch first, _, _ := strings.Cut(path, "."); {
+			case path == "" || slices.Contains(strings.Split(path, "."), ""):
+				faults = append(faults, fmt.Errorf("the path %q is not a path", path))
+			case first == "metadata" || first == "apiVersion" || first == "kind":
+				faults = append(faults, fmt.Errorf("%s cannot be moved", path))
+			}
+			for _, other := range paths[:i] {
+				if path == other || strings.HasPrefix(path, other+".") {
+					faults = append(faults, fmt.Errorf("two moves overlap on the side of the %s: %s and %s", side, other, path))
+				}
+			}
+		}
+	}
+	return faults
+}
+
+// moveAll returns the body with all moves done, in one direction.
+func moveAll(body []byte, moves []Move, toHub bool) ([]byte, error) {
+	doc, err := parseNode(body)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.move(moves, toHub); err != nil {
+		return nil, err
+	}
+	return doc.append(nil), nil
+}
+
+// move takes everything first, and then puts it, so that moves may change places.
+func (n *node) move(moves []Move, toHub bool) error {
+	var puts []func(*node) error
+	for _, m := range moves {
+		put, err := m.take(n, toHub)
+		if err != nil {
+			return err
+		}
+		if put != nil {
+			puts = append(puts, put)
+		}
+	}
+	// What is already where a move leads would be moved back later, even if nothing
+	// is moved now.
+	for _, m := range moves {
+		targets := m.hub
+		if !toHub {
+			targets = m.spoke
+		}
+		for _, path := range targets {
+			if there, err := n.has(path); err != nil {
+				return err
+			} else if there {
+				return fmt.Errorf("%s: %w", path, errThere)
+			}
+		}
+	}
+	for _, put := range puts {
+		if err := put(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}

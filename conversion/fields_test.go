@@ -1,0 +1,280 @@
+package conversion_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+func fieldsRegistry(t testing.TB, moves ...conversion.Move) *conversion.Registry {
+	t.Helper()
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	if err := conversion.AddFields(reg, thingVersion("v1").WithKind("Thing"), "v2", moves...); err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func thingText(version, rest string) string {
+	return `{"apiVersion":"example.com/` + version + `","kind":"Thing","metadata":{"name": "x"}` + rest + `}`
+}
+
+func TestFieldsMoveBothWays(t *testing.T) {
+	rename := conversion.Rename("spec.image", "spec.container.image")
+	split := conversion.Split("spec.hostPort", ":", conversion.String("spec.host"), conversion.Integer("spec.port"))
+	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast", "SLOW", "Slow")
+	wrap := conversion.Lossy("v1 knows one host", conversion.Wrap("spec.host", "spec.hosts"))
+	each := conversion.Each("spec.ports", "spec.endpoints", conversion.Rename("port", "number"), conversion.Enum("proto", "protocol", "tcp", "TCP"))
+	for name, c := range map[string]struct {
+		moves      []conversion.Move
+		spoke, hub string
+	}{
+		"rename":               {[]conversion.Move{rename}, `,"spec":{"a":1.0,"image":{"x" : [1]}}`, `,"spec":{"a":1.0,"container":{"image":{"x" : [1]}}}`},
+		"rename, the only one": {[]conversion.Move{rename}, `,"spec":{"image":null}`, `,"spec":{"container":{"image":null}}`},
+		"rename, a neighbour":  {[]conversion.Move{rename}, `,"spec":{"container":{"b":2},"image":"i"}`, `,"spec":{"container":{"b":2,"image":"i"}}`},
+		"rename, absent":       {[]conversion.Move{rename}, `,"spec":{ "a" : {} }`, `,"spec":{"a":{}}`},
+		"no spec":              {[]conversion.Move{rename, split}, ``, ``},
+		"a null spec":          {[]conversion.Move{rename, split}, `,"spec":null`, `,"spec":null`},
+		"fields change places": {[]conversion.Move{conversion.Rename("spec.a", "spec.b"), conversion.Rename("spec.b", "spec.a")}, `,"spec":{"a":1,"b":2}`, `,"spec":{"b":1,"a":2}`},
+		"split":                {[]conversion.Move{split}, `,"spec":{"hostPort":"localhost:8080"}`, `,"spec":{"host":"localhost","port":8080}`},
+		"split, IPv6":          {[]conversion.Move{split}, `,"spec":{"hostPort":"::1:-80"}`, `,"spec":{"host":"::1","port":-80}`},
+		"split, empty host":    {[]conversion.Move{split}, `,"spec":{"hostPort":":0"}`, `,"spec":{"host":"","port":0}`},
+		"enum":                 {[]conversion.Move{enum}, `,"spec":{"mode":"FAST"}`, `,"spec":{"mode":"Fast"}`},
+		"enum, unknown":        {[]conversion.Move{enum}, `,"spec":{"mode":"medium"}`, `,"spec":{"mode":"medium"}`},
+		"enum, no string":      {[]conversion.Move{enum}, `,"spec":{"mode":7}`, `,"spec":{"mode":7}`},
+		"wrap":                 {[]conversion.Move{wrap}, `,"spec":{"host":"a"}`, `,"spec":{"hosts":["a"]}`},
+		"each":                 {[]conversion.Move{each}, `,"spec":{"ports":[{"port":1,"proto":"tcp"},{"x":9007199254740993},null]}`, `,"spec":{"endpoints":[{"number":1,"protocol":"TCP"},{"x":9007199254740993},null]}`},
+		"each, none":           {[]conversion.Move{each}, `,"spec":{"ports":[]}`, `,"spec":{"endpoints":[]}`},
+	} {
+		reg := fieldsRegistry(t, c.moves...)
+		for _, way := range []struct{ from, want, to string }{{thingText("v1", c.spoke), thingText("v2", c.hub), "v2"}, {thingText("v2", c.hub), thingText("v1", c.spoke), "v1"}} {
+			got, err := reg.Convert(t.Context(), []byte(way.from), thingVersion(way.to))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if diff := cmp.Diff(value(t, way.want), value(t, string(got))); diff != "" {
+				t.Errorf("%s to %s (-want +got):\n%s", name, way.to, diff)
+			}
+		}
+	}
+}
+
+// value decodes JSON, with numbers as text.
+func value(t interface{ Fatal(...any) }, text string) any {
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatal(err, text)
+	}
+	return v
+}
+
+func TestWhatIsLossyIsLostAsDeclared(t *testing.T) {
+	wrap := conversion.Lossy("v1 knows one host", conversion.Wrap("spec.host", "spec.hosts"))
+	constant := conversion.Lossy("v1 is always old", conversion.Constant("spec.style", "old"))
+	enum := conversion.Lossy("v1 knows no difference", conversion.Enum("spec.mode", "spec.mode", "On", "Fast", "On", "Slow", "Off", "None"))
+	for _, c := range []struct {
+		move           conversion.Move
+		from, to, want string
+	}{
+		{wrap, thingText("v2", `,"spec":{"hosts":["a","b"]}`), "v1", thingText("v1", `,"spec":{"host":"a"}`)},
+		{wrap, thingText("v2", `,"spec":{"hosts":[],"x":1}`), "v1", thingText("v1", `,"spec":{"x":1}`)},
+		{wrap, thingText("v2", `,"spec":{"hosts":null,"x":1}`), "v1", thingText("v1", `,"spec":{"x":1}`)},
+		{constant, thingText("v1", ``), "v2", thingText("v2", `,"spec":{"style":"old"}`)},
+		{constant, thingText("v2", `,"spec":{"style":"new","x":1}`), "v1", thingText("v1", `,"spec":{"x":1}`)},
+		{enum, thingText("v1", `,"spec":{"mode":"On"}`), "v2", thingText("v2", `,"spec":{"mode":"Fast"}`)},
+		{enum, thingText("v2", `,"spec":{"mode":"Slow"}`), "v1", thingText("v1", `,"spec":{"mode":"On"}`)},
+	} {
+		if diff := cmp.Diff(c.want, convert(t, fieldsRegistry(t, c.move), c.from, thingVersion(c.to))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.from, diff)
+		}
+	}
+}
+
+func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
+	split := conversion.Split("spec.hostPort", ":", conversion.String("spec.host"), conversion.Integer("spec.port"))
+	words := conversion.Split("spec.full", " ", conversion.String("spec.first"), conversion.String("spec.last"))
+	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast")
+	for _, c := range []struct {
+		move           conversion.Move
+		from, to, want string
+	}{
+		{split, thingText("v1", `,"spec":{"hostPort":"localhost"}`), "v2", `spec.hostPort: Invalid value: "localhost": must be <host>:<port, an integer>`},
+		{split, thingText("v1", `,"spec":{"hostPort":"localhost:080"}`), "v2", `spec.hostPort: Invalid value: "localhost:080"`},
+		{split, thingText("v1", `,"spec":{"hostPort":8080}`), "v2", `spec.hostPort: Invalid value: 8080`},
+		{split, thingText("v2", `,"spec":{"host":"a"}`), "v1", `spec.port: Required value: it is joined with spec.host`},
+		{split, thingText("v2", `,"spec":{"port":1}`), "v1", `spec.host: Required value: it is joined with spec.port`},
+		{split, thingText("v2", `,"spec":{"host":"a","port":1.5}`), "v1", `spec.port: Invalid value: 1.5: must be <port, an integer>`},
+		{split, thingText("v2", `,"spec":{"host":["a"],"port":1}`), "v1", `spec.host: Invalid value: ["a"]: must be <host>`},
+		{words, thingText("v2", `,"spec":{"first":"Jean Paul","last":"S"}`), "v1", `spec.first: Invalid value: "Jean Paul": joined with spec.last it would be split elsewhere: Jean Paul S`},
+		{enum, thingText("v1", `,"spec":{"mode":"Fast"}`), "v2", `spec.mode: Invalid value: "Fast": the other version has this value, with another meaning`},
+		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: there is something already, and a field is to be moved there`},
+		{conversion.Rename("spec.a", "spec.b.c"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: there is something already`},
+		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"b":2}`), "v2", `spec.b: there is something already, and a field is to be moved there`},
+		{conversion.Each("spec.list", "spec.list", enum), thingText("v1", `,"spec":{"list":[{},{"spec":{"mode":"Fast"}}]}`), "v2", `spec.list[1].spec.mode: Invalid value: "Fast"`},
+		{conversion.Each("spec.list", "spec.list", enum), thingText("v1", `,"spec":{"list":{}}`), "v2", `spec.list: expected array, got object`},
+	} {
+		_, err := fieldsRegistry(t, c.move).Convert(t.Context(), []byte(c.from), thingVersion(c.to))
+		if err == nil || !strings.HasPrefix(err.Error(), "cannot convert Thing x from ") || !strings.Contains(err.Error(), ": "+c.want) {
+			t.Errorf("%s: got %v, want %s", c.from, err, c.want)
+		}
+	}
+}
+
+func TestMovesThatCannotBeAreRefused(t *testing.T) {
+	err := conversion.AddFields(conversion.NewRegistry(runtime.NewScheme()), thingVersion("v1").WithKind("Thing"), "v2",
+		conversion.Rename("spec.a", "spec.b"),
+		conversion.Rename("spec.a.c", "spec.b"),
+		conversion.Rename("metadata.name", ""),
+		conversion.Wrap("spec.host", "spec.hosts"),
+		conversion.Constant("spec.style", func() {}),
+		conversion.Lossy("", conversion.Constant("spec.x", 1)),
+		conversion.Enum("spec.m", "spec.m", "a", "b", "c"),
+		conversion.Enum("spec.n", "spec.n", "a", "x", "b", "x"),
+		conversion.Split("spec.hp", "", conversion.String("spec.h"), conversion.String("spec.p")),
+		conversion.Each("spec.list", "spec.list", conversion.Wrap("a", "b")),
+	)
+	want := []string{
+		"Wrap spec.host: a list in spec.hosts may have none or several elements: declare it Lossy if that is right",
+		"Constant spec.style: json: unsupported type: func()",
+		"Constant spec.style: another value of the hub is lost in the spoke: declare it Lossy if that is right",
+		"Lossy needs a reason",
+		"Constant spec.x: another value of the hub is lost in the spoke: declare it Lossy if that is right",
+		"Enum spec.m: values must be pairs",
+		`Enum spec.n: "b" and "x" are not the only pair with one of these values: declare it Lossy if that is right`,
+		"Split spec.hp: it needs a separator",
+		"Wrap a: a list in b may have none or several elements: declare it Lossy if that is right",
+		"metadata.name cannot be moved",
+		"two moves overlap on the side of the spoke: spec.a and spec.a.c",
+		`the path "" is not a path`,
+		"two moves overlap on the side of the hub: spec.b and spec.b",
+	}
+	for i := range want {
+		want[i] = "conversion: example.com/v1, Kind=Thing: " + want[i]
+	}
+	if err == nil {
+		t.Fatal("they were accepted")
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := conversion.AddFields(conversion.NewRegistry(runtime.NewScheme()), schema.GroupVersionKind{Kind: "Thing"}, "v2"); err == nil || !strings.Contains(err.Error(), "has no moves") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMovesMixWithTypedFunctions(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	for _, err := range []error{
+		conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")),
+		conversion.AddSpoke(reg, note[int32, int16](">2"), note[int16, int32](">3")),
+		conversion.AddFields(reg, thingVersion("v0").WithKind("Thing"), "v2", conversion.Rename("old", "value")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{thingText("v0", `,"old":"x"`), "v1", thingText("v1", `,"value":"x>1"`)},
+		{thingText("v1", `,"value":"x"`), "v0", thingText("v0", `,"old":"x>2"`)},
+	} {
+		if diff := cmp.Diff(c.want, convert(t, reg, c.from, thingVersion(c.to))); diff != "" {
+			t.Errorf("to %s (-want +got):\n%s", c.to, diff)
+		}
+	}
+}
+
+// exactMoves are moves that lose nothing, on one object.
+func exactMoves() []conversion.Move {
+	return []conversion.Move{
+		conversion.Rename("a", "x.y.a"),
+		conversion.Rename("o.b", "b"),
+		conversion.Split("hp", ":", conversion.String("host"), conversion.Integer("x.port")),
+		conversion.Split("pair", "/", conversion.String("left"), conversion.String("right")),
+		conversion.Enum("mode", "mode", "FAST", "Fast", "SLOW", "Slow", "", "Empty"),
+		conversion.Each("list", "items", conversion.Rename("p", "q"), conversion.Enum("e", "o.e", "1", "2", "2", "1")),
+	}
+}
+
+// Whatever converts to the other version comes back as it was, but for empty
+// objects. There are none here.
+func TestEveryObjectThatMovesComesBack(t *testing.T) {
+	for version, names := range map[string][]string{
+		"v1": {"a", "b", "o", "hp", "pair", "mode", "list", "x", "unknown"},
+		"v2": {"a", "b", "x", "y", "host", "port", "left", "right", "mode", "items", "o"},
+	} {
+		t.Run("from "+version, func(t *testing.T) { testMovesComeBack(t, version, names) })
+	}
+}
+
+func testMovesComeBack(t *testing.T, version string, names []string) {
+	other := map[string]string{"v1": "v2", "v2": "v1"}[version]
+	reg := fieldsRegistry(t, exactMoves()...)
+	scalar := rapid.SampledFrom([]string{`1`, `1.0`, `9007199254740993`, `null`, `true`, `""`, `"FAST"`, `"Fast"`, `"1"`, `"2"`, `"a:1"`, `"a:b:-3"`, `":"`, `"a/b/c"`, `"/"`, `"x"`, `[]`, `7`, `[{"p":1}]`, `[{"q":1,"o":{"e":"1"}}]`})
+	var object func(t *rapid.T, depth int) string
+	object = func(t *rapid.T, depth int) string {
+		var members []string
+		for _, name := range names {
+			switch n := rapid.IntRange(0, 9).Draw(t, name); {
+			case n < 4:
+				members = append(members, fmt.Sprintf("%q:%s", name, scalar.Draw(t, "value")))
+			case n < 6 && depth > 0:
+				members = append(members, fmt.Sprintf("%q:%s", name, object(t, depth-1)))
+			case n < 7 && depth > 0:
+				members = append(members, fmt.Sprintf("%q:[%s,%s]", name, object(t, depth-1), scalar.Draw(t, "element")))
+			}
+		}
+		if members == nil {
+			return `{"only":1}`
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	converted := 0
+	rapid.Check(t, func(t *rapid.T) {
+		body := object(t, 2)
+		from := thingText(version, ","+body[1:len(body)-1])
+		to, err := reg.Convert(t.Context(), []byte(from), thingVersion(other))
+		if err != nil {
+			return // refused, and nothing lost
+		}
+		back, err := reg.Convert(t.Context(), to, thingVersion(version))
+		if err != nil {
+			t.Fatalf("%s cannot be brought back: %v", to, err)
+		}
+		converted++
+		if diff := cmp.Diff(value(t, from), value(t, string(back))); diff != "" {
+			t.Fatalf("by way of %s (-want +got):\n%s", to, diff)
+		}
+	})
+	if converted == 0 {
+		t.Error("nothing was converted at all")
+	}
+}
+
+// FuzzFields checks that no object makes the moves panic, and that what converts is
+// JSON.
+func FuzzFields(f *testing.F) {
+	for _, rest := range []string{`,"a":1,"o":{"b":2},"hp":"h:1"`, `,"list":[{"p":1,"e":"1"},{}]`, `,"x":{"y":null},"mode":""`, `,"a":1,"a":{"b":[}`} {
+		f.Add([]byte(thingText("v1", rest)), true)
+		f.Add([]byte(thingText("v2", rest)), false)
+	}
+	reg := fieldsRegistry(f, exactMoves()...)
+	f.Fuzz(func(t *testing.T, object []byte, toHub bool) {
+		to := "v1"
+		if toHub {
+			to = "v2"
+		}
+		if out, err := reg.Convert(t.Context(), object, thingVersion(to)); err == nil && !json.Valid(out) {
+			t.Errorf("%q became %q", object, out)
+		}
+	})
+}
