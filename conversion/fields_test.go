@@ -205,58 +205,84 @@ func exactMoves() []conversion.Move {
 	}
 }
 
+// member is a member that an object may have: how often of ten times, and its value.
+type member struct {
+	name   string
+	often  int
+	values *rapid.Generator[string]
+}
+
+func oneOf(values ...string) *rapid.Generator[string] { return rapid.SampledFrom(values) }
+
+// objectOf returns objects with some of the members, and at least one.
+func objectOf(members ...member) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		var texts []string
+		for _, m := range members {
+			if rapid.IntRange(0, 9).Draw(t, m.name) < m.often {
+				texts = append(texts, fmt.Sprintf("%q:%s", m.name, m.values.Draw(t, "value")))
+			}
+		}
+		if texts == nil {
+			return `{"only":1}`
+		}
+		return "{" + strings.Join(texts, ",") + "}"
+	})
+}
+
+func listOf(element *rapid.Generator[string]) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		return "[" + strings.Join(rapid.SliceOfN(element, 0, 3).Draw(t, "list"), ",") + "]"
+	})
+}
+
 // Whatever converts to the other version comes back as it was, but for empty
 // objects. There are none here.
 func TestEveryObjectThatMovesComesBack(t *testing.T) {
-	for version, names := range map[string][]string{
-		"v1": {"a", "b", "o", "hp", "pair", "mode", "list", "x", "unknown"},
-		"v2": {"a", "b", "x", "y", "host", "port", "left", "right", "mode", "items", "o"},
+	any := oneOf(`1`, `1.0`, `9007199254740993`, `null`, `true`, `""`, `"x"`, `[]`, `{"deep":[{"a":1}]}`)
+	rare := member{"unknown", 3, any}
+	for version, objects := range map[string]*rapid.Generator[string]{
+		"v1": objectOf(
+			member{"a", 6, any},
+			member{"o", 6, rapid.OneOf(any, objectOf(member{"b", 7, any}, rare))},
+			member{"hp", 6, oneOf(`"h:1"`, `"::1:-2"`, `":0"`, `"h:01"`, `"h"`)},
+			member{"pair", 6, oneOf(`"l/r"`, `"/"`, `"a/b/c"`)},
+			member{"mode", 6, oneOf(`"FAST"`, `"SLOW"`, `""`, `"other"`, `7`, `"Fast"`)},
+			member{"list", 6, listOf(rapid.OneOf(any, objectOf(member{"p", 5, any}, member{"e", 5, oneOf(`"1"`, `"2"`, `"3"`)}, rare)))},
+			rare, member{"b", 1, any}, member{"x", 1, any}),
+		"v2": objectOf(
+			member{"x", 6, objectOf(member{"y", 6, rapid.OneOf(any, objectOf(member{"a", 7, any}, rare))}, rare)},
+			member{"b", 6, any},
+			member{"left", 5, oneOf(`"l"`, `""`)}, member{"right", 5, oneOf(`"r"`, `"r/s"`)},
+			member{"mode", 6, oneOf(`"Fast"`, `"Slow"`, `"Empty"`, `"other"`, `7`)},
+			member{"items", 6, listOf(rapid.OneOf(any, objectOf(member{"q", 5, any}, member{"o", 5, objectOf(member{"e", 7, oneOf(`"1"`, `"2"`, `"3"`)}, rare)})))},
+			rare, member{"a", 1, any}, member{"list", 1, any}),
 	} {
-		t.Run("from "+version, func(t *testing.T) { testMovesComeBack(t, version, names) })
-	}
-}
-
-func testMovesComeBack(t *testing.T, version string, names []string) {
-	other := map[string]string{"v1": "v2", "v2": "v1"}[version]
-	reg := fieldsRegistry(t, exactMoves()...)
-	scalar := rapid.SampledFrom([]string{`1`, `1.0`, `9007199254740993`, `null`, `true`, `""`, `"FAST"`, `"Fast"`, `"1"`, `"2"`, `"a:1"`, `"a:b:-3"`, `":"`, `"a/b/c"`, `"/"`, `"x"`, `[]`, `7`, `[{"p":1}]`, `[{"q":1,"o":{"e":"1"}}]`})
-	var object func(t *rapid.T, depth int) string
-	object = func(t *rapid.T, depth int) string {
-		var members []string
-		for _, name := range names {
-			switch n := rapid.IntRange(0, 9).Draw(t, name); {
-			case n < 4:
-				members = append(members, fmt.Sprintf("%q:%s", name, scalar.Draw(t, "value")))
-			case n < 6 && depth > 0:
-				members = append(members, fmt.Sprintf("%q:%s", name, object(t, depth-1)))
-			case n < 7 && depth > 0:
-				members = append(members, fmt.Sprintf("%q:[%s,%s]", name, object(t, depth-1), scalar.Draw(t, "element")))
+		other := map[string]string{"v1": "v2", "v2": "v1"}[version]
+		t.Run("from "+version, func(t *testing.T) {
+			reg := fieldsRegistry(t, exactMoves()...)
+			tried, converted := 0, 0
+			rapid.Check(t, func(t *rapid.T) {
+				body := objects.Draw(t, "object")
+				from := thingText(version, ","+body[1:len(body)-1])
+				tried++
+				to, err := reg.Convert(t.Context(), []byte(from), thingVersion(other))
+				if err != nil {
+					return // refused, and nothing lost
+				}
+				back, err := reg.Convert(t.Context(), to, thingVersion(version))
+				if err != nil {
+					t.Fatalf("%s cannot be brought back: %v", to, err)
+				}
+				converted++
+				if diff := cmp.Diff(value(t, from), value(t, string(back))); diff != "" {
+					t.Fatalf("by way of %s (-want +got):\n%s", to, diff)
+				}
+			})
+			if converted*10 < tried {
+				t.Errorf("only %d of %d objects were converted at all", converted, tried)
 			}
-		}
-		if members == nil {
-			return `{"only":1}`
-		}
-		return "{" + strings.Join(members, ",") + "}"
-	}
-	converted := 0
-	rapid.Check(t, func(t *rapid.T) {
-		body := object(t, 2)
-		from := thingText(version, ","+body[1:len(body)-1])
-		to, err := reg.Convert(t.Context(), []byte(from), thingVersion(other))
-		if err != nil {
-			return // refused, and nothing lost
-		}
-		back, err := reg.Convert(t.Context(), to, thingVersion(version))
-		if err != nil {
-			t.Fatalf("%s cannot be brought back: %v", to, err)
-		}
-		converted++
-		if diff := cmp.Diff(value(t, from), value(t, string(back))); diff != "" {
-			t.Fatalf("by way of %s (-want +got):\n%s", to, diff)
-		}
-	})
-	if converted == 0 {
-		t.Error("nothing was converted at all")
+		})
 	}
 }
 
