@@ -1,0 +1,194 @@
+package admission_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// judge answers for ConfigMaps, by their names, and counts how often it is asked.
+type judge struct {
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (j *judge) validate(ctx context.Context, cm *corev1.ConfigMap) (field.ErrorList, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.asked[cm.Name]++
+	unavailable := apierrors.NewServiceUnavailable("the oven is cold")
+	unavailable.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	switch name, _, _ := strings.Cut(cm.Name, "."); name {
+	case "warned":
+		admission.Warn(ctx, "mind the crust")
+	case "denied":
+		return field.ErrorList{field.Required(field.NewPath("data", "topping"), "a pizza needs one")}, nil
+	case "forbidden":
+		return nil, apierrors.NewForbidden(corev1.Resource("configmaps"), cm.Name, errors.New("we are closed"))
+	case "broken":
+		return nil, errors.New("out of flour")
+	case "panicking":
+		panic("dough everywhere")
+	case "cold":
+		if j.asked[cm.Name] < 3 {
+			return nil, unavailable
+		}
+	}
+	return nil, nil
+}
+
+// warnings collects what the API server warns of.
+type warnings struct {
+	mu   sync.Mutex
+	text []string
+}
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, text)
+}
+
+// TestTheAPIServerTellsDenialsFromFailures checks on a real one what the package
+// documentation says of it.
+func TestTheAPIServerTellsDenialsFromFailures(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	j := &judge{asked: map[string]int{}}
+	url, ca := serveAdmission(t, j)
+	config := cp.Config()
+	warned := &warnings{}
+	config.WarningHandler = warned
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	register(t, client, url, ca)
+
+	create := func(name string) error {
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		return err
+	}
+	// The names end in the failure policy that holds for them.
+	for name, want := range map[string]string{
+		"fine.fail":        "",
+		"warned.fail":      "",
+		"denied.fail":      `ConfigMap "denied.fail" is invalid: data.topping: Required value: a pizza needs one`,
+		"denied.ignore":    `ConfigMap "denied.ignore" is invalid: data.topping: Required value: a pizza needs one`,
+		"forbidden.ignore": `configmaps "forbidden.ignore" is forbidden: we are closed`,
+		"broken.fail":      `failed calling webhook "fail.example.com": failed to call webhook: ConfigMap default/broken.fail: out of flour`,
+		"broken.ignore":    "",
+		"panicking.fail":   `failed to call webhook: ConfigMap default/panicking.fail: the admission function panicked: dough everywhere`,
+		"panicking.ignore": "",
+		"cold.fail":        "", // it is asked until it has warmed up
+	} {
+		switch err := create(name); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		case strings.HasPrefix(name, "denied") && (!apierrors.IsInvalid(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueRequired)):
+			t.Errorf("%s: the error is not Invalid with its cause: %#v", name, err)
+		case strings.HasPrefix(name, "forbidden") && !apierrors.IsForbidden(err):
+			t.Errorf("%s: the error is not Forbidden: %#v", name, err)
+		}
+	}
+	if n := j.asked["cold.fail"]; n != 3 {
+		t.Errorf("the cold one was asked %d times", n)
+	}
+	if !slices.Contains(warned.text, "mind the crust") {
+		t.Errorf("the warnings are %q", warned.text)
+	}
+}
+
+// serveAdmission serves the judge until the test ends.
+func serveAdmission(t *testing.T, j *judge) (url string, ca []byte) {
+	t.Helper()
+	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ca = pem.Decode(chain)
+	certFile, keyFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
+	if err := errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	certs, err := webhook.Files(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mux http.ServeMux
+	mux.Handle("/validate", admission.NewHandler(s, admission.Validate(j.validate)))
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- webhook.Serve(ctx, listener, &mux, certs) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "https://" + listener.Addr().String() + "/validate", ca
+}
+
+// register registers the webhook twice, with either failure policy, and waits until
+// it is asked.
+func register(t *testing.T, client kubernetes.Interface, url string, ca []byte) {
+	t.Helper()
+	hooks := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge"}}
+	for name, policy := range map[string]admissionregistrationv1.FailurePolicyType{"fail": admissionregistrationv1.Fail, "ignore": admissionregistrationv1.Ignore} {
+		hooks.Webhooks = append(hooks.Webhooks, admissionregistrationv1.ValidatingWebhook{
+			Name:         name + ".example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+			}},
+			MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "policy", Expression: "object.metadata.name.endsWith('." + name + "')"}},
+			FailurePolicy:           &policy,
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		})
+	}
+	if _, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "denied.fail"}}
+	for {
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if apierrors.IsInvalid(err) {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
