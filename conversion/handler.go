@@ -95,62 +95,47 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 }
 
 // convertAll converts all objects and appends them to b, or returns the error of
-// the first that fails. Workers take objects by the batch, each the next that
-// nobody has taken. seen says what has been converted, or failed.
+// the first that fails. seen says what has been converted, or failed.
 func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte) (_ []byte, seen Observation, _ error) {
-	const batch = maxBatch
-	converted := make([][]byte, len(objects))
-	var next atomic.Int64
-	var mu sync.Mutex
-	failed, failure := len(objects), error(nil)
-	fail := func(i int, err error, kind schema.GroupVersionKind) {
-		mu.Lock()
-		defer mu.Unlock()
-		if i < failed {
-			failed, failure, seen.Failed = i, err, kind
-		}
+	if n := min(h.parallel, (len(objects)+maxBatch-1)/maxBatch); n > 1 {
+		return h.convertInParallel(ctx, objects, desired, b, n)
 	}
-	work := func(w *worker) {
-		for {
-			begin := int(next.Add(batch)) - batch
-			if begin >= len(objects) {
-				return
-			}
-			for i := begin; i < min(begin+batch, len(objects)); i++ {
-				err, kind := ctx.Err(), schema.GroupVersionKind{}
-				if err != nil {
-					err = fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
-				} else if converted[i], err = w.convert(ctx, objects[i], desired); err != nil {
-					err, kind = fmt.Errorf("request.objects[%d]: %w", i, err), w.known()
-				}
-				if err != nil {
-					// The batches before this one have been taken, and may fail first.
-					fail(i, err, kind)
-					next.Store(int64(len(objects)))
-					return
-				}
-				if h.observe != nil {
-					w.count()
-				}
-			}
+	w := h.registry.newWorker(len(objects))
+	defer h.registry.release(w)
+	for i, object := range objects {
+		text, err := h.convert(ctx, w, i, object, desired)
+		if err != nil {
+			return nil, Observation{Failed: w.known()}, err
 		}
-	}
-	workers := []*worker{h.registry.newWorker(len(objects))}
-	defer func() { // not before the results have been appended
-		for _, w := range workers {
-			h.registry.release(w)
+		if i > 0 {
+			b = append(b, ',')
 		}
-	}()
-	var wg sync.WaitGroup
-	for range min(h.parallel, (len(objects)+batch-1)/batch) - 1 {
-		w := h.registry.newWorker(len(objects))
-		workers = append(workers, w)
-		wg.Go(func() { work(w) })
+		b = append(b, text...)
+		w.out = w.out[:0]
 	}
-	work(workers[0])
-	wg.Wait()
-	if failure != nil {
-		return nil, seen, failure
+	return b, h.seen(w), nil
+}
+
+// convert converts the object with that index.
+func (h *handler) convert(ctx context.Context, w *worker, i int, object []byte, desired schema.GroupVersion) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		w.object.gv, w.object.kind = schema.GroupVersion{}, "" // this one is not to blame
+		return nil, fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
+	}
+	text, err := w.convert(ctx, object, desired)
+	if err != nil {
+		return nil, fmt.Errorf("request.objects[%d]: %w", i, err)
+	}
+	if h.observe != nil {
+		w.count()
+	}
+	return text, nil
+}
+
+// seen adds up what workers have converted, if somebody wants to know.
+func (h *handler) seen(workers ...*worker) (seen Observation) {
+	if h.observe == nil {
+		return seen
 	}
 	seen.Objects = map[schema.GroupVersionKind]int{}
 	for _, w := range workers {
@@ -158,13 +143,58 @@ func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired sche
 			seen.Objects[kind] += n
 		}
 	}
+	return seen
+}
+
+// convertInParallel does what convertAll does, with several workers. They take
+// objects by the batch, each the next that nobody has taken.
+func (h *handler) convertInParallel(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte, n int) (_ []byte, seen Observation, _ error) {
+	converted := make([][]byte, len(objects))
+	var next atomic.Int64
+	var mu sync.Mutex
+	failed, failure := len(objects), error(nil)
+	work := func(w *worker) {
+		for {
+			begin := int(next.Add(maxBatch)) - maxBatch
+			if begin >= len(objects) {
+				return
+			}
+			for i := begin; i < min(begin+maxBatch, len(objects)); i++ {
+				var err error
+				if converted[i], err = h.convert(ctx, w, i, objects[i], desired); err == nil {
+					continue
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if i < failed { // the batches before this one have been taken, and may fail too
+					failed, failure, seen.Failed = i, err, w.known()
+				}
+				next.Store(int64(len(objects)))
+				return
+			}
+		}
+	}
+	workers := make([]*worker, n)
+	for i := range workers {
+		workers[i] = h.registry.newWorker(len(objects))
+		defer h.registry.release(workers[i]) // after the results have been appended
+	}
+	var wg sync.WaitGroup
+	for _, w := range workers[1:] {
+		wg.Go(func() { work(w) })
+	}
+	work(workers[0])
+	wg.Wait()
+	if failure != nil {
+		return nil, seen, failure
+	}
 	for i, text := range converted {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(b, text...)
 	}
-	return b, seen, nil
+	return b, h.seen(workers...), nil
 }
 
 // parse cuts a ConversionRequest.
