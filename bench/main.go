@@ -33,6 +33,15 @@ func main() {
 	ratio("conversion/1000/allocs", testing.AllocsPerRun(20, func() { post(theirs, body) })/testing.AllocsPerRun(20, func() { post(ours, body) }))
 	b.compare("conversion/1000/jsonvalid", func() { post(ours, body) }, func() { json.Valid(body) }, func(ours, valid float64) float64 { return ours / valid })
 
+	oursTLS, theirsTLS, stop := servers()
+	var figures []float64
+	for range b.rounds {
+		figures = append(figures, oursTLS.perSecond(review(1, 0), b.each)/theirsTLS.perSecond(review(1, 0), b.each))
+	}
+	stop()
+	slices.Sort(figures)
+	ratio("conversion/tls/1", figures[len(figures)/2])
+
 	fmt.Println("how the cost of a conversion grows, in µs an object:")
 	for _, n := range []int{1, 10, 100, 1000, 10_000} {
 		body := review(n, 0)
