@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,7 +91,7 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 					return nil, err
 				}
 			}
-			if obj, err = s.in.blank(w, s.from); err != nil {
+			if obj, err = s.in.blank(w, s.from, w.labels, w.annotations); err != nil {
 				return nil, err
 			}
 			if err = s.in.decode(w, obj, body); err != nil {
@@ -98,7 +99,8 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 			}
 		}
 		in := obj
-		if obj, err = s.out.blank(w, s.to); err != nil {
+		// The maps are copies: a label that is added to out is not added to in.
+		if obj, err = s.out.blank(w, s.to, maps.Clone(w.labels), maps.Clone(w.annotations)); err != nil {
 			return nil, err
 		}
 		if err = s.call(ctx, in, obj); err != nil {

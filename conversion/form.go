@@ -19,8 +19,8 @@ type step struct {
 // form is how a function wants to see an object.
 type form interface {
 	// blank returns an object that has nothing but its type and the metadata of the
-	// worker's object.
-	blank(w *worker, kind schema.GroupVersionKind) (runtime.Object, error)
+	// worker's object, with those labels and annotations.
+	blank(w *worker, kind schema.GroupVersionKind, labels, annotations map[string]string) (runtime.Object, error)
 	// decode fills in the rest from a body.
 	decode(w *worker, obj runtime.Object, body []byte) error
 	// encode returns the body of an object. It may take the object apart.

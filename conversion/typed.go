@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
-	"maps"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,19 +80,18 @@ func (w *worker) slab(f *typed) *slab {
 	return s
 }
 
-func (f *typed) blank(w *worker, kind schema.GroupVersionKind) (runtime.Object, error) {
+func (f *typed) blank(w *worker, kind schema.GroupVersionKind, labels, annotations map[string]string) (runtime.Object, error) {
 	s := w.slab(f)
 	if !s.objects.IsValid() || s.used == s.objects.Len() {
 		s.objects, s.used = reflect.MakeSlice(reflect.SliceOf(f.goType), w.batch, w.batch), 0
 	}
 	obj := s.objects.Index(s.used).Addr().Interface().(runtime.Object)
 	s.used++
-	return obj, f.setMeta(w, obj, kind)
+	return obj, f.setMeta(w, obj, kind, labels, annotations)
 }
 
-// setMeta gives an object its type, and the metadata as the function before left
-// it. The maps are copies: a label that is added to out is not added to in.
-func (f *typed) setMeta(w *worker, obj runtime.Object, kind schema.GroupVersionKind) error {
+// setMeta gives an object its type and its metadata.
+func (f *typed) setMeta(w *worker, obj runtime.Object, kind schema.GroupVersionKind, labels, annotations map[string]string) error {
 	t, err := typeMeta(obj)
 	if err != nil {
 		return err
@@ -104,7 +102,7 @@ func (f *typed) setMeta(w *worker, obj runtime.Object, kind schema.GroupVersionK
 	}
 	*t = metav1.TypeMeta{APIVersion: w.registry.apiVersion(kind.GroupVersion()), Kind: kind.Kind}
 	*m = w.object.meta
-	m.Labels, m.Annotations = maps.Clone(w.labels), maps.Clone(w.annotations)
+	m.Labels, m.Annotations = labels, annotations
 	return nil
 }
 
@@ -124,7 +122,7 @@ func (f *typed) decode(w *worker, obj runtime.Object, body []byte) error {
 		}
 		kind := obj.GetObjectKind().GroupVersionKind()
 		reflect.ValueOf(obj).Elem().SetZero() // whatever that left
-		if err := f.setMeta(w, obj, kind); err != nil {
+		if err := f.setMeta(w, obj, kind, w.labels, w.annotations); err != nil {
 			return err
 		}
 	}

@@ -62,12 +62,12 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 // unstructuredForm is the form of maps.
 type unstructuredForm struct{}
 
-func (unstructuredForm) blank(w *worker, kind schema.GroupVersionKind) (runtime.Object, error) {
+func (unstructuredForm) blank(w *worker, kind schema.GroupVersionKind, labels, annotations map[string]string) (runtime.Object, error) {
 	metadata, err := w.unstructuredMetadata()
 	if err != nil {
 		return nil, err
 	}
-	for name, m := range map[string]map[string]string{"labels": w.labels, "annotations": w.annotations} {
+	for name, m := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
 		if len(m) == 0 {
 			continue
 		}
