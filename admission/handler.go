@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/kinds"
 	"github.com/crdkit/crdkit/internal/review"
 )
 
@@ -82,22 +83,13 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 
 // kindOf returns the one kind under which the scheme knows T. A fault is noted.
 func kindOf[T runtime.Object](h *handler) schema.GroupVersionKind {
-	t := reflect.TypeFor[T]()
-	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		h.faults = append(h.faults, fmt.Errorf("admission: %s is not a pointer to a struct", t))
-		return schema.GroupVersionKind{}
+	kind, err := kinds.Of(h.scheme, reflect.TypeFor[T]())
+	if err != nil {
+		h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
+		return kind
 	}
-	kinds, _, err := h.scheme.ObjectKinds(newObject[T]())
-	switch {
-	case err != nil:
-		h.faults = append(h.faults, fmt.Errorf("admission: the scheme does not know %s: %w", t, err))
-	case len(kinds) > 1:
-		h.faults = append(h.faults, fmt.Errorf("admission: the scheme knows %s by several names: %v", t, kinds))
-	default:
-		h.kinds = append(h.kinds, kinds[0])
-		return kinds[0]
-	}
-	return schema.GroupVersionKind{}
+	h.kinds = append(h.kinds, kind)
+	return kind
 }
 
 func newObject[T runtime.Object]() runtime.Object {

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/kinds"
 )
 
 // AddSpoke adds the two conversions between a version of a kind, the spoke S,
@@ -57,23 +59,17 @@ func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.
 }
 
 // kindOf returns the one kind under which the scheme knows a type, a pointer to a
-// struct.
+// struct with metadata.
 func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
-	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %s is not a pointer to a struct", t)
+	kind, err := kinds.Of(r.scheme, t)
+	if err == nil {
+		obj := reflect.New(t.Elem()).Interface().(runtime.Object)
+		_, metaErr := objectMeta(obj)
+		_, typeErr := typeMeta(obj)
+		err = errors.Join(metaErr, typeErr)
 	}
-	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
-	kinds, _, err := r.scheme.ObjectKinds(obj)
 	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme does not know %s: %w", t, err)
-	}
-	if len(kinds) > 1 {
-		return schema.GroupVersionKind{}, fmt.Errorf("conversion: the scheme knows %s by several names: %v", t, kinds)
-	}
-	_, metaErr := objectMeta(obj)
-	_, typeErr := typeMeta(obj)
-	if err := errors.Join(metaErr, typeErr); err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("conversion: %w", err)
 	}
-	return kinds[0], nil
+	return kind, nil
 }

@@ -1,0 +1,27 @@
+// Package kinds finds the kind of a Go type.
+package kinds
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Of returns the one kind under which the scheme knows a type, a pointer to a
+// struct. It is an error if the type is something else, if the scheme does not know
+// it, or knows it by several names.
+func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return schema.GroupVersionKind{}, fmt.Errorf("%s is not a pointer to a struct", t)
+	}
+	kinds, _, err := s.ObjectKinds(reflect.New(t.Elem()).Interface().(runtime.Object))
+	if err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("the scheme does not know %s: %w", t, err)
+	}
+	if len(kinds) > 1 {
+		return schema.GroupVersionKind{}, fmt.Errorf("the scheme knows %s by several names: %v", t, kinds)
+	}
+	return kinds[0], nil
+}
