@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/crdkit/crdkit/internal/kinds"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -34,14 +35,7 @@ func (c *call) kind() schema.GroupVersionKind { return schema.GroupVersionKind(c
 
 // String names the object as users know it.
 func (c *call) String() string {
-	switch {
-	case c.request.Name == "":
-		return c.request.Kind.Kind
-	case c.request.Namespace == "":
-		return c.request.Kind.Kind + " " + c.request.Name
-	default:
-		return c.request.Kind.Kind + " " + c.request.Namespace + "/" + c.request.Name
-	}
+	return kinds.Name(c.request.Kind.Kind, c.request.Namespace, c.request.Name)
 }
 
 func (c *call) decide(ctx context.Context) (*admissionv1.AdmissionResponse, error) {

@@ -72,13 +72,17 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 	body := o.body
 	var obj runtime.Object // what body holds, once it has been decoded
 	var held form
+	encode := func() error {
+		if obj != nil {
+			body, err = held.encode(w, obj)
+			obj, held = nil, nil
+		}
+		return err
+	}
 	for _, s := range route {
 		if s.fields != nil {
-			if obj != nil {
-				if body, err = held.encode(w, obj); err != nil {
-					return nil, err
-				}
-				obj, held = nil, nil
+			if err = encode(); err != nil {
+				return nil, err
 			}
 			if body, err = s.fields(body); err != nil {
 				return nil, err
@@ -86,10 +90,8 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 			continue
 		}
 		if held != s.in {
-			if obj != nil {
-				if body, err = held.encode(w, obj); err != nil {
-					return nil, err
-				}
+			if err = encode(); err != nil {
+				return nil, err
 			}
 			if obj, err = s.in.blank(w, s.from, w.labels, w.annotations); err != nil {
 				return nil, err
@@ -113,10 +115,8 @@ func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, er
 		}
 		held = s.out
 	}
-	if obj != nil {
-		if body, err = held.encode(w, obj); err != nil {
-			return nil, err
-		}
+	if err = encode(); err != nil {
+		return nil, err
 	}
 	metadata, err := o.spliceMetadata(w.labels, w.annotations)
 	if err != nil {

@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdkit/crdkit/internal/kinds"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -30,18 +32,7 @@ type pair struct{ key, value string }
 
 // String names the object as users know it.
 func (o *object) String() string {
-	kind := o.kind
-	if kind == "" {
-		kind = "object"
-	}
-	switch {
-	case o.meta.Name == "":
-		return kind
-	case o.meta.Namespace == "":
-		return kind + " " + o.meta.Name
-	default:
-		return kind + " " + o.meta.Namespace + "/" + o.meta.Name
-	}
+	return kinds.Name(cmp.Or(o.kind, "object"), o.meta.Namespace, o.meta.Name)
 }
 
 // cut reads an object. It passes over the text once. After an error, the object

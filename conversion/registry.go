@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,7 +18,7 @@ type Registry struct {
 	versions map[string]schema.GroupVersion // by apiVersion
 	names    map[schema.GroupVersion]string // and the reverse
 	forms    map[reflect.Type]*typed
-	workers  workers
+	workers  sync.Pool // of idle workers
 }
 
 // NewRegistry returns an empty registry. The scheme tells which Go type belongs

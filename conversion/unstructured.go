@@ -132,7 +132,9 @@ func (unstructuredForm) metadata(w *worker, obj runtime.Object) (labels, annotat
 		return nil, nil, err
 	}
 	var changed []string
-	for name := range mergeKeys(before, after) {
+	either := maps.Clone(before)
+	maps.Copy(either, after)
+	for name := range either {
 		if !equality.Semantic.DeepEqual(before[name], after[name]) {
 			changed = append(changed, "metadata."+name)
 		}
@@ -160,15 +162,4 @@ func stringMap(value any) (m map[string]string, ok bool) {
 		}
 	}
 	return m, true
-}
-
-func mergeKeys(a, b map[string]any) map[string]bool {
-	keys := map[string]bool{}
-	for k := range a {
-		keys[k] = true
-	}
-	for k := range b {
-		keys[k] = true
-	}
-	return keys
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,12 +32,9 @@ type worker struct {
 	out      []byte // holds results, until the worker is released
 }
 
-// workers is where idle workers wait.
-type workers struct{ pool sync.Pool }
-
 // newWorker returns a worker for that many objects, or more.
 func (r *Registry) newWorker(objects int) *worker {
-	w, _ := r.workers.pool.Get().(*worker)
+	w, _ := r.workers.Get().(*worker)
 	if w == nil {
 		w = &worker{registry: r, slabs: map[*typed]*slab{}}
 		w.encoder = json.NewEncoder(&w.encoded)
@@ -60,7 +56,7 @@ func (r *Registry) release(w *worker) {
 	}
 	w.out = w.out[:0]
 	clear(w.counts)
-	r.workers.pool.Put(w)
+	r.workers.Put(w)
 }
 
 // chunk is how much memory for strings is taken at a time.

@@ -1,4 +1,4 @@
-// Package kinds finds the kind of a Go type.
+// Package kinds finds the kind of a Go type, and names an object of a kind.
 package kinds
 
 import (
@@ -24,4 +24,16 @@ func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 		return schema.GroupVersionKind{}, fmt.Errorf("the scheme knows %s by several names: %v", t, kinds)
 	}
 	return kinds[0], nil
+}
+
+// Name names an object as users know it. The namespace and the name may be empty.
+func Name(kind, namespace, name string) string {
+	switch {
+	case name == "":
+		return kind
+	case namespace == "":
+		return kind + " " + name
+	default:
+		return kind + " " + namespace + "/" + name
+	}
 }
