@@ -111,11 +111,11 @@ func TestAnObjectInTheDesiredVersionComesBackAsItIs(t *testing.T) {
 	reg := registry(t, nil, nil)
 	object := []byte(` {"kind":"Pizza" , "apiVersion":"restaurant.programming-kubernetes.info/v1beta1","spec":{"unknown":1.0}} `)
 	out, err := reg.Convert(t.Context(), object, v1beta1.GroupVersion)
-	if err != nil || string(out) != string(object) {
+	if err != nil || string(out) != strings.TrimSpace(string(object)) {
 		t.Fatalf("got %s, %v", out, err)
 	}
 	out[0] = 'x'
-	if object[0] != ' ' {
+	if object[1] != '{' {
 		t.Error("the result shares memory with the source")
 	}
 }

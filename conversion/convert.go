@@ -1,7 +1,6 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -24,21 +23,24 @@ import (
 // conversion function, or metadata which a function must not change. A panic is
 // logged too, with its stack, by the logger of the context.
 func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
-	w := r.newWorker(1)
+	w := r.newWorker()
 	defer r.release(w)
-	out, err := w.convert(ctx, object, to)
+	c := rawjson.NewCursor(object)
+	out, err := w.convert(ctx, nil, &c, to)
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Clone(out), nil
+	if err := c.End(); err != nil {
+		return nil, fmt.Errorf("cannot convert %s to %s: %w", &w.object, to, err)
+	}
+	return out, nil
 }
 
-// convert returns the text of the converted object. It is the source itself, or
-// in memory of the worker, and good until that is released.
+// convert converts the object at the cursor and appends the result to dst.
 //
 // A panic becomes an error, wherever it comes from: a type may have a decoder or an
 // encoder of its own.
-func (w *worker) convert(ctx context.Context, text []byte, to schema.GroupVersion) (out []byte, err error) {
+func (w *worker) convert(ctx context.Context, dst []byte, c *rawjson.Cursor, to schema.GroupVersion) (out []byte, err error) {
 	o := &w.object
 	defer func() {
 		if v := recover(); v != nil {
@@ -48,97 +50,100 @@ func (w *worker) convert(ctx context.Context, text []byte, to schema.GroupVersio
 			out, err = nil, fmt.Errorf("cannot convert %s from %s to %s: panic: %v", o, o.apiVersion, to, v)
 		}
 	}()
-	if err := w.cut(text); err != nil {
+	begin := c.Offset()
+	err = w.cut(c)
+	w.source = c.Since(begin)
+	if err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, err)
 	}
 	if o.gv == to {
-		return text, nil
+		return append(dst, w.source...), nil
 	}
-	if out, err = w.follow(ctx, to); err != nil {
+	if out, err = w.follow(ctx, dst, to); err != nil {
 		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.apiVersion, to, err)
 	}
 	return out, nil
 }
 
-// follow takes the object along the route to a version.
-func (w *worker) follow(ctx context.Context, to schema.GroupVersion) ([]byte, error) {
+// follow takes the worker's object along the route to a version, and appends the
+// result to dst.
+func (w *worker) follow(ctx context.Context, dst []byte, to schema.GroupVersion) ([]byte, error) {
 	o := &w.object
-	route, err := w.registry.route(o.gv.WithKind(o.kind), to)
+	from := o.gv.WithKind(o.kind)
+	if w.last == nil || w.last.from != from || w.last.to != to {
+		var err error
+		if w.last, err = w.registry.route(from, to); err != nil {
+			return nil, err
+		}
+	}
+	w.keepMetadata()
+	p, err := w.run(ctx, w.last.steps, parts{o.body, o.meta.Labels, o.meta.Annotations})
 	if err != nil {
 		return nil, err
 	}
-	w.before = shared(&o.meta)
-	w.labels, w.annotations = o.meta.Labels, o.meta.Annotations
-	body := o.body
-	var obj runtime.Object // what body holds, once it has been decoded
+	metadata, err := o.spliceMetadata(p.labels, p.annotations)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(append(dst, w.last.head...), metadata...)
+	if len(p.body) > len(`{}`) {
+		dst = append(dst, ',')
+	}
+	return append(dst, p.body[1:]...), nil
+}
+
+// parts is what a step may change of an object.
+type parts struct {
+	body                []byte
+	labels, annotations map[string]string
+}
+
+// run takes the parts of the worker's object through some steps. An object that one
+// function returns goes to the next as it is; it is encoded at the end.
+func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error) {
+	var obj runtime.Object // what the body holds, once it has been decoded
 	var held form
-	encode := func() error {
+	encode := func() (err error) {
 		if obj != nil {
-			body, err = held.encode(w, obj)
+			p.body, err = held.encode(w, obj)
 			obj, held = nil, nil
 		}
 		return err
 	}
-	for _, s := range route {
+	for _, s := range steps {
+		var err error
 		if s.fields != nil {
 			if err = encode(); err != nil {
-				return nil, err
+				return p, err
 			}
-			if body, err = s.fields(body); err != nil {
-				return nil, err
+			if p.body, err = s.fields(p.body); err != nil {
+				return p, err
 			}
 			continue
 		}
 		if held != s.in {
 			if err = encode(); err != nil {
-				return nil, err
+				return p, err
 			}
-			if obj, err = s.in.blank(w, s.from, w.labels, w.annotations); err != nil {
-				return nil, err
+			if obj, err = s.in.blank(w, s.fromType, p.labels, p.annotations); err != nil {
+				return p, err
 			}
-			if err = s.in.decode(w, obj, body); err != nil {
-				return nil, err
+			if err = s.in.decode(w, obj, p.body); err != nil {
+				return p, err
 			}
 		}
 		in := obj
 		// The maps are copies: a label that is added to out is not added to in.
-		if obj, err = s.out.blank(w, s.to, maps.Clone(w.labels), maps.Clone(w.annotations)); err != nil {
-			return nil, err
+		if obj, err = s.out.blank(w, s.toType, maps.Clone(p.labels), maps.Clone(p.annotations)); err != nil {
+			return p, err
 		}
 		if err = s.call(ctx, in, obj); err != nil {
-			return nil, err
+			return p, err
 		}
-		// It may have copied the type of in; the next function sees it.
-		obj.GetObjectKind().SetGroupVersionKind(s.to)
-		if w.labels, w.annotations, err = s.out.metadata(w, obj); err != nil {
-			return nil, err
+		if p.labels, p.annotations, err = s.out.metadata(w, obj, s.toType); err != nil {
+			return p, err
 		}
 		held = s.out
 	}
-	if err = encode(); err != nil {
-		return nil, err
-	}
-	metadata, err := o.spliceMetadata(w.labels, w.annotations)
-	if err != nil {
-		return nil, err
-	}
-	return w.assemble(w.registry.apiVersion(to), metadata, body), nil
-}
-
-// assemble returns the text of an object.
-func (w *worker) assemble(apiVersion string, metadata, body []byte) []byte {
-	out := w.grow(len(apiVersion) + len(w.object.kind) + len(metadata) + len(body) + 64)
-	begin := len(out)
-	out = append(out, `{"apiVersion":`...)
-	out = rawjson.AppendQuote(out, apiVersion)
-	out = append(out, `,"kind":`...)
-	out = rawjson.AppendQuote(out, w.object.kind)
-	out = append(out, `,"metadata":`...)
-	out = append(out, metadata...)
-	if len(body) > len(`{}`) {
-		out = append(out, ',')
-	}
-	out = append(out, body[1:]...)
-	w.out = out
-	return out[begin:len(out):len(out)]
+	return p, encode()
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,6 +65,8 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	return review.Protocol{
 		Group:   "apiextensions.k8s.io",
 		Kind:    "ConversionReview",
+		List:    "objects",
+		Head:    []string{"desiredAPIVersion"},
 		Answer:  h.answer,
 		Failure: failure,
 	}.Handler(h.maxBytes)
@@ -75,16 +74,19 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 
 // answer converts all the objects of a ConversionRequest.
 func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
-	desired, objects, err := parse(req)
+	desired, err := h.desired(req)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, apierrors.NewBadRequest("request.desiredAPIVersion: " + err.Error())
 	}
 	b = append(b, `{"uid":`...)
 	b = rawjson.AppendQuote(b, string(req.UID))
 	b = append(b, `,"convertedObjects":[`...)
 	begin := time.Now()
-	b, seen, err := h.convertAll(ctx, objects, desired, b)
+	b, seen, err := h.convertList(ctx, req.List, desired, b)
 	if h.observe != nil {
+		if err != nil {
+			seen.Objects = nil
+		}
 		seen.To, seen.Err, seen.Duration = desired, err, time.Since(begin)
 		h.observe(seen)
 	}
@@ -94,129 +96,16 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 	return append(b, `],"result":{"status":"Success"}}`...), nil
 }
 
-// convertAll converts all objects and appends them to b, or returns the error of
-// the first that fails. seen says what has been converted, or failed.
-func (h *handler) convertAll(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte) (_ []byte, seen Observation, _ error) {
-	if n := min(h.parallel, (len(objects)+maxBatch-1)/maxBatch); n > 1 {
-		return h.convertInParallel(ctx, objects, desired, b, n)
+// desired returns the version that is asked for.
+func (h *handler) desired(req review.Request) (schema.GroupVersion, error) {
+	s, ok := rawjson.String(req.Head[0])
+	if !ok || s == "" {
+		return schema.GroupVersion{}, errors.New("it is missing")
 	}
-	w := h.registry.newWorker(len(objects))
-	defer h.registry.release(w)
-	for i, object := range objects {
-		text, err := h.convert(ctx, w, i, object, desired)
-		if err != nil {
-			return nil, Observation{Failed: w.known()}, err
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, text...)
-		w.out = w.out[:0]
+	if v, ok := h.registry.versions[s]; ok {
+		return v.gv, nil
 	}
-	return b, h.seen(w), nil
-}
-
-// convert converts the object with that index.
-func (h *handler) convert(ctx context.Context, w *worker, i int, object []byte, desired schema.GroupVersion) ([]byte, error) {
-	if err := ctx.Err(); err != nil {
-		w.object.gv, w.object.kind = schema.GroupVersion{}, "" // this one is not to blame
-		return nil, fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
-	}
-	text, err := w.convert(ctx, object, desired)
-	if err != nil {
-		return nil, fmt.Errorf("request.objects[%d]: %w", i, err)
-	}
-	if h.observe != nil {
-		w.count()
-	}
-	return text, nil
-}
-
-// seen adds up what workers have converted, if somebody wants to know.
-func (h *handler) seen(workers ...*worker) (seen Observation) {
-	if h.observe == nil {
-		return seen
-	}
-	seen.Objects = map[schema.GroupVersionKind]int{}
-	for _, w := range workers {
-		for kind, n := range w.counts {
-			seen.Objects[kind] += n
-		}
-	}
-	return seen
-}
-
-// convertInParallel does what convertAll does, with several workers. They take
-// objects by the batch, each the next that nobody has taken.
-func (h *handler) convertInParallel(ctx context.Context, objects [][]byte, desired schema.GroupVersion, b []byte, n int) (_ []byte, seen Observation, _ error) {
-	converted := make([][]byte, len(objects))
-	var next atomic.Int64
-	var mu sync.Mutex
-	failed, failure := len(objects), error(nil)
-	work := func(w *worker) {
-		for {
-			begin := int(next.Add(maxBatch)) - maxBatch
-			if begin >= len(objects) {
-				return
-			}
-			for i := begin; i < min(begin+maxBatch, len(objects)); i++ {
-				var err error
-				if converted[i], err = h.convert(ctx, w, i, objects[i], desired); err == nil {
-					continue
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				if i < failed { // the batches before this one have been taken, and may fail too
-					failed, failure, seen.Failed = i, err, w.known()
-				}
-				next.Store(int64(len(objects)))
-				return
-			}
-		}
-	}
-	workers := make([]*worker, n)
-	for i := range workers {
-		workers[i] = h.registry.newWorker(len(objects))
-		defer h.registry.release(workers[i]) // after the results have been appended
-	}
-	var wg sync.WaitGroup
-	for _, w := range workers[1:] {
-		wg.Go(func() { work(w) })
-	}
-	work(workers[0])
-	wg.Wait()
-	if failure != nil {
-		return nil, seen, failure
-	}
-	for i, text := range converted {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, text...)
-	}
-	return b, h.seen(workers...), nil
-}
-
-// parse cuts a ConversionRequest.
-func parse(req review.Request) (desired schema.GroupVersion, objects [][]byte, err error) {
-	for _, m := range req.Members {
-		switch m.Name {
-		case "desiredAPIVersion":
-			s, _ := rawjson.String(m.Value)
-			if desired, err = schema.ParseGroupVersion(s); err != nil {
-				return desired, nil, fmt.Errorf("request.desiredAPIVersion: %w", err)
-			}
-		case "objects":
-			if m.Elements == nil && string(m.Value) != "null" { // an empty list, as Go encodes it
-				return desired, nil, errors.New("request.objects is no list")
-			}
-			objects = m.Elements
-		}
-	}
-	if desired.Empty() {
-		return desired, nil, errors.New("request.desiredAPIVersion is missing")
-	}
-	return desired, objects, nil
+	return schema.ParseGroupVersion(s)
 }
 
 // failure is the response that the API server turns into an error for the user.

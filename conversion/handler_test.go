@@ -100,11 +100,11 @@ func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
 		"an error":         {question("v1", "v1beta1", good, pizza("v1alpha1", `{"name":"bad","namespace":"ns"}`, "")), "request.objects[1]: cannot convert Pizza ns/bad from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: out of flour"},
 		"a panic":          {question("v1", "v1beta1", good, good, pizza("v1alpha1", `{"name":"worse"}`, "")), "request.objects[2]: cannot convert Pizza worse from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: panic: dough everywhere"},
 		"no object":        {question("v1", "v1beta1", good, `"x"`), "request.objects[1]: cannot convert object to restaurant.programming-kubernetes.info/v1beta1: it is no JSON object: expected object, got string"},
-		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "request.objects is no list"},
+		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "request.objects[0]: expected array, got number"},
 		"unknown target":   {question("v1", "v7", good), "version v7 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
 		"malformed target": {question("v1", "v1/beta1", good), "request.desiredAPIVersion: unexpected GroupVersion string"},
-		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion is missing"},
-		"truncated":        {question("v1", "v1beta1", good)[:200], "the body is no ConversionReview"},
+		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion: it is missing"},
+		"truncated":        {question("v1", "v1beta1", good)[:200], "request.objects[0]: cannot convert object"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := ask(t, h, c.body)

@@ -32,20 +32,17 @@ func typeMeta(obj runtime.Object) (*metav1.TypeMeta, error) {
 	return nil, fmt.Errorf("%T does not embed metav1.TypeMeta", obj)
 }
 
-// shared returns a copy of the metadata that shares no memory in which a change
-// would have to be noticed: labels and annotations are compared with their pairs.
-func shared(m *metav1.ObjectMeta) metav1.ObjectMeta {
+// keepMetadata keeps the metadata of the worker's object: of what a function might
+// change in place, a copy. Labels and annotations are compared with their pairs.
+func (w *worker) keepMetadata() {
+	m := &w.object.meta
+	w.before = m
+	if len(m.OwnerReferences)+len(m.Finalizers) == 0 && m.DeletionTimestamp == nil && m.DeletionGracePeriodSeconds == nil {
+		return
+	}
 	c := *m
-	c.OwnerReferences = slices.Clone(m.OwnerReferences)
-	for i := range c.OwnerReferences {
-		m.OwnerReferences[i].DeepCopyInto(&c.OwnerReferences[i])
-	}
-	c.Finalizers = slices.Clone(m.Finalizers)
-	c.DeletionTimestamp = m.DeletionTimestamp.DeepCopy()
-	if m.DeletionGracePeriodSeconds != nil {
-		c.DeletionGracePeriodSeconds = new(*m.DeletionGracePeriodSeconds)
-	}
-	return c
+	c.Labels, c.Annotations = nil, nil
+	w.before = c.DeepCopy()
 }
 
 // checkMetadata returns an error that names the fields, other than labels and

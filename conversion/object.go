@@ -35,17 +35,17 @@ func (o *object) String() string {
 	return kinds.Name(cmp.Or(o.kind, "object"), o.meta.Namespace, o.meta.Name)
 }
 
-// cut reads an object. It passes over the text once. After an error, the object
-// holds what could be read all the same.
-func (w *worker) cut(text []byte) error {
+// cut reads the object at the cursor. It passes over the text once. After an error,
+// the object holds what could be read all the same.
+func (w *worker) cut(c *rawjson.Cursor) error {
 	o := &w.object
 	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], body: append(o.body[:0], '{')}
 	w.rest = append(w.rest[:0], '{')
-	c := rawjson.NewCursor(text)
+	var versionErr error
 	for c.Enter('{'); c.Next(); {
 		switch string(c.Name()) {
 		case "apiVersion":
-			o.apiVersion, _ = w.string(c.Value())
+			o.gv, o.apiVersion, versionErr = w.apiVersion(c.Value())
 		case "kind":
 			o.kind, _ = w.string(c.Value())
 		case "metadata":
@@ -58,7 +58,7 @@ func (w *worker) cut(text []byte) error {
 			if c.Begins() != '{' {
 				return errors.New("metadata is no JSON object")
 			}
-			w.cutMetadata(&c)
+			w.cutMetadata(c)
 			o.metadata = c.Since(begin)
 		default:
 			c.Value()
@@ -66,7 +66,7 @@ func (w *worker) cut(text []byte) error {
 		}
 	}
 	o.body = append(o.body, '}')
-	if err := c.End(); err != nil {
+	if err := c.Err(); err != nil {
 		return fmt.Errorf("it is no JSON object: %w", err)
 	}
 	if len(w.rest) > 1 {
@@ -80,11 +80,22 @@ func (w *worker) cut(text []byte) error {
 	if o.apiVersion == "" || o.kind == "" {
 		return errors.New("it has no apiVersion or no kind")
 	}
-	var err error
-	if o.gv, err = w.registry.groupVersion(o.apiVersion); err != nil {
-		return fmt.Errorf("apiVersion: %w", err)
+	if versionErr != nil {
+		return fmt.Errorf("apiVersion: %w", versionErr)
 	}
 	return nil
+}
+
+// apiVersion decodes an apiVersion. Those of the registry are not parsed again.
+func (w *worker) apiVersion(value []byte) (gv schema.GroupVersion, apiVersion string, err error) {
+	if len(value) > 2 {
+		if v, ok := w.registry.versions[string(value[1:len(value)-1])]; ok {
+			return v.gv, v.name, nil
+		}
+	}
+	apiVersion, _ = w.string(value)
+	gv, err = schema.ParseGroupVersion(apiVersion)
+	return gv, apiVersion, err
 }
 
 var noMetadata = []byte(`{}`)
@@ -150,9 +161,9 @@ func (w *worker) cutMap(c *rawjson.Cursor, name string, into *map[string]string,
 		c.Value()
 	} else {
 		for c.Enter('{'); c.Next(); {
-			key := w.intern(c.Name())
+			key, known := w.name(c)
 			value, ok := w.string(c.Value())
-			strange = strange || !ok
+			strange = strange || !known || !ok
 			*pairs = append(*pairs, pair{key, value})
 		}
 	}

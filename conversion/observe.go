@@ -31,12 +31,24 @@ func Observe(f func(Observation)) Option {
 	return func(h *handler) { h.observe = f }
 }
 
-// count notes an object of the worker.
-func (w *worker) count() {
-	if w.counts == nil {
-		w.counts = map[schema.GroupVersionKind]int{}
+// count notes an object.
+func (o *Observation) count(kind schema.GroupVersionKind) {
+	if o.Objects == nil {
+		o.Objects = map[schema.GroupVersionKind]int{}
 	}
-	w.counts[w.known()]++
+	o.Objects[kind]++
+}
+
+// add adds what was seen of other objects.
+func (o *Observation) add(other Observation) {
+	if o.Objects == nil {
+		o.Objects = other.Objects
+	} else {
+		for kind, n := range other.Objects {
+			o.Objects[kind] += n
+		}
+	}
+	o.Failed = other.Failed
 }
 
 // known returns the kind and version of the worker's object; nothing if the

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // Registry holds the conversions of any number of kinds. Add everything first:
@@ -15,10 +17,12 @@ import (
 type Registry struct {
 	scheme   *runtime.Scheme
 	kinds    map[schema.GroupKind]*kind
-	versions map[string]schema.GroupVersion // by apiVersion
-	names    map[schema.GroupVersion]string // and the reverse
+	versions map[string]version // by apiVersion
 	forms    map[reflect.Type]*typed
+	decoders *decoders
+	encoders encoders
 	workers  sync.Pool // of idle workers
+	chunks   sync.Pool // of lists
 }
 
 // NewRegistry returns an empty registry. The scheme tells which Go type belongs
@@ -27,17 +31,32 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 	return &Registry{
 		scheme:   s,
 		kinds:    map[schema.GroupKind]*kind{},
-		versions: map[string]schema.GroupVersion{},
-		names:    map[schema.GroupVersion]string{},
+		versions: map[string]version{},
 		forms:    map[reflect.Type]*typed{},
+		decoders: newDecoders(),
+		encoders: encoders{},
 	}
+}
+
+// version is a group and version, and how an object names it.
+type version struct {
+	gv   schema.GroupVersion
+	name string
 }
 
 // kind is the graph of one kind's versions.
 type kind struct {
 	hub    string
 	steps  []*step
-	routes map[[2]string][]*step // from version and to version
+	routes map[[2]string]*route // from version and to version
+}
+
+// route is the way from one version of a kind to another.
+type route struct {
+	from  schema.GroupVersionKind
+	to    schema.GroupVersion
+	steps []*step
+	head  []byte // of the object that it leads to, as far as to its metadata
 }
 
 // add adds the conversions between two versions of a kind. If hub is set, the
@@ -60,55 +79,51 @@ func (r *Registry) add(hub bool, there, back *step) error {
 	if hub {
 		k.hub = b.Version
 	}
-	k.steps = append(k.steps, there, back)
+	for _, s := range []*step{there, back} {
+		s.fromType.APIVersion, s.fromType.Kind = s.from.ToAPIVersionAndKind()
+		s.toType.APIVersion, s.toType.Kind = s.to.ToAPIVersionAndKind()
+		k.steps = append(k.steps, s)
+	}
 	k.connect()
+	r.workers = sync.Pool{} // they remember routes
 	r.kinds[a.GroupKind()] = k
 	for _, gv := range []schema.GroupVersion{a.GroupVersion(), b.GroupVersion()} {
-		r.versions[gv.String()], r.names[gv] = gv, gv.String()
+		r.versions[gv.String()] = version{gv, gv.String()}
 	}
 	return nil
 }
 
-// groupVersion parses an apiVersion. Those of the registry are not parsed again.
-func (r *Registry) groupVersion(apiVersion string) (schema.GroupVersion, error) {
-	if gv, ok := r.versions[apiVersion]; ok {
-		return gv, nil
-	}
-	return schema.ParseGroupVersion(apiVersion)
-}
-
-// apiVersion is the reverse.
-func (r *Registry) apiVersion(gv schema.GroupVersion) string {
-	if name, ok := r.names[gv]; ok {
-		return name
-	}
-	return gv.String()
-}
-
 // connect finds the shortest route between every two versions.
 func (k *kind) connect() {
-	k.routes = map[[2]string][]*step{}
+	k.routes = map[[2]string]*route{}
 	for _, first := range k.steps {
-		from := first.from.Version
-		if _, done := k.routes[[2]string{from, from}]; done {
+		from := first.from
+		if _, done := k.routes[[2]string{from.Version, from.Version}]; done {
 			continue
 		}
-		k.routes[[2]string{from, from}] = nil
-		for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
-			sofar := k.routes[[2]string{from, queue[0]}]
+		here := newRoute(from, from, nil)
+		k.routes[[2]string{from.Version, from.Version}] = here
+		for queue := []*route{here}; len(queue) > 0; queue = queue[1:] {
+			sofar := queue[0]
 			for _, s := range k.steps {
-				route := [2]string{from, s.to.Version}
-				if _, known := k.routes[route]; s.from.Version == queue[0] && !known {
-					k.routes[route] = append(slices.Clip(sofar), s)
-					queue = append(queue, s.to.Version)
+				ends := [2]string{from.Version, s.to.Version}
+				if _, known := k.routes[ends]; s.from.GroupVersion() == sofar.to && !known {
+					k.routes[ends] = newRoute(from, s.to, append(slices.Clip(sofar.steps), s))
+					queue = append(queue, k.routes[ends])
 				}
 			}
 		}
 	}
 }
 
-// route returns the steps that lead from one version of a kind to another.
-func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) ([]*step, error) {
+func newRoute(from, to schema.GroupVersionKind, steps []*step) *route {
+	head := rawjson.AppendQuote([]byte(`{"apiVersion":`), to.GroupVersion().String())
+	head = rawjson.AppendQuote(append(head, `,"kind":`...), to.Kind)
+	return &route{from, to.GroupVersion(), steps, append(head, `,"metadata":`...)}
+}
+
+// route returns the way from one version of a kind to another.
+func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) (*route, error) {
 	k := r.kinds[from.GroupKind()]
 	if k == nil {
 		return nil, fmt.Errorf("no conversions of kind %s are registered", from.GroupKind())
@@ -121,5 +136,8 @@ func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) (
 			return nil, fmt.Errorf("version %s of kind %s is not registered", version, from.GroupKind())
 		}
 	}
-	return k.routes[[2]string{from.Version, to.Version}], nil
+	if found := k.routes[[2]string{from.Version, to.Version}]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("no conversions lead from version %s of kind %s to %s", from.Version, from.GroupKind(), to.Version)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,7 +63,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 // unstructuredForm is the form of maps.
 type unstructuredForm struct{}
 
-func (unstructuredForm) blank(w *worker, kind schema.GroupVersionKind, labels, annotations map[string]string) (runtime.Object, error) {
+func (unstructuredForm) blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) (runtime.Object, error) {
 	metadata, err := w.unstructuredMetadata()
 	if err != nil {
 		return nil, err
@@ -78,8 +79,8 @@ func (unstructuredForm) blank(w *worker, kind schema.GroupVersionKind, labels, a
 		metadata[name] = values
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": w.registry.apiVersion(kind.GroupVersion()),
-		"kind":       kind.Kind,
+		"apiVersion": t.APIVersion,
+		"kind":       t.Kind,
 		"metadata":   metadata,
 	}}, nil
 }
@@ -108,15 +109,17 @@ func (unstructuredForm) decode(_ *worker, obj runtime.Object, body []byte) error
 }
 
 func (unstructuredForm) encode(w *worker, obj runtime.Object) ([]byte, error) {
-	w.encoded.Reset()
-	if err := w.encoder.Encode(obj.(*unstructured.Unstructured).Object); err != nil {
+	text, err := w.encode(obj.(*unstructured.Unstructured).Object)
+	if err != nil {
 		return nil, err
 	}
-	return w.withoutMetadata(w.encoded.Bytes())
+	return w.withoutMetadata(text)
 }
 
-func (unstructuredForm) metadata(w *worker, obj runtime.Object) (labels, annotations map[string]string, err error) {
-	metadata, ok := obj.(*unstructured.Unstructured).Object["metadata"].(map[string]any)
+func (unstructuredForm) metadata(w *worker, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
+	content := obj.(*unstructured.Unstructured).Object
+	content["apiVersion"], content["kind"] = t.APIVersion, t.Kind
+	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {
 		return nil, nil, errors.New("the conversion function removed metadata, or made something else of it")
 	}

@@ -1,9 +1,11 @@
 package rawjson
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Cursor reads one JSON text from left to right:
@@ -107,11 +109,9 @@ func (c *Cursor) Next() bool {
 // Name returns the name of the member that Next went to, decoded. It is valid
 // until the next call of Next.
 func (c *Cursor) Name() []byte {
-	for _, b := range c.name {
-		if b == '\\' {
-			name, _ := String(c.text[c.start:][:len(c.name)+2])
-			return []byte(name)
-		}
+	if bytes.IndexByte(c.name, '\\') >= 0 {
+		name, _ := String(c.text[c.start:][:len(c.name)+2])
+		return []byte(name)
 	}
 	return c.name
 }
@@ -147,6 +147,18 @@ func (c *Cursor) Offset() int { return c.at }
 
 // Since returns the text from an offset to the cursor.
 func (c *Cursor) Since(offset int) []byte { return c.text[offset:c.at:c.at] }
+
+// Rest returns the text from the cursor to the end.
+func (c *Cursor) Rest() []byte { return c.text[c.at:] }
+
+// At returns a cursor elsewhere: behind an element or member, which ends at the
+// offset, of what c is in.
+func (c *Cursor) At(offset int) Cursor {
+	there := *c
+	there.at, there.first = offset, false
+	there.stack.deep = slices.Clone(c.stack.deep)
+	return there
+}
 
 // Begins returns the first byte of the value that begins here; 0 at the end.
 func (c *Cursor) Begins() byte {

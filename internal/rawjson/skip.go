@@ -29,10 +29,10 @@ func skipValue(b []byte, i int) (int, error) {
 	var stack nesting
 	for {
 		// A value begins at i.
-		var err error
 		if i >= len(b) {
 			return i, io.ErrUnexpectedEOF
 		}
+		var err error
 		switch c := b[i]; {
 		case c == '"':
 			i, err = skipString(b, i)
@@ -47,10 +47,9 @@ func skipValue(b []byte, i int) (int, error) {
 			}
 			stack.push(c == '{')
 			if c == '{' {
-				i, err = skipName(b, i)
-			}
-			if err != nil {
-				return i, err
+				if i, err = skipName(b, i); err != nil {
+					return i, err
+				}
 			}
 			continue
 		case c == '-' || '0' <= c && c <= '9':
@@ -62,23 +61,24 @@ func skipValue(b []byte, i int) (int, error) {
 			return i, err
 		}
 		// A value ended before i: go on to the next one, if there is one.
-		for {
-			if stack.depth == 0 {
-				return i, nil
-			}
+		for stack.depth > 0 {
 			i = skipSpace(b, i)
 			if i >= len(b) {
 				return i, io.ErrUnexpectedEOF
 			}
-			inObject := stack.top()
-			if c := b[i]; c == ',' {
+			c, object := b[i], stack.top()
+			if c == ',' {
 				i = skipSpace(b, i+1)
 				break
-			} else if inObject && c != '}' || !inObject && c != ']' {
+			}
+			if object && c != '}' || !object && c != ']' {
 				return i, unexpected(b, i)
 			}
 			stack.pop()
 			i++
+		}
+		if stack.depth == 0 {
+			return i, nil
 		}
 		if stack.top() {
 			if i, err = skipName(b, i); err != nil {
@@ -135,6 +135,9 @@ func skipName(b []byte, i int) (int, error) {
 	i, err := skipString(b, i)
 	if err != nil {
 		return i, err
+	}
+	if i+1 < len(b) && b[i] == ':' && b[i+1] > ' ' { // as nearly everybody writes it
+		return i + 1, nil
 	}
 	i = skipSpace(b, i)
 	if i >= len(b) {
@@ -278,8 +281,8 @@ type nesting struct {
 }
 
 func (n *nesting) push(object bool) {
-	if n.depth > 0 && n.depth%64 == 0 {
-		n.deep = append(n.deep, n.bits)
+	if n.depth >= 64 && n.depth%64 == 0 {
+		n.spill()
 	}
 	n.bits <<= 1
 	if object {
@@ -293,8 +296,14 @@ func (n *nesting) top() (object bool) { return n.bits&1 == 1 }
 func (n *nesting) pop() {
 	n.bits >>= 1
 	n.depth--
-	if n.depth > 0 && n.depth%64 == 0 {
-		n.bits = n.deep[len(n.deep)-1]
-		n.deep = n.deep[:len(n.deep)-1]
+	if n.depth >= 64 && n.depth%64 == 0 {
+		n.refill()
 	}
+}
+
+func (n *nesting) spill() { n.deep = append(n.deep, n.bits) }
+
+func (n *nesting) refill() {
+	n.bits = n.deep[len(n.deep)-1]
+	n.deep = n.deep[:len(n.deep)-1]
 }

@@ -18,79 +18,157 @@ type Request struct {
 	APIVersion string
 	// UID of the request. The answer has the same.
 	UID types.UID
-	// Raw is the text of the request, and Members are its parts. They were cut out
-	// and not looked at: what reads them must check that they are JSON.
-	Raw     []byte
-	Members []Member
+	// Raw is the text of the request, if the protocol has no list. It was cut out and
+	// not looked at: what reads it must check that it is JSON.
+	Raw []byte
+	// Head holds the texts of the members that [Protocol.Head] names, in that order;
+	// nil is one that is absent.
+	Head [][]byte
+	// List is a cursor inside the protocol's list, before the first element; nil if
+	// there is no list. Whoever answers reads it to its end.
+	List *rawjson.Cursor
 }
 
-// Member is one member of a request. A list is cut into its elements.
-type Member struct {
-	Name     string
-	Value    []byte
-	Elements [][]byte
+// parser reads a review, and passes over the text once. A list of objects may be very
+// large: where the head comes before it, as the API server sends it, the list is left
+// to whoever answers, and the rest is read afterwards.
+type parser struct {
+	Request
+	protocol *Protocol
+	cursor   rawjson.Cursor
+	list     rawjson.Cursor // where it had to be cut out
+	kind     string
+	asked    bool
+	stopped  bool // before the list
+	err      error
 }
 
-// parse cuts a review. The body is passed over once, and fast: a list of objects
-// may be very large.
-func (p Protocol) parse(body []byte) (Request, error) {
-	var req Request
-	var kind string
-	c := rawjson.NewCursor(body)
-	for c.Enter('{'); c.Next(); {
+// parse reads the review, as far as to the list if that can be left for later.
+func (p *parser) parse(body []byte) error {
+	p.cursor = rawjson.NewCursor(body)
+	p.cursor.Enter('{')
+	p.Head = append(p.Head[:0], make([][]byte, len(p.protocol.Head))...)
+	return p.read()
+}
+
+// finish reads what comes after a list that parse has left.
+func (p *parser) finish() error {
+	if !p.stopped {
+		return nil
+	}
+	p.stopped = false
+	p.readRequest()
+	return p.read()
+}
+
+func (p *parser) read() error {
+	p.readReview()
+	if p.stopped {
+		return p.check()
+	}
+	if err := p.cursor.End(); p.err == nil {
+		p.err = err
+	}
+	if p.err != nil {
+		return fmt.Errorf("the body is no %s: %w", p.protocol.Kind, p.err)
+	}
+	return p.check()
+}
+
+// check returns an error if the review is not one of this protocol.
+func (p *parser) check() error {
+	if p.kind != p.protocol.Kind || !slices.Contains(p.protocol.apiVersions, p.APIVersion) {
+		return fmt.Errorf("the body has kind %q of apiVersion %q: this handler understands %s of %s",
+			p.kind, p.APIVersion, p.protocol.Kind, strings.Join(p.protocol.apiVersions, " and "))
+	}
+	if !p.asked {
+		return fmt.Errorf("the %s has no request", p.protocol.Kind)
+	}
+	if p.UID == "" {
+		return fmt.Errorf("the request of the %s has no uid", p.protocol.Kind)
+	}
+	return nil
+}
+
+func (p *parser) readReview() {
+	c := &p.cursor
+	for !p.stopped && c.Next() {
 		switch string(c.Name()) {
 		case "apiVersion":
-			req.APIVersion, _ = rawjson.String(c.Value())
+			p.once("apiVersion", p.APIVersion != "")
+			p.APIVersion = known(c.Value(), p.protocol.apiVersions...)
 		case "kind":
-			kind, _ = rawjson.String(c.Value())
+			p.once("kind", p.kind != "")
+			p.kind = known(c.Value(), p.protocol.Kind)
 		case "request":
 			if c.Begins() == 'n' {
 				c.Value()
 				break
 			}
-			req.parse(&c)
+			p.once("request", p.asked)
+			p.asked = true
+			begin := c.Offset()
+			c.Enter('{')
+			p.readRequest()
+			if p.List == nil {
+				p.Raw = c.Since(begin)
+			}
 		default:
 			c.Value()
 		}
 	}
-	if err := c.End(); err != nil {
-		return Request{}, fmt.Errorf("the body is no %s: %w", p.Kind, err)
-	}
-	if kind != p.Kind || !slices.Contains(p.apiVersions(), req.APIVersion) {
-		return Request{}, fmt.Errorf("the body has kind %q of apiVersion %q: this handler understands %s of %s",
-			kind, req.APIVersion, p.Kind, strings.Join(p.apiVersions(), " and "))
-	}
-	if req.Raw == nil {
-		return Request{}, fmt.Errorf("the %s has no request", p.Kind)
-	}
-	if req.UID == "" {
-		return Request{}, fmt.Errorf("the request of the %s has no uid", p.Kind)
-	}
-	return req, nil
 }
 
-// parse cuts the request at the cursor.
-func (r *Request) parse(c *rawjson.Cursor) {
-	r.Members = r.Members[:0] // of a request that was there twice, the last counts
-	begin := c.Offset()
-	for c.Enter('{'); c.Next(); {
-		m := Member{Name: string(c.Name())}
-		if begin := c.Offset(); c.Begins() == '[' {
-			m.Elements = [][]byte{}
-			for c.Enter('['); c.Next(); {
-				m.Elements = append(m.Elements, c.Cut())
+func (p *parser) readRequest() {
+	c := &p.cursor
+	for c.Next() {
+		name := c.Name()
+		switch i := slices.Index(p.protocol.Head, string(name)); {
+		case i >= 0:
+			p.once(p.protocol.Head[i], p.Head[i] != nil)
+			p.Head[i] = c.Cut()
+		case string(name) == "uid":
+			p.once("uid", p.UID != "")
+			uid, _ := rawjson.String(c.Value())
+			p.UID = types.UID(uid)
+		case p.protocol.List != "" && string(name) == p.protocol.List && c.Begins() != 'n':
+			p.once(p.protocol.List, p.List != nil)
+			if p.ready() {
+				p.List, p.stopped = c, true
+				c.Enter('[')
+				return
 			}
-			m.Value = c.Since(begin)
-		} else {
-			m.Value = c.Cut()
+			p.List, p.list = &p.list, rawjson.NewCursor(c.Cut())
+			p.list.Enter('[')
+		default:
+			c.Cut()
 		}
-		if m.Name == "uid" {
-			uid, _ := rawjson.String(m.Value)
-			r.UID = types.UID(uid)
-		}
-		r.Members = append(r.Members, m)
 	}
-	r.Raw = c.Since(begin)
+}
+
+// ready says whether a list can be read now.
+func (p *parser) ready() bool {
+	return p.err == nil && p.kind != "" && p.APIVersion != "" && p.UID != "" &&
+		!slices.ContainsFunc(p.Head, func(text []byte) bool { return text == nil })
+}
+
+// once refuses a member that is there twice: a list may have been answered for what
+// the first one said.
+func (p *parser) once(name string, twice bool) {
+	if twice && p.err == nil {
+		p.err = fmt.Errorf("%s is there twice", name)
+	}
+}
+
+// known decodes a string, which is most likely one of those.
+func known(text []byte, likely ...string) string {
+	for _, s := range likely {
+		if len(text) == len(s)+2 && string(text[1:len(text)-1]) == s {
+			return s
+		}
+	}
+	s, _ := rawjson.String(text)
+	return s
 }
 
 // salvage reads the version and the UID of a body that parse refused, as far as

@@ -24,6 +24,10 @@ import (
 // Protocol is one kind of review.
 type Protocol struct {
 	Group, Kind string
+	// List names the member of the request that is a list, and may be long; none if it
+	// is empty. Head names those without which the list cannot be answered.
+	List string
+	Head []string
 	// Answer appends the JSON of the response to b. What it is given of the request
 	// is used again for the next one: it must not keep any of it.
 	Answer func(ctx context.Context, req Request, b []byte) ([]byte, error)
@@ -31,20 +35,20 @@ type Protocol struct {
 	// Where it is nil, a failure is an HTTP error with a Status: that is what
 	// makes the API server apply a failure policy or try again.
 	Failure func(req Request, err error) (response []byte)
-}
 
-func (p Protocol) apiVersions() []string {
-	return []string{p.Group + "/v1", p.Group + "/v1beta1"}
+	apiVersions []string
 }
 
 // buffers is the memory of one request, for the next one.
 type buffers struct {
 	body     bytes.Buffer
+	parser   parser
 	response []byte
 }
 
 // Handler serves the protocol. A body of more than limit bytes is refused.
 func (p Protocol) Handler(limit int64) http.Handler {
+	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const keep = 4 << 20 // one enormous request must not stay for ever
@@ -63,16 +67,21 @@ func (p Protocol) Handler(limit int64) http.Handler {
 			p.fail(ctx, w, Request{}, err)
 			return
 		}
-		req, err := p.parse(body)
-		if err != nil {
+		in := &buf.parser
+		*in = parser{protocol: &p, Request: Request{Head: in.Head}}
+		if err := in.parse(body); err != nil {
 			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
 			return
 		}
 		ctx, cancel := withTimeout(ctx, r)
 		defer cancel()
-		response, err := p.answer(ctx, req, p.begin(buf.response[:0], req))
+		response, err := p.answer(ctx, in.Request, p.begin(buf.response[:0], in.Request))
 		if err != nil {
-			p.fail(ctx, w, req, err)
+			p.fail(ctx, w, in.Request, err)
+			return
+		}
+		if err := in.finish(); err != nil {
+			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
 			return
 		}
 		buf.response = append(response, '}')
@@ -106,7 +115,7 @@ func (p Protocol) begin(b []byte, req Request) []byte {
 // and the version of the question in its details: client-go reads an error
 // response as a Status or not at all (rest.Result.Error).
 func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, err error) {
-	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions(), req.APIVersion) {
+	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion) {
 		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
 		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
 		return

@@ -1,0 +1,108 @@
+package conversion
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// zeros has fields that are left out, each for another reason.
+type zeros struct {
+	Empty    struct{}   `json:"empty,omitempty"`
+	Zero     struct{}   `json:"zero,omitzero"`
+	Time     time.Time  `json:"time,omitzero"`
+	Pointer  *time.Time `json:"pointer,omitzero"`
+	Never    never      `json:"never,omitzero"`
+	ByRef    byRef      `json:"byRef,omitzero"`
+	Array    [0]int     `json:"array,omitempty"`
+	Both     []string   `json:"both,omitempty,omitzero"`
+	Any      any        `json:"any,omitempty"`
+	Bool     bool       `json:"bool,omitempty"`
+	Map      map[string]int
+	Float    float64            `json:"float,omitempty"`
+	Bytes    []byte             `json:"bytes"`
+	Floats   map[string]float64 `json:"floats"`
+	Uintptr  uintptr            `json:"uintptr"`
+	Embedded `json:",inline"`
+}
+
+type never int
+
+func (never) IsZero() bool { return false }
+
+type byRef struct{ N int }
+
+func (b *byRef) IsZero() bool { return b.N == 7 }
+
+// same compares what the encoder and encoding/json make of a value.
+func sameText(t *testing.T, w *worker, encode encoder, value any) {
+	t.Helper()
+	got, err := encode(w, nil, reflect.ValueOf(value).Elem())
+	w.depth = 0
+	var want bytes.Buffer
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	wantErr := e.Encode(value)
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%+v: got error %v, encoding/json says %v", value, err, wantErr)
+	}
+	if err != nil {
+		return
+	}
+	var gotValue, wantValue any
+	if err := json.Unmarshal(got, &gotValue); err != nil {
+		t.Fatalf("%+v: %s: %v", value, got, err)
+	}
+	if err := json.Unmarshal(want.Bytes(), &wantValue); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantValue, gotValue); diff != "" {
+		t.Errorf("%+v (-encoding/json +encoder):\n%s", value, diff)
+	}
+}
+
+func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
+	encode := encoders{}.of(reflect.TypeFor[zeros]())
+	now := time.Unix(1, 2).UTC()
+	for _, value := range []zeros{
+		{},
+		{Time: now, Pointer: &now, Never: 1, ByRef: byRef{7}, Both: []string{}, Any: 0, Bool: true, Map: map[string]int{}, Float: 1e-7},
+		{Pointer: new(time.Time), ByRef: byRef{1}, Both: []string{"a<b>&\u2028\x00\x7f\"\\é🍕", "\xff"}, Any: map[string]any{"<": nil}, Bytes: []byte("x")},
+		{Floats: map[string]float64{"b": 1e21, "a": 1e20, "<": -0.0, "c": math.MaxFloat64, "d": 123456789.125, "e": 5e-324, "f": 1e-6}},
+		{Float: math.NaN()},
+		{Floats: map[string]float64{"x": math.Inf(-1)}},
+	} {
+		sameText(t, &worker{}, encode, &value)
+	}
+}
+
+func TestAnObjectThatHoldsItselfIsAnError(t *testing.T) {
+	type node struct{ Next *node }
+	loop := &node{}
+	loop.Next = loop
+	w := &worker{}
+	if _, err := (encoders{}).of(reflect.TypeFor[node]())(w, nil, reflect.ValueOf(loop).Elem()); err == nil || !strings.Contains(err.Error(), "holds itself") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzEncode checks the promise of an encoder with whatever can be decoded.
+func FuzzEncode(f *testing.F) {
+	for _, s := range everythings {
+		f.Add([]byte(s))
+	}
+	encode := encoders{}.of(reflect.TypeFor[everything]())
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var value everything
+		if slow(text, &value) != nil {
+			return
+		}
+		sameText(t, &worker{}, encode, &value)
+	})
+}
