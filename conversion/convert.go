@@ -3,7 +3,6 @@ package conversion
 import (
 	"context"
 	"fmt"
-	"maps"
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,6 +49,7 @@ func (w *worker) convert(ctx context.Context, dst []byte, c *rawjson.Cursor, to 
 			out, err = nil, fmt.Errorf("cannot convert %s from %s to %s: panic: %v", o, o.apiVersion, to, v)
 		}
 	}()
+	w.reset()
 	begin := c.Offset()
 	err = w.cut(c)
 	w.source = c.Since(begin)
@@ -125,16 +125,12 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 			if err = encode(); err != nil {
 				return p, err
 			}
-			if obj, err = s.in.blank(w, s.fromType, p.labels, p.annotations); err != nil {
-				return p, err
-			}
-			if err = s.in.decode(w, obj, p.body); err != nil {
+			if obj, err = s.in.source(w, s.fromType, p); err != nil {
 				return p, err
 			}
 		}
 		in := obj
-		// The maps are copies: a label that is added to out is not added to in.
-		if obj, err = s.out.blank(w, s.toType, maps.Clone(p.labels), maps.Clone(p.annotations)); err != nil {
+		if obj, err = s.out.target(w, s.toType, p); err != nil {
 			return p, err
 		}
 		if err = s.call(ctx, in, obj); err != nil {

@@ -194,7 +194,7 @@ func decodeStrings(w *worker, c *rawjson.Cursor, v reflect.Value) error {
 	if c.Begins() != '[' {
 		return nullOrSlow(c)
 	}
-	list := w.list[len(w.list):]
+	list := w.words[len(w.words):]
 	for c.Enter('['); c.Next(); {
 		null := c.Begins() == 'n'
 		s, ok := w.string(c.Value())
@@ -203,11 +203,11 @@ func decodeStrings(w *worker, c *rawjson.Cursor, v reflect.Value) error {
 		}
 		if len(list) == cap(list) {
 			list = append(make([]string, 0, max(64, 2*len(list))), list...)
-			w.list = list[:0]
+			w.words = list[:0]
 		}
 		list = append(list, s)
 	}
-	w.list = w.list[:len(w.list)+len(list)]
+	w.words = w.words[:len(w.words)+len(list)]
 	if list == nil {
 		list = []string{} // and not null
 	}

@@ -21,15 +21,16 @@ type step struct {
 
 // form is how a function wants to see an object.
 type form interface {
-	// blank returns an object that has nothing but that type, and the metadata of the
-	// worker's object with those labels and annotations.
-	blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) (runtime.Object, error)
-	// decode fills in the rest from a body.
-	decode(w *worker, obj runtime.Object, body []byte) error
+	// source returns an object of that type with those parts; it has the rest of the
+	// metadata from the worker's object.
+	source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error)
+	// target returns an object of that type for a function to fill in: it has all of
+	// the metadata, and no body.
+	target(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error)
 	// encode returns the body of an object. It may take the object apart.
 	encode(w *worker, obj runtime.Object) (body []byte, err error)
 	// metadata returns the labels and annotations of an object that a function has
-	// filled in, and an error if other metadata is not what blank has set. It sets the
+	// filled in, and an error if other metadata is not what target has set. It sets the
 	// type again: a function may have copied that of its source.
 	metadata(w *worker, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error)
 }

@@ -98,12 +98,14 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 
 // desired returns the version that is asked for.
 func (h *handler) desired(req review.Request) (schema.GroupVersion, error) {
+	if text := req.Head[0]; len(text) > 2 {
+		if v, ok := h.registry.versions[string(text[1:len(text)-1])]; ok {
+			return v.gv, nil
+		}
+	}
 	s, ok := rawjson.String(req.Head[0])
 	if !ok || s == "" {
 		return schema.GroupVersion{}, errors.New("it is missing")
-	}
-	if v, ok := h.registry.versions[s]; ok {
-		return v.gv, nil
 	}
 	return schema.ParseGroupVersion(s)
 }

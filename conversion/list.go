@@ -18,12 +18,17 @@ const (
 	chunkBytes = 16 << 10 // of a long list are what a worker takes at a time
 )
 
-// list is the objects of a request, on their way to a version.
+// list is the objects of a request.
 type list struct {
-	*handler
-	to     schema.GroupVersion
+	task
 	cursor *rawjson.Cursor
 	done   converted // what comes before the cursor
+}
+
+// task is what to do with objects.
+type task struct {
+	*handler
+	to schema.GroupVersion
 }
 
 // converted is what has become of some objects in a row.
@@ -42,9 +47,11 @@ func (h *handler) convertList(ctx context.Context, c *rawjson.Cursor, to schema.
 	if c == nil {
 		return b, Observation{}, nil
 	}
-	l := list{handler: h, to: to, cursor: c, done: converted{text: b}}
 	w := h.registry.newWorker()
 	defer h.registry.release(w)
+	l := &w.list
+	*l = list{task{h, to}, c, converted{text: b}}
+	defer func() { *l = list{} }()
 	if h.parallel > 1 {
 		l.convert(ctx, w, c, &l.done, fewObjects, noEnd)
 		l.convertChunks(ctx, w)
@@ -64,7 +71,7 @@ const noEnd = int(^uint(0) >> 1)
 
 // convert converts the objects at a cursor, until there are n of them, or the cursor is
 // at an offset, or the list ends, or one fails.
-func (l *list) convert(ctx context.Context, w *worker, c *rawjson.Cursor, into *converted, n, offset int) {
+func (t task) convert(ctx context.Context, w *worker, c *rawjson.Cursor, into *converted, n, offset int) {
 	fail := func(how string, err error) { into.how, into.err = how, err }
 	for into.n < n && c.Offset() < offset && !into.last && into.err == nil {
 		if into.last = !c.Next(); into.last {
@@ -81,7 +88,7 @@ func (l *list) convert(ctx context.Context, w *worker, c *rawjson.Cursor, into *
 		if into.n > 0 {
 			text = append(text, ',')
 		}
-		text, err := w.convert(ctx, text, c, l.to)
+		text, err := w.convert(ctx, text, c, t.to)
 		if err != nil {
 			fail("request.objects[%d]: %w", err)
 			into.seen.Failed = w.known()
@@ -89,7 +96,7 @@ func (l *list) convert(ctx context.Context, w *worker, c *rawjson.Cursor, into *
 		}
 		into.text = text
 		into.n++
-		if l.observe != nil {
+		if t.observe != nil {
 			into.seen.count(w.known())
 		}
 	}
@@ -118,6 +125,7 @@ func (l *list) convertChunks(ctx context.Context, w *worker) {
 	}
 	var taken, failed atomic.Int64
 	failed.Store(int64(len(chunks)))
+	task := l.task // a copy: what one worker writes to should not be near what others read
 	work := func(w *worker) {
 		for {
 			i := taken.Add(1) - 1
@@ -125,7 +133,7 @@ func (l *list) convertChunks(ctx context.Context, w *worker) {
 				return
 			}
 			c := chunks[i]
-			l.convert(ctx, w, &c.cursor, &c.converted, noEnd, c.end)
+			task.convert(ctx, w, &c.cursor, &c.converted, noEnd, c.end)
 			if c.err != nil {
 				failed.Store(min(i, failed.Load()))
 			}

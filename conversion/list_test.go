@@ -91,3 +91,35 @@ func TestWhatComesAfterTheListIsReadToo(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingOfAnObjectIsLeftForTheNext: a worker uses its memory again.
+func TestNothingOfAnObjectIsLeftForTheNext(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
+	var things []string
+	for i := range 300 {
+		version := pick("v1alpha1", "v1beta1")
+		topping := map[string]func() string{
+			"v1alpha1": func() string { return pick(`"a"`, `"b"`, `"\u00fc"`) },
+			"v1beta1":  func() string { return pick(`{"name":"a"}`, `{"name":"b","quantity":2}`, `{"quantity":1}`, `{}`) },
+		}[version]
+		toppings := make([]string, r.IntN(7))
+		for i := range toppings {
+			toppings[i] = topping()
+		}
+		things = append(things, pizza(version, fmt.Sprintf(`{"name":"p%d"%s%s%s}`, i,
+			pick("", `,"labels":{}`, `,"labels":{"a":"b"}`, `,"labels":{"c":"d","e":"f"}`),
+			pick("", `,"annotations":{"x":"y\n"}`, `,"annotations":null`),
+			pick("", `,"ownerReferences":[{"name":"o"}]`, `,"finalizers":["f"]`, `,"generation":7`)),
+			pick("", `,"spec":{}`, `,"spec":{"toppings":[`+strings.Join(toppings, ",")+`]}`)+pick("", `,"status":{"cost":1.5}`)))
+	}
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		got := objects(ask(t, conversion.NewHandler(registry(t, nil, nil), conversion.Parallelism(1)), question("v1", version, things...)))
+		for i, thing := range things {
+			fresh := conversion.NewHandler(registry(t, nil, nil))
+			if diff := cmp.Diff(objects(ask(t, fresh, question("v1", version, thing)))[0], got[i]); diff != "" {
+				t.Fatalf("%s (-alone +in a list):\n%s", thing, diff)
+			}
+		}
+	}
+}

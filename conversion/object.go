@@ -128,10 +128,10 @@ func (w *worker) cutMetadata(c *rawjson.Cursor) {
 		case "creationTimestamp":
 			m.CreationTimestamp, done = decodeTime(c.Value())
 		case "labels":
-			w.cutMap(c, "labels", &m.Labels, &o.labels)
+			w.cutMap(c, "labels", &w.labels, &m.Labels, &o.labels)
 			continue
 		case "annotations":
-			w.cutMap(c, "annotations", &m.Annotations, &o.annotations)
+			w.cutMap(c, "annotations", &w.annotations, &m.Annotations, &o.annotations)
 			continue
 		case "managedFields":
 			c.Value()
@@ -154,8 +154,9 @@ func decodeTime(value []byte) (metav1.Time, bool) {
 	return metav1.NewTime(t.Local()), true
 }
 
-// cutMap decodes an object of strings into a map, and into pairs.
-func (w *worker) cutMap(c *rawjson.Cursor, name string, into *map[string]string, pairs *[]pair) {
+// cutMap decodes an object of strings into a map, and into pairs. The map is the
+// worker's own.
+func (w *worker) cutMap(c *rawjson.Cursor, name string, own, into *map[string]string, pairs *[]pair) {
 	begin, strange := c.Offset(), c.Begins() != '{'
 	if strange {
 		c.Value()
@@ -174,7 +175,7 @@ func (w *worker) cutMap(c *rawjson.Cursor, name string, into *map[string]string,
 		return
 	}
 	if *into == nil {
-		*into = make(map[string]string, len(*pairs))
+		*into = refill(own, map[string]string{})
 	}
 	for _, p := range *pairs {
 		(*into)[p.key] = p.value

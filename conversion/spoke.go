@@ -23,6 +23,9 @@ import (
 // user with the name of the object before it; a panic becomes such an error. It
 // is called from several goroutines at a time.
 //
+// Both objects are the function's until it returns. Then their memory is used for
+// the next object: what is to outlive the call, other than strings, must be copied.
+//
 // It is an error if the scheme does not know one of the types, or knows it by
 // several names; if they are not two versions of one kind, or have no metadata;
 // if the kind has another hub already, or the spoke has been added before.

@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -12,7 +13,8 @@ import (
 
 // typed is the form of a Go type.
 type typed struct {
-	new     allocator
+	goType  reflect.Type // the struct
+	id      int          // of its object in a worker
 	decoder decoder
 	whole   bool // the type has a decoder of its own, and gets the whole object
 
@@ -26,7 +28,7 @@ func (r *Registry) form(t reflect.Type) *typed {
 	t = t.Elem()
 	f := r.forms[t]
 	if f == nil {
-		f = &typed{new: r.decoders.allocator(t), decoder: r.decoders.of(t), whole: decodesItself(t)}
+		f = &typed{goType: t, id: len(r.forms), decoder: r.decoders.of(t), whole: decodesItself(t)}
 		if fields, ok := fieldsOf(t); ok && !encodesItself(t) {
 			f.encoder = r.encoders.members(t, slices.DeleteFunc(fields, func(f structField) bool {
 				return f.name == "apiVersion" || f.name == "kind" || f.name == "metadata"
@@ -37,48 +39,88 @@ func (r *Registry) form(t reflect.Type) *typed {
 	return f
 }
 
-func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) (runtime.Object, error) {
-	obj := f.new(w).Interface().(runtime.Object)
-	objType, err := typeMeta(obj)
+// vessel is the one object of a type that a worker has, with maps for labels and
+// annotations. It is emptied and filled again for each object that is converted.
+type vessel struct {
+	object              runtime.Object
+	value               reflect.Value // the struct
+	labels, annotations map[string]string
+}
+
+// blank returns the worker's vessel for a type, with a new object in it.
+func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) (*vessel, error) {
+	for len(w.vessels) <= f.id {
+		w.vessels = append(w.vessels, &vessel{})
+	}
+	v := w.vessels[f.id]
+	if v.object == nil {
+		p := reflect.New(f.goType)
+		v.object, v.value = p.Interface().(runtime.Object), p.Elem()
+	} else {
+		v.value.SetZero()
+	}
+	objType, err := typeMeta(v.object)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := objectMeta(obj)
+	meta, err := objectMeta(v.object)
 	if err != nil {
 		return nil, err
 	}
 	*objType, *meta = t, w.object.meta
 	meta.Labels, meta.Annotations = labels, annotations
-	return obj, nil
+	return v, nil
 }
 
-func (f *typed) decode(w *worker, obj runtime.Object, body []byte) error {
+func (f *typed) target(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
+	v, err := f.blank(w, t, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := objectMeta(v.object)
+	// The maps are copies: a label that is added to the target is not added to the source.
+	meta.Labels, meta.Annotations = refill(&v.labels, p.labels), refill(&v.annotations, p.annotations)
+	return v.object, err
+}
+
+// refill copies a map into another one, which may be nil, and returns that.
+func refill(m *map[string]string, from map[string]string) map[string]string {
+	if from == nil {
+		return nil
+	}
+	const many = 64 // what was large once takes long to clear
+	if *m == nil || len(*m) > many {
+		*m = make(map[string]string, len(from))
+	}
+	clear(*m)
+	maps.Copy(*m, from)
+	return *m
+}
+
+func (f *typed) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
+	v, err := f.blank(w, t, p.labels, p.annotations)
+	if err != nil {
+		return nil, err
+	}
+	body := p.body
 	if f.whole {
 		metadata, err := rawjson.Set(w.object.metadata, "managedFields", nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if body, err = rawjson.Set(body, "metadata", metadata); err != nil {
-			return err
+			return nil, err
 		}
-		return slow(body, obj)
+		return v.object, slow(body, v.object)
 	}
-	c := rawjson.NewCursor(body)
-	if f.decoder(w, &c, reflect.ValueOf(obj).Elem()) == nil {
-		return nil
+	w.cursor = rawjson.NewCursor(body)
+	if f.decoder(w, &w.cursor, v.value) == nil {
+		return v.object, nil
 	}
-	t, err := typeMeta(obj)
-	if err != nil {
-		return err
+	if v, err = f.blank(w, t, p.labels, p.annotations); err != nil { // whatever the decoder has left
+		return nil, err
 	}
-	m, err := objectMeta(obj)
-	if err != nil {
-		return err
-	}
-	objType, meta := *t, *m
-	reflect.ValueOf(obj).Elem().SetZero() // whatever the decoder has left
-	*t, *m = objType, meta
-	return slow(body, obj)
+	return v.object, slow(body, v.object)
 }
 
 func (f *typed) encode(w *worker, obj runtime.Object) ([]byte, error) {

@@ -63,12 +63,12 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 // unstructuredForm is the form of maps.
 type unstructuredForm struct{}
 
-func (unstructuredForm) blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) (runtime.Object, error) {
+func (unstructuredForm) target(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
 	metadata, err := w.unstructuredMetadata()
 	if err != nil {
 		return nil, err
 	}
-	for name, m := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
+	for name, m := range map[string]map[string]string{"labels": p.labels, "annotations": p.annotations} {
 		if len(m) == 0 {
 			continue
 		}
@@ -99,13 +99,17 @@ func (w *worker) unstructuredMetadata() (map[string]any, error) {
 	return metadata, slow(text, &metadata)
 }
 
-func (unstructuredForm) decode(_ *worker, obj runtime.Object, body []byte) error {
+func (f unstructuredForm) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
+	obj, err := f.target(w, t, p)
+	if err != nil {
+		return nil, err
+	}
 	fields := map[string]any{}
-	if err := slow(body, &fields); err != nil {
-		return err
+	if err := slow(p.body, &fields); err != nil {
+		return nil, err
 	}
 	maps.Copy(obj.(*unstructured.Unstructured).Object, fields)
-	return nil
+	return obj, nil
 }
 
 func (unstructuredForm) encode(w *worker, obj runtime.Object) ([]byte, error) {

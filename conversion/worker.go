@@ -19,11 +19,16 @@ type worker struct {
 	before   *metav1.ObjectMeta // what the functions must leave alone
 	last     *route             // was taken by the last object
 
+	labels, annotations map[string]string // of the object
+
 	rest     []byte          // metadata that is decoded the slow way
 	unquoted []byte          // a string with escapes
 	strings  strings.Builder // a chunk that decoded strings are parts of
-	list     []string        // a chunk that decoded lists of strings are parts of
-	slabs    []slab          // by form and pointer type
+	words    []string        // memory of decoded lists of strings
+	list     list            // that the worker is in charge of
+	cursor   rawjson.Cursor  // of the decoder
+	slabs    []slab          // by pointer type
+	vessels  []*vessel       // by typed.id
 	encoded  bytes.Buffer    // what encoding/json wrote
 	body     []byte          // what was encoded, less the metadata
 	depth    int             // of the value that is being encoded
@@ -42,7 +47,7 @@ func (r *Registry) newWorker() *worker {
 // its strings is not used again: a function may have kept them.
 func (r *Registry) release(w *worker) {
 	const keep = 4 << 20 // one enormous object must not stay for ever
-	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.unquoted)+cap(w.body)+w.encoded.Cap() > keep {
+	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.unquoted)+cap(w.body)+16*cap(w.words)+w.encoded.Cap() > keep {
 		return
 	}
 	r.workers.Put(w)
@@ -76,6 +81,14 @@ func (w *worker) string(value []byte) (s string, ok bool) {
 	// The cursor has checked the string; what is no Unicode is replaced.
 	w.unquoted, _ = jsontext.AppendUnquote(w.unquoted[:0], value)
 	return w.intern(w.unquoted), true
+}
+
+// reset makes the memory of one object free for the next.
+func (w *worker) reset() {
+	w.words = w.words[:0]
+	for i := range w.slabs {
+		w.slabs[i].used = 0
+	}
 }
 
 // name decodes the name that the cursor is at; ok is false if it is no Unicode.
