@@ -81,15 +81,7 @@ func (w *worker) follow(ctx context.Context, dst []byte, to schema.GroupVersion)
 	if err != nil {
 		return nil, err
 	}
-	metadata, err := o.spliceMetadata(p.labels, p.annotations)
-	if err != nil {
-		return nil, err
-	}
-	dst = append(append(dst, w.last.head...), metadata...)
-	if len(p.body) > len(`{}`) {
-		dst = append(dst, ',')
-	}
-	return append(dst, p.body[1:]...), nil
+	return o.append(dst, w.last.head, p)
 }
 
 // parts is what a step may change of an object.
@@ -112,11 +104,16 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 	}
 	for _, s := range steps {
 		var err error
-		if s.fields != nil {
+		if s.fields != nil || s.lossless != nil {
 			if err = encode(); err != nil {
 				return p, err
 			}
-			if p.body, err = s.fields(p.body); err != nil {
+			if s.lossless != nil {
+				p, err = s.lossless(ctx, w, p)
+			} else {
+				p.body, err = s.fields(p.body)
+			}
+			if err != nil {
 				return p, err
 			}
 			continue

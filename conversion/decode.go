@@ -309,7 +309,7 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 			case name == "":
 				name = f.Name
 			}
-			if seen[name] || !plain(name) || strings.Contains(options, "string") {
+			if seen[name] || !plainName(name) || strings.Contains(options, "string") {
 				return false
 			}
 			seen[name] = true
@@ -321,8 +321,8 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 	return fields, ok
 }
 
-// plain says whether a name in a tag is one that is taken as it is.
-func plain(name string) bool {
+// plainName says whether a name in a tag is one that is taken as it is.
+func plainName(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || '9' < r) && (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r)
 	}) < 0

@@ -17,6 +17,8 @@ type step struct {
 	fromType, toType metav1.TypeMeta
 	// fields converts the body as text, and takes the place of the above.
 	fields func(body []byte) ([]byte, error)
+	// lossless takes the place of all of the above.
+	lossless func(ctx context.Context, w *worker, p parts) (parts, error)
 }
 
 // form is how a function wants to see an object.

@@ -35,6 +35,20 @@ func (o *object) String() string {
 	return kinds.Name(cmp.Or(o.kind, "object"), o.meta.Namespace, o.meta.Name)
 }
 
+// append appends an object that begins with head, as far as to its metadata, which are
+// those of o with the parts.
+func (o *object) append(dst, head []byte, p parts) ([]byte, error) {
+	metadata, err := o.spliceMetadata(p.labels, p.annotations)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(append(dst, head...), metadata...)
+	if len(p.body) > len(`{}`) {
+		dst = append(dst, ',')
+	}
+	return append(dst, p.body[1:]...), nil
+}
+
 // cut reads the object at the cursor. It passes over the text once. After an error,
 // the object holds what could be read all the same.
 func (w *worker) cut(c *rawjson.Cursor) error {

@@ -73,6 +73,11 @@ func (r *Registry) add(hub bool, there, back *step) error {
 	if hub && k.hub != "" && k.hub != b.Version {
 		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already", a, b.Version, k.hub)
 	}
+	for _, s := range k.steps {
+		if s.lossless != nil && !hub && (s.from == a || s.from == b) {
+			return fmt.Errorf("conversion: %s is lossless, and a direct conversion would bypass the hub", s.from)
+		}
+	}
 	if slices.ContainsFunc(k.steps, func(s *step) bool { return s.from == a && s.to == b }) {
 		return fmt.Errorf("conversion: the conversions between %s and version %s have been added before", a, b.Version)
 	}
@@ -117,9 +122,14 @@ func (k *kind) connect() {
 }
 
 func newRoute(from, to schema.GroupVersionKind, steps []*step) *route {
-	head := rawjson.AppendQuote([]byte(`{"apiVersion":`), to.GroupVersion().String())
-	head = rawjson.AppendQuote(append(head, `,"kind":`...), to.Kind)
-	return &route{from, to.GroupVersion(), steps, append(head, `,"metadata":`...)}
+	return &route{from, to.GroupVersion(), steps, headOf(to)}
+}
+
+// headOf returns the text of an object as far as to its metadata.
+func headOf(kind schema.GroupVersionKind) []byte {
+	head := rawjson.AppendQuote([]byte(`{"apiVersion":`), kind.GroupVersion().String())
+	head = rawjson.AppendQuote(append(head, `,"kind":`...), kind.Kind)
+	return append(head, `,"metadata":`...)
 }
 
 // route returns the way from one version of a kind to another.

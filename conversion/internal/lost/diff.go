@@ -1,0 +1,160 @@
+package lost
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// Diff returns the changes that make h of b, the texts of two JSON objects. It
+// does not read texts that are equal. The error says that one is no JSON object.
+//
+// All of the objects is compared. The caller gives both the same apiVersion, kind
+// and metadata, but for labels and annotations: [Parse] refuses other changes.
+func Diff(b, h []byte, keys Keys) (Changes, error) {
+	if bytes.Equal(b, h) {
+		return nil, nil
+	}
+	before, err := readObject(b)
+	if err != nil {
+		return nil, fmt.Errorf("before: %w", err)
+	}
+	after, err := readObject(h)
+	if err != nil {
+		return nil, fmt.Errorf("after: %w", err)
+	}
+	d := differ{keys: keys}
+	d.object(before, after)
+	return d.changes, nil
+}
+
+type differ struct {
+	keys    Keys
+	path    []step // of what is compared
+	changes Changes
+}
+
+// value compares the values one step further.
+func (d *differ) value(s step, b, h *node) {
+	inside := func(compare func(b, h *node)) {
+		d.path = append(d.path, s)
+		compare(b, h)
+		d.path = d.path[:len(d.path)-1]
+	}
+	deeper := len(d.path)+1 < maxPath
+	switch {
+	case bytes.Equal(b.text, h.text):
+	case deeper && b.is('{') && h.is('{'):
+		inside(d.object)
+	case deeper && b.is('[') && h.is('['):
+		inside(d.list)
+	case !b.equal(h):
+		d.change(Change{value: h.text, was: was(s, b)}, s)
+	}
+}
+
+// change adds a change at the path, or at a step from there.
+func (d *differ) change(c Change, s ...step) {
+	c.path = slices.Concat(d.path, s)
+	c.value = bytes.Clone(c.value)
+	d.changes = append(d.changes, c)
+}
+
+// was returns what a change remembers of what B had at a step. A selector by
+// content says it already.
+func was(s step, b *node) string {
+	if s.hash != "" {
+		return ""
+	}
+	return b.hash()
+}
+
+func (d *differ) object(b, h *node) {
+	for _, kid := range h.kids {
+		s := step{name: kid.name}
+		if old := b.member(kid.name); old != nil {
+			d.value(s, old, kid)
+		} else {
+			d.change(Change{value: kid.text}, s)
+		}
+	}
+	for _, kid := range b.kids {
+		if h.member(kid.name) == nil {
+			s := step{name: kid.name}
+			d.change(Change{was: was(s, kid)}, s)
+		}
+	}
+}
+
+func (d *differ) list(b, h *node) {
+	keys := d.keys.at(d.path)
+	bs, hs := byKey(b.kids, keys), byKey(h.kids, keys)
+	index := positions(bs)
+	keyed := len(keys) > 0 && len(index) == len(bs) && len(positions(hs)) == len(hs)
+	if !keyed {
+		bs, hs = byContent(b.kids), byContent(h.kids)
+		index = positions(bs)
+	}
+	from := match(index, hs)
+	if !keyed {
+		guess(from, b.kids, h.kids)
+	}
+
+	for i, kept := range taken(from, len(bs)) {
+		if !kept {
+			d.change(Change{was: was(bs[i], b.kids[i])}, bs[i])
+		}
+	}
+	d.order(bs, from)
+	after, before := neighbours(bs, from)
+	for j, i := range from {
+		switch c := (Change{value: h.kids[j].text, after: after[j], before: before[j]}); {
+		case i != none:
+			d.value(bs[i], b.kids[i], h.kids[j])
+		case keyed:
+			d.change(c, hs[j])
+		default:
+			c.insert = true
+			d.change(c)
+		}
+	}
+}
+
+// neighbours returns, for each element of H, the selectors of the nearest ones
+// before it and after it that are in B.
+func neighbours(b []step, from []int) (after, before []step) {
+	after, before = make([]step, len(from)), make([]step, len(from))
+	var last step
+	for j, i := range from {
+		after[j] = last
+		if i != none {
+			last = b[i]
+		}
+	}
+	last = step{}
+	for j, i := range slices.Backward(from) {
+		before[j] = last
+		if i != none {
+			last = b[i]
+		}
+	}
+	return after, before
+}
+
+// order compares the order of the elements that are in both lists.
+func (d *differ) order(b []step, from []int) {
+	moved := slices.DeleteFunc(slices.Clone(from), func(i int) bool { return i == none })
+	sorted := slices.Sorted(slices.Values(moved))
+	for len(moved) > 0 && moved[0] == sorted[0] { // whatever comes first in both
+		moved, sorted = moved[1:], sorted[1:]
+	}
+	if len(moved) == 0 {
+		return
+	}
+	var c Change
+	for _, i := range moved {
+		place, _ := slices.BinarySearch(sorted, i)
+		c.order, c.from = append(c.order, b[i]), append(c.from, place)
+	}
+	d.change(c)
+}

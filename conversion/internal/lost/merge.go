@@ -1,0 +1,54 @@
+package lost
+
+// member gives an object a member that B had not. If the user gave it one of
+// that name, theirs is merged into it.
+func (a *applier) member(object, theirs *node, path []step) {
+	path = append(path[:len(path):len(path)], step{name: theirs.name})
+	if ours := object.member(theirs.name); ours != nil {
+		a.merge(ours, theirs, path)
+	} else {
+		object.add(theirs)
+	}
+}
+
+// merge adds to ours, which the user wrote, the members and the list elements
+// that only theirs has. Nothing of ours changes. Deeper than a path can be,
+// nothing is added either.
+func (a *applier) merge(ours, theirs *node, path []step) {
+	switch {
+	case len(path) == maxPath:
+	case ours.is('{') && theirs.is('{'):
+		for _, kid := range theirs.kids {
+			a.member(ours, kid, path)
+		}
+	case ours.is('[') && theirs.is('['):
+		l := a.list(ours, path)
+		for j, s := range byKey(theirs.kids, l.keys) {
+			if !s.selects() {
+				continue
+			}
+			index := l.index(s)
+			if i, there := index[s]; !there {
+				index[s] = len(l.kids)
+				l.add(theirs.kids[j])
+			} else if i != none {
+				a.merge(l.kids[i], theirs.kids[j], path)
+			}
+		}
+	}
+}
+
+// element is like member for a list with keys; it notes what is new in the list.
+func (a *applier) element(l *list, c *Change) (edit func()) {
+	s := c.path[len(c.path)-1]
+	index := l.index(s)
+	i, there := index[s]
+	switch {
+	case !there:
+		index[s] = none // so that a second one stays out
+		l.insert(c.node(), c.after, c.before)
+	case i != none:
+		return func() { a.merge(l.kids[i], c.node(), c.path) }
+	}
+	return nil
+}

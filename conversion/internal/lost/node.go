@@ -1,0 +1,132 @@
+package lost
+
+import (
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// node is a JSON value. It is read whole, in one pass: to read each level when
+// somebody looks into it takes quadratic time where values are deeply nested.
+type node struct {
+	name   string // of a member
+	text   []byte
+	kids   []*node // members, each name once, or elements
+	parent *node
+	names  map[string]*node // of an object with many members
+	sum    *digest          // once somebody has asked
+
+	// What has been done to it. All the rest stays as it was read, so that what is
+	// done later to a part of a value that has been replaced does no harm.
+	edited  bool   // something was done to one of the kids, or to theirs
+	removed bool   // from its parent
+	instead []byte // is to be written instead of it
+}
+
+// read returns the node of a JSON text.
+func read(text []byte) (*node, error) {
+	c := rawjson.NewCursor(text)
+	n := readValue(&c)
+	return n, c.End()
+}
+
+func readObject(text []byte) (*node, error) {
+	n, err := read(text)
+	if err == nil && !n.is('{') {
+		err = errors.New("not a JSON object")
+	}
+	return n, err
+}
+
+func readValue(c *rawjson.Cursor) *node {
+	n := &node{}
+	start := c.Offset()
+	switch c.Begins() {
+	case '{':
+		twice := false
+		for c.Enter('{'); c.Next(); {
+			name := valid(string(c.Name()))
+			if old := n.member(name); old != nil { // of duplicates the last counts
+				old.removed, twice = true, true
+			}
+			kid := readValue(c)
+			kid.name = name
+			n.adopt(kid)
+		}
+		if twice {
+			n.kids = slices.DeleteFunc(n.kids, func(kid *node) bool { return kid.removed })
+		}
+	case '[':
+		for c.Enter('['); c.Next(); {
+			n.adopt(readValue(c))
+		}
+	default:
+		c.Value()
+	}
+	n.text = c.Since(start)
+	return n
+}
+
+// valid returns s with U+FFFD for what is not UTF-8, as decoders read it.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return unquote(rawjson.Quote(s))
+}
+
+// unquote decodes a JSON string.
+func unquote(text []byte) string {
+	s, _ := rawjson.String(text) // false reports no more than a replacement
+	return valid(s)
+}
+
+// is reports whether there is a value that begins so: an object, a list or a string.
+func (n *node) is(first byte) bool { return n != nil && n.text[0] == first }
+
+// few is how many members are looked through faster than a map.
+const few = 16
+
+// member returns the member of that name, nil if there is none.
+func (n *node) member(name string) *node {
+	if len(n.kids) > few && n.names == nil {
+		n.names = make(map[string]*node, 2*len(n.kids))
+		for _, kid := range n.kids {
+			if !kid.removed {
+				n.names[kid.name] = kid
+			}
+		}
+	}
+	if n.names != nil {
+		return n.names[name]
+	}
+	for _, kid := range n.kids {
+		if kid.name == name && !kid.removed {
+			return kid
+		}
+	}
+	return nil
+}
+
+// adopt makes kid the last one of n.
+func (n *node) adopt(kid *node) {
+	kid.parent = n
+	n.kids = append(n.kids, kid)
+	if n.names != nil {
+		n.names[kid.name] = kid
+	}
+}
+
+// height returns how deeply a value is nested.
+func (n *node) height() int {
+	if !n.is('{') && !n.is('[') {
+		return 0
+	}
+	height := 0
+	for _, kid := range n.kids {
+		height = max(height, kid.height())
+	}
+	return 1 + height
+}

@@ -1,0 +1,80 @@
+package lost
+
+import "github.com/crdkit/crdkit/internal/rawjson"
+
+// step is one step of a path: to the member of that name or, if it selects, to a
+// list element.
+type step struct {
+	name string
+	key  string // {"name":"ham"}: the members that are keys, sorted, in canonical form
+	hash string // of an element that has no key
+	nth  int    // how many elements of the same hash stand before it
+}
+
+func (s step) selects() bool { return s.key != "" || s.hash != "" }
+
+// none is the position of what is not there, or is there twice.
+const none = -1
+
+// byKey returns selectors by key, and the zero step for elements without one.
+func byKey(elements []*node, keys []string) []step {
+	steps := make([]step, len(elements))
+	for i, e := range elements {
+		steps[i] = keyOf(e, keys)
+	}
+	return steps
+}
+
+// keyOf returns the selector of an element. Some of its keys may be missing, but
+// not all.
+func keyOf(element *node, keys []string) step {
+	if !element.is('{') {
+		return step{}
+	}
+	key := []byte{'{'}
+	for _, name := range keys {
+		value := element.member(name)
+		if value == nil {
+			continue
+		}
+		if value.is('{') || value.is('[') {
+			return step{}
+		}
+		if len(key) > 1 {
+			key = append(key, ',')
+		}
+		key = rawjson.AppendQuote(key, name)
+		key = value.appendForm(append(key, ':'))
+	}
+	if len(key) == 1 {
+		return step{}
+	}
+	return step{key: string(append(key, '}'))}
+}
+
+// byContent returns selectors by content.
+func byContent(elements []*node) []step {
+	steps := make([]step, len(elements))
+	count := make(map[string]int, len(elements))
+	for i, e := range elements {
+		hash := e.hash()
+		steps[i] = step{hash: hash, nth: count[hash]}
+		count[hash]++
+	}
+	return steps
+}
+
+// positions returns where the elements stand that are selected.
+func positions(steps []step) map[step]int {
+	index := make(map[step]int, len(steps))
+	for i, s := range steps {
+		if !s.selects() {
+			continue
+		}
+		if _, twice := index[s]; twice {
+			i = none
+		}
+		index[s] = i
+	}
+	return index
+}
