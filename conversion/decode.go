@@ -143,7 +143,7 @@ func decodeFloat(_ *worker, c *rawjson.Cursor, v reflect.Value) error {
 
 func decodeString(w *worker, c *rawjson.Cursor, v reflect.Value) error {
 	null := c.Begins() == 'n'
-	s, ok := w.string(c.Value())
+	s, ok := w.string(c)
 	if !ok && !null {
 		return errSlow
 	}
@@ -197,7 +197,7 @@ func decodeStrings(w *worker, c *rawjson.Cursor, v reflect.Value) error {
 	list := w.words[len(w.words):]
 	for c.Enter('['); c.Next(); {
 		null := c.Begins() == 'n'
-		s, ok := w.string(c.Value())
+		s, ok := w.string(c)
 		if !ok && !null {
 			return errSlow
 		}

@@ -59,9 +59,9 @@ func (w *worker) cut(c *rawjson.Cursor) error {
 	for c.Enter('{'); c.Next(); {
 		switch string(c.Name()) {
 		case "apiVersion":
-			o.gv, o.apiVersion, versionErr = w.apiVersion(c.Value())
+			o.gv, o.apiVersion, versionErr = w.apiVersion(c)
 		case "kind":
-			o.kind, _ = w.string(c.Value())
+			o.kind, _ = w.string(c)
 		case "metadata":
 			o.meta, o.labels, o.annotations, w.rest = metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0], w.rest[:1]
 			if o.metadata = noMetadata; c.Begins() == 'n' {
@@ -101,13 +101,12 @@ func (w *worker) cut(c *rawjson.Cursor) error {
 }
 
 // apiVersion decodes an apiVersion. Those of the registry are not parsed again.
-func (w *worker) apiVersion(value []byte) (gv schema.GroupVersion, apiVersion string, err error) {
-	if len(value) > 2 {
-		if v, ok := w.registry.versions[string(value[1:len(value)-1])]; ok {
-			return v.gv, v.name, nil
-		}
+func (w *worker) apiVersion(c *rawjson.Cursor) (gv schema.GroupVersion, apiVersion string, err error) {
+	w.decoded, _ = c.AppendString(w.decoded[:0])
+	if v, ok := w.registry.versions[string(w.decoded)]; ok {
+		return v.gv, v.name, nil
 	}
-	apiVersion, _ = w.string(value)
+	apiVersion = w.intern(w.decoded)
 	gv, err = schema.ParseGroupVersion(apiVersion)
 	return gv, apiVersion, err
 }
@@ -125,16 +124,16 @@ func (w *worker) cutMetadata(c *rawjson.Cursor) {
 		done := false
 		switch string(c.Name()) {
 		case "name":
-			m.Name, done = w.string(c.Value())
+			m.Name, done = w.string(c)
 		case "namespace":
-			m.Namespace, done = w.string(c.Value())
+			m.Namespace, done = w.string(c)
 		case "generateName":
-			m.GenerateName, done = w.string(c.Value())
+			m.GenerateName, done = w.string(c)
 		case "resourceVersion":
-			m.ResourceVersion, done = w.string(c.Value())
+			m.ResourceVersion, done = w.string(c)
 		case "uid":
 			var uid string
-			uid, done = w.string(c.Value())
+			uid, done = w.string(c)
 			m.UID = types.UID(uid)
 		case "generation":
 			n, err := strconv.ParseInt(string(c.Value()), 10, 64)
@@ -177,7 +176,7 @@ func (w *worker) cutMap(c *rawjson.Cursor, name string, own, into *map[string]st
 	} else {
 		for c.Enter('{'); c.Next(); {
 			key, known := w.name(c)
-			value, ok := w.string(c.Value())
+			value, ok := w.string(c)
 			strange = strange || !known || !ok
 			*pairs = append(*pairs, pair{key, value})
 		}

@@ -15,6 +15,7 @@ import (
 type typed struct {
 	goType  reflect.Type // the struct
 	id      int          // of its object in a worker
+	empty   func(v reflect.Value)
 	decoder decoder
 	whole   bool // the type has a decoder of its own, and gets the whole object
 
@@ -28,7 +29,7 @@ func (r *Registry) form(t reflect.Type) *typed {
 	t = t.Elem()
 	f := r.forms[t]
 	if f == nil {
-		f = &typed{goType: t, id: len(r.forms), decoder: r.decoders.of(t), whole: decodesItself(t)}
+		f = &typed{goType: t, id: len(r.forms), empty: emptyOf(t), decoder: r.decoders.of(t), whole: decodesItself(t)}
 		if fields, ok := fieldsOf(t); ok && !encodesItself(t) {
 			f.encoder = r.encoders.members(t, slices.DeleteFunc(fields, func(f structField) bool {
 				return f.name == "apiVersion" || f.name == "kind" || f.name == "metadata"
@@ -37,6 +38,26 @@ func (r *Registry) form(t reflect.Type) *typed {
 		r.forms[t] = f
 	}
 	return f
+}
+
+// emptyOf returns what empties a value of a type, except for its metadata, which are
+// always filled in.
+func emptyOf(t reflect.Type) func(v reflect.Value) {
+	var fields []int
+	for i := range t.NumField() {
+		switch f := t.Field(i); {
+		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta]():
+		case !f.IsExported():
+			return reflect.Value.SetZero // that cannot be emptied alone
+		default:
+			fields = append(fields, i)
+		}
+	}
+	return func(v reflect.Value) {
+		for _, i := range fields {
+			v.Field(i).SetZero()
+		}
+	}
 }
 
 // vessel is the one object of a type that a worker has, with maps for labels and
@@ -57,7 +78,7 @@ func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[stri
 		p := reflect.New(f.goType)
 		v.object, v.value = p.Interface().(runtime.Object), p.Elem()
 	} else {
-		v.value.SetZero()
+		f.empty(v.value)
 	}
 	objType, err := typeMeta(v.object)
 	if err != nil {

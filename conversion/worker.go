@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -21,18 +20,18 @@ type worker struct {
 
 	labels, annotations map[string]string // of the object
 
-	rest     []byte          // metadata that is decoded the slow way
-	unquoted []byte          // a string with escapes
-	strings  strings.Builder // a chunk that decoded strings are parts of
-	words    []string        // memory of decoded lists of strings
-	list     list            // that the worker is in charge of
-	cursor   rawjson.Cursor  // of the decoder
-	slabs    []slab          // by pointer type
-	vessels  []*vessel       // by typed.id
-	encoded  bytes.Buffer    // what encoding/json wrote
-	body     []byte          // what was encoded, less the metadata
-	depth    int             // of the value that is being encoded
-	broken   bool            // by a panic: who knows in which state it is
+	rest    []byte          // metadata that is decoded the slow way
+	decoded []byte          // a string
+	strings strings.Builder // a chunk that decoded strings are parts of
+	words   []string        // memory of decoded lists of strings
+	list    list            // that the worker is in charge of
+	cursor  rawjson.Cursor  // of the decoder
+	slabs   []slab          // by pointer type
+	vessels []*vessel       // by typed.id
+	encoded bytes.Buffer    // what encoding/json wrote
+	body    []byte          // what was encoded, less the metadata
+	depth   int             // of the value that is being encoded
+	broken  bool            // by a panic: who knows in which state it is
 }
 
 func (r *Registry) newWorker() *worker {
@@ -47,7 +46,7 @@ func (r *Registry) newWorker() *worker {
 // its strings is not used again: a function may have kept them.
 func (r *Registry) release(w *worker) {
 	const keep = 4 << 20 // one enormous object must not stay for ever
-	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.unquoted)+cap(w.body)+16*cap(w.words)+w.encoded.Cap() > keep {
+	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.decoded)+cap(w.body)+16*cap(w.words)+w.encoded.Cap() > keep {
 		return
 	}
 	r.workers.Put(w)
@@ -70,17 +69,10 @@ func (w *worker) intern(text []byte) string {
 	return w.strings.String()[begin:]
 }
 
-// string decodes a JSON string; ok is false if value is none.
-func (w *worker) string(value []byte) (s string, ok bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", false
-	}
-	if plain := value[1 : len(value)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
-		return w.intern(plain), true
-	}
-	// The cursor has checked the string; what is no Unicode is replaced.
-	w.unquoted, _ = jsontext.AppendUnquote(w.unquoted[:0], value)
-	return w.intern(w.unquoted), true
+// string decodes the string at the cursor; ok is false if there is none.
+func (w *worker) string(c *rawjson.Cursor) (s string, ok bool) {
+	w.decoded, ok = c.AppendString(w.decoded[:0])
+	return w.intern(w.decoded), ok
 }
 
 // reset makes the memory of one object free for the next.

@@ -151,18 +151,11 @@ func skipName(b []byte, i int) (int, error) {
 
 // skipString returns the offset after the string whose quotation mark is at i.
 func skipString(b []byte, i int) (int, error) {
-	const each = 0x0101010101010101 // a byte times this is eight of it
 	i++
 	for {
-		// Eight at a time: the high bit of a byte of special is set if the byte is a
-		// quotation mark, a backslash or a control character. A bit may be wrong only
-		// above one that is right, and only the lowest counts.
 		for i+8 <= len(b) {
-			x := binary.LittleEndian.Uint64(b[i:])
-			quote, backslash := x^'"'*each, x^'\\'*each
-			special := ((quote-each)&^quote | (backslash-each)&^backslash | (x-' '*each)&^x) & (0x80 * each)
-			if special != 0 {
-				i += bits.TrailingZeros64(special) / 8
+			if s := special(binary.LittleEndian.Uint64(b[i:])); s != 0 {
+				i += bits.TrailingZeros64(s) / 8
 				break
 			}
 			i += 8
@@ -184,6 +177,15 @@ func skipString(b []byte, i int) (int, error) {
 			i++
 		}
 	}
+}
+
+// special sets the high bit of each of eight bytes that is a quotation mark, a
+// backslash or a control character. A bit may be wrong only above one that is right,
+// and only the lowest counts.
+func special(x uint64) uint64 {
+	const each = 0x0101010101010101 // a byte times this is eight of it
+	quote, backslash := x^'"'*each, x^'\\'*each
+	return ((quote-each)&^quote | (backslash-each)&^backslash | (x-' '*each)&^x) & (0x80 * each)
 }
 
 // skipEscape returns the offset after the escape whose backslash is at i.

@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -45,6 +46,26 @@ func FuzzSkip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if got, want := valid(text), json.Valid(text); got != want {
 			t.Errorf("%q: got %v, encoding/json says %v", text, got, want)
+		}
+	})
+}
+
+// FuzzString compares with encoding/json.
+func FuzzString(f *testing.F) {
+	for _, s := range []string{`"plain and long enough for eight"`, `"\"\\\/\b\f\n\r\t"`, `"\u00e9\ud83c\udf55\ud83c"`, "\"\xff \xc3\xa9\"", `"12345678\`, `"x`, "\"\n\"", `7`, `"1234567"8901234`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c := NewCursor(text)
+		got, ok := c.AppendString([]byte("before "))
+		err := c.End()
+		var want string
+		isString := json.Unmarshal(text, &want) == nil && bytes.ContainsRune(text, '"')
+		if (err == nil) != json.Valid(text) || err == nil && ok != isString {
+			t.Fatalf("%q: got %q, %v, %v; encoding/json says %q, %v", text, got, ok, err, want, isString)
+		}
+		if ok && err == nil && string(got) != "before "+want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	})
 }

@@ -51,7 +51,7 @@ func (p Protocol) Handler(limit int64) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const keep = 4 << 20 // one enormous request must not stay for ever
+		const keep = 32 << 20 // one enormous request must not stay for ever
 		buf, _ := pool.Get().(*buffers)
 		if buf == nil {
 			buf = &buffers{}
@@ -152,8 +152,9 @@ func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, 
 }
 
 func writeJSON(w http.ResponseWriter, code int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	header := w.Header() // the names are canonical: Set need not look
+	header["Content-Type"] = []string{"application/json"}
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // the API server has gone: nobody is left to be told
 }

@@ -1,0 +1,82 @@
+package rawjson
+
+import (
+	"encoding/binary"
+	"io"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// AppendString passes over the string that begins here and appends it to dst, decoded.
+// It does in one pass what Value and [String] do in two. If the value is no string, it is
+// passed over, and ok is false.
+func (c *Cursor) AppendString(dst []byte) (_ []byte, ok bool) {
+	if c.Begins() != '"' {
+		c.Value()
+		return dst, false
+	}
+	var err error
+	if dst, c.at, err = appendString(dst, c.text, c.at); err != nil {
+		c.err = err
+	}
+	return dst, err == nil
+}
+
+// appendString appends the string whose quotation mark is at i, decoded, and returns the
+// offset behind it. What is no Unicode becomes U+FFFD.
+func appendString(dst, b []byte, i int) ([]byte, int, error) {
+	const highBits = 0x8080808080808080
+	start, begin := i, len(dst)
+	var seen uint64 // the bits of all bytes so far, and of some more
+	i++
+	for {
+		for i+8 <= len(b) { // see skipString
+			x := binary.LittleEndian.Uint64(b[i:])
+			seen |= x
+			dst = binary.LittleEndian.AppendUint64(dst, x)
+			if s := special(x); s != 0 {
+				n := bits.TrailingZeros64(s) / 8
+				dst = dst[:len(dst)-8+n]
+				i += n
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			return dst[:begin], i, io.ErrUnexpectedEOF
+		}
+		switch c := b[i]; {
+		case c == '"':
+			if seen&highBits != 0 && !utf8.Valid(dst[begin:]) {
+				dst, _ = jsontext.AppendUnquote(dst[:begin], b[start:i+1])
+			}
+			return dst, i + 1, nil
+		case c == '\\':
+			plain := byte(0)
+			if i+1 < len(b) {
+				plain = unescaped[b[i+1]]
+			}
+			if plain == 0 { // \u, which is rare, or an error
+				end, err := skipString(b, start)
+				if err != nil {
+					return dst[:begin], end, err
+				}
+				dst, _ = jsontext.AppendUnquote(dst[:begin], b[start:end])
+				return dst, end, nil
+			}
+			dst = append(dst, plain)
+			i += 2
+		case c < ' ':
+			return dst[:begin], i, unexpected(b, i)
+		default: // in the last seven bytes
+			seen |= uint64(c)
+			dst = append(dst, c)
+			i++
+		}
+	}
+}
+
+// unescaped is what stands for a character behind a backslash.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
