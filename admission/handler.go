@@ -97,7 +97,7 @@ func newObject[T runtime.Object]() runtime.Object {
 }
 
 // answer decides about one AdmissionRequest.
-func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
+func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 	// The requests of v1 and of v1beta1 have the same fields.
 	request := &admissionv1.AdmissionRequest{}
 	if err := json.Unmarshal(req.Raw, request); err != nil {

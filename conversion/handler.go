@@ -73,7 +73,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 }
 
 // answer converts all the objects of a ConversionRequest.
-func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
+func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 	desired, err := h.desired(req)
 	if err != nil {
 		return nil, apierrors.NewBadRequest("request.desiredAPIVersion: " + err.Error())
@@ -97,7 +97,7 @@ func (h *handler) answer(ctx context.Context, req review.Request, b []byte) ([]b
 }
 
 // desired returns the version that is asked for.
-func (h *handler) desired(req review.Request) (schema.GroupVersion, error) {
+func (h *handler) desired(req *review.Request) (schema.GroupVersion, error) {
 	if text := req.Head[0]; len(text) > 2 {
 		if v, ok := h.registry.versions[string(text[1:len(text)-1])]; ok {
 			return v.gv, nil
@@ -111,7 +111,7 @@ func (h *handler) desired(req review.Request) (schema.GroupVersion, error) {
 }
 
 // failure is the response that the API server turns into an error for the user.
-func failure(req review.Request, err error) []byte {
+func failure(req *review.Request, err error) []byte {
 	result := review.Status(err)
 	response, err := json.Marshal(struct {
 		UID              string        `json:"uid"`

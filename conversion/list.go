@@ -50,8 +50,8 @@ func (h *handler) convertList(ctx context.Context, c *rawjson.Cursor, to schema.
 	w := h.registry.newWorker()
 	defer h.registry.release(w)
 	l := &w.list
-	*l = list{task{h, to}, c, converted{text: b}}
-	defer func() { *l = list{} }()
+	l.handler, l.to, l.cursor, l.done.text = h, to, c, b
+	defer l.clear()
 	if h.parallel > 1 {
 		l.convert(ctx, w, c, &l.done, fewObjects, noEnd)
 		l.convertChunks(ctx, w)
@@ -66,6 +66,8 @@ func (h *handler) convertList(ctx context.Context, c *rawjson.Cursor, to schema.
 	}
 	return nil, Observation{Failed: l.done.seen.Failed}, err
 }
+
+func (l *list) clear() { *l = list{} }
 
 const noEnd = int(^uint(0) >> 1)
 

@@ -53,7 +53,9 @@ func (o *object) append(dst, head []byte, p parts) ([]byte, error) {
 // the object holds what could be read all the same.
 func (w *worker) cut(c *rawjson.Cursor) error {
 	o := &w.object
-	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], body: append(o.body[:0], '{')}
+	o.apiVersion, o.kind, o.gv = "", "", schema.GroupVersion{}
+	o.metadata, o.meta, o.labels, o.annotations = noMetadata, metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0]
+	o.body = append(o.body[:0], '{')
 	w.rest = append(w.rest[:0], '{')
 	var versionErr error
 	for c.Enter('{'); c.Next(); {

@@ -43,11 +43,17 @@ type parser struct {
 	err      error
 }
 
+// reset makes the parser ready for another review.
+func (p *parser) reset(protocol *Protocol) {
+	p.protocol, p.kind, p.asked, p.stopped, p.err = protocol, "", false, false, nil
+	p.APIVersion, p.UID, p.Raw, p.List = "", "", nil, nil
+	p.Head = append(p.Head[:0], make([][]byte, len(protocol.Head))...)
+}
+
 // parse reads the review, as far as to the list if that can be left for later.
 func (p *parser) parse(body []byte) error {
 	p.cursor = rawjson.NewCursor(body)
 	p.cursor.Enter('{')
-	p.Head = append(p.Head[:0], make([][]byte, len(p.protocol.Head))...)
 	return p.read()
 }
 
@@ -173,7 +179,8 @@ func known(text []byte, likely ...string) string {
 
 // salvage reads the version and the UID of a body that parse refused, as far as
 // they can be read: even a truncated question is answered with its UID.
-func (p Protocol) salvage(body []byte) (req Request) {
+func (p *Protocol) salvage(body []byte) *Request {
+	req := &Request{}
 	d := jsontext.NewDecoder(bytes.NewBuffer(body),
 		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {

@@ -30,11 +30,11 @@ type Protocol struct {
 	Head []string
 	// Answer appends the JSON of the response to b. What it is given of the request
 	// is used again for the next one: it must not keep any of it.
-	Answer func(ctx context.Context, req Request, b []byte) ([]byte, error)
+	Answer func(ctx context.Context, req *Request, b []byte) ([]byte, error)
 	// Failure returns the JSON of a response which says that the request failed.
 	// Where it is nil, a failure is an HTTP error with a Status: that is what
 	// makes the API server apply a failure policy or try again.
-	Failure func(req Request, err error) (response []byte)
+	Failure func(req *Request, err error) (response []byte)
 
 	apiVersions []string
 }
@@ -64,20 +64,20 @@ func (p Protocol) Handler(limit int64) http.Handler {
 		ctx := r.Context()
 		body, err := read(w, r, limit, &buf.body)
 		if err != nil {
-			p.fail(ctx, w, Request{}, err)
+			p.fail(ctx, w, &Request{}, err)
 			return
 		}
 		in := &buf.parser
-		*in = parser{protocol: &p, Request: Request{Head: in.Head}}
+		in.reset(&p)
 		if err := in.parse(body); err != nil {
 			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
 			return
 		}
 		ctx, cancel := withTimeout(ctx, r)
 		defer cancel()
-		response, err := p.answer(ctx, in.Request, p.begin(buf.response[:0], in.Request))
+		response, err := p.answer(ctx, &in.Request, p.begin(buf.response[:0], &in.Request))
 		if err != nil {
-			p.fail(ctx, w, in.Request, err)
+			p.fail(ctx, w, &in.Request, err)
 			return
 		}
 		if err := in.finish(); err != nil {
@@ -91,7 +91,7 @@ func (p Protocol) Handler(limit int64) http.Handler {
 
 // answer contains a panic, so that the next request is served, and this one
 // gets an answer with its UID.
-func (p Protocol) answer(ctx context.Context, req Request, b []byte) (response []byte, err error) {
+func (p *Protocol) answer(ctx context.Context, req *Request, b []byte) (response []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Webhook panicked", "review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))
@@ -102,7 +102,7 @@ func (p Protocol) answer(ctx context.Context, req Request, b []byte) (response [
 }
 
 // begin appends what comes before the response.
-func (p Protocol) begin(b []byte, req Request) []byte {
+func (p *Protocol) begin(b []byte, req *Request) []byte {
 	b = append(b, `{"kind":`...)
 	b = rawjson.AppendQuote(b, p.Kind)
 	b = append(b, `,"apiVersion":`...)
@@ -114,7 +114,7 @@ func (p Protocol) begin(b []byte, req Request) []byte {
 // API server shows the message of either to the user. A Status carries the UID
 // and the version of the question in its details: client-go reads an error
 // response as a Status or not at all (rest.Result.Error).
-func (p Protocol) fail(ctx context.Context, w http.ResponseWriter, req Request, err error) {
+func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request, err error) {
 	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion) {
 		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
 		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))

@@ -24,20 +24,20 @@ import (
 const question = `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":"u-1","what": 1.0}}`
 
 // protocol answers with the text of the request.
-func protocol(answer func(ctx context.Context, req review.Request) ([]byte, error)) review.Protocol {
+func protocol(answer func(ctx context.Context, req *review.Request) ([]byte, error)) review.Protocol {
 	if answer == nil {
-		answer = func(_ context.Context, req review.Request) ([]byte, error) {
+		answer = func(_ context.Context, req *review.Request) ([]byte, error) {
 			return fmt.Appendf(nil, `{"uid":%q,"echo":%s}`, req.UID, req.Raw), nil
 		}
 	}
-	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: func(ctx context.Context, req review.Request, b []byte) ([]byte, error) {
+	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: func(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 		response, err := answer(ctx, req)
 		return append(b, response...), err
 	}}
 }
 
 func withFailure(p review.Protocol) review.Protocol {
-	p.Failure = func(req review.Request, err error) []byte {
+	p.Failure = func(req *review.Request, err error) []byte {
 		return fmt.Appendf(nil, `{"uid":%q,"failed":%q}`, req.UID, err)
 	}
 	return p
@@ -183,7 +183,7 @@ func TestAnErrorIsAStatusWithTheUIDAndTheVersion(t *testing.T) {
 		{fmt.Errorf("Pizza x: %w", apierrors.NewBadRequest("too hot")), 400, metav1.StatusReasonBadRequest, "Pizza x: too hot", ""},
 		{fmt.Errorf("slow: %w", context.DeadlineExceeded), 504, metav1.StatusReasonTimeout, "slow: context deadline exceeded", ""},
 	} {
-		w := post(protocol(func(context.Context, review.Request) ([]byte, error) { return nil, c.err }).Handler(1000), question)
+		w := post(protocol(func(context.Context, *review.Request) ([]byte, error) { return nil, c.err }).Handler(1000), question)
 		got := status(t, w)
 		if got.Code != c.code || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || got.Status != "Failure" {
 			t.Errorf("%v became %+v", c.err, got)
@@ -202,7 +202,7 @@ func TestAnErrorIsAStatusWithTheUIDAndTheVersion(t *testing.T) {
 
 func TestAPanicIsAnErrorAndTheNextRequestIsServed(t *testing.T) {
 	first := true
-	h := withFailure(protocol(func(context.Context, review.Request) ([]byte, error) {
+	h := withFailure(protocol(func(context.Context, *review.Request) ([]byte, error) {
 		if first {
 			first = false
 			panic("dough everywhere")
@@ -221,7 +221,7 @@ func TestAPanicIsAnErrorAndTheNextRequestIsServed(t *testing.T) {
 func TestTheTimeoutInTheQueryIsTheDeadline(t *testing.T) {
 	for query, want := range map[string]time.Duration{"?timeout=10s": 10 * time.Second, "": 0, "?timeout=junk": 0, "?timeout=-1s": 0} {
 		var left time.Duration
-		h := protocol(func(ctx context.Context, _ review.Request) ([]byte, error) {
+		h := protocol(func(ctx context.Context, _ *review.Request) ([]byte, error) {
 			if deadline, ok := ctx.Deadline(); ok {
 				left = time.Until(deadline)
 			}
@@ -261,7 +261,7 @@ func FuzzHandler(f *testing.F) {
 	f.Add([]byte(question[:40]))
 	f.Add([]byte(`{"request":{"uid":"u\u0041"},"kind":"TestReview","apiVersion":"test.k8s.io/v1beta1"}`))
 	f.Add([]byte(`{"request":{"uid":"a","uid":"b"},"kind":"TestReview","apiVersion":"test.k8s.io/v1"}`))
-	h := withFailure(protocol(func(_ context.Context, req review.Request) ([]byte, error) {
+	h := withFailure(protocol(func(_ context.Context, req *review.Request) ([]byte, error) {
 		return json.Marshal(map[string]any{"uid": req.UID})
 	})).Handler(1 << 20)
 	f.Fuzz(func(t *testing.T, body []byte) {
