@@ -2,12 +2,7 @@ package admission_test
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,12 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/cert"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/webhooktest"
 	"github.com/crdkit/crdkit/scheme"
-	"github.com/crdkit/crdkit/webhook"
 )
 
 // judge answers for ConfigMaps, by their names, and counts how often it is asked.
@@ -75,7 +69,11 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 func TestTheAPIServerTellsDenialsFromFailures(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	j := &judge{asked: map[string]int{}}
-	url, ca := serveAdmission(t, j)
+	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, ca := webhooktest.Serve(t, admission.NewHandler(s, admission.Validate(j.validate)))
 	config := cp.Config()
 	warned := &warnings{}
 	config.WarningHandler = warned
@@ -119,44 +117,6 @@ func TestTheAPIServerTellsDenialsFromFailures(t *testing.T) {
 	if !slices.Contains(warned.text, "mind the crust") {
 		t.Errorf("the warnings are %q", warned.text)
 	}
-}
-
-// serveAdmission serves the judge until the test ends.
-func serveAdmission(t *testing.T, j *judge) (url string, ca []byte) {
-	t.Helper()
-	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, ca = pem.Decode(chain)
-	certFile, keyFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
-	if err := errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	certs, err := webhook.Files(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mux http.ServeMux
-	mux.Handle("/validate", admission.NewHandler(s, admission.Validate(j.validate)))
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error)
-	go func() { served <- webhook.Serve(ctx, listener, &mux, certs) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	return "https://" + listener.Addr().String() + "/validate", ca
 }
 
 // register registers the webhook twice, with either failure policy, and waits until

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -22,6 +23,10 @@ func main() {
 	flag.Parse()
 	b := bench{rounds: *rounds, each: *each}
 
+	if err := compareAnswers(crdkitConversion(), peerConversion()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	for _, n := range []int{1, 100, 1000} {
 		b.faster(fmt.Sprintf("conversion/%d", n), review(n, 0), crdkitConversion(), peerConversion())
 	}

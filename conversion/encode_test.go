@@ -74,7 +74,7 @@ func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
 		{},
 		{Time: now, Pointer: &now, Never: 1, ByRef: byRef{7}, Both: []string{}, Any: 0, Bool: true, Map: map[string]int{}, Float: 1e-7},
 		{Pointer: new(time.Time), ByRef: byRef{1}, Both: []string{"a<b>&\u2028\x00\x7f\"\\é🍕", "\xff"}, Any: map[string]any{"<": nil}, Bytes: []byte("x")},
-		{Floats: map[string]float64{"b": 1e21, "a": 1e20, "<": -0.0, "c": math.MaxFloat64, "d": 123456789.125, "e": 5e-324, "f": 1e-6}},
+		{Floats: map[string]float64{"b": 1e21, "a": 1e20, "<": math.Copysign(0, -1), "c": math.MaxFloat64, "d": 123456789.125, "e": 5e-324, "f": 1e-6}},
 		{Float: math.NaN()},
 		{Floats: map[string]float64{"x": math.Inf(-1)}},
 	} {

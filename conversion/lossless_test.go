@@ -111,13 +111,17 @@ func menuFromHub(_ context.Context, in *hubMenu, out *oldMenu) error {
 	return nil
 }
 
-// menuRegistry has the kind Menu with the hub v2 and the spoke v1, which is lossless.
-func menuRegistry(t testing.TB, opts ...conversion.LosslessOption) *conversion.Registry {
-	t.Helper()
+func menuScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(oldMenu1, &oldMenu{})
 	s.AddKnownTypeWithName(menus.WithKind("Menu"), &hubMenu{})
-	reg := conversion.NewRegistry(s)
+	return s
+}
+
+// menuRegistry has the kind Menu with the hub v2 and the spoke v1, which is lossless.
+func menuRegistry(t testing.TB, opts ...conversion.LosslessOption) *conversion.Registry {
+	t.Helper()
+	reg := conversion.NewRegistry(menuScheme())
 	for _, err := range []error{
 		conversion.AddSpoke(reg, menuToHub, menuFromHub),
 		conversion.Lossless(reg, oldMenu1, append([]conversion.LosslessOption{conversion.ListMapKeys("spec.dishes", "name")}, opts...)...),
@@ -559,10 +563,7 @@ func TestListMapKeysAreReadFromADefinition(t *testing.T) {
 			"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"dishes": array([]string{"name"}, nil)}},
 		}},
 	}}}
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(oldMenu1, &oldMenu{})
-	s.AddKnownTypeWithName(menus.WithKind("Menu"), &hubMenu{})
-	reg := conversion.NewRegistry(s)
+	reg := conversion.NewRegistry(menuScheme())
 	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeysOf(crd))); err != nil {
 		t.Fatal(err)
 	}
