@@ -15,12 +15,16 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
 	rounds := flag.Int("rounds", 9, "How many rounds to take the median of.")
 	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // the peer's
 	b := bench{rounds: *rounds, each: *each}
 
 	if err := compareAnswers(crdkitConversion(), peerConversion()); err != nil {

@@ -42,6 +42,12 @@
 // lost, except where [AddFields] moves fields as text. The API server prunes those
 // that the schema lacks as well.
 //
+// What one version has and another cannot express is a different loss: on the way
+// hub → spoke → hub, the functions drop it. [Lossless] makes a spoke keep it, in an
+// annotation, and merges it with what a user has edited in between:
+//
+//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crd))
+//
 // # Mistakes are found at the start
 //
 // [AddSpoke] refuses types which the scheme does not know and a second
@@ -49,6 +55,14 @@
 // cannot be reached, and compares the registry with CustomResourceDefinitions.
 // [NewHandler] calls it, and does not return for a registry
 // that would fail at some later request.
+//
+// # Limits
+//
+// A request may have 256 MiB ([MaxRequestBytes]), JSON may be nested 10,000 deep, and
+// the objects of a list are converted in as many goroutines as there are processors
+// ([Parallelism]). Conversion stops when the request's context ends: the API server
+// waits 30 seconds (webhook_converter.go). Failures are logged by the logger of the
+// request's context (klog.FromContext), successes are not.
 //
 // The package does not default, validate or store objects, and does not talk to
 // a cluster: it imports no client-go.
