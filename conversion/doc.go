@@ -60,9 +60,10 @@
 //
 // A request may have 256 MiB ([MaxRequestBytes]), JSON may be nested 10,000 deep, and
 // the objects of a list are converted in as many goroutines as there are processors
-// ([Parallelism]). Conversion stops when the request's context ends: the API server
-// waits 30 seconds (webhook_converter.go). Failures are logged by the logger of the
-// request's context (klog.FromContext), successes are not.
+// ([Parallelism]). Conversion stops when the request's context ends: the API server sets
+// no time limit for a conversion, and hangs up when that of its own request is over
+// (webhook_converter.go). Failures are logged by the logger of the request's context
+// (klog.FromContext), successes are not.
 //
 // The package does not default, validate or store objects, and does not talk to
 // a cluster: it imports no client-go.

@@ -81,7 +81,10 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	b = append(b, `{"uid":`...)
 	b = rawjson.AppendQuote(b, string(req.UID))
 	b = append(b, `,"convertedObjects":[`...)
-	begin := time.Now()
+	var begin time.Time
+	if h.observe != nil {
+		begin = time.Now()
+	}
 	b, seen, err := h.convertList(ctx, req.List, desired, b)
 	if h.observe != nil {
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // objectMeta returns the metadata of a typed object, to be read and written.
 func objectMeta(obj runtime.Object) (*metav1.ObjectMeta, error) {
 	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
-		if meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
+		if meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok && meta != nil {
 			return meta, nil
 		}
 	}
@@ -26,7 +26,7 @@ func objectMeta(obj runtime.Object) (*metav1.ObjectMeta, error) {
 
 // typeMeta returns the apiVersion and kind of a typed object, to be written.
 func typeMeta(obj runtime.Object) (*metav1.TypeMeta, error) {
-	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok && meta != nil {
 		return meta, nil
 	}
 	return nil, fmt.Errorf("%T does not embed metav1.TypeMeta", obj)

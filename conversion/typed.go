@@ -64,12 +64,14 @@ func emptyOf(t reflect.Type) func(v reflect.Value) {
 // annotations. It is emptied and filled again for each object that is converted.
 type vessel struct {
 	object              runtime.Object
-	value               reflect.Value // the struct
+	value               reflect.Value      // the struct
+	typeMeta            *metav1.TypeMeta   // in it
+	meta                *metav1.ObjectMeta // in it
 	labels, annotations map[string]string
 }
 
 // blank returns the worker's vessel for a type, with a new object in it.
-func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) (*vessel, error) {
+func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) *vessel {
 	for len(w.vessels) <= f.id {
 		w.vessels = append(w.vessels, &vessel{})
 	}
@@ -77,31 +79,21 @@ func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[stri
 	if v.object == nil {
 		p := reflect.New(f.goType)
 		v.object, v.value = p.Interface().(runtime.Object), p.Elem()
+		v.typeMeta, _ = typeMeta(v.object) // the type has both: see kindOf
+		v.meta, _ = objectMeta(v.object)
 	} else {
 		f.empty(v.value)
 	}
-	objType, err := typeMeta(v.object)
-	if err != nil {
-		return nil, err
-	}
-	meta, err := objectMeta(v.object)
-	if err != nil {
-		return nil, err
-	}
-	*objType, *meta = t, w.object.meta
-	meta.Labels, meta.Annotations = labels, annotations
-	return v, nil
+	*v.typeMeta, *v.meta = t, w.object.meta
+	v.meta.Labels, v.meta.Annotations = labels, annotations
+	return v
 }
 
 func (f *typed) target(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
-	v, err := f.blank(w, t, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	meta, err := objectMeta(v.object)
+	v := f.blank(w, t, nil, nil)
 	// The maps are copies: a label that is added to the target is not added to the source.
-	meta.Labels, meta.Annotations = refill(&v.labels, p.labels), refill(&v.annotations, p.annotations)
-	return v.object, err
+	v.meta.Labels, v.meta.Annotations = refill(&v.labels, p.labels), refill(&v.annotations, p.annotations)
+	return v.object, nil
 }
 
 // refill copies a map into another one, which may be nil, and returns that.
@@ -119,10 +111,7 @@ func refill(m *map[string]string, from map[string]string) map[string]string {
 }
 
 func (f *typed) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
-	v, err := f.blank(w, t, p.labels, p.annotations)
-	if err != nil {
-		return nil, err
-	}
+	v := f.blank(w, t, p.labels, p.annotations)
 	body := p.body
 	if f.whole {
 		metadata, err := rawjson.Set(w.object.metadata, "managedFields", nil)
@@ -138,9 +127,7 @@ func (f *typed) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, e
 	if f.decoder(w, &w.cursor, v.value) == nil {
 		return v.object, nil
 	}
-	if v, err = f.blank(w, t, p.labels, p.annotations); err != nil { // whatever the decoder has left
-		return nil, err
-	}
+	v = f.blank(w, t, p.labels, p.annotations) // without what the decoder has left
 	return v.object, slow(body, v.object)
 }
 
@@ -151,15 +138,8 @@ func (f *typed) encode(w *worker, obj runtime.Object) ([]byte, error) {
 		w.depth = 0
 		return w.body, err
 	}
-	t, err := typeMeta(obj)
-	if err != nil {
-		return nil, err
-	}
-	m, err := objectMeta(obj)
-	if err != nil {
-		return nil, err
-	}
-	*t, *m = metav1.TypeMeta{}, metav1.ObjectMeta{} // their text is at hand
+	v := w.vessels[f.id]
+	*v.typeMeta, *v.meta = metav1.TypeMeta{}, metav1.ObjectMeta{} // their text is at hand
 	text, err := w.encode(obj)
 	if err != nil {
 		return nil, err
@@ -184,15 +164,8 @@ func (w *worker) withoutMetadata(text []byte) ([]byte, error) {
 	return w.body, c.End()
 }
 
-func (f *typed) metadata(w *worker, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
-	objType, err := typeMeta(obj)
-	if err != nil {
-		return nil, nil, err
-	}
-	m, err := objectMeta(obj)
-	if err != nil {
-		return nil, nil, err
-	}
-	*objType = t
-	return m.Labels, m.Annotations, checkMetadata(w.before, m)
+func (f *typed) metadata(w *worker, _ runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
+	v := w.vessels[f.id]
+	*v.typeMeta = t
+	return v.meta.Labels, v.meta.Annotations, checkMetadata(w.before, v.meta)
 }
