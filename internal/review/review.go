@@ -37,6 +37,7 @@ type Protocol struct {
 	Failure func(req *Request, err error) (response []byte)
 
 	apiVersions []string
+	heads       [][]byte // of answers in them
 }
 
 // buffers is the memory of one request, for the next one.
@@ -49,6 +50,9 @@ type buffers struct {
 // Handler serves the protocol. A body of more than limit bytes is refused.
 func (p Protocol) Handler(limit int64) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
+	for _, v := range p.apiVersions {
+		p.heads = append(p.heads, p.head(v))
+	}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const keep = 32 << 20 // one enormous request must not stay for ever
@@ -103,10 +107,12 @@ func (p *Protocol) answer(ctx context.Context, req *Request, b []byte) (response
 
 // begin appends what comes before the response.
 func (p *Protocol) begin(b []byte, req *Request) []byte {
-	b = append(b, `{"kind":`...)
-	b = rawjson.AppendQuote(b, p.Kind)
-	b = append(b, `,"apiVersion":`...)
-	b = rawjson.AppendQuote(b, req.APIVersion)
+	return append(b, p.heads[slices.Index(p.apiVersions, req.APIVersion)]...)
+}
+
+func (p *Protocol) head(apiVersion string) []byte {
+	b := rawjson.AppendQuote([]byte(`{"kind":`), p.Kind)
+	b = rawjson.AppendQuote(append(b, `,"apiVersion":`...), apiVersion)
 	return append(b, `,"response":`...)
 }
 
