@@ -109,7 +109,7 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 				return p, err
 			}
 			if s.lossless != nil {
-				p, err = s.lossless(ctx, w, p)
+				p, err = s.lossless(ctx, w, p.clone()) // which uses the worker's memory
 			} else {
 				p.body, err = s.fields(p.body)
 			}

@@ -471,6 +471,39 @@ func TestPartialObjectsAreLosslessToo(t *testing.T) {
 	}
 }
 
+// TestTheWayToALosslessSpokeMayBeginInAnother: the hub is in the worker's memory then.
+func TestTheWayToALosslessSpokeMayBeginInAnother(t *testing.T) {
+	s := menuScheme()
+	v3 := schema.GroupVersion{Group: "example.com", Version: "v3"}
+	s.AddKnownTypeWithName(v3.WithKind("Menu"), &newMenu{})
+	reg := conversion.NewRegistry(s)
+	for _, err := range []error{
+		conversion.AddSpoke(reg, menuToHub, menuFromHub),
+		conversion.AddSpoke(reg,
+			func(_ context.Context, in *newMenu, out *hubMenu) error { out.Spec = in.Spec; return nil },
+			func(_ context.Context, in *hubMenu, out *newMenu) error { out.Spec = in.Spec; return nil }),
+		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := menuOf("v3", `{"name":"m","labels":{"a":"b"},"annotations":{"v2-only":"x"}}`, richMenu)
+	old := convert(t, reg, want, oldMenu1.GroupVersion())
+	if diff := cmp.Diff(into[any](t, want), into[any](t, convert(t, reg, old, v3))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// newMenu is a version that can express everything.
+type newMenu struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              hubSpec `json:"spec,omitzero"`
+}
+
+func (*newMenu) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+
 // TestALosslessSpokeOutlivesItsHub: v2 was the hub when the objects were stored; now
 // it is v3.
 func TestALosslessSpokeOutlivesItsHub(t *testing.T) {
