@@ -30,6 +30,12 @@ test: lint generate-check controlplane ## Run everything: checks, and the tests 
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
 	@go -C bench run .
 
+T ?= 60s
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for T, 60s if nothing is said: make fuzz T=10s.
+	@hack/fuzz.sh $(T)
+
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }

@@ -84,7 +84,8 @@ func (w *worker) follow(ctx context.Context, dst []byte, to schema.GroupVersion)
 	return o.append(dst, w.last.head, p)
 }
 
-// parts is what a step may change of an object.
+// parts is what a step may change of an object. They may be in the worker's memory, or in
+// that of its objects, and are good until the next step: see clone.
 type parts struct {
 	body                []byte
 	labels, annotations map[string]string
@@ -109,7 +110,7 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 				return p, err
 			}
 			if s.lossless != nil {
-				p, err = s.lossless(ctx, w, p.clone()) // which uses the worker's memory
+				p, err = s.lossless(ctx, w, p)
 			} else {
 				p.body, err = s.fields(p.body)
 			}

@@ -299,6 +299,8 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 			tag := f.Tag.Get("json")
 			name, options, _ := strings.Cut(tag, ",")
 			switch {
+			case f.Anonymous && !f.IsExported():
+				return false // some of its fields count, and with a name it does itself
 			case f.Anonymous && name == "":
 				if f.Type.Kind() != reflect.Struct || !walk(f.Type, at) {
 					return false
@@ -309,7 +311,7 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 			case name == "":
 				name = f.Name
 			}
-			if seen[name] || !plainName(name) || strings.Contains(options, "string") {
+			if seen[name] || !plainName(name) || hasOption(options, "string") {
 				return false
 			}
 			seen[name] = true
@@ -319,6 +321,11 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 	}
 	ok = walk(t, nil) && len(fields) <= 64
 	return fields, ok
+}
+
+// hasOption says whether a tag has an option.
+func hasOption(options, option string) bool {
+	return slices.Contains(strings.Split(options, ","), option)
 }
 
 // plainName says whether a name in a tag is one that is taken as it is.

@@ -60,6 +60,11 @@ type Named struct {
 	N bool `json:"n"`
 }
 
+// inner is embedded under a name of its own, though it is not exported.
+type inner struct {
+	X string `json:"x"`
+}
+
 type word string
 
 // strange has features that are left to slow.
@@ -72,7 +77,7 @@ var everythings = []string{
 	`{"s":"a","i":1,"l":9007199254740993,"u":255,"f":1e3,"b":null,"bytes":"aGk=","array":[1,2],"quoted":"7","list":[{"s":"x"},null],"map":{"a":null,"b":"c"},"ints":{"1":true}}`,
 	`{"time":"2026-11-21T03:15:10Z","duration":"1m","quantity":"1.50","intOrString":8080,"nested":{"a":"b","A":"c"},"e":"f","Untagged":"g","Ignored":"h"}`,
 	`{"S":"wrong case","s":"a","s":"b","list":[{"i":1}],"list":[{"s":"x"}],"map":{"a":"1"},"map":{"b":"2"},"unknown":{"x":[1.0]}}`,
-	`{"array":[1],"bytes":null,"f":-0,"i":1.0,"u":256}`, `{"array":[1,2,3]}`,
+	`{"inner":{"x":"a"}}`, `{"array":[1],"bytes":null,"f":-0,"i":1.0,"u":256}`, `{"array":[1,2,3]}`,
 	`{"e":"x","named":{"n":true},"strange":{"quoted":"7","e":"y"},"any":{"a":[1,1.5,9007199254740993]},"raw":{ "x" : 1.0 },"strings":["a","",null,"\u00e9"],"words":["w"],"lists":[["a"],[],null],"byWord":{"\u0061":{"e":"z"}}}`,
 	`{"number":12.50,"pointers":7,"unsigned":18446744073709551615,"small":1e39}`, `{"strings":["a","b","c","d","e","f"],"lists":[["1","2","3"],["4"]],"words":["1","2","3","4","5"]}`, `{"strings":[],"words":[],"list":[],"map":{},"byWord":{},"lists":[]}`, `{"list":{},"map":[]}`, "{\"s\":\"\xff\\ud800\"}", `null`, ``,
 }

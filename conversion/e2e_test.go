@@ -47,7 +47,7 @@ func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
 			}),
 		// And a kind has its fields moved.
 		conversion.AddFields(reg, schema.GroupVersionKind{Group: group, Version: "v1", Kind: "CronTab"}, "v2",
-			conversion.Split("spec.hostPort", ":", conversion.String("spec.host"), conversion.Integer("spec.port"))),
+			conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))),
 	} {
 		if err != nil {
 			t.Fatal(err)

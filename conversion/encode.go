@@ -10,13 +10,12 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// An encoder appends a value to b as JSON, the same that encoding/json makes of it,
-// but without escapes for HTML: a < that came as a < goes as a <. It is made once for
+// An encoder appends a value to b as JSON, with the same value that encoding/json gives
+// it, and without escapes for HTML: a < that came as a < goes as a <. It is made once for
 // each type. For what it is not made for, it calls encoding/json.
 type encoder func(w *worker, b []byte, v reflect.Value) ([]byte, error)
 
@@ -43,7 +42,8 @@ func (e encoders) of(t reflect.Type) encoder {
 	return *made
 }
 
-const maxDepth = 1000
+// maxDepth is how deeply what we write may be nested: as deeply as what we read.
+const maxDepth = 10_000
 
 var errTooDeep = errors.New("the object is nested too deeply, or holds itself")
 
@@ -196,10 +196,10 @@ func (e encoders) members(t reflect.Type, fields []structField) encoder {
 // omission returns what says whether a field is left out.
 func omission(t reflect.Type, options string) func(reflect.Value) bool {
 	isZero := func(reflect.Value) bool { return false }
-	if strings.Contains(options, "omitzero") {
+	if hasOption(options, "omitzero") {
 		isZero = zeroOf(t)
 	}
-	if !strings.Contains(options, "omitempty") {
+	if !hasOption(options, "omitempty") {
 		return isZero
 	}
 	return func(v reflect.Value) bool {
@@ -220,7 +220,10 @@ func zeroOf(t reflect.Type) func(reflect.Value) bool {
 	switch {
 	case t.Implements(reflect.TypeFor[zeroer]()):
 		return func(v reflect.Value) bool {
-			return v.Kind() == reflect.Pointer && v.IsNil() || v.Interface().(zeroer).IsZero()
+			if k := v.Kind(); k == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()) || k == reflect.Pointer && v.IsNil() {
+				return true
+			}
+			return v.Interface().(zeroer).IsZero()
 		}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[zeroer]()):
 		return func(v reflect.Value) bool {

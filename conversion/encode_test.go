@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // zeros has fields that are left out, each for another reason.
@@ -20,6 +22,7 @@ type zeros struct {
 	Pointer  *time.Time `json:"pointer,omitzero"`
 	Never    never      `json:"never,omitzero"`
 	ByRef    byRef      `json:"byRef,omitzero"`
+	Zeroer   zeroer     `json:"zeroer,omitzero"`
 	Array    [0]int     `json:"array,omitempty"`
 	Both     []string   `json:"both,omitempty,omitzero"`
 	Any      any        `json:"any,omitempty"`
@@ -31,6 +34,8 @@ type zeros struct {
 	Uintptr  uintptr            `json:"uintptr"`
 	Embedded `json:",inline"`
 }
+
+type zeroer interface{ IsZero() bool }
 
 type never int
 
@@ -75,10 +80,26 @@ func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
 		{Time: now, Pointer: &now, Never: 1, ByRef: byRef{7}, Both: []string{}, Any: 0, Bool: true, Map: map[string]int{}, Float: 1e-7},
 		{Pointer: new(time.Time), ByRef: byRef{1}, Both: []string{"a<b>&\u2028\x00\x7f\"\\é🍕", "\xff"}, Any: map[string]any{"<": nil}, Bytes: []byte("x")},
 		{Floats: map[string]float64{"b": 1e21, "a": 1e20, "<": math.Copysign(0, -1), "c": math.MaxFloat64, "d": 123456789.125, "e": 5e-324, "f": 1e-6}},
+		{Zeroer: (*byRef)(nil)}, {Zeroer: &byRef{7}}, {Zeroer: never(0)},
 		{Float: math.NaN()},
 		{Floats: map[string]float64{"x": math.Inf(-1)}},
 	} {
 		sameText(t, &worker{}, encode, &value)
+	}
+}
+
+func TestWhatCanBeReadCanBeWrittenHoweverDeep(t *testing.T) {
+	type node struct {
+		Next *node `json:"next,omitempty"`
+	}
+	text := strings.Repeat(`{"next":`, 5000) + "{}" + strings.Repeat("}", 5000)
+	c := rawjson.NewCursor([]byte(text))
+	w, n := &worker{}, &node{}
+	if err := newDecoders().of(reflect.TypeFor[node]())(w, &c, reflect.ValueOf(n).Elem()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := (encoders{}).of(reflect.TypeFor[node]())(w, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
+		t.Errorf("%v, %d bytes", err, len(got))
 	}
 }
 

@@ -67,7 +67,7 @@ func Example() {
 func ExampleAddFields() {
 	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
 	err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",
-		conversion.Split("hostPort", ":", conversion.String("host"), conversion.Integer("port")),
+		conversion.Split("hostPort", ":", conversion.StringPart("host"), conversion.IntegerPart("port")),
 		conversion.Enum("mode", "policy", "FAST", "Fast", "SLOW", "Slow"),
 	)
 	if err != nil {

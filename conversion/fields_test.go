@@ -30,7 +30,7 @@ func thingText(version, rest string) string {
 
 func TestFieldsMoveBothWays(t *testing.T) {
 	rename := conversion.Rename("spec.image", "spec.container.image")
-	split := conversion.Split("spec.hostPort", ":", conversion.String("spec.host"), conversion.Integer("spec.port"))
+	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
 	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast", "SLOW", "Slow")
 	wrap := conversion.Lossy("v1 knows one host", conversion.Wrap("spec.host", "spec.hosts"))
 	each := conversion.Each("spec.ports", "spec.endpoints", conversion.Rename("port", "number"), conversion.Enum("proto", "protocol", "tcp", "TCP"))
@@ -101,8 +101,8 @@ func TestWhatIsLossyIsLostAsDeclared(t *testing.T) {
 }
 
 func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
-	split := conversion.Split("spec.hostPort", ":", conversion.String("spec.host"), conversion.Integer("spec.port"))
-	words := conversion.Split("spec.full", " ", conversion.String("spec.first"), conversion.String("spec.last"))
+	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
+	words := conversion.Split("spec.full", " ", conversion.StringPart("spec.first"), conversion.StringPart("spec.last"))
 	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast")
 	for _, c := range []struct {
 		move           conversion.Move
@@ -140,7 +140,7 @@ func TestMovesThatCannotBeAreRefused(t *testing.T) {
 		conversion.Lossy("", conversion.Constant("spec.x", 1)),
 		conversion.Enum("spec.m", "spec.m", "a", "b", "c"),
 		conversion.Enum("spec.n", "spec.n", "a", "x", "b", "x"),
-		conversion.Split("spec.hp", "", conversion.String("spec.h"), conversion.String("spec.p")),
+		conversion.Split("spec.hp", "", conversion.StringPart("spec.h"), conversion.StringPart("spec.p")),
 		conversion.Each("spec.list", "spec.list", conversion.Wrap("a", "b")),
 	)
 	want := []string{
@@ -198,8 +198,8 @@ func exactMoves() []conversion.Move {
 	return []conversion.Move{
 		conversion.Rename("a", "x.y.a"),
 		conversion.Rename("o.b", "b"),
-		conversion.Split("hp", ":", conversion.String("host"), conversion.Integer("x.port")),
-		conversion.Split("pair", "/", conversion.String("left"), conversion.String("right")),
+		conversion.Split("hp", ":", conversion.StringPart("host"), conversion.IntegerPart("x.port")),
+		conversion.Split("pair", "/", conversion.StringPart("left"), conversion.StringPart("right")),
 		conversion.Enum("mode", "mode", "FAST", "Fast", "SLOW", "Slow", "", "Empty"),
 		conversion.Each("list", "items", conversion.Rename("p", "q"), conversion.Enum("e", "o.e", "1", "2", "2", "1")),
 	}

@@ -26,9 +26,9 @@ func MaxRequestBytes(n int64) Option {
 	return func(h *handler) { h.maxBytes = n }
 }
 
-// Parallelism limits how many objects of one review are converted at a time, each
-// in a goroutine of its own. The default is GOMAXPROCS. The order of the objects
-// is kept in any case.
+// Parallelism limits how many goroutines convert the objects of one review. The
+// default is GOMAXPROCS; a short list takes one. The order of the objects is kept in
+// any case.
 func Parallelism(n int) Option {
 	return func(h *handler) { h.parallel = max(1, n) }
 }
@@ -86,7 +86,13 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		begin = time.Now()
 	}
 	b, seen, err := h.convertList(ctx, req.List, desired, b)
+	if err == nil {
+		err = req.Finish()
+	}
 	if h.observe != nil {
+		if err != nil {
+			seen.Objects = nil
+		}
 		if err != nil {
 			seen.Objects = nil
 		}
@@ -101,7 +107,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 
 // desired returns the version that is asked for.
 func (h *handler) desired(req *review.Request) (schema.GroupVersion, error) {
-	if text := req.Head[0]; len(text) > 2 {
+	if text := req.Head[0]; len(text) > 2 && text[0] == '"' {
 		if v, ok := h.registry.versions[string(text[1:len(text)-1])]; ok {
 			return v.gv, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -69,7 +70,7 @@ func (h *handler) convertList(ctx context.Context, c *rawjson.Cursor, to schema.
 
 func (l *list) clear() { *l = list{} }
 
-const noEnd = int(^uint(0) >> 1)
+const noEnd = math.MaxInt
 
 // convert converts the objects at a cursor, until there are n of them, or the cursor is
 // at an offset, or the list ends, or one fails.
@@ -98,6 +99,7 @@ func (t task) convert(ctx context.Context, w *worker, c *rawjson.Cursor, into *c
 		}
 		into.text = text
 		into.n++
+		c.SkipSpace() // to where the next chunk would begin
 		if t.observe != nil {
 			into.seen.count(w.known())
 		}
@@ -137,7 +139,7 @@ func (l *list) convertChunks(ctx context.Context, w *worker) {
 			c := chunks[i]
 			task.convert(ctx, w, &c.cursor, &c.converted, noEnd, c.end)
 			if c.err != nil {
-				failed.Store(min(i, failed.Load()))
+				failed.Store(min(i, failed.Load())) // if another one gets in between, more is done than is needed
 			}
 		}
 	}

@@ -1,12 +1,17 @@
 package conversion_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -74,6 +79,7 @@ func TestWhatComesAfterTheListIsReadToo(t *testing.T) {
 		"the list is there twice":  {strings.Replace(body, list, list+`,"objects":[]`, 1), "objects is there twice"},
 		"the version is twice":     {strings.Replace(body, list, list+`,`+desired[:len(desired)-1], 1), "desiredAPIVersion is there twice"},
 		"another request":          {body[:len(body)-1] + `,"request":{}}`, "request is there twice"},
+		"a member that is no JSON": {strings.Replace(body, list, list+`,"junk":{nonsense}`, 1), "unexpected character"},
 		"no end":                   {body[:len(body)-1], "unexpected EOF"},
 		"no end of the list":       {body[:len(body)-3], "unexpected EOF"},
 		"more after the end":       {body + "x", "there is more after the value"},
@@ -120,6 +126,69 @@ func TestNothingOfAnObjectIsLeftForTheNext(t *testing.T) {
 			if diff := cmp.Diff(objects(ask(t, fresh, question("v1", version, thing)))[0], got[i]); diff != "" {
 				t.Fatalf("%s (-alone +in a list):\n%s", thing, diff)
 			}
+		}
+	}
+}
+
+func TestEachObjectIsConvertedOnceHoweverItIsWritten(t *testing.T) {
+	var calls atomic.Int64
+	h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error { calls.Add(1); return nil }, nil), conversion.Parallelism(4))
+	things := slices.Repeat([]string{pizza("v1alpha1", `{"name":"x"}`, "")}, 2000)
+	for _, comma := range []string{",", " , ", "\n,\n"} {
+		calls.Store(0)
+		if got := objects(ask(t, h, question("v1", "v1beta1", strings.Join(things, comma)))); len(got) != len(things) || calls.Load() != 2000 {
+			t.Errorf("%q: %d objects, %d calls", comma, len(got), calls.Load())
+		}
+	}
+}
+
+func TestAReviewThatIsRefusedInTheEndIsObservedAsAFailure(t *testing.T) {
+	var seen []conversion.Observation
+	h := conversion.NewHandler(registry(t, nil, nil), conversion.Observe(func(o conversion.Observation) { seen = append(seen, o) }))
+	ask(t, h, question("v1", "v1beta1", pizza("v1alpha1", `{"name":"x"}`, ""))+"x")
+	if len(seen) != 1 || seen[0].Err == nil || len(seen[0].Objects) != 0 {
+		t.Errorf("seen: %+v", seen)
+	}
+}
+
+func TestANegativeLimitRefusesEverything(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil), conversion.MaxRequestBytes(-1))
+	if w := post(t.Context(), h, question("v1", "v1beta1")); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// Twins have metadata that are not theirs.
+type twin1 struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Template          metav1.ObjectMeta `json:"template,omitzero"`
+	Target            metav1.TypeMeta   `json:"target,omitzero"`
+}
+
+type twin2 twin1
+
+func (*twin1) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+func (*twin2) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+
+func TestOtherMetadataAreNotLeftForTheNextObjectEither(t *testing.T) {
+	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(gv.WithKind("Twin"), &twin1{})
+	s.AddKnownTypeWithName(schema.GroupVersion{Group: "example.com", Version: "v2"}.WithKind("Twin"), &twin2{})
+	reg := conversion.NewRegistry(s)
+	if err := conversion.AddSpoke(reg,
+		func(_ context.Context, in *twin2, out *twin1) error { *out = twin1(*in); return nil },
+		func(_ context.Context, in *twin1, out *twin2) error {
+			out.Template, out.Target = in.Template, in.Target
+			return nil
+		}); err != nil {
+		t.Fatal(err)
+	}
+	for _, rest := range []string{`,"template":{"name":"secret","labels":{"a":"b"}},"target":{"kind":"Secret"}`, ``} {
+		got := convert(t, reg, `{"apiVersion":"example.com/v2","kind":"Twin","metadata":{"name":"x"}`+rest+`}`, gv)
+		if want := `{"apiVersion":"example.com/v1","kind":"Twin","metadata":{"name":"x"}` + rest + `}`; cmp.Diff(into[any](t, want), into[any](t, got)) != "" {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

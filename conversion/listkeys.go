@@ -27,9 +27,14 @@ func ListMapKeys(path string, keys ...string) LosslessOption {
 }
 
 // ListMapKeysOf takes all list-map keys from the hub's schema in a definition. It is a
-// fault if that has another kind, or no schema of the hub version.
+// fault if that has another kind, or no schema of the hub version. Of two options that
+// speak of the same list, the last counts.
 func ListMapKeysOf(crd *apiextensionsv1.CustomResourceDefinition) LosslessOption {
 	return func(l *lossless) {
+		if crd == nil {
+			l.fault("the CustomResourceDefinition is nil")
+			return
+		}
 		if crd.Spec.Group != l.group || crd.Spec.Names.Kind != l.kind {
 			l.fault("CustomResourceDefinition %s is of another kind", crd.Name)
 			return
@@ -76,7 +81,9 @@ func (k *listKeys) at(path []string) []string {
 }
 
 func (k *listKeys) read(s *apiextensionsv1.JSONSchemaProps) {
-	k.keys = append(k.keys, s.XListMapKeys...)
+	if len(s.XListMapKeys) > 0 {
+		k.keys = s.XListMapKeys
+	}
 	for name, property := range s.Properties {
 		k.child(name).read(&property)
 	}

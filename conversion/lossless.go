@@ -2,19 +2,18 @@ package conversion
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/conversion/internal/lost"
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -30,26 +29,33 @@ const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 // On the way to the spoke, the object is converted back at once. The differences
 // between the hub object and what has come back are what would be lost; they, and no
 // more, are kept in one annotation of the spoke, as paths and values. If nothing would
-// be lost, there is no annotation.
+// be lost, there is no annotation. The way back must not fail for what the way to the
+// spoke has made: then the object cannot be read as the spoke.
 //
 // On the way to the hub, the annotation is taken away, and what it says is merged into
 // what the conversion has made of the spoke. Each difference knows what the spoke was
 // like, by a hash: one that is about something the user has changed or removed since
-// then is void. List elements are told by their keys, see [ListMapKeys]; without keys,
-// by their content, and then an element that the user has edited is a new one. Where a
-// difference would be visible in the spoke, it is against the user's edit, and void.
+// then is void. List elements are identified by their keys, see [ListMapKeys]; without
+// keys, by their content, and then an element that the user has edited is a new one.
+// Where a difference would be visible in the spoke, it is against the user's edit, and
+// void. Who replaces the spoke by an object without the annotation, replaces all of it;
+// and a manifest that has the annotation brings back what it says each time it is
+// applied.
 //
 // Nobody is prevented from writing the annotation. One that cannot be read, that is too
 // large, that was made for other versions, or that makes an object which cannot be
-// converted to the spoke, is an error of the conversion; see [DropInvalid]. An author who
-// wants to know that what it says is valid checks it, see [Verify]. If a user writes the
-// annotation to the hub, it is dropped on the way to the spoke.
+// converted to the spoke, is an error of the conversion; see [DropInvalidAnnotation].
+// What it says is as good as what its writer says: fields which only the hub has,
+// status among them, can be written by who may write the spoke, and the API server
+// validates what it converts against no schema and no rule. See [VerifyRestored]. If a
+// user writes the annotation to the hub, it is dropped on the way to the spoke.
 //
 // When another version becomes the hub, annotations that were made for the old one are
 // still good, as long as the registry converts it.
 //
 // It costs a second conversion on the way to the spoke, and two more on the way back if
-// there is an annotation.
+// there is an annotation; more if some differences are against the user's edit, until
+// they are found. If that takes too long, it is an error.
 //
 // These are faults, and all of them are joined: a version that is no spoke of a hub; one
 // that has direct conversions, which would bypass the hub; one that is lossless already;
@@ -57,8 +63,7 @@ const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
 	l := &lossless{key: DefaultAnnotation, maxBytes: 128 << 10, group: spoke.Group, kind: spoke.Kind, spoke: spoke.Version}
 	var there, back *step
-	k := r.kinds[spoke.GroupKind()]
-	if k != nil && k.hub != "" {
+	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
 		l.hub = k.hub
 		for _, s := range k.steps {
 			switch {
@@ -88,7 +93,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	if err := errors.Join(l.faults...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
-	l.there, l.back = *there, *back // as they are without this
+	l.there, l.back = there.plain(), back.plain()
 	there.lossless, back.lossless = l.toSpoke, l.toHub
 	return nil
 }
@@ -96,9 +101,9 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 // LosslessOption changes how [Lossless] works.
 type LosslessOption func(*lossless)
 
-// Annotation is the key of the annotation, instead of [DefaultAnnotation]. It is a fault
-// if it is no key of an annotation.
-func Annotation(key string) LosslessOption {
+// AnnotationKey is the key of the annotation, instead of [DefaultAnnotation]. It is a
+// fault if it is no key of an annotation.
+func AnnotationKey(key string) LosslessOption {
 	return func(l *lossless) { l.key = key }
 }
 
@@ -109,20 +114,20 @@ func MaxAnnotationBytes(n int) LosslessOption {
 	return func(l *lossless) { l.maxBytes = n }
 }
 
-// DropInvalid drops an annotation that is not valid, and converts the object without it.
-// What it kept is lost then, and the logger of the context says so. The default is an
-// error, which loses nothing: the write is refused. But if the spoke is what is stored,
-// an object with such an annotation cannot be read in any other version, nor can any
-// list that it is in, until somebody removes the annotation from the spoke.
-func DropInvalid() LosslessOption {
+// DropInvalidAnnotation drops an annotation that is not valid, and converts the object
+// without it. What it kept is lost then, and the logger of the context says so. The
+// default is an error, which loses nothing: the write is refused. But if the spoke is
+// what is stored, an object with such an annotation cannot be read in any other version,
+// nor can any list that it is in, until somebody removes the annotation from the spoke.
+func DropInvalidAnnotation() LosslessOption {
 	return func(l *lossless) { l.drop = true }
 }
 
-// Verify has a function called with each hub object that something was restored to. If it
-// returns an error, the annotation is not valid. It may, for one, validate the object
-// against the schema of the hub: the API server does not validate what it converts to
-// the stored version.
-func Verify(f func(ctx context.Context, hub []byte) error) LosslessOption {
+// VerifyRestored has a function called with each hub object that had an annotation, when
+// it has been restored and before it is used. If the function returns an error, the
+// annotation is not valid. It may, for one, validate the object against the schema of
+// the hub. It may keep the text, and is called from several goroutines at a time.
+func VerifyRestored(f func(ctx context.Context, hub []byte) error) LosslessOption {
 	return func(l *lossless) { l.verify = f }
 }
 
@@ -135,7 +140,7 @@ type lossless struct {
 	lists       listKeys
 	group, kind string
 	spoke, hub  string // versions
-	there, back step
+	there, back *step  // as they would be without this
 	faults      []error
 }
 
@@ -152,22 +157,22 @@ type note struct {
 
 // toSpoke converts hub parts to the spoke, and notes what is lost.
 func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, error) {
-	hub = hub.without(l.key)
-	spoke, err := l.run(ctx, w, &l.there, hub)
+	hub = hub.clone().without(l.key)
+	spoke, err := run(ctx, w, hub, l.there)
 	if err != nil {
 		return parts{}, err
 	}
 	spoke = spoke.without(l.key)
-	back, err := l.run(ctx, w, &l.back, spoke)
+	back, err := run(ctx, w, spoke, l.back)
 	if err != nil {
 		return parts{}, fmt.Errorf("to see what is lost, it is converted back to %s: %w", l.hub, err)
 	}
-	withMeta := !back.sameMetadata(hub)
-	b, err := back.document(withMeta)
+	withMetadata := !back.sameMetadata(hub)
+	b, err := back.document(withMetadata)
 	if err != nil {
 		return parts{}, err
 	}
-	h, err := hub.document(withMeta)
+	h, err := hub.document(withMetadata)
 	if err != nil {
 		return parts{}, err
 	}
@@ -192,12 +197,12 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 // toHub converts spoke parts to the hub, and restores what was lost.
 func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, error) {
 	text, noted := spoke.annotations[l.key]
-	spoke = spoke.without(l.key)
-	hub, err := l.run(ctx, w, &l.back, spoke)
+	spoke = spoke.clone().without(l.key)
+	hub, err := run(ctx, w, spoke, l.back)
 	if err != nil || !noted {
 		return hub, err
 	}
-	restored, err := l.restore(ctx, w, hub, text)
+	restored, err := l.restore(ctx, w, spoke, hub, text)
 	if err == nil {
 		return restored, nil
 	}
@@ -212,42 +217,40 @@ func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, er
 
 func (l *lossless) field() *field.Path { return field.NewPath("metadata", "annotations").Key(l.key) }
 
-// restore returns the hub parts with what the note says.
-func (l *lossless) restore(ctx context.Context, w *worker, hub parts, text string) (parts, error) {
+// restore returns the hub parts, which the spoke has become, with what the note says.
+func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, text string) (parts, error) {
 	if len(text) > l.maxBytes {
 		return parts{}, fmt.Errorf("it has %d bytes, and may have %d", len(text), l.maxBytes)
 	}
 	var n note
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&n); err != nil {
+	strict, err := kjson.UnmarshalStrict([]byte(text), &n)
+	if err := errors.Join(append(strict, err)...); err != nil {
 		return parts{}, err
 	}
-	if n.Spoke != l.spoke {
-		return parts{}, fmt.Errorf("it was made for version %q", n.Spoke)
+	if n.Spoke != l.spoke || n.Hub == l.spoke {
+		return parts{}, fmt.Errorf("it was made for version %q of the hub %q", n.Spoke, n.Hub)
 	}
 	changes, err := lost.Parse(n.Lost)
 	if err != nil {
 		return parts{}, err
 	}
-	// It may have been made for a hub of former times.
-	gk := w.object.gv.WithKind(w.object.kind).GroupKind()
-	toThen, err := w.registry.route(gk.WithVersion(l.hub), schema.GroupVersion{Group: gk.Group, Version: n.Hub})
+	m := merge{lossless: l, worker: w, work: 64 << 20, hub: hub, spokes: []parts{spoke}}
+	// The note may have been made for a hub of former times.
+	gk := schema.GroupKind{Group: l.group, Kind: l.kind}
+	now, then := gk.WithVersion(l.hub), gk.WithVersion(n.Hub)
+	toThen, err := w.registry.route(now, then.GroupVersion())
 	if err != nil {
 		return parts{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
 	}
-	fromThen, err := w.registry.route(gk.WithVersion(n.Hub), schema.GroupVersion{Group: gk.Group, Version: l.hub})
+	fromThen, err := w.registry.route(then, now.GroupVersion())
 	if err != nil {
 		return parts{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
 	}
-	r := restoration{lossless: l, worker: w, hub: hub, fromThen: plain(fromThen.steps), budget: 100}
-	if r.then, err = r.run(ctx, plain(toThen.steps), hub); err != nil {
+	if m.base, err = run(ctx, w, hub, plain(toThen.steps)...); err != nil {
 		return parts{}, err
 	}
-	if r.spoke, err = l.run(ctx, w, &l.there, hub); err != nil {
-		return parts{}, err
-	}
-	restored, err := r.apply(ctx, changes)
+	m.back = plain(fromThen.steps)
+	restored, err := m.apply(ctx, changes)
 	if err != nil || l.verify == nil {
 		return restored, err
 	}
@@ -258,83 +261,103 @@ func (l *lossless) restore(ctx context.Context, w *worker, hub parts, text strin
 	return restored, l.verify(ctx, object)
 }
 
-// restoration makes changes to a hub object, as far as they do not show in the spoke.
-type restoration struct {
+// merge makes changes to a hub object, except for those that show in the spoke.
+type merge struct {
 	*lossless
-	worker   *worker
-	hub      parts // without any changes
-	spoke    parts // what becomes of that
-	then     parts // the same for a hub of former times, of which the changes speak
-	fromThen []*step
-	budget   int // how many tries are left to find the changes that show
+	worker *worker
+	work   int     // how many bytes of objects may still be converted
+	hub    parts   // without any changes
+	base   parts   // the same for the hub that the changes were made for
+	back   []*step // from that hub to this one
+	spokes []parts // what the spoke may become: what it is, and what it is after there and back
 }
 
+var errTooMuch = errors.New("it takes too long to find which of its changes are against an edit")
+
 // apply makes all changes, or those that do not show.
-func (r *restoration) apply(ctx context.Context, changes lost.Changes) (parts, error) {
-	best, good := r.hub, lost.Changes(nil)
-	var try func(more lost.Changes) error
-	try = func(more lost.Changes) error {
-		if r.budget--; r.budget < 0 || len(more) == 0 {
-			return nil
-		}
-		all := slices.Concat(good, more)
-		hub, shows, err := r.attempt(ctx, all)
-		switch {
-		case err == nil && !shows:
-			best, good = hub, all
-			return nil
-		case len(more) == 1:
-			return err
-		}
-		half := len(more) / 2
-		return cmp.Or(try(more[:half]), try(more[half:]))
+func (m *merge) apply(ctx context.Context, changes lost.Changes) (parts, error) {
+	restored, shows, err := m.attempt(ctx, changes)
+	if err != nil || !shows {
+		return restored, err
 	}
-	err := try(changes)
-	return best, err
+	// The functions may not give back a spoke as a user has written it, even without
+	// any changes.
+	again, err := run(ctx, m.worker, m.hub, m.there)
+	if err != nil {
+		return parts{}, err
+	}
+	m.spokes = append(m.spokes, again)
+	_, restored, err = m.add(ctx, nil, m.hub, changes)
+	return restored, err
+}
+
+// add makes more changes to hub, which has the good ones, and returns what is good now:
+// all of them, or of each part what is good of it.
+func (m *merge) add(ctx context.Context, good lost.Changes, hub parts, more lost.Changes) (lost.Changes, parts, error) {
+	all := slices.Concat(good, more)
+	restored, shows, err := m.attempt(ctx, all)
+	switch {
+	case err == nil && !shows:
+		return all, restored, nil
+	case len(more) < 2 || errors.Is(err, errTooMuch) || ctx.Err() != nil:
+		return good, hub, err
+	}
+	some, others := more.Split()
+	if good, hub, err = m.add(ctx, good, hub, some); err != nil {
+		return good, hub, err
+	}
+	return m.add(ctx, good, hub, others)
 }
 
 // attempt makes some changes, and says whether they show in the spoke.
-func (r *restoration) attempt(ctx context.Context, changes lost.Changes) (hub parts, shows bool, err error) {
-	document, err := r.then.document(true)
+func (m *merge) attempt(ctx context.Context, changes lost.Changes) (hub parts, shows bool, err error) {
+	document, err := m.base.document(true)
 	if err != nil {
 		return parts{}, false, err
 	}
-	if document, err = changes.Apply(document, r.lists.at); err != nil {
+	if m.work -= len(document) + 1<<10; m.work < 0 {
+		return parts{}, false, errTooMuch
+	}
+	if document, err = changes.Apply(document, m.lists.at); err != nil {
 		return parts{}, false, err
 	}
-	then, err := r.then.from(document)
+	then, err := partsOf(document)
 	if err != nil {
 		return parts{}, false, err
 	}
-	if hub, err = r.run(ctx, r.fromThen, then); err != nil {
+	if hub, err = run(ctx, m.worker, then, m.back...); err != nil {
 		return parts{}, false, err
 	}
-	spoke, err := r.lossless.run(ctx, r.worker, &r.there, hub)
+	spoke, err := run(ctx, m.worker, hub, m.there)
 	if err != nil {
 		return parts{}, false, err
 	}
-	same, err := spoke.equal(r.spoke)
-	return hub, !same, err
+	for _, may := range m.spokes {
+		if same, err := spoke.equal(may); same || err != nil {
+			return hub, false, err
+		}
+	}
+	return hub, true, nil
 }
 
-func (r *restoration) run(ctx context.Context, steps []*step, p parts) (parts, error) {
-	p, err := r.worker.run(ctx, steps, p)
+// run takes parts through steps. Neither what it is given nor what it returns is in the
+// worker's memory, or in the hands of a function.
+func run(ctx context.Context, w *worker, p parts, steps ...*step) (parts, error) {
+	p, err := w.run(ctx, steps, p.clone())
 	return p.clone(), err
 }
 
-// run takes parts through one step; the result is nobody else's.
-func (l *lossless) run(ctx context.Context, w *worker, s *step, p parts) (parts, error) {
-	p, err := w.run(ctx, []*step{s}, p)
-	return p.clone(), err
+// plain returns a step as it is without Lossless.
+func (s *step) plain() *step {
+	plain := *s
+	plain.lossless = nil
+	return &plain
 }
 
-// plain returns steps as they are without Lossless.
 func plain(steps []*step) []*step {
 	var all []*step
 	for _, s := range steps {
-		s := *s
-		s.lossless = nil
-		all = append(all, &s)
+		all = append(all, s.plain())
 	}
 	return all
 }
@@ -368,8 +391,8 @@ func (p parts) document(withMetadata bool) ([]byte, error) {
 	return rawjson.Set(p.body, "metadata", metadata)
 }
 
-// from is the reverse. What is as it was in p keeps its memory.
-func (p parts) from(document []byte) (parts, error) {
+// partsOf is the reverse.
+func partsOf(document []byte) (parts, error) {
 	body, err := rawjson.Set(document, "metadata", nil)
 	if err != nil {
 		return parts{}, err

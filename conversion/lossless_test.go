@@ -382,21 +382,21 @@ func quote(s string) []byte { b, _ := json.Marshal(s); return b }
 func TestANoteIsNotTrusted(t *testing.T) {
 	lost := func(changes string) string { return `{"spoke":"v1","hub":"v2","lost":[` + changes + `]}` }
 	for name, c := range map[string]struct{ annotation, message string }{
-		"no JSON":                   {"{", "unexpected EOF"},
-		"unknown fields":            {`{"x":1}`, `unknown field "x"`},
-		"another spoke":             {`{"spoke":"v0","hub":"v2","lost":[]}`, `it was made for version "v0"`},
-		"an unknown hub":            {`{"spoke":"v1","hub":"v9","lost":[]}`, `it was made for the hub "v9": version v9 of kind Menu.example.com is not registered`},
-		"no changes":                {`{"spoke":"v1","hub":"v2","lost":7}`, "not a JSON array"},
-		"other metadata":            {lost(`{"path":["metadata","finalizers"],"value":["x"]}`), "only labels and annotations"},
-		"the kind":                  {lost(`{"path":["kind"],"value":"Secret"}`), "kind is not to be changed"},
-		"a value that does not fit": {lost(`{"path":["spec","currency"],"value":7}`), "cannot unmarshal number"},
-		"a label that does not fit": {lost(`{"path":["metadata","labels"],"value":{"a":1}}`), "cannot unmarshal number"},
-		"too large":                 {lost(`{"path":["spec","currency"],"value":"` + strings.Repeat("x", 2000) + `"}`), "bytes, and may have 1000"},
-		"what Verify refuses":       {lost(`{"path":["spec","currency"],"value":"XXX"}`), "no such currency"},
+		"no JSON":                      {"{", "unexpected end of JSON input"},
+		"unknown fields":               {`{"x":1}`, `unknown field "x"`},
+		"another spoke":                {`{"spoke":"v0","hub":"v2","lost":[]}`, `it was made for version "v0" of the hub "v2"`},
+		"an unknown hub":               {`{"spoke":"v1","hub":"v9","lost":[]}`, `it was made for the hub "v9": version v9 of kind Menu.example.com is not registered`},
+		"no changes":                   {`{"spoke":"v1","hub":"v2","lost":7}`, "not a JSON array"},
+		"other metadata":               {lost(`{"path":["metadata","finalizers"],"value":["x"]}`), "only labels and annotations"},
+		"the kind":                     {lost(`{"path":["kind"],"value":"Secret"}`), "kind is not to be changed"},
+		"a value that does not fit":    {lost(`{"path":["spec","currency"],"value":7}`), "cannot unmarshal number"},
+		"a label that does not fit":    {lost(`{"path":["metadata","labels"],"value":{"a":1}}`), "cannot unmarshal number"},
+		"too large":                    {lost(`{"path":["spec","currency"],"value":"` + strings.Repeat("x", 2000) + `"}`), "bytes, and may have 1000"},
+		"what is verified and refused": {lost(`{"path":["spec","currency"],"value":"XXX"}`), "no such currency"},
 	} {
-		opts := []conversion.LosslessOption{conversion.MaxAnnotationBytes(1000), conversion.Verify(func(_ context.Context, hub []byte) error {
+		opts := []conversion.LosslessOption{conversion.MaxAnnotationBytes(1000), conversion.VerifyRestored(func(_ context.Context, hub []byte) error {
 			if m := into[hubMenu](t, string(hub)); m.Name != "m" || m.Kind != "Menu" || m.APIVersion != "example.com/v2" {
-				t.Errorf("Verify got %s", hub)
+				t.Errorf("to be verified: %s", hub)
 			}
 			if strings.Contains(string(hub), "XXX") {
 				return errors.New("no such currency")
@@ -408,7 +408,7 @@ func TestANoteIsNotTrusted(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s: got %v, want %s", name, err, c.message)
 		}
-		got := convert(t, menuRegistry(t, append(opts, conversion.DropInvalid())...), noted(c.annotation), menus)
+		got := convert(t, menuRegistry(t, append(opts, conversion.DropInvalidAnnotation())...), noted(c.annotation), menus)
 		if diff := cmp.Diff(menuOf("v2", `{"name":"m"}`, `{"size":"Large"}`), got); diff != "" {
 			t.Errorf("%s, dropped (-want +got):\n%s", name, diff)
 		}
@@ -439,7 +439,7 @@ func TestTheAnnotationOfTheHubIsDropped(t *testing.T) {
 }
 
 func TestTheAnnotationHasAKeyAndALimit(t *testing.T) {
-	reg := menuRegistry(t, conversion.Annotation("example.com/kept"), conversion.MaxAnnotationBytes(200))
+	reg := menuRegistry(t, conversion.AnnotationKey("example.com/kept"), conversion.MaxAnnotationBytes(200))
 	hub := menuOf("v2", `{"name":"m"}`, `{"currency":"CHF"}`)
 	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
 	if !strings.Contains(spoke, `"annotations":{"example.com/kept":`) || convert(t, reg, spoke, menus) != hub {
@@ -504,6 +504,136 @@ type newMenu struct {
 
 func (*newMenu) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
 
+// TestFunctionsOfAllSortsAreLossless: each has something that most conversions have.
+func TestFunctionsOfAllSortsAreLossless(t *testing.T) {
+	type up func(context.Context, *oldMenu, *hubMenu) error
+	type down func(context.Context, *hubMenu, *oldMenu) error
+	for name, c := range map[string]struct {
+		up   up
+		down down
+	}{
+		"the way up has a default": {func(ctx context.Context, in *oldMenu, out *hubMenu) error {
+			out.Spec.Currency = "EUR"
+			if in.Spec.Opens == nil {
+				out.Spec.Hours = &hubHours{Opens: 9}
+			}
+			return menuToHub(ctx, in, out)
+		}, menuFromHub},
+		"a value that the spoke does not know": {func(ctx context.Context, in *oldMenu, out *hubMenu) error {
+			err := menuToHub(ctx, in, out)
+			if out.Spec.Size == "Other" {
+				out.Spec.Size = ""
+			}
+			return err
+		}, func(ctx context.Context, in *hubMenu, out *oldMenu) error {
+			err := menuFromHub(ctx, in, out)
+			if in.Spec.Size == "XL" {
+				out.Spec.Size = "Other"
+			}
+			return err
+		}},
+		"metadata are copied, and then changed": {func(ctx context.Context, in *oldMenu, out *hubMenu) error {
+			out.ObjectMeta = in.ObjectMeta
+			delete(out.Annotations, "size")
+			return menuToHub(ctx, in, out)
+		}, func(ctx context.Context, in *hubMenu, out *oldMenu) error {
+			out.ObjectMeta = in.ObjectMeta
+			if out.Annotations == nil {
+				out.Annotations = map[string]string{}
+			}
+			out.Annotations["size"] = in.Spec.Size
+			return menuFromHub(ctx, in, out)
+		}},
+	} {
+		reg := conversion.NewRegistry(menuScheme())
+		if err := errors.Join(conversion.AddSpoke(reg, c.up, c.down), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name"))); err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range []string{richMenu, `{}`, `{"size":"XL"}`, `{"currency":"CHF","tags":[{"text":"a"}]}`} {
+			hub := menuOf("v2", `{"name":"m","annotations":{"x":"y"}}`, spec)
+			spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
+			if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, spoke, diff)
+			}
+		}
+	}
+}
+
+// TestOneConflictTakesNothingElseWithIt: a price shows in the spoke in two ways.
+func TestOneConflictTakesNothingElseWithIt(t *testing.T) {
+	reg := conversion.NewRegistry(menuScheme())
+	if err := errors.Join(
+		conversion.AddSpoke(reg, menuToHub, func(ctx context.Context, in *hubMenu, out *oldMenu) error {
+			err := menuFromHub(ctx, in, out)
+			for i, dish := range in.Spec.Dishes {
+				if dish.Vegan != nil { // half the price
+					out.Spec.Dishes[i].Price /= 2
+				}
+			}
+			return err
+		}),
+		conversion.Lossless(reg, oldMenu1, conversion.ListMapKeys("spec.dishes", "name"))); err != nil {
+		t.Fatal(err)
+	}
+	m := randomMenu(rand.New(rand.NewPCG(1, 1)))
+	m.Spec.Dishes = nil
+	for i := range 200 {
+		m.Spec.Dishes = append(m.Spec.Dishes, hubDish{Name: fmt.Sprint(i), Price: 10, Note: "x", Vegan: new(true)})
+	}
+	spoke := into[oldMenu](t, convert(t, reg, textOf(t, m), oldMenu1.GroupVersion()))
+	for i := range 40 {
+		spoke.Spec.Dishes[5*i].Price++
+	}
+	hub := convert(t, reg, textOf(t, spoke), menus)
+	if got := strings.Count(hub, `"note":"x"`); got != 200 {
+		t.Errorf("%d of 200 notes are left", got)
+	}
+	if got := strings.Count(hub, `"vegan":true`); got != 160 {
+		t.Errorf("%d of 160 are vegan", got)
+	}
+	again := into[oldMenu](t, convert(t, reg, hub, oldMenu1.GroupVersion()))
+	if diff := cmp.Diff(spoke.Spec, again.Spec); diff != "" {
+		t.Errorf("(-edited +got):\n%s", diff)
+	}
+}
+
+// selfMade is a hub that has a decoder of its own.
+type selfMade hubMenu
+
+func (*selfMade) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+
+func (m *selfMade) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, (*hubMenu)(m)) }
+
+func TestATypeWithItsOwnDecoderDoesNotSeeTheAnnotation(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(oldMenu1, &selfMade{})
+	s.AddKnownTypeWithName(menus.WithKind("Menu"), &hubMenu{})
+	reg := conversion.NewRegistry(s)
+	up := func(_ context.Context, in *selfMade, out *hubMenu) error {
+		if in.APIVersion != "example.com/v1" || in.Kind != "Menu" || in.ManagedFields != nil {
+			t.Errorf("got %+v", in)
+		}
+		out.ObjectMeta, out.Spec = in.ObjectMeta, in.Spec
+		return nil
+	}
+	down := func(_ context.Context, in *hubMenu, out *selfMade) error {
+		out.ObjectMeta, out.Spec = in.ObjectMeta, in.Spec
+		out.Spec.Currency = ""
+		return nil
+	}
+	if err := errors.Join(conversion.AddSpoke(reg, up, down), conversion.Lossless(reg, oldMenu1)); err != nil {
+		t.Fatal(err)
+	}
+	hub := menuOf("v2", `{"name":"m","managedFields":[{"manager":"x"}]}`, `{"currency":"CHF","size":"XL"}`)
+	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
+	if !strings.Contains(spoke, conversion.DefaultAnnotation) {
+		t.Errorf("nothing is noted: %s", spoke)
+	}
+	if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestALosslessSpokeOutlivesItsHub: v2 was the hub when the objects were stored; now
 // it is v3.
 func TestALosslessSpokeOutlivesItsHub(t *testing.T) {
@@ -556,12 +686,12 @@ func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name = "menus.example.com"
 	crd.Spec.Group, crd.Spec.Names.Kind = "example.com", "Menu"
-	err := conversion.Lossless(reg, oldMenu1, conversion.Annotation("a b"), conversion.MaxAnnotationBytes(0),
+	err := conversion.Lossless(reg, oldMenu1, conversion.AnnotationKey("a b"), conversion.MaxAnnotationBytes(0),
 		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(crd),
-		conversion.ListMapKeysOf(&apiextensionsv1.CustomResourceDefinition{}))
+		conversion.ListMapKeysOf(&apiextensionsv1.CustomResourceDefinition{}), conversion.ListMapKeysOf(nil))
 	for _, want := range []string{
 		"it is lossless already", `the annotation "a b"`, "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
-		"has no schema of version v2", "is of another kind",
+		"has no schema of version v2", "is of another kind", "is nil",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

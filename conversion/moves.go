@@ -85,17 +85,17 @@ func Enum(spoke, hub string, values ...string) Move {
 	return m
 }
 
-// Part is where a part of a split string goes: see [String] and [Integer].
+// Part is where a part of a split string goes: see [StringPart] and [IntegerPart].
 type Part struct {
 	path    string
 	integer bool
 }
 
-// String is a part that is a string field of the hub.
-func String(path string) Part { return Part{path: path} }
+// StringPart is a part that is a string field of the hub.
+func StringPart(path string) Part { return Part{path: path} }
 
-// Integer is a part that is an integer field of the hub.
-func Integer(path string) Part { return Part{path: path, integer: true} }
+// IntegerPart is a part that is an integer field of the hub.
+func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 
 // Split splits a string of the spoke at a separator into two fields of the hub, such
 // as hostPort into host and port, and joins them again. If the second part is an

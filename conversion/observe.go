@@ -11,7 +11,8 @@ type Observation struct {
 	// To is the version that was asked for.
 	To schema.GroupVersion
 	// Objects says how many objects of each kind and version were converted, or had
-	// the version already. It is empty if the review failed.
+	// the version already; those of kinds that the registry does not know count as the
+	// empty kind. There are none if the review failed or was empty.
 	Objects map[schema.GroupVersionKind]int
 	// Failed is the kind and version of the first object that failed. It is empty if
 	// none did, and if the registry does not know that kind and version: what a
@@ -24,7 +25,7 @@ type Observation struct {
 	Duration time.Duration
 }
 
-// Observe has a function called with each review whose objects were looked at,
+// Observe has a function called with each review that asks for a version,
 // before it is answered. Package conversion/metrics has one for Prometheus. It may be
 // called from several goroutines at a time.
 func Observe(f func(Observation)) Option {

@@ -14,7 +14,7 @@ type allocator func(w *worker) reflect.Value
 
 // allocator returns the allocator of a type.
 func (d *decoders) allocator(t reflect.Type) allocator {
-	const some = 8
+	const some = 8 // a guess of how many an object has; what is more is allocated each time
 	id := d.slabs
 	d.slabs++
 	return func(w *worker) reflect.Value {

@@ -13,7 +13,7 @@ import (
 )
 
 // AddSpoke adds the two conversions between a version of a kind, the spoke S,
-// and the kind's hub version H. S and H are pointers to the Go types, and are
+// and the kind's hub version H: first the way to the hub, then the way from it. S and H are pointers to the Go types, and are
 // inferred from the functions.
 //
 // A function finds in out the metadata of in, to which it may add labels and
@@ -24,7 +24,10 @@ import (
 // is called from several goroutines at a time.
 //
 // Both objects are the function's until it returns. Then their memory is used for
-// the next object: what is to outlive the call, other than strings, must be copied.
+// the next object: what is to outlive the call, other than strings, must be copied,
+// also if it is part of an error. A function may be called more than once for an
+// object, and for what only looks like an object of a list and is part of one; then
+// what it returns is not used.
 //
 // It is an error if the scheme does not know one of the types, or knows it by
 // several names; if they are not two versions of one kind, or have no metadata;

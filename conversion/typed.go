@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -40,16 +41,18 @@ func (r *Registry) form(t reflect.Type) *typed {
 	return f
 }
 
-// emptyOf returns what empties a value of a type, except for its metadata, which are
-// always filled in.
+// emptyOf returns what empties a value of a type, except for the metadata that [typed.blank]
+// fills in.
 func emptyOf(t reflect.Type) func(v reflect.Value) {
+	sample := reflect.New(t)
+	meta, _ := objectMeta(sample.Interface().(runtime.Object))
+	ofType, _ := typeMeta(sample.Interface().(runtime.Object))
 	var fields []int
 	for i := range t.NumField() {
-		switch f := t.Field(i); {
-		case f.Type == reflect.TypeFor[metav1.TypeMeta](), f.Type == reflect.TypeFor[metav1.ObjectMeta]():
-		case !f.IsExported():
+		if !t.Field(i).IsExported() {
 			return reflect.Value.SetZero // that cannot be emptied alone
-		default:
+		}
+		if field := sample.Elem().Field(i).Addr().Interface(); field != any(meta) && field != any(ofType) {
 			fields = append(fields, i)
 		}
 	}
@@ -84,9 +87,13 @@ func (f *typed) blank(w *worker, t metav1.TypeMeta, labels, annotations map[stri
 	} else {
 		f.empty(v.value)
 	}
+	v.setMeta(w, t, labels, annotations)
+	return v
+}
+
+func (v *vessel) setMeta(w *worker, t metav1.TypeMeta, labels, annotations map[string]string) {
 	*v.typeMeta, *v.meta = t, w.object.meta
 	v.meta.Labels, v.meta.Annotations = labels, annotations
-	return v
 }
 
 func (f *typed) target(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
@@ -112,23 +119,21 @@ func refill(m *map[string]string, from map[string]string) map[string]string {
 
 func (f *typed) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
 	v := f.blank(w, t, p.labels, p.annotations)
-	body := p.body
 	if f.whole {
-		metadata, err := rawjson.Set(w.object.metadata, "managedFields", nil)
+		text, err := w.object.append(nil, headOf(schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)), p)
 		if err != nil {
 			return nil, err
 		}
-		if body, err = rawjson.Set(body, "metadata", metadata); err != nil {
-			return nil, err
-		}
-		return v.object, slow(body, v.object)
+		err = slow(text, v.object)
+		v.setMeta(w, t, p.labels, p.annotations) // less managedFields
+		return v.object, err
 	}
-	w.cursor = rawjson.NewCursor(body)
+	w.cursor = rawjson.NewCursor(p.body)
 	if f.decoder(w, &w.cursor, v.value) == nil {
 		return v.object, nil
 	}
 	v = f.blank(w, t, p.labels, p.annotations) // without what the decoder has left
-	return v.object, slow(body, v.object)
+	return v.object, slow(p.body, v.object)
 }
 
 func (f *typed) encode(w *worker, obj runtime.Object) ([]byte, error) {

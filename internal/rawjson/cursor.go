@@ -142,6 +142,9 @@ func (c *Cursor) Member() []byte { return c.text[c.start:c.at:c.at] }
 // is inside an object or array is JSON. Whoever reads it must.
 func (c *Cursor) Cut() []byte { return c.take(cutValue) }
 
+// SkipSpace passes over white space. After a value, nothing else does before Next.
+func (c *Cursor) SkipSpace() { c.at = skipSpace(c.text, c.at) }
+
 // Offset returns where the cursor is in the text.
 func (c *Cursor) Offset() int { return c.at }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -27,6 +28,17 @@ type Request struct {
 	// List is a cursor inside the protocol's list, before the first element; nil if
 	// there is no list. Whoever answers reads it to its end.
 	List *rawjson.Cursor
+
+	finish func() error
+}
+
+// Finish reads what comes after the list, once that has been read. The error says that
+// the request is none that can be answered.
+func (r *Request) Finish() error {
+	if err := r.finish(); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
 }
 
 // parser reads a review, and passes over the text once. A list of objects may be very
@@ -48,6 +60,9 @@ func (p *parser) reset(protocol *Protocol) {
 	p.protocol, p.kind, p.asked, p.stopped, p.err = protocol, "", false, false, nil
 	p.APIVersion, p.UID, p.Raw, p.List = "", "", nil, nil
 	p.Head = append(p.Head[:0], make([][]byte, len(protocol.Head))...)
+	if p.finish == nil {
+		p.finish = p.readOn
+	}
 }
 
 // parse reads the review, as far as to the list if that can be left for later.
@@ -57,8 +72,8 @@ func (p *parser) parse(body []byte) error {
 	return p.read()
 }
 
-// finish reads what comes after a list that parse has left.
-func (p *parser) finish() error {
+// readOn reads what comes after a list that parse has left.
+func (p *parser) readOn() error {
 	if !p.stopped {
 		return nil
 	}
@@ -132,7 +147,7 @@ func (p *parser) readRequest() {
 		switch i := slices.Index(p.protocol.Head, string(name)); {
 		case i >= 0:
 			p.once(p.protocol.Head[i], p.Head[i] != nil)
-			p.Head[i] = c.Cut()
+			p.Head[i] = c.Value()
 		case string(name) == "uid":
 			p.once("uid", p.UID != "")
 			uid, _ := rawjson.String(c.Value())
@@ -146,8 +161,10 @@ func (p *parser) readRequest() {
 			}
 			p.List, p.list = &p.list, rawjson.NewCursor(c.Cut())
 			p.list.Enter('[')
+		case p.protocol.List == "":
+			c.Cut() // the whole request is read once more
 		default:
-			c.Cut()
+			c.Value()
 		}
 	}
 }

@@ -28,7 +28,7 @@ type Protocol struct {
 	// is empty. Head names those without which the list cannot be answered.
 	List string
 	Head []string
-	// Answer appends the JSON of the response to b. What it is given of the request
+	// Answer, which finishes a request with a list, appends the JSON of the response to b. What it is given of the request
 	// is used again for the next one: it must not keep any of it.
 	Answer func(ctx context.Context, req *Request, b []byte) ([]byte, error)
 	// Failure returns the JSON of a response which says that the request failed.
@@ -49,6 +49,7 @@ type buffers struct {
 
 // Handler serves the protocol. A body of more than limit bytes is refused.
 func (p Protocol) Handler(limit int64) http.Handler {
+	limit = max(limit, 0)
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	for _, v := range p.apiVersions {
 		p.heads = append(p.heads, p.head(v))
@@ -82,10 +83,6 @@ func (p Protocol) Handler(limit int64) http.Handler {
 		response, err := p.answer(ctx, &in.Request, p.begin(buf.response[:0], &in.Request))
 		if err != nil {
 			p.fail(ctx, w, &in.Request, err)
-			return
-		}
-		if err := in.finish(); err != nil {
-			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
 			return
 		}
 		buf.response = append(response, '}')

@@ -512,3 +512,24 @@ func TestKeysAreAskedWithThePathOfNames(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestWhatBelongsTogetherIsSplitLast(t *testing.T) {
+	changes := diff(t, []byte(`{"a":{},"l":[{"n":1},{"n":2}]}`), []byte(`{"a":{"x":1,"y":2,"z":3},"l":[{"n":1,"p":1,"q":2},{"n":2,"p":3}]}`))
+	var got []string
+	var split func(c Changes, depth int)
+	split = func(c Changes, depth int) {
+		if len(c) == 1 {
+			got = append(got, fmt.Sprint(depth, " ", string(c.Encode())))
+			return
+		}
+		a, b := c.Split()
+		split(a, depth+1)
+		split(b, depth+1)
+	}
+	split(changes, 0)
+	for i, want := range []string{`2 [{"path":["a","x"]`, `3 [{"path":["a","y"]`, `3 [{"path":["a","z"]`, `3 [{"path":["l",`, `3 [{"path":["l",`, `2 [{"path":["l",`} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Fatalf("got %q, want %s at %d", got, want, i)
+		}
+	}
+}
