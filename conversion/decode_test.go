@@ -61,6 +61,8 @@ type Named struct {
 }
 
 // inner is embedded under a name of its own, though it is not exported.
+//
+//lint:ignore U1000 encoding/json uses it
 type inner struct {
 	X string `json:"x"`
 }
