@@ -130,7 +130,9 @@ func (l *list) convertChunks(ctx context.Context, w *worker) {
 	var taken, failed atomic.Int64
 	failed.Store(int64(len(chunks)))
 	task := l.task // a copy: what one worker writes to should not be near what others read
-	work := func(w *worker) {
+	work := func() {
+		w := task.registry.newWorker() // not ours: a wrong guess may break it
+		defer task.registry.release(w)
 		for {
 			i := taken.Add(1) - 1
 			if i >= failed.Load() {
@@ -145,13 +147,9 @@ func (l *list) convertChunks(ctx context.Context, w *worker) {
 	}
 	var wg sync.WaitGroup
 	for range min(l.parallel, len(chunks)) - 1 {
-		wg.Go(func() {
-			w := l.registry.newWorker()
-			defer l.registry.release(w)
-			work(w)
-		})
+		wg.Go(work)
 	}
-	work(w)
+	work()
 	wg.Wait()
 	for _, c := range chunks {
 		// Up to where the chunk begins, if a guess before was wrong; or beyond.
