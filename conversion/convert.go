@@ -70,18 +70,18 @@ func (w *worker) convert(ctx context.Context, dst []byte, c *rawjson.Cursor, to 
 func (w *worker) follow(ctx context.Context, dst []byte, to schema.GroupVersion) ([]byte, error) {
 	o := &w.object
 	from := o.gv.WithKind(o.kind)
-	if w.last == nil || w.last.from != from || w.last.to != to {
+	if w.route == nil || w.route.from != from || w.route.to != to {
 		var err error
-		if w.last, err = w.registry.route(from, to); err != nil {
+		if w.route, err = w.registry.route(from, to); err != nil {
 			return nil, err
 		}
 	}
 	w.keepMetadata()
-	p, err := w.run(ctx, w.last.steps, parts{o.body, o.meta.Labels, o.meta.Annotations})
+	p, err := w.run(ctx, w.route.steps, parts{o.body, o.meta.Labels, o.meta.Annotations})
 	if err != nil {
 		return nil, err
 	}
-	return o.append(dst, w.last.head, p)
+	return o.append(dst, w.route.head, p)
 }
 
 // parts is what a step may change of an object. They may be in the worker's memory, or in
@@ -105,16 +105,11 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 	}
 	for _, s := range steps {
 		var err error
-		if s.fields != nil || s.lossless != nil {
+		if s.convert != nil {
 			if err = encode(); err != nil {
 				return p, err
 			}
-			if s.lossless != nil {
-				p, err = s.lossless(ctx, w, p)
-			} else {
-				p.body, err = s.fields(p.body)
-			}
-			if err != nil {
+			if p, err = s.convert(ctx, w, p); err != nil {
 				return p, err
 			}
 			continue

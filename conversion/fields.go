@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,8 +47,8 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	}
 	hub := spoke.GroupKind().WithVersion(hubVersion)
 	return r.add(true,
-		&step{from: spoke, to: hub, fields: func(body []byte) ([]byte, error) { return moveAll(body, moves, true) }},
-		&step{from: hub, to: spoke, fields: func(body []byte) ([]byte, error) { return moveAll(body, moves, false) }})
+		&step{from: spoke, to: hub, convert: move(moves, true)},
+		&step{from: hub, to: spoke, convert: move(moves, false)})
 }
 
 // Move is one difference between two versions: see [Rename], [Enum], [Split],
@@ -104,16 +105,17 @@ func checkMoves(moves []Move) (faults []error) {
 	return faults
 }
 
-// moveAll returns the body with all moves done, in one direction.
-func moveAll(body []byte, moves []Move, toHub bool) ([]byte, error) {
-	doc, err := parseNode(body)
-	if err != nil {
-		return nil, err
+// move returns what does all moves, in one direction.
+func move(moves []Move, toHub bool) func(context.Context, *worker, parts) (parts, error) {
+	return func(_ context.Context, _ *worker, p parts) (parts, error) {
+		doc, err := parseNode(p.body)
+		if err != nil {
+			return p, err
+		}
+		err = doc.move(moves, toHub)
+		p.body = doc.append(nil)
+		return p, err
 	}
-	if err := doc.move(moves, toHub); err != nil {
-		return nil, err
-	}
-	return doc.append(nil), nil
 }
 
 // move takes everything first, and then puts it, so that moves may change places.

@@ -15,10 +15,10 @@ type step struct {
 	call     func(ctx context.Context, in, out runtime.Object) error
 	// What from and to are in an object.
 	fromType, toType metav1.TypeMeta
-	// fields converts the body as text, and takes the place of the above.
-	fields func(body []byte) ([]byte, error)
-	// lossless takes the place of all of the above.
-	lossless func(ctx context.Context, w *worker, p parts) (parts, error)
+	// convert converts the parts of an object; call is not called then.
+	convert func(ctx context.Context, w *worker, p parts) (parts, error)
+	// plain is the step as it was before it became lossless; nil if it has not.
+	plain *step
 }
 
 // form is how a function wants to see an object.

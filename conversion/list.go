@@ -34,12 +34,12 @@ type task struct {
 
 // converted is what has become of some objects in a row.
 type converted struct {
-	text []byte // joined by commas
-	n    int
-	last bool   // they are the last of the list
-	err  error  // of the object after them
-	how  string // it is told, with the index of the object
-	seen Observation
+	text  []byte // joined by commas
+	n     int
+	ended bool   // they are the last of the list
+	err   error  // of the object after them
+	how   string // it is told, with the index of the object
+	seen  Observation
 }
 
 // convertList appends all objects of a list to b, converted. The error is that of the
@@ -76,8 +76,8 @@ const noEnd = math.MaxInt
 // at an offset, or the list ends, or one fails.
 func (t task) convert(ctx context.Context, w *worker, c *rawjson.Cursor, into *converted, n, offset int) {
 	fail := func(how string, err error) { into.how, into.err = how, err }
-	for into.n < n && c.Offset() < offset && !into.last && into.err == nil {
-		if into.last = !c.Next(); into.last {
+	for into.n < n && c.Offset() < offset && !into.ended && into.err == nil {
+		if into.ended = !c.Next(); into.ended {
 			if err := c.Err(); err != nil {
 				fail("request.objects[%d]: %w", err)
 			}
@@ -120,7 +120,7 @@ type chunk struct {
 // an object begins. But that is what happens: if the objects before it end there, the
 // guess was right. Otherwise what has become of the chunk is forgotten.
 func (l *list) convertChunks(ctx context.Context, w *worker) {
-	if l.done.last || l.done.err != nil {
+	if l.done.ended || l.done.err != nil {
 		return
 	}
 	chunks := l.chunks(w.source)
@@ -154,7 +154,7 @@ func (l *list) convertChunks(ctx context.Context, w *worker) {
 	for _, c := range chunks {
 		// Up to where the chunk begins, if a guess before was wrong; or beyond.
 		l.convert(ctx, w, l.cursor, &l.done, noEnd, c.begin)
-		if l.done.last || l.done.err != nil {
+		if l.done.ended || l.done.err != nil {
 			break
 		}
 		if l.cursor.Offset() == c.begin {
@@ -209,6 +209,6 @@ func (c *converted) append(next *converted) {
 	}
 	c.text = append(c.text, next.text...)
 	c.n += next.n
-	c.last, c.err, c.how = next.last, next.err, next.how
+	c.ended, c.err, c.how = next.ended, next.err, next.how
 	c.seen.add(next.seen)
 }

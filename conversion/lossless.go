@@ -78,7 +78,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	}
 	if there == nil {
 		l.fault("it is no spoke of a hub in the registry: add its conversions before")
-	} else if there.lossless != nil {
+	} else if there.plain != nil {
 		l.fault("it is lossless already")
 	}
 	for _, opt := range opts {
@@ -93,8 +93,9 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	if err := errors.Join(l.faults...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
-	l.there, l.back = there.plain(), back.plain()
-	there.lossless, back.lossless = l.toSpoke, l.toHub
+	l.there, l.back = new(*there), new(*back)
+	there.plain, there.convert = l.there, l.toSpoke
+	back.plain, back.convert = l.back, l.toHub
 	return nil
 }
 
@@ -347,19 +348,15 @@ func run(ctx context.Context, w *worker, p parts, steps ...*step) (parts, error)
 	return p.clone(), err
 }
 
-// plain returns a step as it is without Lossless.
-func (s *step) plain() *step {
-	plain := *s
-	plain.lossless = nil
-	return &plain
-}
-
+// plain returns steps as they were before they became lossless.
 func plain(steps []*step) []*step {
-	var all []*step
-	for _, s := range steps {
-		all = append(all, s.plain())
+	steps = slices.Clone(steps)
+	for i, s := range steps {
+		if s.plain != nil {
+			steps[i] = s.plain
+		}
 	}
-	return all
+	return steps
 }
 
 func (p parts) clone() parts {

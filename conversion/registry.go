@@ -74,7 +74,7 @@ func (r *Registry) add(hub bool, there, back *step) error {
 		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already", a, b.Version, k.hub)
 	}
 	for _, s := range k.steps {
-		if s.lossless != nil && !hub && (s.from == a || s.from == b) {
+		if s.plain != nil && !hub && (s.from == a || s.from == b) {
 			return fmt.Errorf("conversion: %s is lossless, and a direct conversion would bypass the hub", s.from)
 		}
 	}

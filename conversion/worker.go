@@ -16,7 +16,7 @@ type worker struct {
 	object   object
 	source   []byte             // the text of the object
 	before   *metav1.ObjectMeta // what the functions must leave alone
-	last     *route             // was taken by the last object
+	route    *route             // was taken by the last object
 
 	labels, annotations map[string]string // of the object
 
