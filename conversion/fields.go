@@ -24,8 +24,8 @@ import (
 // They lead through objects alone; for the elements of a list, see [Each]. What a
 // path leads to may be absent: then there is nothing to move. An object on the way
 // is created where it is needed, and removed when nothing is left in it; this is the
-// one thing that is not exact: an object that was there and empty does not come back.
-// Metadata cannot be moved.
+// one thing that is not exact: an object that was there and empty does not come back,
+// unless the spoke is [Lossless]. Metadata cannot be moved.
 //
 // These are faults, and all of them are joined: no moves; a path that is empty,
 // leads into metadata, apiVersion or kind, or overlaps with that of another move on

@@ -7,8 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// ListMapKeys says by which keys the elements of a list of the hub are told: what its
-// schema says in x-kubernetes-list-map-keys. The path is one of names joined by dots,
+// ListMapKeys says which keys identify the elements of a list of the hub: what its schema
+// says in x-kubernetes-list-map-keys. The path is one of names joined by dots,
 // such as spec.toppings; the elements of lists on the way are not named in it. It is a
 // fault if the path or a key is empty, and if there are no keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
