@@ -22,6 +22,7 @@ func TestRoomsStaySmall(t *testing.T) {
 		"conversion":          {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"admission":           {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference": {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
+		"roundtrip":           {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"webhook":             {apiServer, extensions, cel, this + "/examples"},
 	} {
 		t.Run(room, func(t *testing.T) {

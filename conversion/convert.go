@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/watch"
 )
 
 // Convert converts one object, given as JSON, to another version of its kind,
@@ -24,6 +25,7 @@ import (
 func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
 	w := r.newWorker()
 	defer r.release(w)
+	w.watcher = watch.From(ctx)
 	c := rawjson.NewCursor(object)
 	out, err := w.convert(ctx, nil, &c, to)
 	if err != nil {
@@ -126,7 +128,7 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 		if obj, err = s.out.target(w, s.toType, p); err != nil {
 			return p, err
 		}
-		if err = s.call(ctx, in, obj); err != nil {
+		if err = w.call(ctx, s, in, obj); err != nil {
 			return p, err
 		}
 		if p.labels, p.annotations, err = s.out.metadata(w, obj, s.toType); err != nil {
@@ -135,4 +137,15 @@ func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error)
 		held = s.out
 	}
 	return p, encode()
+}
+
+// call calls the function of a step, in the sight of who watches it.
+func (w *worker) call(ctx context.Context, s *step, in, out runtime.Object) error {
+	if w.watcher == nil {
+		return s.call(ctx, in, out)
+	}
+	after := w.watcher(s.from, s.to, in)
+	err := s.call(ctx, in, out)
+	after()
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/watch"
 )
 
 // worker converts objects one after another, and keeps its memory in between.
@@ -32,6 +33,7 @@ type worker struct {
 	body    []byte          // what was encoded, less the metadata
 	depth   int             // of the value that is being encoded
 	broken  bool            // by a panic: who knows in which state it is
+	watcher watch.Watcher   // of this conversion alone; nil if nobody watches
 }
 
 func (r *Registry) newWorker() *worker {
@@ -45,6 +47,7 @@ func (r *Registry) newWorker() *worker {
 // release gives the worker back, and the memory of its results with it. That of
 // its strings is not used again: a function may have kept them.
 func (r *Registry) release(w *worker) {
+	w.watcher, w.source, w.object.metadata = nil, nil, nil // they are somebody else's memory
 	const keep = 4 << 20 // one enormous object must not stay for ever
 	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.decoded)+cap(w.body)+16*cap(w.words)+w.encoded.Cap() > keep {
 		return

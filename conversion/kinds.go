@@ -1,0 +1,42 @@
+package conversion
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kubeversion "k8s.io/apimachinery/pkg/version"
+)
+
+// Kind is a kind whose conversions a registry holds.
+type Kind struct {
+	schema.GroupKind
+	// Hub is the hub version; empty if there is none. It may be the internal version
+	// ([runtime.APIVersionInternal]).
+	Hub string
+	// Versions are the versions that objects are read and written in, the oldest first
+	// (v1alpha1, v1beta1, v1). The internal version is none of them.
+	Versions []string
+}
+
+// Kinds returns the kinds of the registry, sorted by group and name. They are the
+// caller's to change.
+func (r *Registry) Kinds() []Kind {
+	var kinds []Kind
+	for gk, k := range r.kinds {
+		versions := map[string]bool{}
+		for _, s := range k.steps {
+			versions[s.from.Version] = true
+		}
+		delete(versions, runtime.APIVersionInternal)
+		kinds = append(kinds, Kind{gk, k.hub, slices.SortedFunc(maps.Keys(versions), kubeversion.CompareKubeAwareVersionStrings)})
+	}
+	slices.SortFunc(kinds, func(a, b Kind) int {
+		return slices.Compare([]string{a.Group, a.Kind}, []string{b.Group, b.Kind})
+	})
+	return kinds
+}
+
+// Scheme returns the scheme that the registry was made with.
+func (r *Registry) Scheme() *runtime.Scheme { return r.scheme }

@@ -1,0 +1,35 @@
+package conversion_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+func TestKindsAreSortedAndTheirVersionsGoFromOldToNew(t *testing.T) {
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	for _, c := range []struct{ group, version, kind, hub string }{
+		{"a.example.com", "v1", "Pan", runtime.APIVersionInternal},
+		{"b.example.com", "v1", "Oven", "v2"},
+		{"a.example.com", "v1", "Oven", "v2"},
+		{"a.example.com", "v1beta1", "Oven", "v2"},
+		{"a.example.com", "v1alpha1", "Oven", "v2"},
+	} {
+		spoke := schema.GroupVersionKind{Group: c.group, Version: c.version, Kind: c.kind}
+		if err := conversion.AddFields(reg, spoke, c.hub, conversion.Rename("spec.a", "spec.b")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []conversion.Kind{
+		{GroupKind: schema.GroupKind{Group: "a.example.com", Kind: "Oven"}, Hub: "v2", Versions: []string{"v1alpha1", "v1beta1", "v1", "v2"}},
+		{GroupKind: schema.GroupKind{Group: "a.example.com", Kind: "Pan"}, Hub: "__internal", Versions: []string{"v1"}},
+		{GroupKind: schema.GroupKind{Group: "b.example.com", Kind: "Oven"}, Hub: "v2", Versions: []string{"v1", "v2"}},
+	}
+	if diff := cmp.Diff(want, reg.Kinds()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,53 @@
+package watch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/watch"
+)
+
+type object = unstructured.Unstructured
+
+func TestNobodyWatchesWhereNobodyWasAsked(t *testing.T) {
+	if watch.From(t.Context()) != nil {
+		t.Error("somebody watches")
+	}
+}
+
+// Each function is seen twice, and a later conversion, by the same idle worker, not at all.
+func TestAWatcherSeesEachFunctionOfItsOwnConversion(t *testing.T) {
+	same := func(_ context.Context, in, out *object) error {
+		out.Object["spec"] = in.Object["spec"]
+		return nil
+	}
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	gk := schema.GroupKind{Group: "example.com", Kind: "Thing"}
+	for _, spoke := range []string{"v1alpha1", "v1beta1"} {
+		if err := conversion.AddUnstructuredSpoke(reg, gk.WithVersion(spoke), "v1", same, same); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	ctx := watch.With(t.Context(), func(from, to schema.GroupVersionKind, in runtime.Object) func() {
+		name := in.(*object).GetName()
+		got = append(got, "before "+name+" "+from.Version+" "+to.Version)
+		return func() { got = append(got, "after "+name) }
+	})
+	text := []byte(`{"apiVersion":"example.com/v1alpha1","kind":"Thing","metadata":{"name":"a"},"spec":1}`)
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		if _, err := reg.Convert(ctx, text, schema.GroupVersion{Group: "example.com", Version: "v1beta1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"before a v1alpha1 v1", "after a", "before a v1 v1beta1", "after a"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

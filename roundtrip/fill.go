@@ -1,0 +1,182 @@
+package roundtrip
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/randfill"
+)
+
+// fillers returns functions for types that randfill cannot fill, or not with what an API
+// server could have stored. They do for one version what
+// k8s.io/apimachinery/pkg/apis/meta/fuzzer does for all of Kubernetes. A draw of zero gives
+// the least, and what is not a container takes one draw: so a value shrinks without the
+// draws behind it becoming part of something else.
+func fillers(gv schema.GroupVersion) []any {
+	return slices.Concat(
+		fill(func(m *metav1.ObjectMeta, c randfill.Continue) { fillMetadata(m, gv, c) }),
+		fill(func(b *bool, c randfill.Continue) { *b = c.Intn(2) == 1 }),
+		fill(func(s *string, c randfill.Continue) { *s = phrase(c) }),
+		fill(func(t *metav1.Time, c randfill.Continue) { *t = metav1.NewTime(second(c.Int31())) }),
+		fill(func(t *metav1.MicroTime, c randfill.Continue) {
+			*t = metav1.NewMicroTime(second(0).Add(time.Duration(c.Int63()>>12) * time.Microsecond))
+		}),
+		fill(func(q *resource.Quantity, c randfill.Continue) {
+			*q = *resource.NewQuantity(c.Int63()>>20, resource.DecimalSI)
+		}),
+		fill(func(v *any, c randfill.Continue) { *v = anything(c, 3) }),
+		fill(func(j *json.RawMessage, c randfill.Continue) { *j = text(c) }),
+		fill(func(j *apiextensionsv1.JSON, c randfill.Continue) { j.Raw = text(c) }),
+		fill(func(j *runtime.RawExtension, c randfill.Continue) {
+			*j = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Embedded","value":%s}`, text(c))}
+		}),
+		fill(func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }),
+	)
+}
+
+// fill returns a function, and one for pointers: if a type has a function, randfill never
+// leaves a pointer to it nil.
+func fill[T any](function func(v *T, c randfill.Continue)) []any {
+	return []any{function, func(p **T, c randfill.Continue) {
+		if *p = nil; c.Intn(4) > 0 {
+			*p = new(T)
+			c.Fill(*p) // by the user's function, if there is one
+		}
+	}}
+}
+
+// fillMetadata fills in what an API server may have stored, each part or not. An object
+// that is being deleted is no different for a conversion.
+func fillMetadata(m *metav1.ObjectMeta, gv schema.GroupVersion, c randfill.Continue) {
+	// some draws a number, which is more than 0, in three of four cases.
+	some := func() (n int32, yes bool) {
+		n = c.Int31()
+		return n/4 + 1, n%4 > 0
+	}
+	*m = metav1.ObjectMeta{Name: "x" + word(c.Int31())}
+	if n, yes := some(); yes {
+		m.Namespace = "x" + word(n)
+	}
+	if n, yes := some(); yes {
+		m.UID = types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", n))
+	}
+	if n, yes := some(); yes {
+		m.ResourceVersion = strconv.Itoa(int(n))
+	}
+	if n, yes := some(); yes {
+		m.Generation = int64(n)
+	}
+	if n, yes := some(); yes {
+		m.CreationTimestamp = metav1.NewTime(second(n))
+	}
+	if n, yes := some(); yes {
+		m.Labels = pairs("x", n)
+	}
+	if n, yes := some(); yes {
+		m.Annotations = pairs("example.com/x", n)
+	}
+	if n, yes := some(); yes {
+		m.ManagedFields = []metav1.ManagedFieldsEntry{{
+			Manager: "x" + word(n), Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: gv.String(),
+			Time: new(metav1.NewTime(second(n))), FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:x` + word(n) + `":{}}}`),
+		}}
+	}
+}
+
+// second is the nth of this century: finer times than that are lost in JSON.
+func second(n int32) time.Time {
+	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Second)
+}
+
+// pairs are labels or annotations, one at least: what has none is absent. Their number and
+// their length grow with n.
+func pairs(prefix string, n int32) map[string]string {
+	m := map[string]string{}
+	for {
+		m[prefix+word(n%26)] = word(n / 26 % 26)
+		if n /= 26 * 26; n == 0 {
+			return m
+		}
+	}
+}
+
+// word is n as letters, such as a DNS label may hold; none for zero.
+func word(n int32) string {
+	var b strings.Builder
+	for ; n > 0; n /= 26 {
+		b.WriteByte('a' + byte(n%26))
+	}
+	return b.String()
+}
+
+// phrase is text of up to 19 characters: ASCII, letters of two bytes and of three. All of
+// it comes from one draw.
+func phrase(c randfill.Continue) string {
+	n := c.Int31()
+	rng := rand.New(rand.NewPCG(uint64(n), 0))
+	var b strings.Builder
+	for range n % 20 {
+		first, count := ' ', int32('~'-' ')+1
+		switch rng.IntN(4) {
+		case 0:
+			first, count = '\u00a0', 0x210
+		case 1:
+			first, count = '\u4e00', 0x5200
+		}
+		b.WriteRune(first + rng.Int32N(count))
+	}
+	return b.String()
+}
+
+// text is JSON.
+func text(c randfill.Continue) []byte {
+	b, err := json.Marshal(anything(c, 3))
+	if err != nil {
+		panic(err) // it is made of what JSON has
+	}
+	return b
+}
+
+// anything is what JSON has, so deep.
+func anything(c randfill.Continue, depth int) any {
+	kinds := 5
+	if depth > 0 {
+		kinds = 7
+	}
+	switch c.Intn(kinds) {
+	case 0:
+		return ""
+	case 1:
+		return phrase(c)
+	case 2:
+		return c.Int63()
+	case 3:
+		return c.Intn(2) == 1
+	case 4:
+		return float64(c.Intn(1<<20)) / 1024
+	case 5:
+		list := []any{}
+		for range c.Intn(3) {
+			list = append(list, anything(c, depth-1))
+		}
+		return list
+	default:
+		m := map[string]any{}
+		for range c.Intn(3) {
+			m[word(c.Int31()%(26*26))] = anything(c, depth-1)
+		}
+		return m
+	}
+}

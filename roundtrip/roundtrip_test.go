@@ -1,0 +1,223 @@
+package roundtrip
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/randfill"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+// TestOfAUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
+// Test fails.
+func TestOfAUser(t *testing.T) {
+	which := os.Getenv("TEST_OF_A_USER")
+	if which == "" {
+		t.Skip("other tests run it")
+	}
+	jobs := Funcs(jobFuncs...)
+	switch which {
+	case "dropped":
+		Test(t, bugs[0].jobs(t), jobs)
+	case "without":
+		Test(t, bugs[0].jobs(t), jobs, Without(RoundTrip, "notes are going away"), Without(Partial, "so they are"))
+	case "options":
+		Test(t, bugs[0].jobs(t), Without("gravity", "it is heavy"), Without(Partial, ""), Iterations(0))
+	case "not a function":
+		Test(t, bugs[0].jobs(t), Funcs("not a function"))
+	case "incomplete":
+		Test(t, conversion.NewRegistry(runtime.NewScheme()))
+	case "untyped":
+		Test(t, untyped(t, runtime.NewScheme()))
+	}
+}
+
+func runTestOfAUser(t *testing.T, which, pattern string, env ...string) (output string, failed bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run", pattern)
+	cmd.Env = append(append(os.Environ(), "TEST_OF_A_USER="+which), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err != nil
+}
+
+func TestTheReportShowsTheObjectAndItsCommandReproducesIt(t *testing.T) {
+	output, failed := runTestOfAUser(t, "dropped", "^TestOfAUser$")
+	const subtest = "TestOfAUser/Job/v1→v1alpha1→v1/round-trip"
+	if !failed || !strings.Contains(output, "--- FAIL: "+subtest) {
+		t.Fatalf("%s does not fail:\n%s", subtest, output)
+	}
+	command := regexp.MustCompile(`(CRDKIT_ROUNDTRIP_SEED=\d+) (CRDKIT_ROUNDTRIP_ITERATIONS=\d+) go test -run '(.*)' \.`)
+	report := func(output string) string {
+		_, after, _ := strings.Cut(output, "Job v1→v1alpha1→v1: the law round-trip")
+		before, _, _ := strings.Cut(after, "--- FAIL")
+		return before[:strings.Index(before, " go test -run")]
+	}
+	for _, want := range []string{"apiVersion: batch.example.com/v1\n", "note: ", "-want +got", "\"spec\""} {
+		if !strings.Contains(report(output), want) {
+			t.Errorf("the report lacks %q:\n%s", want, report(output))
+		}
+	}
+	var found []string
+	for _, c := range command.FindAllStringSubmatch(output, -1) {
+		if strings.HasSuffix(c[3], "/^Job$/^v1→v1alpha1→v1$/^round-trip$") {
+			found = c
+		}
+	}
+	if found == nil {
+		t.Fatalf("no command in:\n%s", output)
+	}
+	again, failed := runTestOfAUser(t, "dropped", found[3], found[1], found[2])
+	if !failed || strings.Count(again, "the law") != 1 {
+		t.Errorf("%s does not fail, or not alone:\n%s", found[0], again)
+	}
+	if diff := cmp.Diff(report(output), report(again)); diff != "" {
+		t.Errorf("(-first +again):\n%s", diff)
+	}
+}
+
+func TestALawThatIsLeftOutIsSkippedWithItsReason(t *testing.T) {
+	output, failed := runTestOfAUser(t, "without", "^TestOfAUser$")
+	if failed || strings.Count(output, "notes are going away") != 2 || strings.Count(output, "--- SKIP") != 4 {
+		t.Errorf("got:\n%s", output)
+	}
+}
+
+func TestWhatMakesNoSenseFailsAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		which, env string
+		want       []string
+	}{
+		{"options", "CRDKIT_ROUNDTRIP_SEED=-1", []string{`"gravity"`, `"partial"`, "0 objects prove nothing", "CRDKIT_ROUNDTRIP_SEED"}},
+		{"dropped", "CRDKIT_ROUNDTRIP_ITERATIONS=many", []string{`"many" is no number of objects`}},
+		{"not a function", "", []string{"roundtrip.Funcs: Filler.Funcs: all arguments must be functions"}},
+		{"incomplete", "", []string{"the registry has no conversions"}},
+		{"untyped", "", []string{"register the type of one version in the scheme"}},
+	} {
+		output, failed := runTestOfAUser(t, c.which, "^TestOfAUser$", c.env)
+		if !failed {
+			t.Errorf("%s passes", c.which)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(output, want) {
+				t.Errorf("%s: no %q in:\n%s", c.which, want, output)
+			}
+		}
+	}
+}
+
+// untyped has no Go types of its own.
+func untyped(t *testing.T, s *runtime.Scheme) *conversion.Registry {
+	t.Helper()
+	rename := func(from, to string) func(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) error {
+		return func(_ context.Context, in, out *unstructured.Unstructured) error {
+			spec, found, err := unstructured.NestedMap(in.Object, "spec")
+			if !found || err != nil {
+				return err
+			}
+			if v, ok := spec[from]; ok {
+				delete(spec, from)
+				spec[to] = v
+			}
+			return unstructured.SetNestedMap(out.Object, spec, "spec")
+		}
+	}
+	reg := conversion.NewRegistry(s)
+	job := schema.GroupKind{Group: "batch.example.com", Kind: "Job"}
+	if err := conversion.AddUnstructuredSpoke(reg, job.WithVersion("v1alpha1"), "v1", rename("remark", "note"), rename("note", "remark")); err != nil {
+		t.Fatal(err)
+	}
+	if err := conversion.AddFields(reg, job.WithVersion("v1beta1"), "v1", conversion.Rename("spec.repeat", "spec.replicas")); err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func TestObjectsOfAVersionWithoutAGoTypeAreConvertedFromOneThatHasIt(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "batch.example.com", Version: "v1", Kind: "Job"}, &hubJob{})
+	// An object that is there and empty does not come back from AddFields: here, a spec
+	// always has a memory.
+	memory := func(a *amount, _ randfill.Continue) { *a = "1Gi" }
+	Test(t, untyped(t, s), Funcs(append(jobFuncs, memory)...), Iterations(30))
+}
+
+func TestTestsRunInParallel(t *testing.T) {
+	reg := bug{}.jobs(t)
+	for range 2 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			Test(t, reg, Funcs(jobFuncs...), Iterations(20), Seed(1))
+		})
+	}
+}
+
+// Beyond its end a stream is zeros, and an object is a function of its draws.
+func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
+	reg := bug{}.jobs(t)
+	s := subjects(reg, reg.Kinds()[0])[0]
+	g, err := newGenerator(s, jobFuncs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		src := newSource(1, "name", i)
+		object, err := g.object(t.Context(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := g.object(t.Context(), &source{replay: src.stream()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(object), string(again)); diff != "" {
+			t.Errorf("(-first +again):\n%s", diff)
+		}
+	}
+}
+
+func TestEqualityIsStrict(t *testing.T) {
+	texts := []string{`{}`, `{"a":null}`, `{"a":[]}`, `{"a":{}}`, `{"a":""}`, `{"a":0}`, `{"a":0.0}`, `{"a":9007199254740992}`, `{"a":9007199254740993}`}
+	for i, a := range texts {
+		for j, b := range texts {
+			if same := compare([]byte(a), []byte(b)) == nil; same != (i == j) {
+				t.Errorf("%s and %s: same is %v", a, b, same)
+			}
+		}
+	}
+	if f := compare([]byte(`{"a":1,"b":2}`), []byte(`{"b":2, "a":1}`)); f != nil {
+		t.Error("the order of members counts")
+	}
+}
+
+// A function that waits for what zeros never give is no reason to hang: such an object is
+// not made.
+func TestAFunctionThatDoesNotEndForZerosIsNotWaitedFor(t *testing.T) {
+	insists := func(m *mode, c randfill.Continue) {
+		for *m == "" {
+			*m = mode(strings.Repeat("x", c.Intn(3)))
+		}
+	}
+	begin := time.Now()
+	b := bugs[0]
+	cfg := &config{funcs: append(jobFuncs, insists), seed: 1}
+	reg := b.jobs(t)
+	c, err := subjects(reg, reg.Kinds()[0])[0].search(t.Context(), cfg, cfg.budget(10))
+	if err != nil || c == nil {
+		t.Fatalf("got %v, %v", c, err)
+	}
+	var job hubJob
+	if err := json.Unmarshal(c.object, &job); err != nil || job.Spec.Mode == "" || len(c.yaml()) > 200 {
+		t.Errorf("%v, after %v:\n%s", err, time.Since(begin), c.yaml())
+	}
+}
