@@ -48,7 +48,7 @@ func (r *Registry) newWorker() *worker {
 // its strings is not used again: a function may have kept them.
 func (r *Registry) release(w *worker) {
 	w.watcher, w.source, w.object.metadata = nil, nil, nil // they are somebody else's memory
-	const keep = 4 << 20 // one enormous object must not stay for ever
+	const keep = 4 << 20                                   // one enormous object must not stay for ever
 	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.decoded)+cap(w.body)+16*cap(w.words)+w.encoded.Cap() > keep {
 		return
 	}
