@@ -62,8 +62,8 @@ func (r *Registry) allVersions() map[schema.GroupKind]map[string]bool {
 	groups := map[string]bool{}
 	for gk, k := range r.kinds {
 		groups[gk.Group] = true
-		for _, s := range k.steps {
-			add(s.from)
+		for v := range k.versions() {
+			add(gk.WithVersion(v))
 		}
 	}
 	for gvk, t := range r.scheme.AllKnownTypes() {
@@ -102,13 +102,9 @@ func (r *Registry) compare(crd *apiextensionsv1.CustomResourceDefinition) (fault
 		needed[v] = true
 	}
 
-	known := map[string]bool{}
+	var known map[string]bool
 	if k := r.kinds[gk]; k != nil {
-		for _, s := range k.steps {
-			if s.from.Version != runtime.APIVersionInternal {
-				known[s.from.Version] = true
-			}
-		}
+		known = k.versions()
 	}
 	switch {
 	case len(known) == 0 && len(needed) > 1:

@@ -337,10 +337,11 @@ func plainName(name string) bool {
 
 // decodesItself says whether a type has a decoder of its own.
 func decodesItself(t reflect.Type) bool {
-	for _, i := range []reflect.Type{reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()} {
-		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
-			return true
-		}
-	}
-	return false
+	return has[json.Unmarshaler](t) || has[encoding.TextUnmarshaler](t)
+}
+
+// has says whether a type or a pointer to it has the methods of I.
+func has[I any](t reflect.Type) bool {
+	i := reflect.TypeFor[I]()
+	return t.Implements(i) || reflect.PointerTo(t).Implements(i)
 }

@@ -247,10 +247,5 @@ func (w *worker) encode(value any) ([]byte, error) {
 
 // encodesItself says whether a type has an encoder of its own.
 func encodesItself(t reflect.Type) bool {
-	for _, i := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
-		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
-			return true
-		}
-	}
-	return false
+	return has[json.Marshaler](t) || has[encoding.TextMarshaler](t)
 }

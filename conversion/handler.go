@@ -93,9 +93,6 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		if err != nil {
 			seen.Objects = nil
 		}
-		if err != nil {
-			seen.Objects = nil
-		}
 		seen.To, seen.Err, seen.Duration = desired, err, time.Since(begin)
 		h.observe(seen)
 	}

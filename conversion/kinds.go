@@ -25,12 +25,7 @@ type Kind struct {
 func (r *Registry) Kinds() []Kind {
 	var kinds []Kind
 	for gk, k := range r.kinds {
-		versions := map[string]bool{}
-		for _, s := range k.steps {
-			versions[s.from.Version] = true
-		}
-		delete(versions, runtime.APIVersionInternal)
-		kinds = append(kinds, Kind{gk, k.hub, slices.SortedFunc(maps.Keys(versions), kubeversion.CompareKubeAwareVersionStrings)})
+		kinds = append(kinds, Kind{gk, k.hub, slices.SortedFunc(maps.Keys(k.versions()), kubeversion.CompareKubeAwareVersionStrings)})
 	}
 	slices.SortFunc(kinds, func(a, b Kind) int {
 		return slices.Compare([]string{a.Group, a.Kind}, []string{b.Group, b.Kind})

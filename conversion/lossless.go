@@ -390,17 +390,20 @@ func (p parts) document(withMetadata bool) ([]byte, error) {
 
 // partsOf is the reverse.
 func partsOf(document []byte) (parts, error) {
-	body, err := rawjson.Set(document, "metadata", nil)
-	if err != nil {
-		return parts{}, err
+	body, metadata := []byte{'{'}, metadataOf{}
+	for m, err := range rawjson.Members(document) {
+		switch {
+		case err != nil:
+			return parts{}, err
+		case string(m.Name) != "metadata":
+			body = appendMember(body, m.Text)
+		default:
+			if err := slow(m.Value, &metadata); err != nil {
+				return parts{}, err
+			}
+		}
 	}
-	var metadata struct {
-		Metadata metadataOf `json:"metadata"`
-	}
-	if err := slow(document, &metadata); err != nil {
-		return parts{}, err
-	}
-	return parts{body, metadata.Metadata.Labels, metadata.Metadata.Annotations}, nil
+	return parts{append(body, '}'), metadata.Labels, metadata.Annotations}, nil
 }
 
 type metadataOf struct {

@@ -51,6 +51,17 @@ type kind struct {
 	routes map[[2]string]*route // from version and to version
 }
 
+// versions returns the versions that objects are read and written in: all but the
+// internal one.
+func (k *kind) versions() map[string]bool {
+	versions := map[string]bool{}
+	for _, s := range k.steps {
+		versions[s.from.Version] = true
+	}
+	delete(versions, runtime.APIVersionInternal)
+	return versions
+}
+
 // route is the way from one version of a kind to another.
 type route struct {
 	from  schema.GroupVersionKind
