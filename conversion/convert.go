@@ -25,7 +25,7 @@ import (
 func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
 	w := r.newWorker()
 	defer r.release(w)
-	w.watcher = watch.From(ctx)
+	w.watcher, w.throughHub = watch.From(ctx), watch.IsThroughHub(ctx)
 	c := rawjson.NewCursor(object)
 	out, err := w.convert(ctx, nil, &c, to)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *worker) convert(ctx context.Context, dst []byte, c *rawjson.Cursor, to 
 	if err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, err)
 	}
-	if o.gv == to {
+	if o.gv == to && !w.throughHub {
 		return append(dst, w.source...), nil
 	}
 	if out, err = w.follow(ctx, dst, to); err != nil {
@@ -74,7 +74,12 @@ func (w *worker) follow(ctx context.Context, dst []byte, to schema.GroupVersion)
 	from := o.gv.WithKind(o.kind)
 	if w.route == nil || w.route.from != from || w.route.to != to {
 		var err error
-		if w.route, err = w.registry.route(from, to); err != nil {
+		if o.gv == to {
+			w.route, err = w.registry.throughHub(from)
+		} else {
+			w.route, err = w.registry.route(from, to)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -144,7 +149,7 @@ func (w *worker) call(ctx context.Context, s *step, in, out runtime.Object) erro
 	if w.watcher == nil {
 		return s.call(ctx, in, out)
 	}
-	after := w.watcher(s.from, s.to, in)
+	after := w.watcher(watch.Call{From: s.from, To: s.to, In: in, Out: out, Shares: s.shares})
 	err := s.call(ctx, in, out)
 	after()
 	return err

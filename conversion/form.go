@@ -17,6 +17,8 @@ type step struct {
 	fromType, toType metav1.TypeMeta
 	// convert converts the parts of an object; call is not called then.
 	convert func(ctx context.Context, w *worker, p parts) (parts, error)
+	// shares is set if the function may leave parts of in in out: see [watch.Call].
+	shares bool
 	// plain is the step as it was before it became lossless; nil if it has not.
 	plain *step
 }

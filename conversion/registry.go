@@ -162,3 +162,16 @@ func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) (
 	}
 	return nil, fmt.Errorf("no conversions lead from version %s of kind %s to %s", from.Version, from.GroupKind(), to.Version)
 }
+
+// throughHub returns the way from a version of a kind to the hub and back.
+func (r *Registry) throughHub(from schema.GroupVersionKind) (*route, error) {
+	k := r.kinds[from.GroupKind()]
+	if k == nil {
+		return nil, fmt.Errorf("no conversions of kind %s are registered", from.GroupKind())
+	}
+	there, back := k.routes[[2]string{from.Version, k.hub}], k.routes[[2]string{k.hub, from.Version}]
+	if there == nil || back == nil {
+		return nil, fmt.Errorf("no conversions lead from version %s of kind %s to a hub and back", from.Version, from.GroupKind())
+	}
+	return newRoute(from, from, slices.Concat(there.steps, back.steps)), nil
+}

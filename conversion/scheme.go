@@ -55,8 +55,8 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 		}
 		s, h := r.form(reflect.PointerTo(spokeType)), r.form(reflect.PointerTo(hubType))
 		errs = append(errs, r.add(true,
-			&step{from: spoke, to: hub, in: s, out: h, call: convert},
-			&step{from: hub, to: spoke, in: h, out: s, call: convert}))
+			&step{from: spoke, to: hub, in: s, out: h, call: convert, shares: true},
+			&step{from: hub, to: spoke, in: h, out: s, call: convert, shares: true}))
 	}
 	return errors.Join(errs...)
 }

@@ -13,15 +13,16 @@ import (
 )
 
 // AddSpoke adds the two conversions between a version of a kind, the spoke S,
-// and the kind's hub version H: first the way to the hub, then the way from it. S and H are pointers to the Go types, and are
-// inferred from the functions.
+// and the kind's hub version H: first the way to the hub, then the way from it. S
+// and H are pointers to the Go types, and are inferred from the functions.
 //
 // A function finds in out the metadata of in, to which it may add labels and
 // annotations, and zero values otherwise; it fills in the rest. It must not
-// change in. It may keep parts of in in out. apiVersion and kind are set
-// afterwards, whatever it leaves there. An error that it returns reaches the
-// user with the name of the object before it; a panic becomes such an error. It
-// is called from several goroutines at a time.
+// change in. The registry copes with a function that leaves parts of in in out;
+// other callers may not, and package roundtrip warns of it. apiVersion and kind
+// are set afterwards, whatever it leaves there. An error that it returns reaches
+// the user with the name of the object before it; a panic becomes such an error.
+// It is called from several goroutines at a time.
 //
 // Both objects are the function's until it returns. Then their memory is used for
 // the next object: what is to outlive the call, other than strings, must be copied,

@@ -34,6 +34,8 @@ type worker struct {
 	depth   int             // of the value that is being encoded
 	broken  bool            // by a panic: who knows in which state it is
 	watcher watch.Watcher   // of this conversion alone; nil if nobody watches
+
+	throughHub bool // an object that has the version already: see package watch
 }
 
 func (r *Registry) newWorker() *worker {
@@ -47,8 +49,9 @@ func (r *Registry) newWorker() *worker {
 // release gives the worker back, and the memory of its results with it. That of
 // its strings is not used again: a function may have kept them.
 func (r *Registry) release(w *worker) {
-	w.watcher, w.source, w.object.metadata = nil, nil, nil // they are somebody else's memory
-	const keep = 4 << 20                                   // one enormous object must not stay for ever
+	w.watcher, w.throughHub = nil, false
+	w.source, w.object.metadata = nil, nil // they are somebody else's memory
+	const keep = 4 << 20                   // one enormous object must not stay for ever
 	if w.broken || cap(w.object.body)+cap(w.rest)+cap(w.decoded)+cap(w.body)+16*cap(w.words)+w.encoded.Cap() > keep {
 		return
 	}

@@ -286,13 +286,13 @@ func find(t *testing.T, reg *conversion.Registry, seed uint64, only Law) map[Law
 	cfg := &config{funcs: jobFuncs, seed: seed}
 	found := map[Law]*counterexample{}
 	for _, kind := range reg.Kinds() {
-		all := subjects(reg, kind)
+		all := subjects(reg, cfg, kind)
 		budget := cfg.budget(len(all))
 		for _, s := range all {
 			if found[s.law] != nil || only != "" && s.law != only {
 				continue
 			}
-			c, err := s.search(t.Context(), cfg, budget)
+			c, err := s.search(t.Context(), budget)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -335,7 +335,7 @@ func TestNoLawFindsABugWhereThereIsNone(t *testing.T) {
 	for _, b := range []bug{{}, bugs[len(bugs)-1]} {
 		reg := b.twin().jobs(t)
 		for _, c := range find(t, reg, 1, "") {
-			t.Error(c.report(t.Name(), 1))
+			t.Error(c.report())
 		}
 	}
 }

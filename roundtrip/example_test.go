@@ -38,7 +38,7 @@ func ExampleTest() {
 }
 
 func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status = v1beta1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings != nil {
 		out.Spec.Toppings = []v1beta1.PizzaTopping{}
 	}
@@ -49,7 +49,7 @@ func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 }
 
 func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status = v1alpha1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings != nil {
 		out.Spec.Toppings = []string{}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,32 +13,34 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// generator makes the objects of one subject.
+// generator makes objects of one version of a kind.
 type generator struct {
-	subject *subject
-	typed   schema.GroupVersionKind // the version that has a Go type
-	filler  *randfill.Filler
+	registry *conversion.Registry
+	kind     schema.GroupVersionKind
+	typed    schema.GroupVersionKind // the version that has a Go type
+	filler   *randfill.Filler
 }
 
 // newGenerator returns an error if no version of the kind has a Go type, or if a function
 // is none.
-func newGenerator(s *subject, funcs []any) (g *generator, err error) {
+func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (g *generator, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("roundtrip.Funcs: %v", v)
 		}
 	}()
-	typed, err := typedVersion(s.registry, s.kind, s.path[0])
+	typed, err := typedVersion(reg, kind, version)
 	if err != nil {
 		return nil, err
 	}
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
-	filler.Funcs(fillers(typed.GroupVersion())...).Funcs(funcs...)
-	return &generator{s, typed, filler}, nil
+	filler.Funcs(fillers(typed.GroupVersion())...).Funcs(cfg.functions(reg.Scheme())...)
+	return &generator{reg, kind.WithVersion(version), typed, filler}, nil
 }
 
 // typedVersion returns the version to generate objects in: the one that is wanted, or the
@@ -55,44 +58,50 @@ func typedVersion(reg *conversion.Registry, kind conversion.Kind, wanted string)
 	return found, nil
 }
 
-// object makes an object of the path's first version. It is an error if a function does
-// not end, panics, or makes what is no object.
-func (g *generator) object(ctx context.Context, src *source) (text []byte, err error) {
+// object makes an object. It is an error if a function does not end, panics, or makes what
+// is no object.
+func (g *generator) object(ctx context.Context, src *draw.Source) (text []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if endless, _ := v.(error); errors.Is(endless, errEndless) {
-				err = errEndless
+			if endless, _ := v.(error); errors.Is(endless, draw.ErrEndless) {
+				err = draw.ErrEndless
 				return
 			}
-			err = fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs", g.typed, v)
+			err = fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", g.typed, v, debug.Stack())
 		}
 	}()
-	var keep uint64
-	if g.subject.law == Partial {
-		keep = src.Uint64() // comes first: what else is drawn does not change what is kept
-	}
-	obj, err := g.subject.registry.Scheme().New(g.typed)
+	obj, err := g.registry.Scheme().New(g.typed)
 	if err != nil {
 		return nil, err
 	}
 	g.filler.RandSource(src).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(g.typed)
 	if text, err = json.Marshal(obj); err == nil {
-		text, err = rewrite(g.subject.registry.Scheme(), g.typed, text)
+		text, err = rewrite(g.registry.Scheme(), g.typed, text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a %s: %w", g.typed, err)
 	}
-	start := g.subject.path[0]
-	if start != g.typed.Version {
-		if text, err = g.subject.along(ctx, text, start); err != nil {
-			return nil, fmt.Errorf("version %s has no Go type, and an object of %s does not become one: %w", start, g.typed.Version, err)
-		}
+	if g.kind == g.typed {
+		return text, nil
 	}
-	if g.subject.law == Partial {
-		return leaveOut(text, keep)
+	if text, err = g.registry.Convert(ctx, text, g.kind.GroupVersion()); err != nil {
+		return nil, fmt.Errorf("version %s has no Go type, and an object of %s does not become one: %w", g.kind.Version, g.typed.Version, err)
 	}
 	return text, nil
+}
+
+// object makes an object for a subject.
+func (s *subject) object(ctx context.Context, g *generator, src *draw.Source) ([]byte, error) {
+	if s.law != Partial {
+		return g.object(ctx, src)
+	}
+	keep := src.Uint64() // comes first: what else is drawn does not change what is kept
+	text, err := g.object(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return leaveOut(text, keep)
 }
 
 // rewrite returns what the Go type of a version writes when it has read an object. Not all
@@ -112,7 +121,7 @@ func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]
 // has. A member stays if its bit is set.
 func leaveOut(object []byte, keep uint64) ([]byte, error) {
 	out := object
-	keep >>= 33 // see shrinker.lower
+	keep >>= 33 // math/rand takes the upper bits, and draw.Shrink tries these
 	for member, err := range rawjson.Members(object) {
 		if err != nil {
 			return nil, err

@@ -26,8 +26,7 @@ const (
 	RoundTrip Law = "round-trip"
 	// Partial: an object of which any top-level members are left out, except for its
 	// metadata, converts and comes back. The API server sends such objects when it
-	// tracks who owns which field (apiextensions-apiserver's structured merge). What
-	// comes back may have what the Go type writes in any case.
+	// tracks who owns which field (apiextensions-apiserver's structured merge).
 	Partial Law = "partial"
 	// Metadata: except for labels and annotations, each member of metadata has the same
 	// text after A→B.
@@ -36,51 +35,88 @@ const (
 	Determinism Law = "determinism"
 	// InputUntouched: no conversion function changes the object that it is given.
 	InputUntouched Law = "input-untouched"
+	// Aliasing: what a conversion function makes has no memory in common with what it is
+	// given, so that later changes of one leave the other alone. The registry itself
+	// copes with functions that share memory; other callers, who may have their objects
+	// from an informer's cache, do not. Functions of [conversion.AddSchemeFunctions] are
+	// exempt: conversion-gen makes them share memory on purpose.
+	Aliasing Law = "aliasing"
+	// Defaulting: to default an object of A and then to convert it to B gives the same as
+	// to convert it and then to default it. Defaults are those of the registry's scheme
+	// ([runtime.Scheme.Default]) and of the [CRD].
+	Defaulting Law = "defaulting"
 	// PathIndependence: A→C→B gives the same as A→B.
 	PathIndependence Law = "path-independence"
+	// Acceptance: what an object that the API server accepts becomes is accepted too: it
+	// is valid by the schema of the [CRD], and pruning takes nothing away from it.
+	Acceptance Law = "acceptance"
+	// Drift: the Go type of a version and its schema in the [CRD] have the same fields.
+	Drift Law = "drift"
 )
 
-// lawOnPath is how a law is checked, and which path it takes from A to B.
+var allLaws = []Law{RoundTrip, Partial, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, Drift}
+
+// check returns how an object breaks a law; nil if it does not.
+type check func(ctx context.Context, s *subject, object []byte) *failure
+
+// lawOnPath is how a law is checked, and whether the path leads back.
 type lawOnPath struct {
 	law   Law
-	path  func(a, b string) []string
-	holds func(ctx context.Context, s *subject, object []byte) *failure
+	back  bool
+	check check
 }
 
-// laws are those that two versions are enough for.
+// laws are those that two versions, or one and an internal hub, are enough for.
 var laws = []lawOnPath{
-	{RoundTrip, thereAndBack, roundTrip},
-	{Partial, thereAndBack, partial},
-	{Metadata, there, metadata},
-	{Determinism, there, determinism},
-	{InputUntouched, there, inputUntouched},
+	{RoundTrip, true, roundTrip},
+	{Partial, true, roundTrip},
+	{Metadata, false, metadata},
+	{Determinism, false, determinism},
+	{InputUntouched, false, inputUntouched},
+	{Aliasing, false, aliasing},
+	{Defaulting, false, defaulting},
 }
-
-func there(a, b string) []string        { return []string{a, b} }
-func thereAndBack(a, b string) []string { return []string{a, b, a} }
 
 // subject is one law on one path: what one subtest is about.
 type subject struct {
 	registry *conversion.Registry
+	cfg      *config
 	kind     conversion.Kind
 	path     []string // versions
 	law      Law
-	holds    func(ctx context.Context, s *subject, object []byte) *failure
+	check    check
 }
 
 // subjects returns the subjects of a kind, those of one path together.
-func subjects(reg *conversion.Registry, kind conversion.Kind) (all []*subject) {
+func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
+	add := func(law Law, check check, path ...string) {
+		all = append(all, &subject{reg, cfg, kind, path, law, check})
+	}
 	for _, a := range kind.Versions {
+		if kind.Hub == runtime.APIVersionInternal {
+			for _, l := range laws {
+				if l.law != Defaulting {
+					add(l.law, l.check, a, kind.Hub, a)
+				}
+			}
+		}
 		for _, b := range kind.Versions {
 			if a == b {
 				continue
 			}
 			for _, l := range laws {
-				all = append(all, &subject{reg, kind, l.path(a, b), l.law, l.holds})
+				if l.back {
+					add(l.law, l.check, a, b, a)
+				}
+			}
+			for _, l := range laws {
+				if !l.back {
+					add(l.law, l.check, a, b)
+				}
 			}
 			for _, c := range kind.Versions {
 				if c != a && c != b {
-					all = append(all, &subject{reg, kind, []string{a, c, b}, PathIndependence, pathIndependence})
+					add(PathIndependence, pathIndependence, a, c, b)
 				}
 			}
 		}
@@ -91,6 +127,11 @@ func subjects(reg *conversion.Registry, kind conversion.Kind) (all []*subject) {
 // route is the path as a subtest is named.
 func (s *subject) route() string { return strings.Join(s.path, "→") }
 
+// String names a subject as its subtest is named.
+func (s *subject) String() string {
+	return s.kind.GroupKind.String() + "/" + s.route() + "/" + string(s.law)
+}
+
 // failure is how a law was broken: by an error, or by a difference.
 type failure struct {
 	err  error
@@ -100,6 +141,10 @@ type failure struct {
 // along converts an object to one version after another.
 func (s *subject) along(ctx context.Context, object []byte, versions ...string) ([]byte, error) {
 	for _, v := range versions {
+		if v == runtime.APIVersionInternal {
+			ctx = watch.ThroughHub(ctx) // on the way to the next version, which is the same
+			continue
+		}
 		var err error
 		if object, err = s.registry.Convert(ctx, object, schema.GroupVersion{Group: s.kind.Group, Version: v}); err != nil {
 			return nil, err
@@ -113,30 +158,7 @@ func roundTrip(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	return compare(object, got)
-}
-
-// partial differs from roundTrip in what the objects are, and in that a Go type may write
-// more than it has read: a struct without omitzero is always there. That is not the fault
-// of the conversion.
-func partial(ctx context.Context, s *subject, object []byte) *failure {
-	got, err := s.along(ctx, object, s.path[1:]...)
-	if err != nil {
-		return &failure{err: err}
-	}
-	asIs := compare(object, got)
-	if asIs == nil {
-		return nil
-	}
-	start := s.kind.WithVersion(s.path[0])
-	if !s.registry.Scheme().Recognizes(start) {
-		return asIs
-	}
-	written, err := rewrite(s.registry.Scheme(), start, object)
-	if err != nil {
-		return &failure{err: err}
-	}
-	return compare(written, got)
+	return s.same(object, got)
 }
 
 func metadata(ctx context.Context, s *subject, object []byte) *failure {
@@ -203,13 +225,14 @@ func determinism(ctx context.Context, s *subject, object []byte) *failure {
 	return nil
 }
 
-func inputUntouched(ctx context.Context, s *subject, object []byte) (broken *failure) {
-	ctx = watch.With(ctx, func(from, to schema.GroupVersionKind, in runtime.Object) func() {
-		before := in.DeepCopyObject()
+// watched converts an object, and looks at each call of a conversion function with look,
+// which is called before the function and returns what is called after it.
+func (s *subject) watched(ctx context.Context, object []byte, look func(c watch.Call) func() *failure) (broken *failure) {
+	ctx = watch.With(ctx, func(c watch.Call) func() {
+		after := look(c)
 		return func() {
-			// Not reflect.DeepEqual: a Quantity may remember its text.
-			if broken == nil && !equality.Semantic.DeepEqualWithNilDifferentFromEmpty(before, in) {
-				broken = changed(from, to, before, in)
+			if broken == nil {
+				broken = after()
 			}
 		}
 	})
@@ -219,20 +242,85 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) (broken *fai
 	return broken
 }
 
+func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
+	return s.watched(ctx, object, func(c watch.Call) func() *failure {
+		before := c.In.DeepCopyObject()
+		return func() *failure {
+			// Not reflect.DeepEqual: a Quantity may remember its text.
+			if equality.Semantic.DeepEqualWithNilDifferentFromEmpty(before, c.In) {
+				return nil
+			}
+			return changed(c, before)
+		}
+	})
+}
+
 // changed returns the failure of a function that has changed its input.
-func changed(from, to schema.GroupVersionKind, before, after runtime.Object) *failure {
+func changed(c watch.Call, before runtime.Object) *failure {
 	want, err := json.Marshal(before)
 	if err != nil {
 		return &failure{err: err}
 	}
-	got, err := json.Marshal(after)
+	got, err := json.Marshal(c.In)
 	if err != nil {
 		return &failure{err: err}
 	}
 	if f := compare(want, got); f != nil {
 		return f
 	}
-	return &failure{err: fmt.Errorf("the function from %s to %s changes its input, in a way that JSON does not show", from.Version, to.Version)}
+	return &failure{err: fmt.Errorf("the function from %s to %s changes its input, in a way that JSON does not show", c.From.Version, c.To.Version)}
+}
+
+func aliasing(ctx context.Context, s *subject, object []byte) *failure {
+	return s.watched(ctx, object, func(c watch.Call) func() *failure {
+		given := blocks(c.Out) // by the registry
+		return func() *failure {
+			in, out, found := shared(c.In, c.Out, given)
+			if !found || c.Shares {
+				return nil
+			}
+			return &failure{err: fmt.Errorf("the function from %s to %s makes an object whose %s has memory in common with %s of its input: copy it", c.From.Version, c.To.Version, out, in)}
+		}
+	})
+}
+
+func defaulting(ctx context.Context, s *subject, object []byte) *failure {
+	a, b := s.path[0], s.path[1]
+	early, err := s.defaulted(a, object)
+	if err == nil {
+		early, err = s.along(ctx, early, b)
+	}
+	if err != nil {
+		return &failure{err: err}
+	}
+	late, err := s.along(ctx, object, b)
+	if err == nil {
+		late, err = s.defaulted(b, late)
+	}
+	if err != nil {
+		return &failure{err: err}
+	}
+	return s.compare(b, early, late)
+}
+
+// defaulted returns an object of a version with the defaults of that version.
+func (s *subject) defaulted(version string, object []byte) ([]byte, error) {
+	kind, known := s.kind.WithVersion(version), s.registry.Scheme()
+	if !known.Recognizes(kind) {
+		return object, nil
+	}
+	obj, err := known.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(object, obj); err != nil {
+		return nil, err
+	}
+	before := obj.DeepCopyObject()
+	if known.Default(obj); equality.Semantic.DeepEqualWithNilDifferentFromEmpty(before, obj) {
+		return object, nil
+	}
+	return json.Marshal(obj)
 }
 
 func pathIndependence(ctx context.Context, s *subject, object []byte) *failure {
@@ -244,5 +332,5 @@ func pathIndependence(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	return compare(direct, around)
+	return s.compare(s.path[2], direct, around)
 }

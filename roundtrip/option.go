@@ -2,27 +2,30 @@ package roundtrip
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+
+	"github.com/crdkit/crdkit/conversion"
 )
 
-// These environment variables override the options, for one run.
-const (
-	seedVariable       = "CRDKIT_ROUNDTRIP_SEED"
-	iterationsVariable = "CRDKIT_ROUNDTRIP_ITERATIONS"
-)
-
-// Option changes what [Test] does.
+// Option changes what the functions of this package do.
 type Option func(*config)
 
 type config struct {
 	funcs      []any
+	definition []byte // see CRD
 	seed       uint64
-	iterations int // 0 for the default
+	seeded     bool // somebody has asked for that seed
+	iterations int  // 0 for the default
+	time       time.Duration
 	without    map[Law]string
+	normal     []normalizer
+	losses     []loss
 	faults     []error
 }
 
@@ -31,6 +34,10 @@ type config struct {
 // what the Go type does not say: the values of an enum, a bound, fields that belong
 // together. Of two for a type, the last counts; they also replace those for metadata and
 // the like.
+//
+// Lists of functions as Kubernetes has them, [fuzzer.FuzzerFuncs], are accepted too.
+// Functions for github.com/google/gofuzz are, if they go through package
+// [github.com/crdkit/crdkit/roundtrip/gofuzz].
 //
 // As randfill has it, a pointer to a type with a function is never nil; where it may be,
 // add a function for the pointer as well: func(**T, randfill.Continue).
@@ -42,56 +49,99 @@ func Funcs(functions ...any) Option {
 	return func(c *config) { c.funcs = append(c.funcs, functions...) }
 }
 
+// functions returns those of [Funcs] as randfill has them.
+func (c *config) functions(s *runtime.Scheme) []any {
+	var all []any
+	for _, f := range c.funcs {
+		switch f := f.(type) {
+		case fuzzer.FuzzerFuncs:
+			all = append(all, f(serializer.NewCodecFactory(s))...)
+		case func(serializer.CodecFactory) []any:
+			all = append(all, f(serializer.NewCodecFactory(s))...)
+		default:
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
 // Iterations is how many objects each law is checked with on each path. The default is
-// what a second is enough for, shared by all laws and paths of a kind, but a hundred at
-// least. The environment variable CRDKIT_ROUNDTRIP_ITERATIONS overrides it.
+// what [Time] is enough for, but a hundred at least. The flag -roundtrip.iterations or the
+// environment variable CRDKIT_ROUNDTRIP_ITERATIONS overrides it.
 func Iterations(n int) Option {
 	return func(c *config) {
 		if n < 1 {
-			c.faults = append(c.faults, fmt.Errorf("roundtrip.Iterations: %d objects prove nothing", n))
+			c.fault("roundtrip.Iterations: %d objects prove nothing", n)
 		}
 		c.iterations = n
 	}
 }
 
+// Time is how long each kind is checked, two seconds by default; all of its laws and paths
+// share it. Each law has a hundred objects on each path even if that takes longer. The
+// flag -roundtrip.time or the environment variable CRDKIT_ROUNDTRIP_TIME overrides it.
+func Time(d time.Duration) Option {
+	return func(c *config) {
+		if d <= 0 {
+			c.fault("roundtrip.Time: nothing can be checked in %v", d)
+		}
+		c.time = d
+	}
+}
+
 // Seed makes all runs check the same objects. The default is another seed each time; it
-// is part of each failure. The environment variable CRDKIT_ROUNDTRIP_SEED overrides it.
+// is part of each failure. The flag -roundtrip.seed or the environment variable
+// CRDKIT_ROUNDTRIP_SEED overrides it.
 func Seed(n uint64) Option {
-	return func(c *config) { c.seed = n }
+	return func(c *config) { c.seed, c.seeded = n, true }
 }
 
 // Without leaves out a law: its subtests are skipped, and say the reason, which must not
 // be empty.
 func Without(law Law, reason string) Option {
 	return func(c *config) {
-		known := law == PathIndependence || slices.ContainsFunc(laws, func(l lawOnPath) bool { return l.law == law })
-		if !known || reason == "" {
-			c.faults = append(c.faults, fmt.Errorf("roundtrip.Without: it needs a law and a reason, and has %q and %q", law, reason))
+		if !slices.Contains(allLaws, law) || reason == "" {
+			c.fault("roundtrip.Without: it needs a law and a reason, and has %q and %q", law, reason)
 		}
 		c.without[law] = reason
 	}
 }
 
-// newConfig returns what the options and the environment say, and all that is wrong
-// with it.
+// newConfig returns what the options, the flags and the environment say, and all that is
+// wrong with it.
 func newConfig(opts []Option) (*config, error) {
 	c := &config{seed: rand.Uint64(), without: map[Law]string{}}
 	for _, opt := range opts {
 		opt(c)
 	}
-	if text := os.Getenv(seedVariable); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			c.faults = append(c.faults, fmt.Errorf("%s: %w", seedVariable, err))
-		}
-		c.seed = seed
-	}
-	if text := os.Getenv(iterationsVariable); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			c.faults = append(c.faults, fmt.Errorf("%s: %q is no number of objects", iterationsVariable, text))
-		}
-		c.iterations = n
-	}
+	c.override()
 	return c, errors.Join(c.faults...)
+}
+
+// newConfigFor is newConfig for the conversions of a registry, which must be complete.
+func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
+	c, err := newConfig(opts)
+	if err := errors.Join(err, reg.Check()); err != nil {
+		return nil, err
+	}
+	return c, c.check(reg)
+}
+
+// budget is how many objects one subject is checked with: at most, and at least if it
+// takes longer than that.
+type budget struct {
+	most, least int
+	time        time.Duration
+}
+
+func (c *config) budget(subjects int) budget {
+	const least = 100
+	switch share := time.Duration(max(subjects, 1)); {
+	case c.iterations > 0:
+		return budget{most: c.iterations, least: c.iterations}
+	case c.time > 0:
+		return budget{most: 1 << 62, least: least, time: c.time / share}
+	default:
+		return budget{max(10000/subjects, least), least, 2 * time.Second / share}
+	}
 }

@@ -8,13 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// String names a subject as its subtest is named.
-func (s *subject) String() string {
-	return s.kind.GroupKind.String() + "/" + s.route() + "/" + string(s.law)
-}
-
 // report is what the author of a conversion reads when it is wrong.
-func (c *counterexample) report(test string, seed uint64) string {
+func (c *counterexample) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: the law %s does not hold for this object:\n\n%s\n", c.subject.kind.Kind, c.subject.route(), c.subject.law, indent(c.yaml()))
 	if c.err != nil {
@@ -22,7 +17,13 @@ func (c *counterexample) report(test string, seed uint64) string {
 	} else {
 		fmt.Fprintf(&b, "the difference (-want +got):\n\n%s\n", indent(strings.ReplaceAll(c.diff, "\u00a0", " "))) // of which cmp has some, by chance
 	}
-	fmt.Fprintf(&b, "It is the smallest of %d that were tried, from object %d of seed %d. The same again:\n\n%s", c.tried+1, c.iteration+1, seed, indent(command(test, seed, c.iteration+1)))
+	if c.stack != "" {
+		fmt.Fprintf(&b, "where it panics:\n\n%s\n", indent(c.stack))
+	}
+	for _, declared := range c.subject.declared() {
+		fmt.Fprintf(&b, "%s\n", declared)
+	}
+	fmt.Fprintf(&b, "It is the smallest of %d that were tried, from object %d of seed %d.", c.tried+1, c.iteration+1, c.seed)
 	return b.String()
 }
 
@@ -46,5 +47,5 @@ func command(test string, seed uint64, iterations int) string {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
 	pattern := "'" + strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`) + "'"
-	return fmt.Sprintf("%s=%d %s=%d go test -run %s .", seedVariable, seed, iterationsVariable, iterations, pattern)
+	return fmt.Sprintf("%s=%d %s=%d go test -run %s .", seedSetting.variable(), seed, iterationsSetting.variable(), iterations, pattern)
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // TestOfAUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
@@ -165,18 +166,17 @@ func TestTestsRunInParallel(t *testing.T) {
 // Beyond its end a stream is zeros, and an object is a function of its draws.
 func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
 	reg := bug{}.jobs(t)
-	s := subjects(reg, reg.Kinds()[0])[0]
-	g, err := newGenerator(s, jobFuncs)
+	g, err := newGenerator(reg, &config{funcs: jobFuncs}, reg.Kinds()[0], "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
-		src := newSource(1, "name", i)
+		src := draw.New(1, "name", i)
 		object, err := g.object(t.Context(), src)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := g.object(t.Context(), &source{replay: src.stream()})
+		again, err := g.object(t.Context(), draw.Replay(src.Stream()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestAFunctionThatDoesNotEndForZerosIsNotWaitedFor(t *testing.T) {
 	b := bugs[0]
 	cfg := &config{funcs: append(jobFuncs, insists), seed: 1}
 	reg := b.jobs(t)
-	c, err := subjects(reg, reg.Kinds()[0])[0].search(t.Context(), cfg, cfg.budget(10))
+	c, err := subjects(reg, cfg, reg.Kinds()[0])[0].search(t.Context(), cfg.budget(10))
 	if err != nil || c == nil {
 		t.Fatalf("got %v, %v", c, err)
 	}

@@ -24,7 +24,7 @@ func NewRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
 // pizzaToHub counts equal toppings. The order does not matter; each topping
 // keeps the place of its first portion.
 func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status = v1beta1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 // what the schema refuses too: a quantity may come from before the schema had
 // bounds, and a billion names would not fit anywhere.
 func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status = v1alpha1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
-// Package watch lets a test see what conversion functions do to their input. Package
-// conversion looks for a watcher in the context of a single conversion, never in that
-// of a request.
+// Package watch lets a test see what conversion functions do to their input, and take a
+// way that no request takes. Package conversion looks into the context of a single
+// conversion for it, never into that of a request.
 package watch
 
 import (
@@ -10,20 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Watcher is called before each conversion function, with what the function is about to
-// get, and returns what is called after it. The object is not the watcher's: it must not
-// change it, and must copy what it wants to keep.
-type Watcher func(from, to schema.GroupVersionKind, in runtime.Object) (after func())
+// Call is a call of a conversion function. The objects are not the watcher's: it must not
+// change them, and must copy what it wants to keep.
+type Call struct {
+	From, To schema.GroupVersionKind
+	In, Out  runtime.Object
+	// Shares says that such a function may leave parts of In in Out, by its contract.
+	Shares bool
+}
 
-type key struct{}
+// Watcher is called before each conversion function, and returns what is called after it.
+type Watcher func(c Call) (after func())
+
+type (
+	watcherKey struct{}
+	hubKey     struct{}
+)
 
 // With returns a context in which w watches.
 func With(ctx context.Context, w Watcher) context.Context {
-	return context.WithValue(ctx, key{}, w)
+	return context.WithValue(ctx, watcherKey{}, w)
 }
 
 // From returns who watches in a context; nil if nobody does.
 func From(ctx context.Context) Watcher {
-	w, _ := ctx.Value(key{}).(Watcher)
+	w, _ := ctx.Value(watcherKey{}).(Watcher)
 	return w
+}
+
+// ThroughHub returns a context in which an object that has the wanted version already goes
+// to the hub and comes back from it. Nobody but a test can see an internal hub otherwise.
+func ThroughHub(ctx context.Context) context.Context {
+	return context.WithValue(ctx, hubKey{}, true)
+}
+
+// IsThroughHub says whether a context comes from [ThroughHub].
+func IsThroughHub(ctx context.Context) bool {
+	return ctx.Value(hubKey{}) != nil
 }

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,10 +36,10 @@ func TestAWatcherSeesEachFunctionOfItsOwnConversion(t *testing.T) {
 		}
 	}
 	var got []string
-	ctx := watch.With(t.Context(), func(from, to schema.GroupVersionKind, in runtime.Object) func() {
-		name := in.(*object).GetName()
-		got = append(got, "before "+name+" "+from.Version+" "+to.Version)
-		return func() { got = append(got, "after "+name) }
+	ctx := watch.With(t.Context(), func(c watch.Call) func() {
+		name := c.In.(*object).GetName()
+		got = append(got, "before "+name+" "+c.From.Version+" "+c.To.Version)
+		return func() { got = append(got, "after "+c.Out.(*object).GetName()) }
 	})
 	text := []byte(`{"apiVersion":"example.com/v1alpha1","kind":"Thing","metadata":{"name":"a"},"spec":1}`)
 	for _, ctx := range []context.Context{ctx, t.Context()} {
@@ -49,5 +50,34 @@ func TestAWatcherSeesEachFunctionOfItsOwnConversion(t *testing.T) {
 	want := []string{"before a v1alpha1 v1", "after a", "before a v1 v1beta1", "after a"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The functions are called although the object has the version already.
+func TestAnObjectGoesThroughItsHub(t *testing.T) {
+	seen := func(_ context.Context, in, out *object) error {
+		out.Object["seen"] = fmt.Sprint(in.Object["seen"], " ", in.GroupVersionKind().Version)
+		return nil
+	}
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	if err := conversion.AddUnstructuredSpoke(reg, gv.WithKind("Thing"), "v2", seen, seen); err != nil {
+		t.Fatal(err)
+	}
+	text := `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"seen":"by"}`
+	for _, c := range []struct {
+		ctx  context.Context
+		want string
+	}{
+		{watch.ThroughHub(t.Context()), `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"seen":"by v1 v2"}`},
+		{t.Context(), text},
+	} {
+		got, err := reg.Convert(c.ctx, []byte(text), gv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, string(got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

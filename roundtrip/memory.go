@@ -1,0 +1,118 @@
+package roundtrip
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// block is memory that a value can be changed through.
+type block struct {
+	from, to uintptr
+	path     string // of the value, as JSON has it
+}
+
+// shared returns where two values have memory in common, such that a change of one changes
+// the other: the paths in both, or false. Strings share nothing: they cannot be changed.
+// What is in except does not count.
+func shared(a, b any, except []block) (inA, inB string, found bool) {
+	ofA, ofB := blocks(a), blocks(b)
+	slices.SortFunc(ofA, func(x, y block) int { return cmp.Compare(x.from, y.from) })
+	for _, y := range ofB {
+		// The blocks of one value overlap only where the value aliases itself.
+		i, _ := slices.BinarySearchFunc(ofA, y, func(x, y block) int { return cmp.Compare(x.to, y.from+1) })
+		known := func(x block) bool { return x.from == y.from }
+		if i < len(ofA) && ofA[i].from < y.to && !slices.ContainsFunc(except, known) {
+			return ofA[i].path, y.path, true
+		}
+	}
+	return "", "", false
+}
+
+func blocks(v any) []block {
+	var w memoryWalk
+	w.walk(reflect.ValueOf(v), "")
+	return w.blocks
+}
+
+type memoryWalk struct {
+	blocks []block
+	seen   map[uintptr]bool
+}
+
+// These types are changed by assignment alone.
+var immutable = []reflect.Type{reflect.TypeFor[time.Time](), reflect.TypeFor[resource.Quantity]()}
+
+func (w *memoryWalk) walk(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || !w.add(v.Pointer(), v.Type().Elem().Size(), path) {
+			return
+		}
+		w.walk(v.Elem(), path)
+	case reflect.Interface:
+		w.walk(v.Elem(), path)
+	case reflect.Struct:
+		if slices.Contains(immutable, v.Type()) {
+			return
+		}
+		for i := range v.NumField() {
+			w.walk(v.Field(i), join(path, jsonName(v.Type().Field(i))))
+		}
+	case reflect.Slice:
+		if v.IsNil() || !w.add(v.Pointer(), uintptr(v.Cap())*v.Type().Elem().Size(), path) {
+			return
+		}
+		for i := range v.Len() {
+			w.walk(v.Index(i), path+each)
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			w.walk(v.Index(i), path+each)
+		}
+	case reflect.Map:
+		if v.IsNil() || !w.add(v.Pointer(), 1, path) {
+			return
+		}
+		for key, value := range v.Seq2() {
+			name := each
+			if key.Kind() == reflect.String {
+				name = key.String()
+			}
+			w.walk(value, join(path, name))
+		}
+	}
+}
+
+// add notes memory; it returns false if there is none, or if it has been seen.
+func (w *memoryWalk) add(at, size uintptr, path string) bool {
+	if size == 0 || w.seen[at] {
+		return false
+	}
+	if w.seen == nil {
+		w.seen = map[uintptr]bool{}
+	}
+	w.seen[at] = true
+	w.blocks = append(w.blocks, block{at, at + size, path})
+	return true
+}
+
+// jsonName is what JSON calls a field; empty for one whose fields are those of the whole.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	if name == "" && !f.Anonymous {
+		return f.Name
+	}
+	return name
+}
+
+func join(path, name string) string {
+	if path == "" || name == "" {
+		return path + name
+	}
+	return path + "." + name
+}
