@@ -1,0 +1,159 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// compiled is what the server makes of a version, once
+// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
+// getOrCreateServingInfoFor).
+type compiled struct {
+	spec       *apiextensionsv1.CustomResourceDefinitionVersion
+	structural *structuralschema.Structural
+	schema     validation.SchemaValidator
+	status     validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
+	cel        *cel.Validator             // nil if there are no rules
+	scale      *apiextensionsv1.CustomResourceSubresourceScale
+	hasStatus  bool // there is a status subresource
+}
+
+// New compiles a definition that the program already has. It is defaulted first, and
+// then has to be one which the server would accept; if not, the error is the server's
+// own, an *apierrors.StatusError of reason Invalid that has every fault with its path.
+// (A schema that is the same in all versions is at spec.validation in such paths.)
+//
+// The server no longer accepts a definition with preserveUnknownFields, but goes on
+// serving one that it has from earlier times. Such a one is accepted here if the server
+// would accept an update which does not change it: its schemas need not be structural.
+//
+// The status of the definition is not looked at. New does not change the definition and
+// does not keep it.
+func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
+	if crd == nil {
+		return nil, errors.New("schema: the CustomResourceDefinition is nil")
+	}
+	crd = crd.DeepCopy()
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
+	if err := check(crd); err != nil {
+		return nil, err
+	}
+	d := &Definition{crd: crd, versions: make(map[string]*Version, len(crd.Spec.Versions))}
+	for i := range crd.Spec.Versions {
+		spec := &crd.Spec.Versions[i]
+		c, err := compile(crd, spec)
+		if err != nil {
+			return nil, fmt.Errorf("schema: CustomResourceDefinition %s: version %s: %w", crd.Name, spec.Name, err)
+		}
+		d.versions[spec.Name] = &Version{definition: d, name: spec.Name, compiled: c}
+		d.names = append(d.names, spec.Name)
+		if spec.Storage {
+			d.storage = spec.Name
+		}
+	}
+	slices.SortFunc(d.names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+	return d, nil
+}
+
+// check returns the server's error if it would not take the definition.
+func check(crd *apiextensionsv1.CustomResourceDefinition) error {
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), internal, nil); err != nil {
+		return fmt.Errorf("schema: CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	// apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+	// PrepareForCreate. The managedFields are the server's own.
+	internal.ManagedFields = nil
+	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
+	for _, v := range internal.Spec.Versions {
+		if v.Storage {
+			internal.Status.StoredVersions = []string{v.Name}
+			break
+		}
+	}
+	var errs field.ErrorList
+	if crd.Spec.PreserveUnknownFields {
+		internal.ResourceVersion = "1" // what is updated has one
+		errs = crdvalidation.ValidateCustomResourceDefinitionUpdate(context.Background(), internal, internal.DeepCopy())
+	} else {
+		errs = crdvalidation.ValidateCustomResourceDefinition(context.Background(), internal)
+	}
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(apiextensions.Kind("CustomResourceDefinition"), crd.Name, errs)
+	}
+	return nil
+}
+
+func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {
+	c := &compiled{spec: spec}
+	// The helpers of v1 take the schema of each version as it is there. In the internal
+	// types, those that are the same have been moved elsewhere.
+	validationV1, err := apihelpers.GetSchemaForVersion(crd, spec.Name)
+	if err != nil {
+		return nil, err
+	}
+	var props *apiextensions.JSONSchemaProps
+	if validationV1 != nil {
+		internal := &apiextensions.CustomResourceValidation{}
+		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(validationV1.DeepCopy(), internal, nil); err != nil {
+			return nil, err
+		}
+		props = internal.OpenAPIV3Schema
+		c.structural, err = structuralschema.NewStructural(props)
+		if !crd.Spec.PreserveUnknownFields {
+			if err != nil {
+				return nil, err
+			}
+			c.structural = c.structural.DeepCopy() // its defaults belong to the schema
+			if err := defaulting.PruneDefaults(c.structural); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c.schema, _, err = validation.NewSchemaValidator(props); err != nil {
+		return nil, err
+	}
+	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
+
+	subresources, err := apihelpers.GetSubresourcesForVersion(crd, spec.Name)
+	if err != nil || subresources == nil {
+		return c, err
+	}
+	c.scale = subresources.Scale
+	if c.hasStatus = subresources.Status != nil; c.hasStatus && props != nil {
+		if status, ok := props.Properties["status"]; ok {
+			c.status, _, err = validation.NewSchemaValidator(&status)
+		}
+	}
+	return c, err
+}
+
+// unknown is the error of a version that the definition does not have.
+func (v *Version) unknown() error {
+	if v.compiled != nil {
+		return nil
+	}
+	return fmt.Errorf("schema: %s has no version %s: there are %s", v.definition.GroupKind(), v.name, strings.Join(v.definition.names, ", "))
+}
+
+func (v *Version) mustExist() {
+	if err := v.unknown(); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,159 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Create does what the server does when an object is created in this version, given in
+// JSON, or else in YAML (what begins with { is JSON): it decodes the object, prunes and defaults it, takes away its status
+// if that is a subresource, validates it, and returns what it would store. The error is
+// the server's own, an *apierrors.StatusError, of reason BadRequest or Invalid; the result
+// is not nil even so, and has the warnings. Another error says that the version is not
+// there or not served.
+//
+// The metadata are the server's, with generation 1, but for what only a server knows: the
+// result has no uid, creationTimestamp, resourceVersion and managedFields, whatever the
+// object has. Where a name is generated, it ends in xxxxx. Admission is not simulated,
+// except for [Mutate]; nor are the limits of the storage.
+//
+// (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
+// apiserver/pkg/registry/generic/registry/store.go)
+func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
+	ctx, r, err := v.begin(ctx, opts)
+	if err == nil {
+		err = r.checkOptions("CreateOptions")
+	}
+	if err != nil {
+		return r.fail(err)
+	}
+	u, err := r.decode(object)
+	if err != nil {
+		return r.fail(err)
+	}
+	// WipeObjectMetaSystemFields of registry/rest/meta.go; selfLink is of the past.
+	removeMetadata(u, "creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+	if err := r.setNamespace(u, r.requestNamespace(u)); err != nil {
+		return r.fail(err)
+	}
+	r.dedupOwnerReferences(u, "")
+	removeMetadata(u, "managedFields") // the server makes its own
+	if err := r.admit(ctx, u); err != nil {
+		return r.fail(err)
+	}
+	if generate := u.GetGenerateName(); generate != "" && u.GetName() == "" {
+		// apiserver/pkg/storage/names/generate.go, with a suffix that is no secret.
+		u.SetName(generate[:min(len(generate), 58)] + "xxxxx")
+	}
+	if v.hasStatus {
+		delete(u.Object, "status")
+	}
+	u.SetGeneration(1)
+	if errs := v.validateCreate(ctx, u); len(errs) > 0 {
+		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
+	}
+	r.warnOfFinalizers(u.GetFinalizers(), nil)
+	if version, err := resourceVersion(u); err == nil && version != 0 {
+		// apiserver/pkg/storage/errors.go, ErrResourceVersionSetOnCreate.
+		return r.fail(internal("resourceVersion should not be set on objects to be created"))
+	}
+	removeMetadata(u, "resourceVersion")
+	return r.finish(u)
+}
+
+// requestNamespace is the namespace in the URL of a create request.
+func (r *request) requestNamespace(u *unstructured.Unstructured) string {
+	switch {
+	case !r.namespaced():
+		return ""
+	case r.namespace != "":
+		return r.namespace
+	case u.GetNamespace() != "":
+		return u.GetNamespace()
+	}
+	return metav1.NamespaceDefault
+}
+
+// setNamespace is EnsureObjectNamespaceMatchesRequestNamespace of registry/rest/meta.go.
+func (r *request) setNamespace(u *unstructured.Unstructured, namespace string) error {
+	switch own := u.GetNamespace(); {
+	case own == namespace:
+	case own == "" || namespace == "":
+		u.SetNamespace(namespace)
+	default:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// admit is mutating admission.
+func (r *request) admit(ctx context.Context, u *unstructured.Unstructured) error {
+	if r.mutate == nil {
+		return nil
+	}
+	if err := r.mutate(ctx, u.Object); err != nil {
+		return err
+	}
+	r.definition.setDefaults(u)
+	r.dedupOwnerReferences(u, " after mutating admission happens")
+	return nil
+}
+
+// dedupOwnerReferences is dedupOwnerReferencesAndAddWarning of
+// apiserver/pkg/endpoints/handlers/rest.go.
+func (r *request) dedupOwnerReferences(u *unstructured.Unstructured, when string) {
+	// The server compares each with each; there may be many.
+	type key struct {
+		apiVersion, kind, name string
+		uid                    types.UID
+		controller, block      string
+	}
+	var kept []metav1.OwnerReference
+	var twice []string
+	seen := map[key]bool{}
+	for _, ref := range u.GetOwnerReferences() {
+		k := key{ref.APIVersion, ref.Kind, ref.Name, ref.UID, pointed(ref.Controller), pointed(ref.BlockOwnerDeletion)}
+		if seen[k] {
+			twice = append(twice, string(ref.UID))
+			continue
+		}
+		seen[k] = true
+		kept = append(kept, ref)
+	}
+	if len(twice) > 0 {
+		r.AddWarning("", fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v",
+			when, strings.Join(twice, ", ")))
+		u.SetOwnerReferences(kept)
+	}
+}
+
+func pointed(b *bool) string {
+	if b == nil {
+		return ""
+	}
+	return strconv.FormatBool(*b)
+}
+
+// removeMetadata removes fields of an object's metadata.
+func removeMetadata(u *unstructured.Unstructured, names ...string) {
+	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+		for _, name := range names {
+			delete(metadata, name)
+		}
+	}
+}
+
+// internal is an error that the server did not mean to return
+// (apiserver/pkg/endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
+func internal(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonUnknown, Message: message,
+	}}
+}

@@ -1,0 +1,115 @@
+package schema
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/crdserverscheme"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// decode reads the body of a request: JSON as application/json, anything else as
+// application/yaml. It prunes and defaults, and warns or fails by the request's field
+// validation (apiserver/pkg/endpoints/handlers/create.go and customresource_handler.go,
+// DecoderToVersion).
+func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
+	if len(body) > maxRequest {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxRequest))
+	}
+	strict := r.directive != metav1.FieldValidationIgnore
+	u, gvk, err := r.decodeStrictly(body, strict)
+	if err != nil {
+		strictErr, isStrict := runtime.AsStrictDecodingError(err)
+		if !isStrict || u == nil || r.directive == metav1.FieldValidationStrict {
+			return nil, r.decodeError(err, gvk, body)
+		}
+		for _, err := range strictErr.Errors() {
+			for _, w := range yamlWarnings(err.Error()) {
+				r.AddWarning("", w)
+			}
+		}
+	}
+	r.definition.setDefaults(u)
+	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))
+	}
+	return u, nil
+}
+
+// decodeStrictly is Decode of schemaCoercingDecoder, in customresource_handler.go.
+func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstructured, *schema.GroupVersionKind, error) {
+	typer := crdserverscheme.NewUnstructuredObjectTyper()
+	serializer := json.NewSerializerWithOptions(json.DefaultMetaFactory, nil, typer, json.SerializerOptions{
+		Yaml:   !utilyaml.IsJSONBuffer(body),
+		Strict: strict,
+	})
+	defaults := r.gvk()
+	obj, gvk, err := serializer.Decode(body, &defaults, &unstructured.Unstructured{})
+	var faults []error
+	if err != nil {
+		strictErr, ok := runtime.AsStrictDecodingError(err)
+		if !ok || obj == nil {
+			return nil, gvk, err
+		}
+		faults = strictErr.Errors()
+	}
+	u := obj.(*unstructured.Unstructured)
+	unknown, err := r.definition.coerce(u, coercion{track: strict})
+	if err != nil {
+		return nil, gvk, err
+	}
+	for _, path := range unknown {
+		faults = append(faults, fmt.Errorf(`unknown field "%s"`, path))
+	}
+	if strict && len(faults) > 0 {
+		return u, gvk, runtime.NewStrictDecodingError(faults)
+	}
+	return u, gvk, nil
+}
+
+// decodeError is transformDecodeError of apiserver/pkg/endpoints/handlers/rest.go.
+func (r *request) decodeError(err error, gvk *schema.GroupVersionKind, body []byte) error {
+	kind := r.gvk().Kind
+	if gvk != nil && gvk.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, kind, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary(body)))
+}
+
+// summary is summarizeData of handlers/rest.go.
+func summary(body []byte) string {
+	const most = 30
+	cut, dots := body, ""
+	if len(body) > most {
+		cut, dots = body[:most], " ..."
+	}
+	switch {
+	case len(body) == 0:
+		return "<empty>"
+	case body[0] == '{':
+		return string(cut) + dots
+	default:
+		return hex.EncodeToString(cut) + dots
+	}
+}
+
+// yamlWarnings is parseYAMLWarnings of handlers/rest.go.
+func yamlWarnings(text string) []string {
+	for _, prefix := range []string{"yaml: unmarshal errors:\n", "error converting YAML to JSON: yaml: unmarshal errors:\n"} {
+		if rest, ok := strings.CutPrefix(text, prefix); ok {
+			lines := strings.Split(rest, "\n")
+			for i := range lines {
+				lines[i] = strings.TrimSpace(lines[i])
+			}
+			return lines
+		}
+	}
+	return []string{text}
+}

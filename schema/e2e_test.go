@@ -1,0 +1,286 @@
+package schema_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/differential"
+)
+
+// TestTheAPIServerDoesTheSame sends every request of testdata/traps to a real API server
+// too, in each mode of field validation, dry and for good, and compares everything.
+func TestTheAPIServerDoesTheSame(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := 0
+	for _, suite := range traps(t) {
+		t.Run(suite.CRD.Spec.Group, func(t *testing.T) {
+			cases += len(suite.Cases)
+			if err := suite.Run(t.Context(), server, t); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	t.Run("webhook", func(t *testing.T) {
+		suite := webhookSuite(t)
+		url, ca := webhooktest.Serve(t, http.HandlerFunc(mutatingWebhook))
+		registerWebhook(t, cp, suite.CRD, url, ca)
+		cases += len(suite.Cases)
+		if err := suite.Run(t.Context(), server, t); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Logf("%d cases, %d requests", cases, server.Requests)
+
+	t.Run("definitions", func(t *testing.T) {
+		for name, text := range refused(t) {
+			t.Run(name, func(t *testing.T) { compareRefusal(t, server, text) })
+		}
+	})
+}
+
+// traps returns the suites of testdata/traps.
+func traps(t testing.TB) (suites []*differential.Suite) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/traps/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err, files)
+	}
+	for _, file := range files {
+		suite, err := differential.ReadSuite(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		suites = append(suites, suite)
+	}
+	return suites
+}
+
+// webhookSuite has a webhook that adds a field which the schema does not have yet.
+func webhookSuite(t testing.TB) *differential.Suite {
+	t.Helper()
+	const text = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: hs.hook.example.com}
+spec:
+  group: hook.example.com
+  scope: Namespaced
+  names: {plural: hs, kind: H}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}, d: {type: object, properties: {e: {type: string, default: e}}}}}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}, extra: {type: object, properties: {x: {type: integer}}}}}}}
+`
+	s := &differential.Suite{
+		CRD:    &apiextensionsv1.CustomResourceDefinition{},
+		Before: &apiextensionsv1.CustomResourceDefinition{},
+		Cases: []differential.Case{
+			{Name: "create", Object: map[string]any{"a": "b"}},
+			{Name: "create in another version", Version: "v2", Object: map[string]any{"a": "b"}},
+			{Name: "null", Object: map[string]any{"a": "null"}, Want: "must be of type string"},
+			{Name: "update", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "c"}},
+			{Name: "read what was unknown then", Old: map[string]any{"a": "b"}, Read: true},
+		},
+		Options: []schema.Option{schema.Mutate(func(_ context.Context, object map[string]any) error {
+			if object["a"] == "null" {
+				object["a"] = nil
+			}
+			object["extra"], object["d"] = map[string]any{"x": int64(1)}, map[string]any{}
+			return nil
+		})},
+	}
+	for into, text := range map[*apiextensionsv1.CustomResourceDefinition]string{
+		s.Before: text,
+		s.CRD:    strings.Replace(text, "d: {type: object,", "extra: {type: object, properties: {x: {type: integer}, y: {type: integer, default: 2}}}, d: {type: object,", 1),
+	} {
+		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// mutatingWebhook does what the option of webhookSuite does.
+func mutatingWebhook(w http.ResponseWriter, req *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	patch := `[{"op":"add","path":"/extra","value":{"x":1}},{"op":"add","path":"/d","value":{}}`
+	if strings.Contains(string(review.Request.Object.Raw), `"a":"null"`) {
+		patch += `,{"op":"replace","path":"/a","value":null}`
+	}
+	review.Response = &admissionv1.AdmissionResponse{
+		UID: review.Request.UID, Allowed: true, Patch: []byte(patch + "]"), PatchType: new(admissionv1.PatchTypeJSONPatch),
+	}
+	_ = json.NewEncoder(w).Encode(review) // the server would complain
+}
+
+func registerWebhook(t *testing.T, cp *controlplane.ControlPlane, crd *apiextensionsv1.CustomResourceDefinition, url string, ca []byte) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hook"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:                    "hook.example.com",
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+			MatchPolicy:             new(admissionregistrationv1.Exact),
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{crd.Spec.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+			}},
+		}},
+	}
+	if _, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused returns definitions that the server does not take.
+func refused(t testing.TB) map[string]string {
+	t.Helper()
+	pizza, tiny := pizzaYAML(t), tiny("apples")
+	withSchema := func(s string) string { return strings.Replace(tiny, "{type: object}", s, 1) }
+	return map[string]string{
+		"many faults": strings.NewReplacer(
+			"name: pizzas.restaurant", "name: pizza.restaurant",
+			"maxItems: 10", "maxItems: 10\n                uniqueItems: true",
+			"known: {type: object,", "known: {",
+		).Replace(pizza),
+		"a bad default":             strings.Replace(pizza, "default: large", "default: huge", 1),
+		"a rule that is not typed":  strings.Replace(pizza, "self.size != 'small'", "self.sizes != 'small'", 1),
+		"no storage version":        strings.Replace(tiny, "storage: true", "storage: false", 1),
+		"no schema":                 strings.Replace(tiny, ", schema: {openAPIV3Schema: {type: object}}", "", 1),
+		"a protected group":         strings.ReplaceAll(tiny, "example.com", "example.k8s.io"),
+		"no names":                  strings.Replace(tiny, "kind: Apples}", "kind: ''}", 1),
+		"another scope":             strings.Replace(tiny, "scope: Cluster", "scope: World", 1),
+		"the same version twice":    strings.Replace(tiny, "  versions:", "  versions:\n  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}", 1),
+		"a webhook without address": strings.Replace(tiny, "scope:", "conversion: {strategy: Webhook}\n  scope:", 1),
+		"an array without items":    withSchema("{type: object, properties: {a: {type: array}}}"),
+		"a list map without keys":   withSchema("{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, items: {type: object, properties: {k: {type: string}}}}}}"),
+		"a list map, keys optional": withSchema("{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, properties: {k: {type: string}}}}}}"),
+		"a bad pattern":             withSchema("{type: object, properties: {a: {type: string, pattern: '('}}}"),
+		"a default in metadata":     withSchema("{type: object, properties: {metadata: {type: object, properties: {name: {type: string, default: x}}}}}"),
+		"a type in a composition":   withSchema("{type: object, properties: {a: {type: string}}, oneOf: [{properties: {a: {type: string}}}]}"),
+		"a reference":               withSchema("{type: object, properties: {a: {$ref: '#/x'}}}"),
+		"a costly rule":             withSchema("{type: object, properties: {a: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x != y))'}]}}}"),
+		"a root that is no object":  withSchema("{type: string}"),
+		"no type":                   withSchema("{properties: {a: {}}}"),
+		"both kinds of fields":      withSchema("{type: object, properties: {a: {type: object, properties: {b: {type: string}}, additionalProperties: true}}}"),
+		"a default that is pruned":  withSchema("{type: object, properties: {a: {type: object, default: {b: c}, properties: {d: {type: string}}}}}"),
+		"a scale without paths":     strings.Replace(tiny, "storage: true,", "storage: true, subresources: {scale: {specReplicasPath: replicas}},", 1),
+		"preserveUnknownFields":     strings.Replace(tiny, "scope:", "preserveUnknownFields: false\n  scope:", 1),
+	}
+}
+
+// compareRefusal compares what both sides say of a definition.
+func compareRefusal(t *testing.T, server *differential.Server, text string) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(text), crd); err != nil {
+		t.Fatal(err)
+	}
+	_, offline := schema.New(crd)
+	online := server.Refuses(t.Context(), crd)
+	if fmt.Sprint(offline) == fmt.Sprint(online) {
+		return // nil, too
+	}
+	got, err := differential.Refusal(online)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := differential.Refusal(offline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("(-server +offline):\n%s", diff)
+	}
+}
+
+// TestTheAPIServerDeletesDuringAnUpdate checks [schema.Result.Deleted].
+func TestTheAPIServerDeletesDuringAnUpdate(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(tiny("apples")), crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Install(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	d, err := schema.New(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apples := client.Resource(runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "apples"})
+	u := &unstructured.Unstructured{Object: object(t, `{"apiVersion":"example.com/v1","kind":"Apples","metadata":{"name":"a","finalizers":["example.com/a","example.com/b"]}}`)}
+	if _, err := apples.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := apples.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, finalizers := range [][]string{{"example.com/b"}, nil} {
+		old, err := apples.Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := old.DeepCopy()
+		u.SetFinalizers(finalizers)
+		out, err := d.Version("v1").Update(t.Context(), jsonOf(t, u), jsonOf(t, old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := apples.Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = apples.Get(t.Context(), "a", metav1.GetOptions{})
+		if deleted := apierrors.IsNotFound(err); deleted != out.Deleted {
+			t.Errorf("with %v, it is deleted: %v, and offline %v", finalizers, deleted, out.Deleted)
+		}
+	}
+}
+
+func jsonOf(t *testing.T, u *unstructured.Unstructured) []byte {
+	t.Helper()
+	text, err := u.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

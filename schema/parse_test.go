@@ -1,0 +1,218 @@
+package schema_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/schema"
+)
+
+func pizzaYAML(t testing.TB) string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/pizza.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// tiny returns the text of a small definition.
+func tiny(plural string) string {
+	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {plural: %[1]s, kind: %[2]s}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+`, plural, strings.ToUpper(plural[:1])+plural[1:])
+}
+
+func TestDefinitionsComeInManyForms(t *testing.T) {
+	a, b := tiny("apples"), tiny("bananas")
+	asJSON := func(text string) string {
+		j, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(j)
+	}
+	indent := func(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
+	for name, text := range map[string]string{
+		"YAML documents":            a + "---\n" + b,
+		"comments and empty ones":   "\uFEFF# apples\n---\n" + a + "--- # bananas\n---\n\n# none\n---\n" + b + "...\n# end\n",
+		"a directive":               "%YAML 1.1\n---\n" + a + "...\n---\n" + b,
+		"carriage returns":          strings.ReplaceAll(a+"---\n"+b, "\n", "\r\n"),
+		"JSON values":               asJSON(a) + "\n\t" + asJSON(b),
+		"JSON documents":            "--- " + asJSON(a) + "\n---\n" + asJSON(b),
+		"a List":                    "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ''}\nitems:\n- " + indent(a) + "\n- " + indent(b),
+		"a List of JSON":            `{"kind":"List","apiVersion":"v1","items":[` + asJSON(a) + `,` + asJSON(b) + `]}`,
+		"a typed list":              `{"kind":"CustomResourceDefinitionList","apiVersion":"apiextensions.k8s.io/v1","items":[` + strings.Replace(asJSON(a), `"kind":"CustomResourceDefinition",`, "", 1) + `]}` + asJSON(b),
+		"a null, and an empty List": "null\n---\n{apiVersion: v1, kind: List, items: []}\n---\n" + a + "---\n" + b,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "a typed list" {
+				text = strings.Replace(text, `"items":[{"apiVersion":"apiextensions.k8s.io/v1",`, `"items":[{`, 1)
+			}
+			definitions, err := schema.ParseAll([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			for _, d := range definitions {
+				kinds = append(kinds, d.GroupKind().String())
+			}
+			if diff := cmp.Diff([]string{"Apples.example.com", "Bananas.example.com"}, kinds); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoDefinitionIsAnErrorThatSaysWhere(t *testing.T) {
+	a := tiny("apples")
+	deep := strings.Repeat(`{"items":`, 300) + `{}` + strings.Repeat(`}`, 300)
+	for _, test := range []struct{ name, text, want string }{
+		{"none", "# nothing", "schema: there are 0 CustomResourceDefinitions, not one"},
+		{"several", a + "---\n" + tiny("bananas"), "schema: there are 2 CustomResourceDefinitions, not one"},
+		{"another kind", a + "---\n\n# a service\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 13): it is a "Service" of "v1", not a CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`},
+		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: document 1 (line 1): it is a "List" of "v1", not a`},
+		{"an unknown field", strings.Replace(a, "scope:", "scopes: x\n  scope:", 1), `schema: document 1 (line 1): unknown field "spec.scopes"`},
+		{"a field twice", strings.Replace(a, "scope:", "scope: x\n  scope:", 1), `key "scope" already set in map`},
+		{"a field twice in JSON", `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{"group":"a","group":"b"}}`, `duplicate field "spec.group"`},
+		{"no YAML", "a: b: c", "schema: document 1 (line 1): "},
+		{"a scalar", "hello", "schema: document 1 (line 1): "},
+		{"a list of scalars", "[1]", "schema: document 1 (line 1): "},
+		{"too deep", `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{"versions":[{"schema":{"openAPIV3Schema":` + strings.ReplaceAll(deep, `"items":`, `"items":{"items":`) + strings.Repeat("}", 300) + `}}]}}`, "it is nested more than 512 deep"},
+		{"too large", a + "# " + strings.Repeat("x", 64<<20), "the limit is 67108864"},
+		{"too large a definition", a + "  conversion: {strategy: " + strings.Repeat("x", 3<<20) + "}", "the limit is 3145728"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := schema.Parse([]byte(test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestADefinitionThatTheServerRefusesIsAnErrorWithEveryFault(t *testing.T) {
+	text := strings.NewReplacer(
+		"name: pizzas.restaurant", "name: pizza.restaurant",
+		"maxItems: 10", "maxItems: 10\n                uniqueItems: true",
+		"default: large", "default: huge",
+		"self.size != 'small'", "self.sizes != 'small'",
+		"known: {type: object,", "known: {",
+	).Replace(pizzaYAML(t))
+	_, err := schema.Parse([]byte(text))
+	if err == nil {
+		t.Fatal("it is accepted")
+	}
+	for _, want := range []string{
+		`CustomResourceDefinition.apiextensions.k8s.io "pizza.restaurant.example.com" is invalid: [`,
+		`metadata.name: Invalid value: "pizza.restaurant.example.com": must be spec.names.plural+"."+spec.group`,
+		`spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[toppings].uniqueItems: Forbidden`,
+		`spec.versions[1].schema.openAPIV3Schema.properties[spec].properties[anything].properties[known].type: Required value`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestANilDefinitionIsAnError(t *testing.T) {
+	if _, err := schema.New(nil); err == nil {
+		t.Error("it is accepted")
+	}
+}
+
+func TestNewLeavesTheDefinitionAsItIs(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal([]byte(pizzaYAML(t)), crd); err != nil {
+		t.Fatal(err)
+	}
+	before := crd.DeepCopy()
+	if _, err := schema.New(crd); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, crd); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+// Definitions of old, which no server takes any longer but some still have.
+const oldDefinition = `apiVersion: apiextensions.k8s.io/v1beta1
+kind: CustomResourceDefinition
+metadata: {name: oldies.example.com}
+spec:
+  group: example.com
+  version: v1
+  names: {plural: oldies, kind: Oldie}
+  subresources: {status: {}}
+  validation:
+    openAPIV3Schema:
+      properties:
+        spec:
+          properties:
+            size: {type: integer, maximum: 3}
+`
+
+func TestOldDefinitionsAreServedAsTheyWere(t *testing.T) {
+	d, err := schema.Parse([]byte(oldDefinition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := d.Version("v1")
+	text := `{"apiVersion":"example.com/v1","kind":"Oldie","metadata":{"name":"o"},"other":null,"spec":{"size":4,"more":[{}]}}`
+	o := object(t, text)
+	if pruned := v.Prune(o); pruned != nil {
+		t.Errorf("pruned %v", pruned)
+	}
+	v.Default(o)
+	if diff := cmp.Diff(object(t, text), o); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := []string{"spec.size: Invalid value: 4: spec.size in body should be less than or equal to 3"}
+	if diff := cmp.Diff(want, messages(v.Validate(t.Context(), o))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// The same with pruning needs a structural schema.
+	pruning := strings.Replace(oldDefinition, "spec:\n", "spec:\n  preserveUnknownFields: false\n", 1)
+	if _, err := schema.Parse([]byte(pruning)); err == nil || !strings.Contains(err.Error(), "openAPIV3Schema.type: Required value") {
+		t.Errorf("got %v", err)
+	}
+	// And v1 has it too.
+	v1 := strings.Replace(tiny("apples"), "spec:\n", "spec:\n  preserveUnknownFields: true\n", 1)
+	d, err = schema.Parse([]byte(v1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pruned := d.Version("v1").Prune(object(t, `{"kind":"Apples","a":{"b":1}}`)); pruned != nil {
+		t.Errorf("pruned %v", pruned)
+	}
+}
+
+func TestSchemasThatAreTheSameInAllVersionsAreThereInEach(t *testing.T) {
+	text := strings.Replace(tiny("apples"), "  versions:\n", `  versions:
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+`, 1)
+	text = string(bytes.ReplaceAll([]byte(text), []byte("{type: object}"), []byte("{type: object, properties: {size: {type: integer}}}")))
+	d, err := schema.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range d.Versions() {
+		if _, ok := d.Version(v).Structural().Properties["size"]; !ok {
+			t.Errorf("%s has no schema", v)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package schema
+
+import (
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+)
+
+// Prune takes away, in place, the fields that the schema does not have, and returns
+// their paths, sorted, as in spec.toppings[0].colour. It keeps apiVersion, kind and
+// metadata, at the root and in embedded resources, and what
+// x-kubernetes-preserve-unknown-fields protects. It does nothing if the whole
+// definition has preserveUnknownFields. The object is of this version, whatever its
+// apiVersion says.
+//
+// Two things surprise: additionalProperties: true keeps a key but prunes everything
+// below it; and what is protected reaches through lists, but ends at a field that has
+// properties of its own
+// (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go).
+func (v *Version) Prune(object map[string]any) (pruned []string) {
+	v.mustExist()
+	if v.definition.crd.Spec.PreserveUnknownFields {
+		return nil
+	}
+	return pruning.PruneWithOptions(object, v.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+}
+
+// Default sets, in place, the defaults of the schema. Before that it removes each field
+// that is null, but neither nullable nor with a default; an element of a list stays
+// null. A default is set where its parent is there, and it creates no parent
+// (apiextensions-apiserver/pkg/apiserver/schema/defaulting). The server prunes first: see
+// [Version.Prune].
+func (v *Version) Default(object map[string]any) {
+	v.mustExist()
+	if !v.definition.crd.Spec.PreserveUnknownFields {
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, v.structural)
+	}
+	defaulting.Default(object, v.structural)
+}

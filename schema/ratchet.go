@@ -1,0 +1,110 @@
+package schema
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/api/operation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/features"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+// validateCommonFields is validateCommonFields of apiserver/pkg/registry/rest/update.go.
+func (v *Version) validateCommonFields(u, old *unstructured.Unstructured) field.ErrorList {
+	path := field.NewPath("metadata")
+	errs := metavalidation.ValidateObjectMetaAccessor(u, v.namespaced(), pathSegment, path)
+	return append(errs, metavalidation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
+}
+
+// validateUpdate is ValidateUpdate of customresource/strategy.go. Faults of the schema and
+// of the rules are ratcheted where the object has not changed; lists that are sets or maps
+// are checked if all lists of the old object were right.
+func (v *Version) validateUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
+	correlation := v.correlate(u, old)
+	errs := v.validateTypeMeta(u)
+	if len(errs) == 0 {
+		errs = append(errs, v.validateMetadataUpdate(ctx, u, old)...)
+		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, old.Object, v.schema, v.ratcheting(correlation)...)...)
+		errs = append(errs, v.validateScaleSpec(u)...)
+		errs = append(errs, v.validateScaleStatus(u)...)
+	}
+	errs = append(errs, objectmeta.Validate(ctx, nil, u.Object, v.structural, false)...)
+	if oldErrs := listtype.ValidateListSetsAndMaps(nil, v.structural, old.Object); len(oldErrs) == 0 {
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, u.Object)...)
+	}
+	return v.validateRules(ctx, u, old, correlation, errs)
+}
+
+// validateStatusUpdate is ValidateUpdate of customresource/status_strategy.go. It validates
+// the status alone by the schema, but the whole object by the rules.
+func (v *Version) validateStatusUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
+	correlation := v.correlate(u, old)
+	errs := v.validateTypeMeta(u)
+	if len(errs) == 0 {
+		errs = append(errs, v.validateMetadataUpdate(ctx, u, old)...)
+		if status, ok := u.Object["status"]; ok {
+			var ratcheting []validation.ValidationOption
+			if v.structural != nil {
+				ratcheting = v.ratcheting(correlation.Key("status"))
+			}
+			errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], v.status, ratcheting...)...)
+		}
+		errs = append(errs, v.validateScaleStatus(u)...)
+	}
+	if newErrs := listtype.ValidateListSetsAndMaps(nil, v.structural, u.Object); len(newErrs) > 0 {
+		if oldErrs := listtype.ValidateListSetsAndMaps(nil, v.structural, old.Object); len(oldErrs) == 0 {
+			errs = append(errs, newErrs...)
+		}
+	}
+	return v.validateRules(ctx, u, old, correlation, errs)
+}
+
+// ratcheting takes a structural schema: without one, nothing is ratcheted.
+func (v *Version) ratcheting(correlation *common.CorrelatedObject) []validation.ValidationOption {
+	if v.structural == nil {
+		return nil
+	}
+	return []validation.ValidationOption{validation.WithRatcheting(correlation)}
+}
+
+func (v *Version) correlate(u, old *unstructured.Unstructured) *common.CorrelatedObject {
+	return common.NewCorrelatedObject(u.Object, old.Object, &model.Structural{Structural: v.structural})
+}
+
+// validateRules adds the errors of the rules. A rule that says nothing about the old object
+// only warns if the part that it is about has not changed
+// (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, validateExpressions).
+func (v *Version) validateRules(ctx context.Context, u, old *unstructured.Unstructured, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+	if v.cel == nil {
+		return errs
+	}
+	if blocked(errs) {
+		return append(errs, rulesNotRun())
+	}
+	ruleErrs, _ := v.cel.Validate(ctx, nil, v.structural, u.Object, old.Object, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlation))
+	return append(errs, ruleErrs...)
+}
+
+// validateMetadataUpdate is validateObjectMetaUpdateDeclaratively of
+// customresource/validator.go.
+func (v *Version) validateMetadataUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
+	metadata, errs := objectMeta(u)
+	if len(errs) > 0 {
+		return errs
+	}
+	oldMetadata, errs := objectMeta(old)
+	if len(errs) > 0 {
+		return errs
+	}
+	return metavalidation.ValidateObjectMetaDeclaratively(ctx, operation.Update, metadata, oldMetadata, v.namespaced(), nil,
+		field.NewPath("metadata"), utilfeature.DefaultFeatureGate.Enabled(features.DeclarativeValidationBeta))
+}

@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/warning"
+)
+
+// Result is what became of a request. Of a request that fails, it has the warnings alone.
+type Result struct {
+	// Object is what the server answers, to a dry run too: the object in the version of
+	// the request, read back from what is stored, in JSON. Metadata that only a server
+	// knows are not there: see [Version.Create] and [Version.Update].
+	Object json.RawMessage
+	// Stored is what the server stores: the object in the storage version, in JSON. Where
+	// that is not the version of the request, it has been converted and has lost what the
+	// schema of the storage version does not have. If a webhook converts, it is nil, and
+	// Object is as it was before that.
+	Stored json.RawMessage
+	// Warnings are those of the response, each once, in the server's order. (Where they
+	// have more than 4096 characters in all, the server cuts them short to fit in a
+	// header.)
+	Warnings []string
+	// Deleted says that the server deletes the object, because its deletion was waiting
+	// for the finalizers that are gone now.
+	Deleted bool
+}
+
+// Option changes how a request is handled.
+type Option func(*request)
+
+// FieldValidation says what becomes of fields that are unknown, or there twice: with
+// Strict, the request fails; with Warn, the server's default, it is warned of them; with
+// Ignore, nothing happens. They are pruned in any case. kubectl sends Strict.
+func FieldValidation(directive string) Option {
+	return func(r *request) { r.directive = directive }
+}
+
+// Namespace is the namespace in the URL of a Create, of a kind that has namespaces.
+// Without it, that is the namespace in the object, or else default. The other requests
+// are in the namespace of the old object.
+func Namespace(name string) Option {
+	return func(r *request) { r.namespace = name }
+}
+
+// Mutate calls a function where the server calls mutating admission webhooks: after
+// pruning and defaulting, before validation. It changes the object in place, and an error
+// from it ends the request. The server defaults once more after that, but does not prune
+// (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, callAttrMutatingHook).
+func Mutate(f func(ctx context.Context, object map[string]any) error) Option {
+	return func(r *request) { r.mutate = f }
+}
+
+// request is one request on its way through the server.
+type request struct {
+	*Version
+	directive string
+	namespace string
+	mutate    func(ctx context.Context, object map[string]any) error
+
+	mu       sync.Mutex
+	warnings []string
+	warned   map[string]bool
+}
+
+// begin begins a request as the handler of custom resources does
+// (customresource_handler.go, ServeHTTP).
+func (v *Version) begin(ctx context.Context, opts []Option) (context.Context, *request, error) {
+	r := &request{Version: v}
+	for _, opt := range opts {
+		opt(r)
+	}
+	if err := v.unknown(); err != nil {
+		return ctx, r, err
+	}
+	if !v.spec.Served {
+		notFound := apierrors.NewGenericServerResponse(404, "", v.resource(), "", "", 0, false)
+		return ctx, r, fmt.Errorf("schema: version %s of %s is not served: %w", v.name, v.definition.GroupKind(), notFound)
+	}
+	if v.spec.Deprecated {
+		r.AddWarning("", v.deprecation())
+	}
+	return warning.WithWarningRecorder(ctx, r), r, nil
+}
+
+// checkOptions is what the handlers do with a request's options.
+func (r *request) checkOptions(kind string) error {
+	errs := metav1validation.ValidateFieldValidation(nil, r.directive)
+	if len(errs) == 0 {
+		return nil
+	}
+	if kind == "CreateOptions" {
+		errs = metav1validation.ValidateCreateOptions(&metav1.CreateOptions{FieldValidation: r.directive})
+	} else {
+		errs = metav1validation.ValidateUpdateOptions(&metav1.UpdateOptions{FieldValidation: r.directive})
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+// AddWarning records a warning once, if it can be sent
+// (apiserver/pkg/endpoints/filters/warning.go).
+func (r *request) AddWarning(agent, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if text == "" || r.warned[text] {
+		return
+	}
+	if r.warned == nil {
+		r.warned = map[string]bool{}
+	}
+	r.warned[text] = true
+	if _, err := utilnet.NewWarningHeader(299, agent, text); err == nil {
+		r.warnings = append(r.warnings, text)
+	}
+}
+
+var _ warning.Recorder = (*request)(nil)
+
+// deprecation is the warning of a deprecated version (customresource_handler.go,
+// defaultDeprecationWarning).
+func (v *Version) deprecation() string {
+	if w := v.spec.DeprecationWarning; w != nil {
+		return *w
+	}
+	spec := &v.definition.crd.Spec
+	text := fmt.Sprintf("%s/%s %s is deprecated", spec.Group, v.name, spec.Names.Kind)
+	for _, name := range v.definition.names { // the highest first
+		other := v.definition.versions[name].spec
+		if other.Served && !other.Deprecated && version.CompareKubeAwareVersionStrings(v.name, name) < 0 {
+			return text + fmt.Sprintf("; use %s/%s %s", spec.Group, name, spec.Names.Kind)
+		}
+	}
+	return text
+}
+
+func (v *Version) gvk() schema.GroupVersionKind { return v.definition.GroupKind().WithVersion(v.name) }
+
+func (v *Version) resource() schema.GroupResource {
+	return schema.GroupResource{Group: v.definition.crd.Spec.Group, Resource: v.definition.crd.Spec.Names.Plural}
+}
+
+// fail is the result of a request that fails.
+func (r *request) fail(err error) (*Result, error) { return &Result{Warnings: r.warnings}, err }
+
+// finish is the result of a request that succeeds. What comes back from storage is decoded
+// again (customresource_handler.go, crdConversionRESTOptionsGetter), which changes nothing
+// where it has been decoded so before.
+func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
+	out := &Result{Warnings: r.warnings}
+	var err error
+	if r.name == r.definition.storage && r.mutate == nil {
+		if out.Object, err = json.Marshal(u.Object); err != nil {
+			return r.fail(err)
+		}
+		out.Stored = out.Object
+		return out, nil
+	}
+	if r.name == r.definition.storage || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
+		if r.name != r.definition.storage {
+			if u, err = r.definition.convert(u, r.definition.storage); err != nil {
+				return r.fail(err)
+			}
+		}
+		if out.Stored, err = json.Marshal(u.Object); err != nil {
+			return r.fail(err)
+		}
+		if u, err = r.fromStorage(u); err != nil {
+			return r.fail(err)
+		}
+	}
+	if out.Object, err = json.Marshal(u.Object); err != nil {
+		return r.fail(err)
+	}
+	return out, nil
+}

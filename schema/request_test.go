@@ -1,0 +1,192 @@
+package schema_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/schema"
+)
+
+// TestTheTrapsAreKnown checks what testdata/traps say of each request. That the server
+// does the same is checked elsewhere, with a server.
+func TestTheTrapsAreKnown(t *testing.T) {
+	for _, suite := range append(traps(t), webhookSuite(t)) {
+		t.Run(suite.CRD.Spec.Group, func(t *testing.T) {
+			if err := suite.RunOffline(t.Context(), t); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// valueOf decodes JSON for comparison.
+func valueOf(t testing.TB, text []byte) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return value
+}
+
+func same(t *testing.T, want string, got []byte) {
+	t.Helper()
+	if diff := cmp.Diff(valueOf(t, []byte(want)), valueOf(t, got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCreateReturnsWhatIsStored(t *testing.T) {
+	out, err := pizza().Version("v1").Create(t.Context(), []byte(`{
+		"apiVersion":"restaurant.example.com/v1","kind":"Pizza",
+		"metadata":{"name":"p","uid":"u","resourceVersion":"","creationTimestamp":"2020-01-01T00:00:00Z","managedFields":[{"manager":"m"}],"generation":8},
+		"spec":{"toppings":[{"name":"ham","colour":"pink"}]},"status":{"slices":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"default","generation":1},
+		"spec":{"size":"large","toppings":[{"name":"ham","amount":1}]}}`
+	same(t, want, out.Object)
+	same(t, want, out.Stored)
+	if diff := cmp.Diff([]string{`unknown field "spec.toppings[0].colour"`}, out.Warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCreateInAnotherVersionLosesWhatTheStorageVersionLacks(t *testing.T) {
+	out, err := pizza().Version("v1alpha1").Create(t.Context(), []byte("apiVersion: restaurant.example.com/v1alpha1\nkind: Pizza\nmetadata: {name: p}\nspec: {toppings: [ham]}\n"), schema.Namespace("rome"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	metadata := `"kind":"Pizza","metadata":{"name":"p","namespace":"rome","generation":1}`
+	// The list of strings is no list of objects, but nobody asks.
+	same(t, `{"apiVersion":"restaurant.example.com/v1",`+metadata+`,"spec":{"toppings":["ham"]}}`, out.Stored)
+	same(t, `{"apiVersion":"restaurant.example.com/v1alpha1",`+metadata+`,"spec":{"toppings":["ham"]}}`, out.Object)
+	if diff := cmp.Diff([]string{"restaurant.example.com/v1alpha1 Pizza is deprecated; use restaurant.example.com/v1 Pizza"}, out.Warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnErrorIsTheServersOwnAndTheWarningsStay(t *testing.T) {
+	out, err := pizza().Version("v1alpha1").Create(t.Context(), []byte(`{"apiVersion":"restaurant.example.com/v1alpha1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[1]}}`))
+	if !apierrors.IsInvalid(err) || err.Error() != `Pizza.restaurant.example.com "p" is invalid: spec.toppings[0]: Invalid value: "integer": spec.toppings[0] in body must be of type string: "integer"` {
+		t.Errorf("got %v", err)
+	}
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || len(status.ErrStatus.Details.Causes) != 1 || status.ErrStatus.Details.Causes[0].Type != metav1.CauseType(field.ErrorTypeTypeInvalid) {
+		t.Errorf("the causes are %+v", status)
+	}
+	if out.Object != nil || out.Stored != nil || len(out.Warnings) != 1 {
+		t.Errorf("the result is %+v", out)
+	}
+}
+
+func TestRequestsThatCannotBeServed(t *testing.T) {
+	crd := strings.Replace(pizzaYAML(t), "served: true\n    storage: false", "served: false\n    storage: false", 1)
+	crd = strings.Replace(crd, "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com/'}}}\n  scope:", 1)
+	d, err := schema.Parse([]byte(crd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := []byte(`{` + head + `}`)
+	for _, test := range []struct {
+		name, want string
+		err        error
+	}{
+		{"unknown version", "schema: Pizza.restaurant.example.com has no version v3: there are v1, v1alpha1", second(d.Version("v3").Create(t.Context(), body))},
+		{"unknown version of a status", "has no version v3", second(d.Version("v3").UpdateStatus(t.Context(), body, body))},
+		{"a version that is not served", "schema: version v1alpha1 of Pizza.restaurant.example.com is not served: ", second(d.Version("v1alpha1").Read(t.Context(), body))},
+		{"an old object of another version", "a webhook converts it to v1: convert it first", second(d.Version("v1").Read(t.Context(), []byte(strings.Replace(string(body), "/v1", "/v1alpha1", 1))))},
+		{"an old object of another kind", "not a Pizza.restaurant.example.com", second(d.Version("v1").Read(t.Context(), []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{}}`)))},
+		{"an old object without metadata", "has no metadata", second(d.Version("v1").Update(t.Context(), body, []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza"}`)))},
+		{"an old object that is none", "schema: the stored object: ", second(d.Version("v1").Update(t.Context(), body, []byte("[")))},
+		{"field validation", `fieldValidation: Unsupported value: "Maybe"`, second(d.Version("v1").Create(t.Context(), body, schema.FieldValidation("Maybe")))},
+		{"field validation of an update", `UpdateOptions.meta.k8s.io "" is invalid: fieldValidation`, second(d.Version("v1").Update(t.Context(), body, body, schema.FieldValidation("Maybe")))},
+		{"too large", "limit is 3145728", second(d.Version("v1").Create(t.Context(), make([]byte, 3<<20+1)))},
+		{"an old object that is too large", "the limit is 3145728", second(d.Version("v1").Read(t.Context(), make([]byte, 3<<20+1)))},
+		{"a mutation that fails", "out of flour", second(d.Version("v1").Create(t.Context(), body, schema.Mutate(func(context.Context, map[string]any) error { return errors.New("out of flour") })))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.err == nil || !strings.Contains(test.err.Error(), test.want) {
+				t.Errorf("got %v, want %s", test.err, test.want)
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestAWebhookThatConvertsLeavesWhatIsStoredToTheCaller(t *testing.T) {
+	crd := strings.Replace(pizzaYAML(t), "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com/'}}}\n  scope:", 1)
+	d, err := schema.Parse([]byte(crd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := d.Version("v1alpha1").Create(t.Context(), []byte(`{"apiVersion":"restaurant.example.com/v1alpha1","kind":"Pizza","metadata":{"name":"p"}}`))
+	if err != nil || out.Stored != nil || out.Object == nil {
+		t.Errorf("got %+v, %v", out, err)
+	}
+}
+
+func TestUpdateKeepsWhatTheServerKnows(t *testing.T) {
+	old := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","uid":"u","resourceVersion":"7","generation":3,"creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"toppings":[]},"status":{"slices":1}}`
+	body := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","resourceVersion":"RV"},"spec":{"size":"small","toppings":[]},"status":{"slices":9}}`
+	v := pizza().Version("v1")
+	out, err := v.Update(t.Context(), []byte(strings.Replace(body, "RV", "7", 1)), []byte(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","uid":"u","generation":4,"creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"size":"small","toppings":[]},"status":{"slices":1}}`, out.Object)
+	out, err = v.UpdateStatus(t.Context(), []byte(strings.Replace(body, "RV", "7", 1)), []byte(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","uid":"u","generation":3,"creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"size":"large","toppings":[]},"status":{"slices":9}}`, out.Object)
+	if _, err := v.Update(t.Context(), []byte(strings.Replace(body, "RV", "6", 1)), []byte(old)); !apierrors.IsConflict(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnUpdateCanDelete(t *testing.T) {
+	old := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","deletionTimestamp":"2020-01-01T00:00:00Z","deletionGracePeriodSeconds":0,"finalizers":["a/b"]},"spec":{"toppings":[]}}`
+	for body, want := range map[string]bool{
+		strings.Replace(old, `"a/b"`, ``, 1): true,
+		old:                                  false,
+	} {
+		out, err := pizza().Version("v1").Update(t.Context(), []byte(body), []byte(old))
+		if err != nil || out.Deleted != want {
+			t.Errorf("got %+v, %v", out, err)
+		}
+	}
+}
+
+func TestADefinitionIsSharedByManyGoroutines(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				body := []byte(`{` + head + `,"spec":{"toppings":[{"name":"a"},{"name":"b","x":1}],"template":{"apiVersion":"v1","kind":"Pod"}}}`)
+				out, err := pizza().Version("v1").Create(t.Context(), body)
+				if err == nil {
+					_, err = pizza().Version("v1").Update(t.Context(), out.Object, out.Stored)
+				}
+				if err == nil {
+					_, err = pizza().Version("v1alpha1").Read(t.Context(), out.Stored)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

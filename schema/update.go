@@ -1,0 +1,224 @@
+package schema
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Update does what the server does when an object replaces an old one, which is as it is
+// stored (see [Version.Read]), and whose name and namespace are those of the request. Both
+// are JSON or YAML. See [Version.Create] for the steps, the result and the errors. A fault
+// that the old object had already, in a part that has not changed, is forgiven or made a
+// warning (validation ratcheting, KEP-4008).
+//
+// The uid and creationTimestamp are those of the old object, and the generation goes up
+// where more than metadata changes. The result has no resourceVersion and managedFields.
+// If the old object has a resourceVersion or a uid, then those of the new one are compared
+// with it, as on the server; what the old object does not have is not compared.
+//
+// (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,
+// apiserver/pkg/registry/generic/registry/store.go)
+func (v *Version) Update(ctx context.Context, object, old []byte, opts ...Option) (*Result, error) {
+	return v.update(ctx, object, old, false, opts)
+}
+
+// UpdateStatus is [Version.Update] by way of the status subresource: nothing but the
+// status changes. If the version has no such subresource, the error is NotFound.
+func (v *Version) UpdateStatus(ctx context.Context, object, old []byte, opts ...Option) (*Result, error) {
+	return v.update(ctx, object, old, true, opts)
+}
+
+func (v *Version) update(ctx context.Context, object, stored []byte, status bool, opts []Option) (*Result, error) {
+	ctx, r, err := v.begin(ctx, opts)
+	if err != nil {
+		return r.fail(err)
+	}
+	old, err := v.read(stored)
+	if err != nil {
+		return r.fail(err)
+	}
+	if status && !v.hasStatus {
+		return r.fail(apierrors.NewNotFound(v.resource(), old.GetName()))
+	}
+	if err := r.checkOptions("UpdateOptions"); err != nil {
+		return r.fail(err)
+	}
+	u, err := r.decode(object)
+	if err != nil {
+		return r.fail(err)
+	}
+	if err := r.setNamespace(u, old.GetNamespace()); err != nil {
+		return r.fail(err)
+	}
+	if err := checkName(u, old.GetName()); err != nil {
+		return r.fail(err)
+	}
+	r.dedupOwnerReferences(u, "")
+	if err := r.checkUID(u, old); err != nil {
+		return r.fail(err)
+	}
+	removeMetadata(u, "managedFields") // the server makes its own
+	removeMetadata(old, "managedFields")
+	// An old object that a server has stored has these.
+	if old.GetUID() == "" {
+		removeMetadata(u, "uid")
+	}
+	if created := old.GetCreationTimestamp(); created.IsZero() {
+		removeMetadata(u, "creationTimestamp")
+	}
+	if err := r.admit(ctx, u); err != nil {
+		return r.fail(err)
+	}
+	if err := r.checkResourceVersion(u, old); err != nil {
+		return r.fail(err)
+	}
+	if errs := r.beforeUpdate(ctx, u, old, status); len(errs) > 0 {
+		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
+	}
+	if !status {
+		r.warnOfFinalizers(u.GetFinalizers(), old.GetFinalizers())
+	}
+	removeMetadata(u, "resourceVersion")
+	out, err := r.finish(u)
+	if err == nil {
+		out.Deleted = deletes(u, old)
+	}
+	return out, err
+}
+
+// beforeUpdate is BeforeUpdate of registry/rest/update.go.
+func (r *request) beforeUpdate(ctx context.Context, u, old *unstructured.Unstructured, status bool) field.ErrorList {
+	u.SetGeneration(old.GetGeneration())
+	if status {
+		r.prepareStatus(u, old)
+	} else {
+		r.prepareUpdate(u, old)
+	}
+	if u.GetUID() == "" {
+		u.SetUID(old.GetUID())
+	}
+	if created := old.GetCreationTimestamp(); !created.IsZero() {
+		u.SetCreationTimestamp(created)
+	}
+	if deleted := old.GetDeletionTimestamp(); !deleted.IsZero() {
+		u.SetDeletionTimestamp(deleted)
+	}
+	if grace := old.GetDeletionGracePeriodSeconds(); grace != nil && u.GetDeletionGracePeriodSeconds() == nil {
+		u.SetDeletionGracePeriodSeconds(grace)
+	}
+	errs := r.validateCommonFields(u, old)
+	if status {
+		return append(errs, r.validateStatusUpdate(ctx, u, old)...)
+	}
+	return append(errs, r.validateUpdate(ctx, u, old)...)
+}
+
+// prepareUpdate is PrepareForUpdate of customresource/strategy.go.
+func (r *request) prepareUpdate(u, old *unstructured.Unstructured) {
+	if r.hasStatus {
+		if status, ok := old.Object["status"]; ok {
+			u.Object["status"] = status
+		} else {
+			delete(u.Object, "status")
+		}
+	}
+	if !apiequality.Semantic.DeepEqual(withoutMetadata(u), withoutMetadata(old)) {
+		u.SetGeneration(old.GetGeneration() + 1)
+	}
+}
+
+// prepareStatus is PrepareForUpdate of customresource/status_strategy.go.
+func (r *request) prepareStatus(u, old *unstructured.Unstructured) {
+	status, ok := u.Object["status"]
+	u.Object = old.DeepCopy().Object
+	if ok {
+		u.Object["status"] = status
+	} else {
+		delete(u.Object, "status")
+	}
+}
+
+func withoutMetadata(u *unstructured.Unstructured) map[string]any {
+	m := make(map[string]any, len(u.Object))
+	for name, value := range u.Object {
+		if name != "metadata" {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+// checkName is checkName of apiserver/pkg/endpoints/handlers/rest.go.
+func checkName(u *unstructured.Unstructured, name string) error {
+	switch own := u.GetName(); own {
+	case name:
+		return nil
+	case "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name, errors.New("name must be provided")))
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", own, name))
+	}
+}
+
+// checkUID is the precondition that a uid in the object makes
+// (apiserver/pkg/registry/rest/update.go, Preconditions, and apiserver/pkg/storage/interfaces.go,
+// Check).
+func (r *request) checkUID(u, old *unstructured.Unstructured) error {
+	if u.GetUID() == "" || old.GetUID() == "" || u.GetUID() == old.GetUID() {
+		return nil
+	}
+	key := "/registry/" + r.resource().Group + "/" + r.resource().Resource + "/"
+	if r.namespaced() {
+		key += old.GetNamespace() + "/"
+	}
+	return apierrors.NewConflict(r.resource(), old.GetName(), fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
+		key+old.GetName(), u.GetUID(), old.GetUID()))
+}
+
+// checkResourceVersion is the optimistic lock of registry/generic/registry/store.go. An old
+// object without a version gets one that fits.
+func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error {
+	existing, err := resourceVersion(old)
+	if err != nil {
+		return internal(err.Error())
+	}
+	if existing == 0 {
+		old.SetResourceVersion("1")
+		u.SetResourceVersion("1")
+		return nil
+	}
+	version, err := resourceVersion(u)
+	switch {
+	case err != nil:
+		return internal(err.Error())
+	case version == 0:
+		kind := schema.GroupKind{Group: r.resource().Group, Kind: r.resource().Resource}
+		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), version, "must be specified for an update")})
+	case version != existing:
+		return apierrors.NewConflict(r.resource(), old.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// resourceVersion is ObjectResourceVersion of apiserver/pkg/storage/api_object_versioner.go.
+func resourceVersion(u *unstructured.Unstructured) (uint64, error) {
+	if u.GetResourceVersion() == "" {
+		return 0, nil
+	}
+	return strconv.ParseUint(u.GetResourceVersion(), 10, 64)
+}
+
+// deletes is ShouldDeleteDuringUpdate of registry/generic/registry/store.go.
+func deletes(u, old *unstructured.Unstructured) bool {
+	grace := old.GetDeletionGracePeriodSeconds()
+	return len(u.GetFinalizers()) == 0 && old.GetDeletionTimestamp() != nil && (grace == nil || *grace == 0)
+}
