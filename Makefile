@@ -25,6 +25,8 @@ test: lint generate-check controlplane ## Run everything: checks, and the tests 
 		echo "go -C $$module test -race ./..."; \
 		CRDKIT_REQUIRE_CONTROLPLANE=1 go -C $$module test -race -timeout 20m ./...; \
 	done
+	@# With -race, the catalogue of bugs has one seed of ten.
+	go test -run Catalogue ./roundtrip
 
 .PHONY: bench
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.

@@ -9,6 +9,8 @@
 //   - [github.com/crdkit/crdkit/conversion]: how does one version become another?
 //   - [github.com/crdkit/crdkit/conversion/metrics]: what has the webhook done?
 //   - [github.com/crdkit/crdkit/roundtrip]: does conversion lose nothing?
+//   - [github.com/crdkit/crdkit/schema]: what does the API server do to a custom object,
+//     offline?
 //   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
 //     changes?
 //   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names

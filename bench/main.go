@@ -60,6 +60,8 @@ func main() {
 		body := review(10, managed)
 		fmt.Printf("  %6d KB of managedFields  %8.2f\n", managed>>10, b.median(func() { post(ours, body) })*1e6/10)
 	}
+
+	b.roundtrip() // exits
 }
 
 func ratio(name string, value float64) { fmt.Printf("ratio %s %.2f\n", name, value) }

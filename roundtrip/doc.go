@@ -2,19 +2,31 @@
 //
 // It is for the test file of who writes conversions:
 //
-//	func TestConversion(t *testing.T) { roundtrip.Test(t, reg) }
+//	func TestConversion(t *testing.T) { roundtrip.Test(t, reg, roundtrip.CRD(crd)) }
+//	func FuzzConversion(f *testing.F) { roundtrip.Fuzz(f, reg, roundtrip.CRD(crd)) }
+//	func TestStored(t *testing.T)     { roundtrip.Golden(t, reg, "testdata/golden", "v1.2.0") }
 //
 // [Test] makes random objects of each version of each kind in a registry of package
 // conversion, converts them, and checks the laws of conversion:
 //
 //   - [RoundTrip]: there and back gives the object;
 //   - [Partial]: also if spec, status or both are missing;
+//   - [Edited]: what is edited on the way stays so;
 //   - [PathIndependence]: a detour by a third version makes no difference;
 //   - [Metadata]: only labels and annotations may change;
 //   - [Determinism]: the same object gives the same bytes;
-//   - [InputUntouched]: a function leaves its input alone.
+//   - [InputUntouched]: a function leaves its input alone;
+//   - [Aliasing]: what it makes shares no memory with the input;
+//   - [Defaulting]: it does not matter whether defaults come before or after;
+//   - [Acceptance]: the API server would accept the result, and prune nothing;
+//   - [Drift]: the Go types have the fields of the schema.
 //
-// What the Go types do not say about valid objects, functions do: see [Funcs].
+// The last two need the CustomResourceDefinition, see [CRD]. With it, the objects are such
+// as the API server would accept; without, they are made of the Go types, and what these do
+// not say about valid objects, functions do: see [Funcs].
+//
+// [Fuzz] checks the same laws under go test -fuzz, [Golden] keeps what releases have
+// promised, and [TestScheme] checks the encodings of a plain runtime.Scheme.
 //
 // # When a law is broken
 //
@@ -32,14 +44,24 @@
 //
 // An object is made of a stream of random draws. Shrinking makes the stream smaller and
 // the object again, so that also the smallest object is one that the functions of [Funcs]
-// would make.
+// would make, or that the API server would accept. CATALOGUE.md has the mistakes that the
+// tests of this package plant, and how soon each is found.
+//
+// # When a law need not hold
+//
+// [Normalize] says that two objects mean the same, [Loss] that a field does not come back,
+// and [Without] leaves a law out. Each needs a reason, which the output shows.
+//
+// # Flags
+//
+// For one run, -roundtrip.seed, -roundtrip.iterations, -roundtrip.time and
+// -roundtrip.update count, or CRDKIT_ROUNDTRIP_SEED and so on in the environment:
+//
+//	go test -run Conversion . -roundtrip.time=1m
 //
 // # What it does not do
 //
-// It compares conversions with each other, and not with a CustomResourceDefinition: it
-// does not notice that a converted object is not valid, or that a Go type lacks a field of
-// the schema. It does not look for aliases between what a function gets and what it makes:
-// the registry gives no caller the same memory twice. It does not check a conversion to
-// the internal version by itself, only as a part of the way between two others. It knows
-// no equality but that of JSON, and does not keep what it has found for the next run.
+// It does not ask an API server: what it knows about definitions is what package schema
+// knows. It compares a Go type with a schema field by field, but not the ranges of numbers,
+// and nothing that a type decodes by itself.
 package roundtrip

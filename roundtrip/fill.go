@@ -121,8 +121,11 @@ func word(n int32) string {
 	return b.String()
 }
 
-// phrase is text of up to 19 characters: ASCII, letters of two bytes and of three. All of
-// it comes from one draw.
+// marks are characters that somebody may take for the end or the beginning of something.
+const marks = "  /:,;.-_=*#@\"'`\\<>&%~0AZ\t"
+
+// phrase is text of up to 19 characters: ASCII, many marks among it, letters of two bytes
+// and of three. All of it comes from one draw.
 func phrase(c randfill.Continue) string {
 	n := c.Int31()
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
@@ -134,6 +137,8 @@ func phrase(c randfill.Continue) string {
 			first, count = '\u00a0', 0x210
 		case 1:
 			first, count = '\u4e00', 0x5200
+		case 2:
+			first, count = rune(marks[rng.IntN(len(marks))]), 1
 		}
 		b.WriteRune(first + rng.Int32N(count))
 	}

@@ -17,17 +17,31 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// generator makes objects of one version of a kind.
-type generator struct {
+// generator makes objects of one version of a kind. It is an error if it cannot, or if a
+// function of [Funcs] does not end, panics, or makes what is no object.
+type generator interface {
+	object(ctx context.Context, src *draw.Source) ([]byte, error)
+}
+
+// newGenerator returns the generator of a version: by its schema, if there is one.
+func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
+	if d := cfg.definition(kind); d != nil && d.Version(version).Structural() != nil {
+		return newSchemaGenerator(kind.WithVersion(version), d.Version(version))
+	}
+	return newTypeGenerator(reg, cfg, kind, version)
+}
+
+// typeGenerator makes objects of a Go type.
+type typeGenerator struct {
 	registry *conversion.Registry
 	kind     schema.GroupVersionKind
 	typed    schema.GroupVersionKind // the version that has a Go type
 	filler   *randfill.Filler
 }
 
-// newGenerator returns an error if no version of the kind has a Go type, or if a function
-// is none.
-func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (g *generator, err error) {
+// newTypeGenerator returns an error if no version of the kind has a Go type, or if a
+// function is none.
+func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (g *typeGenerator, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("roundtrip.Funcs: %v", v)
@@ -40,7 +54,7 @@ func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, v
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
 	filler.Funcs(fillers(typed.GroupVersion())...).Funcs(cfg.functions(reg.Scheme())...)
-	return &generator{reg, kind.WithVersion(version), typed, filler}, nil
+	return &typeGenerator{reg, kind.WithVersion(version), typed, filler}, nil
 }
 
 // typedVersion returns the version to generate objects in: the one that is wanted, or the
@@ -58,24 +72,16 @@ func typedVersion(reg *conversion.Registry, kind conversion.Kind, wanted string)
 	return found, nil
 }
 
-// object makes an object. It is an error if a function does not end, panics, or makes what
-// is no object.
-func (g *generator) object(ctx context.Context, src *draw.Source) (text []byte, err error) {
+func (g *typeGenerator) object(ctx context.Context, src *draw.Source) (text []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			if endless, _ := v.(error); errors.Is(endless, draw.ErrEndless) {
-				err = draw.ErrEndless
-				return
-			}
-			err = fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", g.typed, v, debug.Stack())
+			err = panicked(g.typed, v)
 		}
 	}()
-	obj, err := g.registry.Scheme().New(g.typed)
+	obj, err := g.value(src)
 	if err != nil {
 		return nil, err
 	}
-	g.filler.RandSource(src).Fill(obj)
-	obj.GetObjectKind().SetGroupVersionKind(g.typed)
 	if text, err = json.Marshal(obj); err == nil {
 		text, err = rewrite(g.registry.Scheme(), g.typed, text)
 	}
@@ -91,17 +97,76 @@ func (g *generator) object(ctx context.Context, src *draw.Source) (text []byte, 
 	return text, nil
 }
 
-// object makes an object for a subject.
-func (s *subject) object(ctx context.Context, g *generator, src *draw.Source) ([]byte, error) {
-	if s.law != Partial {
-		return g.object(ctx, src)
+// value makes the Go value of an object.
+func (g *typeGenerator) value(src *draw.Source) (obj runtime.Object, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(g.typed, v)
+		}
+	}()
+	if obj, err = g.registry.Scheme().New(g.typed); err != nil {
+		return nil, err
 	}
-	keep := src.Uint64() // comes first: what else is drawn does not change what is kept
-	text, err := g.object(ctx, src)
+	g.filler.RandSource(src).Fill(obj)
+	obj.GetObjectKind().SetGroupVersionKind(g.typed)
+	return obj, nil
+}
+
+// errNotMade says that there is no object for these draws.
+var errNotMade = errors.New("no object could be made")
+
+// panicked returns the error of a generator that has panicked.
+func panicked(kind schema.GroupVersionKind, v any) error {
+	if endless, _ := v.(error); errors.Is(endless, draw.ErrEndless) {
+		return fmt.Errorf("%w: a function of roundtrip.Funcs does not end if all draws are zero", errNotMade)
+	}
+	return fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", kind, v, debug.Stack())
+}
+
+// object makes an object for a subject.
+func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) {
+	var keep uint64
+	if s.law == Partial || s.law == Edited {
+		keep = src.Uint64() // comes first: what else is drawn does not change what is kept
+	}
+	if g, ok := s.start.(schemaGenerator); ok && s.law == Outside {
+		return g.outside(src)
+	}
+	text, err := s.stored(ctx, s.start, s.path[0], src)
 	if err != nil {
 		return nil, err
 	}
-	return leaveOut(text, keep)
+	switch s.law {
+	case Partial:
+		return leaveOut(text, keep)
+	case Edited:
+		before, err := s.stored(ctx, s.via, s.path[1], src)
+		if err != nil {
+			return nil, err
+		}
+		if before, err = s.along(ctx, before, s.path[0]); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotMade, err) // which is what other laws are about
+		}
+		return edit(before, text, keep)
+	}
+	return text, nil
+}
+
+// stored makes an object of a version as the API server has it: with its defaults.
+func (s *subject) stored(ctx context.Context, g generator, version string, src *draw.Source) ([]byte, error) {
+	text, err := g.object(ctx, src)
+	if err != nil || s.definition == nil || s.law == Defaulting {
+		return text, err
+	}
+	return withDefaults(s.definition.Version(version), text)
+}
+
+// prepare makes the generators of a subject.
+func (s *subject) prepare() (err error) {
+	if s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil && s.law == Edited {
+		s.via, err = newGenerator(s.registry, s.cfg, s.kind, s.path[1])
+	}
+	return err
 }
 
 // rewrite returns what the Go type of a version writes when it has read an object. Not all
@@ -120,22 +185,52 @@ func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]
 // leaveOut leaves out top-level members of an object, except for those that each object
 // has. A member stays if its bit is set.
 func leaveOut(object []byte, keep uint64) ([]byte, error) {
+	return edit(object, nil, keep)
+}
+
+// edit gives top-level members of an object the values that they have in another one, or
+// none, if that has none; except for those that each object has. A member stays if its bit
+// is set.
+func edit(object, as []byte, keep uint64) ([]byte, error) {
 	out := object
 	keep >>= 33 // math/rand takes the upper bits, and draw.Shrink tries these
-	for member, err := range rawjson.Members(object) {
-		if err != nil {
-			return nil, err
-		}
-		switch string(member.Name) {
-		case "apiVersion", "kind", "metadata":
+	done := map[string]bool{"apiVersion": true, "kind": true, "metadata": true}
+	for _, from := range [][]byte{object, as} {
+		if from == nil {
 			continue
 		}
-		if keep&1 == 0 {
-			if out, err = rawjson.Set(out, string(member.Name), nil); err != nil {
+		for member, err := range rawjson.Members(from) {
+			if err != nil {
 				return nil, err
 			}
+			name := string(member.Name)
+			if done[name] {
+				continue
+			}
+			done[name] = true
+			if keep&1 == 0 {
+				if out, err = copyMember(out, as, name); err != nil {
+					return nil, err
+				}
+			}
+			keep >>= 1
 		}
-		keep >>= 1
 	}
 	return out, nil
+}
+
+// copyMember returns the object with a member as another one has it.
+func copyMember(object, from []byte, name string) ([]byte, error) {
+	var value []byte
+	if from != nil {
+		for member, err := range rawjson.Members(from) {
+			if err != nil {
+				return nil, err
+			}
+			if string(member.Name) == name {
+				value = member.Value
+			}
+		}
+	}
+	return rawjson.Set(object, name, value)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/watch"
+	crd "github.com/crdkit/crdkit/schema"
 )
 
 // Law is something that holds for every object if a conversion is right. Its name is the
@@ -28,6 +29,11 @@ const (
 	// metadata, converts and comes back. The API server sends such objects when it
 	// tracks who owns which field (apiextensions-apiserver's structured merge).
 	Partial Law = "partial"
+	// Edited: an object that was converted from A to B and is then edited there keeps the
+	// edits: B→A→B gives it back, except for its labels and annotations. A conversion that
+	// puts into an annotation what B cannot express, and takes it out again without looking
+	// at what has changed since, brings old data back to life.
+	Edited Law = "edited"
 	// Metadata: except for labels and annotations, each member of metadata has the same
 	// text after A→B.
 	Metadata Law = "metadata"
@@ -50,11 +56,16 @@ const (
 	// Acceptance: what an object that the API server accepts becomes is accepted too: it
 	// is valid by the schema of the [CRD], and pruning takes nothing away from it.
 	Acceptance Law = "acceptance"
+	// Outside: an object that breaks one rule of the schema in the [CRD] converts and comes
+	// back, or is refused with an error; no function panics. Such objects may be stored: they
+	// were there before the schema became stricter (KEP-4008). It is checked on request, see
+	// [With].
+	Outside Law = "outside"
 	// Drift: the Go type of a version and its schema in the [CRD] have the same fields.
 	Drift Law = "drift"
 )
 
-var allLaws = []Law{RoundTrip, Partial, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, Drift}
+var allLaws = append([]Law{RoundTrip, Partial, Edited, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, Outside, Drift}, schemeLaws...)
 
 // check returns how an object breaks a law; nil if it does not.
 type check func(ctx context.Context, s *subject, object []byte) *failure
@@ -70,6 +81,7 @@ type lawOnPath struct {
 var laws = []lawOnPath{
 	{RoundTrip, true, roundTrip},
 	{Partial, true, roundTrip},
+	{Edited, true, edited},
 	{Metadata, false, metadata},
 	{Determinism, false, determinism},
 	{InputUntouched, false, inputUntouched},
@@ -85,17 +97,29 @@ type subject struct {
 	path     []string // versions
 	law      Law
 	check    check
+	// checkValue is the check of a law about Go values; nil for others. See [TestScheme].
+	checkValue checkValue
+	pool       *pool
+	// start makes objects of the path's first version; via makes those that [Edited]
+	// objects were before, of its second.
+	start, via generator
+	// definition is that of the kind; nil if there is none.
+	definition *crd.Definition
 }
 
 // subjects returns the subjects of a kind, those of one path together.
 func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
+	definition := cfg.definition(kind)
 	add := func(law Law, check check, path ...string) {
-		all = append(all, &subject{reg, cfg, kind, path, law, check})
+		all = append(all, &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, check: check, definition: definition})
 	}
 	for _, a := range kind.Versions {
+		if definition != nil && reg.Scheme().Recognizes(kind.WithVersion(a)) {
+			add(Drift, nil, a)
+		}
 		if kind.Hub == runtime.APIVersionInternal {
 			for _, l := range laws {
-				if l.law != Defaulting {
+				if l.law != Defaulting && l.law != Edited {
 					add(l.law, l.check, a, kind.Hub, a)
 				}
 			}
@@ -109,10 +133,16 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 					add(l.law, l.check, a, b, a)
 				}
 			}
+			if definition != nil && cfg.with[Outside] {
+				add(Outside, outside, a, b, a)
+			}
 			for _, l := range laws {
 				if !l.back {
 					add(l.law, l.check, a, b)
 				}
+			}
+			if definition != nil {
+				add(Acceptance, acceptance, a, b)
 			}
 			for _, c := range kind.Versions {
 				if c != a && c != b {
@@ -159,6 +189,56 @@ func roundTrip(ctx context.Context, s *subject, object []byte) *failure {
 		return &failure{err: err}
 	}
 	return s.same(object, got)
+}
+
+// edited differs from roundTrip in what the objects are, and in that no metadata counts. An
+// object which does not even come back without the annotations of its past is that law's
+// concern.
+func edited(ctx context.Context, s *subject, object []byte) *failure {
+	broken := withoutMetadata(ctx, s, object)
+	if broken == nil {
+		return nil
+	}
+	fresh, err := forget(object)
+	if err != nil {
+		return &failure{err: err}
+	}
+	if withoutMetadata(ctx, s, fresh) != nil {
+		return nil
+	}
+	return broken
+}
+
+func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
+	got, err := s.along(ctx, object, s.path[1:]...)
+	if err == nil {
+		got, err = copyMember(got, object, "metadata")
+	}
+	if err != nil {
+		return &failure{err: err}
+	}
+	return s.same(object, got)
+}
+
+// forget returns an object without labels and annotations.
+func forget(object []byte) ([]byte, error) {
+	for member, err := range rawjson.Members(object) {
+		if err != nil {
+			return nil, err
+		}
+		if string(member.Name) != "metadata" {
+			continue
+		}
+		metadata, err := rawjson.Set(member.Value, "annotations", nil)
+		if err == nil {
+			metadata, err = rawjson.Set(metadata, "labels", nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return rawjson.Set(object, "metadata", metadata)
+	}
+	return object, nil
 }
 
 func metadata(ctx context.Context, s *subject, object []byte) *failure {
@@ -303,8 +383,15 @@ func defaulting(ctx context.Context, s *subject, object []byte) *failure {
 	return s.compare(b, early, late)
 }
 
-// defaulted returns an object of a version with the defaults of that version.
+// defaulted returns an object of a version with the defaults of that version: the API
+// server's, and then those of the Go type.
 func (s *subject) defaulted(version string, object []byte) ([]byte, error) {
+	if s.definition != nil {
+		var err error
+		if object, err = withDefaults(s.definition.Version(version), object); err != nil {
+			return nil, err
+		}
+	}
 	kind, known := s.kind.WithVersion(version), s.registry.Scheme()
 	if !known.Recognizes(kind) {
 		return object, nil

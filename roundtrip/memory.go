@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -20,6 +21,9 @@ type block struct {
 // the other: the paths in both, or false. Strings share nothing: they cannot be changed.
 // What is in except does not count.
 func shared(a, b any, except []block) (inA, inB string, found bool) {
+	if !overlap(a, b) {
+		return "", "", false
+	}
 	ofA, ofB := blocks(a), blocks(b)
 	slices.SortFunc(ofA, func(x, y block) int { return cmp.Compare(x.from, y.from) })
 	for _, y := range ofB {
@@ -33,6 +37,29 @@ func shared(a, b any, except []block) (inA, inB string, found bool) {
 	return "", "", false
 }
 
+// overlap says whether two values have memory in common. Paths take most of the time, and
+// there is nearly never a need for them.
+func overlap(a, b any) bool {
+	v, w := memoryWalk{nameless: true}, memoryWalk{nameless: true}
+	v.walk(reflect.ValueOf(a), "")
+	w.walk(reflect.ValueOf(b), "")
+	order := func(x, y block) int { return cmp.Compare(x.from, y.from) }
+	slices.SortFunc(v.blocks, order)
+	slices.SortFunc(w.blocks, order)
+	x, y := v.blocks, w.blocks
+	for len(x) > 0 && len(y) > 0 {
+		switch {
+		case x[0].to <= y[0].from:
+			x = x[1:]
+		case y[0].to <= x[0].from:
+			y = y[1:]
+		default:
+			return true
+		}
+	}
+	return false
+}
+
 func blocks(v any) []block {
 	var w memoryWalk
 	w.walk(reflect.ValueOf(v), "")
@@ -40,8 +67,32 @@ func blocks(v any) []block {
 }
 
 type memoryWalk struct {
-	blocks []block
-	seen   map[uintptr]bool
+	nameless bool // there are no paths
+	blocks   []block
+	seen     map[uintptr]bool
+}
+
+// memoryTypes are the types that have been looked at: values of some can be changed
+// through no memory but their own.
+var memoryTypes sync.Map
+
+func holdsMemory(t reflect.Type) (holds bool) {
+	if known, ok := memoryTypes.Load(t); ok {
+		return known.(bool)
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		holds = true
+	case reflect.Array:
+		holds = holdsMemory(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			holds = holds || holdsMemory(t.Field(i).Type)
+		}
+		holds = holds && !slices.Contains(immutable, t)
+	}
+	memoryTypes.Store(t, holds)
+	return holds
 }
 
 // These types are changed by assignment alone.
@@ -57,34 +108,51 @@ func (w *memoryWalk) walk(v reflect.Value, path string) {
 	case reflect.Interface:
 		w.walk(v.Elem(), path)
 	case reflect.Struct:
-		if slices.Contains(immutable, v.Type()) {
+		if !holdsMemory(v.Type()) {
 			return
 		}
 		for i := range v.NumField() {
-			w.walk(v.Field(i), join(path, jsonName(v.Type().Field(i))))
+			name := ""
+			if !w.nameless {
+				name = jsonName(v.Type().Field(i))
+			}
+			w.walk(v.Field(i), join(path, name))
 		}
 	case reflect.Slice:
 		if v.IsNil() || !w.add(v.Pointer(), uintptr(v.Cap())*v.Type().Elem().Size(), path) {
 			return
 		}
-		for i := range v.Len() {
-			w.walk(v.Index(i), path+each)
-		}
+		w.elements(v, path)
 	case reflect.Array:
-		for i := range v.Len() {
-			w.walk(v.Index(i), path+each)
-		}
+		w.elements(v, path)
 	case reflect.Map:
 		if v.IsNil() || !w.add(v.Pointer(), 1, path) {
 			return
 		}
+		if !holdsMemory(v.Type().Elem()) {
+			return
+		}
 		for key, value := range v.Seq2() {
 			name := each
-			if key.Kind() == reflect.String {
+			if w.nameless {
+				name = ""
+			} else if key.Kind() == reflect.String {
 				name = key.String()
 			}
 			w.walk(value, join(path, name))
 		}
+	}
+}
+
+func (w *memoryWalk) elements(v reflect.Value, path string) {
+	if !holdsMemory(v.Type().Elem()) {
+		return
+	}
+	if path += each; w.nameless {
+		path = ""
+	}
+	for i := range v.Len() {
+		w.walk(v.Index(i), path)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/schema"
 )
 
 // Option changes what the functions of this package do.
@@ -18,15 +19,17 @@ type Option func(*config)
 
 type config struct {
 	funcs      []any
-	definition []byte // see CRD
 	seed       uint64
 	seeded     bool // somebody has asked for that seed
 	iterations int  // 0 for the default
 	time       time.Duration
+	with       map[Law]bool
 	without    map[Law]string
 	normal     []normalizer
 	losses     []loss
-	faults     []error
+	// definitions are those of [CRD].
+	definitions []*schema.Definition
+	faults      []error
 }
 
 // Funcs adds functions that fill values of a type, as package sigs.k8s.io/randfill has
@@ -96,6 +99,16 @@ func Seed(n uint64) Option {
 	return func(c *config) { c.seed, c.seeded = n, true }
 }
 
+// With adds a law that is checked on request alone: [Outside], which needs a [CRD].
+func With(law Law) Option {
+	return func(c *config) {
+		if law != Outside {
+			c.fault("roundtrip.With: %q is not checked on request", law)
+		}
+		c.with[law] = true
+	}
+}
+
 // Without leaves out a law: its subtests are skipped, and say the reason, which must not
 // be empty.
 func Without(law Law, reason string) Option {
@@ -110,7 +123,7 @@ func Without(law Law, reason string) Option {
 // newConfig returns what the options, the flags and the environment say, and all that is
 // wrong with it.
 func newConfig(opts []Option) (*config, error) {
-	c := &config{seed: rand.Uint64(), without: map[Law]string{}}
+	c := &config{seed: rand.Uint64(), with: map[Law]bool{}, without: map[Law]string{}}
 	for _, opt := range opts {
 		opt(c)
 	}
@@ -124,7 +137,7 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 	if err := errors.Join(err, reg.Check()); err != nil {
 		return nil, err
 	}
-	return c, c.check(reg)
+	return c, errors.Join(c.checkDeclarations(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg))
 }
 
 // budget is how many objects one subject is checked with: at most, and at least if it

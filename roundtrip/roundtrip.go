@@ -35,21 +35,23 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	}
 	kinds := reg.Kinds()
 	for _, kind := range kinds {
-		t.Run(nameOf(kind, kinds), func(t *testing.T) {
-			all := subjects(reg, cfg, kind)
-			budget := cfg.budget(len(all))
-			for len(all) > 0 {
-				n := 1 // of one path
-				for n < len(all) && all[n].route() == all[0].route() {
-					n++
-				}
-				path := all[:n]
-				all = all[n:]
-				t.Run(path[0].route(), func(t *testing.T) {
-					for _, s := range path {
-						t.Run(string(s.law), func(t *testing.T) { s.test(t, budget) })
-					}
-				})
+		t.Run(nameOf(kind, kinds), func(t *testing.T) { testAll(t, cfg, subjects(reg, cfg, kind)) })
+	}
+}
+
+// testAll runs a subtest for each path, and in it one for each law.
+func testAll(t *testing.T, cfg *config, all []*subject) {
+	budget := cfg.budget(len(all))
+	for len(all) > 0 {
+		n := 1 // of one path
+		for n < len(all) && all[n].route() == all[0].route() {
+			n++
+		}
+		path := all[:n]
+		all = all[n:]
+		t.Run(path[0].route(), func(t *testing.T) {
+			for _, s := range path {
+				t.Run(string(s.law), func(t *testing.T) { s.test(t, budget) })
 			}
 		})
 	}
@@ -71,6 +73,10 @@ func (s *subject) test(t *testing.T, b budget) {
 	}
 	for _, declared := range s.declared() {
 		t.Log(declared)
+	}
+	if s.law == Drift {
+		s.testDrift(t)
+		return
 	}
 	found, err := s.search(t.Context(), b)
 	if err != nil {

@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -220,4 +223,27 @@ func TestAFunctionThatDoesNotEndForZerosIsNotWaitedFor(t *testing.T) {
 	if err := json.Unmarshal(c.object, &job); err != nil || job.Spec.Mode == "" || len(c.yaml()) > 200 {
 		t.Errorf("%v, after %v:\n%s", err, time.Since(begin), c.yaml())
 	}
+}
+
+func TestTheReportOfAPanicShowsWhereItIs(t *testing.T) {
+	c := bugNamed(t, "a panic without spec").find(t, 1, Partial)[Partial]
+	if c == nil {
+		t.Fatal("nothing is found")
+	}
+	for _, want := range []string{"panic: runtime error: invalid memory address", "where it panics:\n\n\t", "catalogue_test.go:"} {
+		if !strings.Contains(c.report(), want) {
+			t.Errorf("no %q in:\n%s", want, c.report())
+		}
+	}
+	for _, not := range []string{"runtime/debug.Stack", "conversion.(*worker)"} {
+		if strings.Contains(c.report(), not) {
+			t.Errorf("%q in:\n%s", not, c.report())
+		}
+	}
+}
+
+// Those that Kubernetes has for its own metadata make objects too.
+func TestFunctionsOfKubernetesAreAccepted(t *testing.T) {
+	list := func(serializer.CodecFactory) []any { return jobFuncs }
+	Test(t, bug{}.jobs(t), Funcs(fuzzer.FuzzerFuncs(metafuzzer.Funcs), list, fuzzer.MergeFuzzerFuncs(list)), Iterations(20))
 }

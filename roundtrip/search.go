@@ -3,7 +3,8 @@ package roundtrip
 import (
 	"context"
 	"errors"
-	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,7 +17,8 @@ import (
 type counterexample struct {
 	*failure
 	subject   *subject
-	object    []byte
+	object    []byte // its text
+	made      made
 	iteration int // of the first one
 	seed      uint64
 	tried     int    // smaller ones
@@ -26,32 +28,101 @@ type counterexample struct {
 // search returns a small counterexample; nil if all objects are as they should be. It is
 // an error if no objects can be made.
 func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
-	g, err := newGenerator(s.registry, s.cfg, s.kind, s.path[0])
-	if err != nil {
+	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	quiet := silent(ctx)
-	begin, made := time.Now(), 0
-	for i := 0; i < b.most && (i < b.least || time.Since(begin) < b.time); i++ {
-		src := draw.New(s.cfg.seed, s.String(), i)
-		object, err := s.object(quiet, g, src)
-		if errors.Is(err, draw.ErrEndless) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		made++
-		if broken := s.check(quiet, s, object); broken != nil {
-			c := s.shrink(ctx, g, draw.Shrinker{Tries: 3000, Time: 3 * time.Second}, src.Stream(), object, broken)
-			c.iteration = i
-			return c, nil
-		}
+	h := hunt{subject: s, ctx: silent(ctx), budget: b, begin: time.Now()}
+	var all sync.WaitGroup
+	for range s.workers() {
+		all.Go(h.work)
 	}
-	if made == 0 {
-		return nil, fmt.Errorf("no %s could be made: %w", s.kind.GroupKind, draw.ErrEndless)
+	all.Wait()
+	if h.found != nil && s.pool != nil {
+		s.pool.streams, s.pool.objects = nil, nil // what is wrong may have changed them
+	}
+	switch {
+	case h.found != nil:
+		c := s.shrink(ctx, draw.Shrinker{Tries: 3000, Time: 10 * time.Second}, h.found.stream, h.found.object, h.found.broken)
+		c.iteration = h.found.iteration
+		return c, nil
+	case h.err != nil:
+		return nil, h.err
+	case !h.made:
+		return nil, h.notMade
 	}
 	return nil, nil
+}
+
+// workers is how many goroutines check objects. What is registered for conversion may well
+// be called by one goroutine alone; an encoding serves many everywhere.
+func (s *subject) workers() int {
+	if s.checkValue == nil {
+		return 1
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// hunt is a search under way. Objects are made one after another, because a function of
+// [Funcs] need not bear anything else, and are checked at the same time.
+type hunt struct {
+	subject *subject
+	ctx     context.Context
+	budget  budget
+	begin   time.Time
+
+	lock    sync.Mutex // of what follows
+	next    int        // object
+	made    bool       // at least one
+	notMade error
+	err     error // that ends it
+	found   *find // the first
+}
+
+// find is an object that breaks the law, as it was found.
+type find struct {
+	iteration int
+	stream    []uint64
+	object    made
+	broken    *failure
+}
+
+func (h *hunt) work() {
+	for {
+		f := h.object()
+		if f == nil {
+			return
+		}
+		if f.broken = h.subject.broken(h.ctx, f.object); f.broken == nil {
+			continue
+		}
+		h.lock.Lock()
+		if h.found == nil || f.iteration < h.found.iteration {
+			h.found = f
+		}
+		h.lock.Unlock()
+	}
+}
+
+// object makes the next object; nil if there is none to check.
+func (h *hunt) object() *find {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for h.err == nil && h.found == nil && h.next < h.budget.most && (h.next < h.budget.least || time.Since(h.begin) < h.budget.time) {
+		f := &find{iteration: h.next}
+		h.next++
+		var err error
+		f.stream, f.object, err = h.subject.nth(h.ctx, f.iteration)
+		switch {
+		case err == nil:
+			h.made = true
+			return f
+		case errors.Is(err, errNotMade):
+			h.notMade = err
+		default:
+			h.err = err
+		}
+	}
+	return nil
 }
 
 // silent returns a context that logs nothing: what a test does to an object on purpose is
@@ -62,29 +133,33 @@ func silent(ctx context.Context) context.Context {
 
 // shrink returns the smallest counterexample that breaks the law in the same way as one
 // that was found: by an error, or by a difference.
-func (s *subject) shrink(ctx context.Context, g *generator, effort draw.Shrinker, stream []uint64, object []byte, broken *failure) *counterexample {
+func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, stream []uint64, object made, broken *failure) *counterexample {
 	quiet := silent(ctx)
 	passed := map[string]bool{} // many streams make the same object
-	found := func(stream []uint64, object []byte, f *failure) draw.Found[*counterexample] {
-		return draw.Found[*counterexample]{Value: &counterexample{failure: f, subject: s, object: object}, Size: len(object), Stream: stream}
+	found := func(stream []uint64, object made, text []byte, f *failure) draw.Found[*counterexample] {
+		return draw.Found[*counterexample]{Value: &counterexample{failure: f, subject: s, object: text, made: object}, Size: len(text), Stream: stream}
 	}
-	small, tried := draw.Shrink(effort, found(stream, object, broken), func(stream []uint64) (none draw.Found[*counterexample], ok bool) {
+	small, tried := draw.Shrink(effort, found(stream, object, object.text(), broken), func(stream []uint64) (none draw.Found[*counterexample], ok bool) {
 		src := draw.Replay(stream)
-		object, err := s.object(quiet, g, src)
-		if err != nil || passed[string(object)] {
+		object, err := s.make(quiet, src)
+		if err != nil {
 			return none, false
 		}
-		f := s.check(quiet, s, object)
+		text := object.text()
+		if passed[string(text)] {
+			return none, false
+		}
+		f := s.broken(quiet, object)
 		if f == nil || (f.err == nil) != (broken.err == nil) {
-			passed[string(object)] = true
+			passed[string(text)] = true
 			return none, false
 		}
-		return found(src.Stream(), object, f), true
+		return found(src.Stream(), object, text, f), true
 	})
 	c := small.Value
 	c.seed, c.tried = s.cfg.seed, tried
 	if c.err != nil {
-		c.stack = stackOf(ctx, func(ctx context.Context) { s.check(ctx, s, c.object) })
+		c.stack = stackOf(ctx, func(ctx context.Context) { s.broken(ctx, c.made) })
 	}
 	return c
 }

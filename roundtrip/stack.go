@@ -34,8 +34,8 @@ func (s *stackSink) Error(_ error, _ string, values ...any) {
 	}
 }
 
-// trim leaves of a stack what is between the panic and the registry: the author's own
-// functions. Each takes two lines.
+// trim leaves of a stack what is between the panic and the registry, or a law about Go
+// values: the author's own functions. Each takes two lines.
 func trim(stack string) string {
 	lines := strings.SplitAfter(stack, "\n")
 	for i, line := range lines {
@@ -45,7 +45,7 @@ func trim(stack string) string {
 		}
 	}
 	for i, line := range lines {
-		if strings.HasPrefix(line, "github.com/crdkit/crdkit/conversion.") {
+		if strings.HasPrefix(line, "github.com/crdkit/crdkit/conversion.") || strings.HasPrefix(line, "github.com/crdkit/crdkit/roundtrip.(*subject).") {
 			lines = lines[:i]
 			break
 		}

@@ -1,47 +1,39 @@
 package pizza
 
 import (
+	"flag"
+	"os"
+	"slices"
 	"testing"
 
-	"sigs.k8s.io/randfill"
-
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
-	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/roundtrip"
 )
 
+// With this flag, roundtrip.Golden writes the files of the current release.
+var _ = flag.Bool("update", false, "write golden files")
+
 func TestConversion(t *testing.T) {
-	roundtrip.Test(t, registry(t), roundtrip.Funcs(alphaToppings, betaToppings))
+	roundtrip.Test(t, registry(t), definition(t), anyOrder)
 }
 
-// alphaToppings gives a pizza the portions of a topping one after another: v1beta1, which
-// counts them, does not keep another order, and the order does not matter.
-func alphaToppings(spec *v1alpha1.PizzaSpec, c randfill.Continue) {
-	var counted v1beta1.PizzaSpec
-	betaToppings(&counted, c)
-	if counted.Toppings == nil {
-		return
-	}
-	spec.Toppings = []string{}
-	for _, topping := range counted.Toppings {
-		for range *topping.Quantity {
-			spec.Toppings = append(spec.Toppings, topping.Name)
-		}
-	}
+func FuzzConversion(f *testing.F) {
+	roundtrip.Fuzz(f, registry(f), definition(f), anyOrder)
 }
 
-// betaToppings gives a pizza each topping once, with a quantity, as the API server does
-// by default, and MaxPortions in all.
-func betaToppings(spec *v1beta1.PizzaSpec, c randfill.Continue) {
-	if c.Intn(4) == 0 {
-		return
-	}
-	spec.Toppings = []v1beta1.PizzaTopping{}
-	left := int32(v1beta1.MaxPortions)
-	for _, name := range []string{"tomato", "mozzarella", "salami", "olives"} {
-		if n := c.Int31n(left + 1); n > 0 {
-			spec.Toppings = append(spec.Toppings, v1beta1.PizzaTopping{Name: name, Quantity: new(n)})
-			left -= n
-		}
-	}
+func TestStoredPizzasStayWhatTheyAre(t *testing.T) {
+	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.1", definition(t))
 }
+
+func definition(t testing.TB) roundtrip.Option {
+	t.Helper()
+	text, err := os.ReadFile("config/crd/restaurant.programming-kubernetes.info_pizzas.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return roundtrip.CRD(text)
+}
+
+var anyOrder = roundtrip.Normalize("the order of toppings does not matter: v1beta1 counts them", func(p *v1alpha1.Pizza) {
+	slices.Sort(p.Spec.Toppings)
+})

@@ -47,8 +47,11 @@ func (s *shrinker[T]) shrink() {
 		s.blocks(func(stream []uint64, from, to int) []uint64 {
 			return slices.Delete(stream, from, to)
 		})
-		s.collapse()
+		s.collapse(1, 16)
 		s.lower()
+		if s.shrunk == before {
+			s.collapse(17, 64)
+		}
 		if s.shrunk == before || s.over() {
 			return
 		}
@@ -82,13 +85,13 @@ func (s *shrinker[T]) blocks(change func(stream []uint64, from, to int) []uint64
 	}
 }
 
-// collapse makes a draw small and deletes some that follow, at once: one draw may say that
+// collapse makes a draw small and deletes some that follow, from so many to so many, at once: one draw may say that
 // there is a value, or how many elements there are, and the next few what they are. If only
 // one of both changed, the rest of the stream would come to mean something else.
-func (s *shrinker[T]) collapse() {
+func (s *shrinker[T]) collapse(from, to int) {
 	for i := len(s.best.Stream) - 1; i >= 0; i-- {
 		for _, v := range []uint64{0, 1 << 33} {
-			for n := 1; n <= 16 && i+n < len(s.best.Stream) && s.best.Stream[i] > v && !s.over(); n++ {
+			for n := from; n <= to && i+n < len(s.best.Stream) && s.best.Stream[i] > v && !s.over(); n++ {
 				stream := slices.Delete(slices.Clone(s.best.Stream), i+1, i+1+n)
 				stream[i] = v
 				s.accept(stream)

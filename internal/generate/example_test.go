@@ -1,0 +1,39 @@
+package generate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/generate"
+)
+
+func Example() {
+	most := 10.0
+	s := &structuralschema.Structural{
+		Generic: structuralschema.Generic{Type: "object"},
+		Properties: map[string]structuralschema.Structural{"replicas": {
+			Generic:         structuralschema.Generic{Type: "integer"},
+			ValueValidation: &structuralschema.ValueValidation{Maximum: &most},
+		}},
+		ValueValidation: &structuralschema.ValueValidation{Required: []string{"replicas"}},
+	}
+	even := func(object map[string]any) bool { return object["replicas"].(int64)%2 == 0 }
+	g, err := generate.New(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Web"}, s, even)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	least, err := g.Object(rand.New(draw.New(1, "", 0)))
+	text, _ := json.Marshal(least)
+	fmt.Println(string(text), err)
+	_, rule, err := g.Outside(rand.New(draw.Replay([]uint64{3 << 33})))
+	fmt.Println(rule, err)
+	// Output:
+	// {"apiVersion":"example.com/v1","kind":"Web","metadata":{"name":"a"},"replicas":0} <nil>
+	// replicas: above maximum 10 <nil>
+}

@@ -1,0 +1,181 @@
+package generate
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+	"sync"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/validate"
+)
+
+// Generator makes objects of one version of a kind. It may be used by several goroutines
+// if valid may.
+type Generator struct {
+	kind   schema.GroupVersionKind
+	schema *structuralschema.Structural
+	root   *node
+	valid  func(object map[string]any) bool
+	known  []*choice // of objects that are accepted, none smaller than the first
+	rules  []rule
+	checks *validate.SchemaValidator
+
+	mendable sync.Once
+	mutex    sync.Mutex
+	reached  map[string]*choice
+}
+
+// New compiles a generator for one version of a kind: s is its schema, as
+// [structuralschema.NewStructural] makes it. valid says whether the API server would
+// accept an object, which it must not change; it is for what no generator can aim at: CEL
+// rules. If it is nil, they all are accepted.
+//
+// It returns an error that names a path if no object can have a value there, or one that
+// says how many objects were tried if valid accepts none.
+func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid func(object map[string]any) bool) (*Generator, error) {
+	if s == nil {
+		return nil, fmt.Errorf("%s: there is no schema", kind)
+	}
+	if valid == nil {
+		valid = func(map[string]any) bool { return true }
+	}
+	c := &compiler{memo: map[string]*node{}}
+	g := &Generator{kind: kind, schema: s, root: c.root(kind, s), valid: valid, checks: newValidator(s), reached: map[string]*choice{}}
+	if g.root.err != nil {
+		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)
+	}
+	if err := g.explore(); err != nil {
+		return nil, fmt.Errorf("no %s can be made: %w", kind, err)
+	}
+	g.rules = rulesOf(s)
+	return g, nil
+}
+
+// Object makes an object: apiVersion, kind, metadata as an API server may have stored it,
+// and the rest by the schema. The source of r is one of package draw, or any other. Integers
+// are int64 and other numbers are float64, as in an unstructured object.
+func (g *Generator) Object(r *rand.Rand) (map[string]any, error) {
+	which := r.Uint64()
+	if object, ok := g.at(nil, &choice{}, which, r.Uint64); ok {
+		return object, nil
+	}
+	return nil, fmt.Errorf("no %s is accepted any more: does valid change its mind?", g.kind)
+}
+
+// at makes an accepted object with something at a place. Its choices are drawn, or have been
+// if there is nothing to draw from.
+func (g *Generator) at(place []string, drawn *choice, which uint64, next func() uint64) (map[string]any, bool) {
+	if object, ok := g.try(drawn, place, next); ok {
+		return object, true
+	}
+	g.mendable.Do(g.lookAlone)
+	g.mend(drawn, place)
+	if object, ok := g.try(drawn, place, nil); ok {
+		return object, true
+	}
+	at := g.known[pick(which, len(g.known))]
+	if len(place) > 0 {
+		if at = g.reach(place); at == nil {
+			return nil, false
+		}
+	}
+	at = at.clone()
+	s := &search{left: maxTries, try: func(c *choice) (any, bool) { return g.try(c, place, nil) }}
+	if object, ok := g.try(at, place, nil); ok {
+		s.value = object
+		s.toward(at, drawn)
+	}
+	object, ok := s.value.(map[string]any)
+	return object, ok
+}
+
+// reach returns choices of an accepted object with something at a place; nil if it finds
+// none.
+func (g *Generator) reach(place []string) *choice {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	id := strings.Join(place, "\x00")
+	if c, ok := g.reached[id]; ok {
+		return c
+	}
+	g.reached[id] = nil
+	failed := 0
+	for try := range maxReach {
+		c, next := &choice{}, random(0, try, []float64{0.95, 0.9, 0.8, 0.7, 0.5}[try%5])
+		if try < len(g.known) {
+			c, next = g.known[try].clone(), nil
+		}
+		v, err := newMaker(next).value(g.root, c, place)
+		if err != nil {
+			if failed++; failed == enoughKnown {
+				return nil
+			}
+			continue
+		}
+		if !g.valid(v.(map[string]any)) {
+			continue
+		}
+		s := &search{left: maxTries, value: v, try: func(c *choice) (any, bool) { return g.try(c, place, nil) }}
+		s.toward(c, g.known[0])
+		g.reached[id] = c
+		return c
+	}
+	return nil
+}
+
+// try makes the object of choices, with something at a place, and says whether it is
+// accepted.
+func (g *Generator) try(c *choice, place []string, next func() uint64) (map[string]any, bool) {
+	v, err := newMaker(next).value(g.root, c, place)
+	if err != nil {
+		return nil, false
+	}
+	object := v.(map[string]any)
+	return object, g.valid(object)
+}
+
+const (
+	maxExplored = 2000 // objects, until one is accepted
+	enoughKnown = 8
+	maxTries    = 64  // objects, for one that is wanted
+	maxReach    = 256 // objects, for one with something at a place
+)
+
+// explore finds objects that are accepted, for others to start from: the least, and some
+// that differ.
+func (g *Generator) explore() error {
+	var unmade error
+	failed, tried := 0, 0
+	for ; tried < maxExplored && failed < tries; tried++ {
+		if len(g.known) > 0 && tried > maxTries || len(g.known) == enoughKnown {
+			break
+		}
+		c, next := &choice{}, (func() uint64)(nil)
+		if tried > 0 {
+			next = random(0, tried, []float64{0.9, 0.75, 0.5, 0.25, 0}[tried%5])
+		}
+		v, err := newMaker(next).value(g.root, c, nil)
+		if err != nil {
+			failed++
+			unmade = err
+			continue
+		}
+		if !g.valid(v.(map[string]any)) {
+			continue
+		}
+		if len(g.known) == 0 {
+			s := &search{left: 4 * maxTries, try: func(c *choice) (any, bool) { return g.try(c, nil, nil) }}
+			s.toward(c, &choice{})
+		}
+		g.known = append(g.known, c)
+	}
+	switch {
+	case len(g.known) > 0:
+		return nil
+	case failed == tried:
+		return unmade
+	}
+	return fmt.Errorf("none of %d objects is accepted: the CEL rules may contradict each other", tried-failed)
+}

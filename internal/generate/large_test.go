@@ -1,0 +1,84 @@
+package generate
+
+import (
+	"math/rand"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdkit/crdkit/internal/draw"
+)
+
+// gatewayAPI returns versions of the Gateway API, which upstream tests with: schemas with
+// hundreds of fields and dozens of CEL rules.
+func gatewayAPI(t testing.TB) map[string]*server {
+	t.Helper()
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/apiextensions-apiserver").Output()
+	if err != nil || len(dir) == 0 {
+		t.Skip("the sources of k8s.io/apiextensions-apiserver are not there:", err)
+	}
+	all := crds(t, filepath.Join(strings.TrimSpace(string(dir)), "test/integration/ratcheting_test_cases/crds/*.yaml"))
+	return map[string]*server{"HTTPRoute": all["HTTPRoute/v1"], "Gateway": all["Gateway/v1"], "GatewayClass": all["GatewayClass/v1"]}
+}
+
+func TestObjectsOfLargeSchemasAreAccepted(t *testing.T) {
+	for name, s := range gatewayAPI(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := s.generator(t)
+			for _, object := range objectsOf(t, g, 15) {
+				s.check(t, object)
+			}
+			for i := range 10 {
+				object, rule, err := g.Outside(rand.New(draw.New(1, t.Name(), i)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.refused(t, object, rule)
+			}
+		})
+	}
+}
+
+// BenchmarkObject reports how often valid was asked for an object.
+func BenchmarkObject(b *testing.B) {
+	all := gatewayAPI(b)
+	for name, s := range crds(b, "../../examples/pizza/config/crd/*.yaml") {
+		all[name] = s
+	}
+	for name, s := range all {
+		b.Run(name, func(b *testing.B) {
+			asked := 0
+			g, err := New(pizza, s.structural, func(object map[string]any) bool {
+				asked++
+				return len(s.rules(object)) == 0
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			asked = 0
+			i := 0
+			for b.Loop() {
+				i++
+				if _, err := g.Object(rand.New(draw.New(1, name, i))); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(asked)/float64(i), "asked/op")
+		})
+		b.Run(name+"/without CEL", func(b *testing.B) {
+			g, err := New(pizza, s.structural, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			i := 0
+			for b.Loop() {
+				i++
+				if _, err := g.Object(rand.New(draw.New(1, name, i))); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

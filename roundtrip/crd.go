@@ -1,0 +1,166 @@
+package roundtrip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/schema"
+)
+
+// CRD checks conversions against CustomResourceDefinitions too: [Acceptance] and [Drift]
+// are about them, and [Defaulting] uses their defaults. The text is YAML or JSON, of one
+// or of several definitions, as [schema.ParseAll] reads it. Definitions of kinds that the
+// registry does not convert are passed over; one of a kind that it does convert must have
+// all of the registry's versions.
+//
+// The objects of these kinds are then made by the schema: they are what the API server
+// would accept, and have its defaults, except where Defaulting is checked. The functions of
+// [Funcs] do not apply to them. What the schema allows and a conversion does not keep, such
+// as an order that means nothing, has to be declared: see [Normalize] and [Loss].
+func CRD(text []byte) Option {
+	return func(c *config) {
+		definitions, err := schema.ParseAll(text)
+		if err != nil {
+			c.fault("roundtrip.CRD: %w", err)
+		}
+		c.definitions = append(c.definitions, definitions...)
+	}
+}
+
+// definition returns the definition of a kind; nil if none was given.
+func (c *config) definition(kind conversion.Kind) *schema.Definition {
+	i := slices.IndexFunc(c.definitions, func(d *schema.Definition) bool { return d.GroupKind() == kind.GroupKind })
+	if i < 0 {
+		return nil
+	}
+	return c.definitions[i]
+}
+
+// checkDefinitions returns what the definitions lack.
+func (c *config) checkDefinitions(reg *conversion.Registry) error {
+	var faults []error
+	used := 0
+	for _, kind := range reg.Kinds() {
+		d := c.definition(kind)
+		if d == nil {
+			continue
+		}
+		used++
+		for _, v := range kind.Versions {
+			if !slices.Contains(d.Versions(), v) {
+				faults = append(faults, fmt.Errorf("roundtrip.CRD: the definition of %s has no version %s", kind.GroupKind, v))
+			}
+		}
+	}
+	if len(c.definitions) > 0 && used == 0 {
+		faults = append(faults, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
+	}
+	if c.with[Outside] && used == 0 {
+		faults = append(faults, errors.New("roundtrip.With: objects outside of a schema need one: see roundtrip.CRD"))
+	}
+	return errors.Join(faults...)
+}
+
+// schemaGenerator makes objects that the API server would accept, without its defaults.
+type schemaGenerator struct {
+	kind kubeschema.GroupVersionKind
+	by   *generate.Generator
+}
+
+func newSchemaGenerator(kind kubeschema.GroupVersionKind, v *schema.Version) (schemaGenerator, error) {
+	g, err := generate.New(kind, v.Structural(), func(object map[string]any) bool {
+		object = runtime.DeepCopyJSON(object)
+		v.Default(object)
+		return len(v.Validate(context.Background(), object)) == 0
+	})
+	return schemaGenerator{kind, g}, err
+}
+
+func (g schemaGenerator) object(_ context.Context, src *draw.Source) (text []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(g.kind, v)
+		}
+	}()
+	m, err := g.by.Object(rand.New(src))
+	if err != nil {
+		return nil, err
+	}
+	return kubejson.Marshal(m)
+}
+
+// outside makes an object that breaks one rule of the schema.
+func (g schemaGenerator) outside(src *draw.Source) (text []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(g.kind, v)
+		}
+	}()
+	m, _, err := g.by.Outside(rand.New(src))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotMade, err)
+	}
+	return kubejson.Marshal(m)
+}
+
+// withDefaults returns an object of a version with the defaults of its schema.
+func withDefaults(v *schema.Version, object []byte) ([]byte, error) {
+	m, err := decode(object)
+	if err != nil {
+		return nil, err
+	}
+	v.Default(m)
+	return kubejson.Marshal(m)
+}
+
+// decode decodes an object as the API server does.
+func decode(object []byte) (m map[string]any, err error) {
+	return m, kubejson.Unmarshal(object, &m)
+}
+
+func acceptance(ctx context.Context, s *subject, object []byte) *failure {
+	to := s.path[1]
+	out, err := s.along(ctx, object, to)
+	if err != nil {
+		return &failure{err: err}
+	}
+	m, err := decode(out)
+	if err != nil {
+		return &failure{err: err}
+	}
+	v := s.definition.Version(to)
+	var errs []error
+	for _, path := range v.Prune(m) {
+		errs = append(errs, fmt.Errorf("%s: the schema of %s does not have it, and pruning takes it away", path, to))
+	}
+	v.Default(m)
+	for _, err := range v.Validate(ctx, m) {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return &failure{err: errors.Join(errs...)}
+	}
+	return nil
+}
+
+func outside(ctx context.Context, s *subject, object []byte) *failure {
+	var got []byte
+	var err error
+	if stack := stackOf(ctx, func(ctx context.Context) { got, err = s.along(ctx, object, s.path[1:]...) }); stack != "" {
+		return &failure{err: err}
+	}
+	if err != nil {
+		return nil // it is refused
+	}
+	return s.same(object, got)
+}

@@ -1,0 +1,186 @@
+package roundtrip
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// testDrift names everything at once, and needs no objects for that.
+func (s *subject) testDrift(t *testing.T) {
+	for _, difference := range s.drift() {
+		t.Error(difference)
+	}
+}
+
+func (s *subject) drift() []string {
+	version := s.path[0]
+	structural := s.definition.Version(version).Structural()
+	if structural == nil {
+		return nil // preserveUnknownFields: there are no fields to speak of
+	}
+	return drift(s.registry.Scheme().AllKnownTypes()[s.kind.WithVersion(version)], structural)
+}
+
+// drift compares a Go type with a structural schema, and returns in what they differ, by
+// path: fields that one of them has alone, and fields whose values the type cannot hold.
+// What a type decodes by itself is not looked into, and neither is metadata.
+func drift(t reflect.Type, s *structuralschema.Structural) []string {
+	var d drifter
+	d.fields("", t, s)
+	slices.Sort(d.found)
+	return slices.Compact(d.found)
+}
+
+// drifter walks down a schema, which is a tree: it comes to an end also for types that
+// contain themselves.
+type drifter struct{ found []string }
+
+func (d *drifter) report(path, format string, args ...any) {
+	d.found = append(d.found, path+": "+fmt.Sprintf(format, args...))
+}
+
+// fields compares the fields of a struct with the properties of a schema.
+func (d *drifter) fields(path string, t reflect.Type, s *structuralschema.Structural) {
+	goFields := fieldsOf(t)
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
+		at := join(path, name)
+		if path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			continue
+		}
+		field, ok := goFields[name]
+		if !ok {
+			d.report(at, "the schema has it, and no field of %v can hold it", t)
+			continue
+		}
+		d.value(at, field, &property)
+	}
+	for _, name := range slices.Sorted(maps.Keys(goFields)) {
+		if _, ok := s.Properties[name]; ok || open(s) || path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			continue
+		}
+		d.report(join(path, name), "%v has it, and the schema does not: the API server prunes it", t)
+	}
+}
+
+// value compares a type with the schema of its values.
+func (d *drifter) value(path string, t reflect.Type, s *structuralschema.Structural) {
+	for t.Kind() == reflect.Pointer && !custom(t) {
+		t = t.Elem()
+	}
+	if custom(t) || t.Kind() == reflect.Interface {
+		return
+	}
+	want := s.Type
+	if s.XIntOrString {
+		want = "integer or string"
+	}
+	if want == "" {
+		return // anything
+	}
+	if !slices.Contains(holds[t.Kind()], want) && !(want == "string" && t == reflect.TypeFor[[]byte]()) {
+		d.report(path, "the schema says %s, and %v cannot hold that", want, t)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if t == reflect.TypeFor[metav1.ObjectMeta]() {
+			d.metadata(path, s)
+			return
+		}
+		d.fields(path, t, s)
+	case reflect.Map:
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+			d.value(path+each, t.Elem(), s.AdditionalProperties.Structural)
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			property := s.Properties[name]
+			d.value(join(path, name), t.Elem(), &property)
+		}
+		if len(s.Properties) == 0 && !open(s) {
+			d.report(path+each, "%v has members, and the schema allows none: the API server prunes them", t)
+		}
+	case reflect.Slice, reflect.Array:
+		if s.Items != nil {
+			d.value(path+each, t.Elem(), s.Items)
+		}
+	}
+}
+
+// metadata looks at metadata that is not an object's own. controller-gen makes an empty
+// schema for it, unless it is told otherwise, or a schema of a few fields.
+func (d *drifter) metadata(path string, s *structuralschema.Structural) {
+	if len(s.Properties) == 0 && !open(s) {
+		d.report(path, "the schema has no fields for the metadata: the API server prunes all of it (controller-gen: generateEmbeddedObjectMeta=true)")
+	}
+}
+
+// open says whether a schema keeps fields that it does not have.
+func open(s *structuralschema.Structural) bool {
+	return s.XPreserveUnknownFields || s.XEmbeddedResource || s.AdditionalProperties != nil
+}
+
+// holds is which types of a schema a Go kind can hold. Whether a number is in its range is
+// another matter.
+var holds = map[reflect.Kind][]string{
+	reflect.Bool:    {"boolean"},
+	reflect.Int:     {"integer"},
+	reflect.Int8:    {"integer"},
+	reflect.Int16:   {"integer"},
+	reflect.Int32:   {"integer"},
+	reflect.Int64:   {"integer"},
+	reflect.Uint:    {"integer"},
+	reflect.Uint8:   {"integer"},
+	reflect.Uint16:  {"integer"},
+	reflect.Uint32:  {"integer"},
+	reflect.Uint64:  {"integer"},
+	reflect.Float32: {"integer", "number"},
+	reflect.Float64: {"integer", "number"},
+	reflect.String:  {"string"},
+	reflect.Slice:   {"array"},
+	reflect.Array:   {"array"},
+	reflect.Map:     {"object"},
+	reflect.Struct:  {"object"},
+}
+
+// custom says whether a type decodes itself.
+func custom(t reflect.Type) bool {
+	unmarshaler := reflect.TypeFor[json.Unmarshaler]()
+	return t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)
+}
+
+// fieldsOf returns the types of a struct's fields by the names that JSON gives them. Those
+// of an embedded struct without a name of its own are part of it, unless a field that is
+// less deep hides them.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if name := jsonName(f); name != "" {
+			if f.IsExported() && name != "-" {
+				fields[name] = f.Type
+			}
+			continue
+		}
+		embedded := f.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		if embedded.Kind() != reflect.Struct {
+			continue
+		}
+		for name, field := range fieldsOf(embedded) {
+			if fields[name] == nil {
+				fields[name] = field
+			}
+		}
+	}
+	return fields
+}

@@ -1,0 +1,159 @@
+package gofuzz
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	fuzz "github.com/google/gofuzz"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/randfill"
+)
+
+// Funcs returns functions for roundtrip.Funcs that do what the given ones do. Each is
+// func(*T, fuzz.Continue) or func(M, fuzz.Continue), where M is a map, or a list as
+// Kubernetes had them: func(serializer.CodecFactory) []any, or [fuzzer.FuzzerFuncs].
+// Functions for randfill among them stay what they are.
+//
+// All draws of a function come out of the stream that the object is made of: such objects
+// shrink as others do, and what the functions promise holds of the smallest one too. All
+// randomness must come from the fuzz.Continue.
+//
+// For values within what it fills, a function reaches the other functions. Where there is
+// none, types that roundtrip has functions for, such as metadata, times and quantities, are
+// filled by these, and the rest by gofuzz: up to three elements, nil in one of five cases.
+//
+// What is no such function is reported by roundtrip, before it makes any object.
+func Funcs(functions ...any) []any {
+	// As a list: what is wrong with it is known when roundtrip reads it.
+	return []any{func(codecs serializer.CodecFactory) []any { return newBridge(codecs, functions).ours }}
+}
+
+// bridge leads from randfill to functions for gofuzz, and from there back to what randfill
+// fills.
+type bridge struct {
+	ours   []any              // for randfill
+	theirs []func(r *run) any // for gofuzz; of two for a type, the last counts
+	idle   sync.Pool          // of runs
+}
+
+// newBridge panics if a function is none.
+func newBridge(codecs serializer.CodecFactory, functions []any) *bridge {
+	b := &bridge{}
+	for _, t := range filledByRoundtrip {
+		b.leaveTo(t)
+		b.leaveTo(reflect.PointerTo(t)) // which may be nil
+	}
+	b.add(codecs, functions)
+	b.idle.New = func() any { return b.newRun() }
+	return b
+}
+
+// filledByRoundtrip are pointers to the types that roundtrip has functions for, or that
+// fill themselves as randfill has it.
+var filledByRoundtrip = []reflect.Type{
+	reflect.TypeFor[*metav1.ObjectMeta](),
+	reflect.TypeFor[*bool](),
+	reflect.TypeFor[*string](),
+	reflect.TypeFor[*metav1.Time](),
+	reflect.TypeFor[*metav1.MicroTime](),
+	reflect.TypeFor[*resource.Quantity](),
+	reflect.TypeFor[*any](),
+	reflect.TypeFor[*json.RawMessage](),
+	reflect.TypeFor[*apiextensionsv1.JSON](),
+	reflect.TypeFor[*runtime.RawExtension](),
+	reflect.TypeFor[*metav1.FieldsV1](),
+	reflect.TypeFor[*intstr.IntOrString](),
+}
+
+func (b *bridge) add(codecs serializer.CodecFactory, functions []any) {
+	for _, f := range functions {
+		switch list := f.(type) {
+		case fuzzer.FuzzerFuncs:
+			b.add(codecs, list(codecs))
+			continue
+		case func(serializer.CodecFactory) []any:
+			b.add(codecs, list(codecs))
+			continue
+		}
+		t := reflect.TypeOf(f)
+		if t == nil || t.Kind() != reflect.Func || t.NumIn() != 2 || t.NumOut() != 0 || !fillable(t.In(0)) {
+			panic(fmt.Sprintf("gofuzz.Funcs: %T is no function for gofuzz, such as func(*T, fuzz.Continue)", f))
+		}
+		switch t.In(1) {
+		case reflect.TypeFor[fuzz.Continue]():
+			b.ours = append(b.ours, b.over(reflect.ValueOf(f)))
+			b.theirs = append(b.theirs, func(*run) any { return f })
+		case reflect.TypeFor[randfill.Continue]():
+			b.ours = append(b.ours, f)
+			b.leaveTo(t.In(0))
+		default:
+			panic(fmt.Sprintf("gofuzz.Funcs: the second argument of %T is no fuzz.Continue", f))
+		}
+	}
+}
+
+// fillable says whether either library has functions for a type.
+func fillable(t reflect.Type) bool { return t.Kind() == reflect.Pointer || t.Kind() == reflect.Map }
+
+// over returns a function for randfill that calls one for gofuzz.
+func (b *bridge) over(f reflect.Value) any {
+	t := reflect.FuncOf([]reflect.Type{f.Type().In(0), reflect.TypeFor[randfill.Continue]()}, nil, false)
+	return reflect.MakeFunc(t, func(args []reflect.Value) []reflect.Value {
+		r := b.idle.Get().(*run)
+		r.call(f, args[0], args[1].Interface().(randfill.Continue))
+		b.idle.Put(r) // not if the function panics
+		return nil
+	}).Interface()
+}
+
+// leaveTo has values that a pointer of that type points to, or such maps, filled by
+// randfill.
+func (b *bridge) leaveTo(t reflect.Type) {
+	of := reflect.FuncOf([]reflect.Type{t, reflect.TypeFor[fuzz.Continue]()}, nil, false)
+	b.theirs = append(b.theirs, func(r *run) any {
+		return reflect.MakeFunc(of, func(args []reflect.Value) []reflect.Value {
+			v := args[0]
+			if t.Kind() == reflect.Map {
+				v = reflect.New(t)
+				v.Elem().Set(args[0])
+			}
+			r.back.Fill(v)
+			return nil
+		}).Interface()
+	})
+}
+
+// run is one call of a function for gofuzz. Such calls nest: what a function leaves to
+// randfill may be for another function.
+type run struct {
+	fuzzer *fuzz.Fuzzer
+	enter  func(c fuzz.Continue)
+	back   randfill.Continue
+}
+
+// entrance is what a run fills: the fuzz.Continue of a function for it is the only one that
+// can be had.
+type entrance struct{}
+
+func (b *bridge) newRun() *run {
+	r := &run{fuzzer: fuzz.NewWithSeed(0).NilChance(0.2).NumElements(0, 3)}
+	for _, f := range b.theirs {
+		r.fuzzer.Funcs(f(r))
+	}
+	r.fuzzer.Funcs(func(_ *entrance, c fuzz.Continue) { r.enter(c) })
+	return r
+}
+
+func (r *run) call(f, value reflect.Value, c randfill.Continue) {
+	r.back = c
+	r.enter = func(c fuzz.Continue) { f.Call([]reflect.Value{value, reflect.ValueOf(c)}) }
+	r.fuzzer.RandSource(c.Rand).Fuzz(&entrance{})
+}

@@ -1,0 +1,222 @@
+package roundtrip
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
+)
+
+// Golden keeps a promise to objects that are stored already: what a release of a program
+// has made of them, later releases make of them too.
+//
+// For each release there is a folder in dir, and in it a file for each kind and version,
+// such as testdata/golden/v1.2.0/Pizza.v1alpha1.restaurant.example.com.json. It holds an
+// object of that version, made as [Test] makes them, and what it converts to in each other
+// version. Golden checks the files of all releases, in a subtest each: the Go type of the
+// version must write the object as it is, and the object must convert to the same text, but
+// for white space between the tokens.
+//
+// The files of the given release are written, and not checked, if the flag
+// -roundtrip.update is true, the environment variable CRDKIT_ROUNDTRIP_UPDATE is, or a
+// flag -update that the test binary has; package roundtrip itself cannot have one of that
+// name, because many test files do. It is a failure if a file of the release is missing.
+// Those of other releases are never written: if a promise cannot be kept, remove the file.
+//
+// Of the options, [Funcs], [CRD] and [Seed] count, which is 1 by default.
+func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ...Option) {
+	t.Helper()
+	cfg, err := newConfigFor(reg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cfg.seeded {
+		cfg.seed = 1
+	}
+	if release == "" || filepath.Base(release) != release {
+		t.Fatalf("roundtrip.Golden: %q cannot be the name of a release: it names a folder", release)
+	}
+	update, err := updating()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faults []error
+	for _, kind := range reg.Kinds() {
+		for _, version := range kind.Versions {
+			path := filepath.Join(dir, release, goldenName(kind.WithVersion(version)))
+			if update {
+				faults = append(faults, writeGolden(t, reg, cfg, kind, version, path))
+			} else if _, err := os.Stat(path); err != nil {
+				faults = append(faults, fmt.Errorf("there is no file for %s in release %s: write it with -roundtrip.update=true: %w", kind.WithVersion(version), release, err))
+			}
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		t.Fatal(err)
+	}
+	files, err := fs.Glob(os.DirFS(dir), "*/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := checkGolden(t, reg, text); err != nil {
+				t.Errorf("%s: %v\nObjects like this one are stored already. If the promise to them cannot be kept, remove the file.", filepath.Join(dir, file), err)
+			}
+		})
+	}
+}
+
+func goldenName(gvk schema.GroupVersionKind) string {
+	return strings.Join([]string{gvk.Kind, gvk.Version, gvk.Group, "json"}, ".")
+}
+
+// golden is what a file holds.
+type golden struct {
+	Object    json.RawMessage            `json:"object"`
+	Converted map[string]json.RawMessage `json:"converted"` // by version
+}
+
+// updating says whether files are to be written.
+func updating() (bool, error) {
+	text, from := updateSetting.get()
+	if f := flag.Lookup("update"); text == "" && f != nil {
+		text, from = f.Value.String(), "-update"
+	}
+	switch text {
+	case "", "false", "0":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	}
+	return false, fmt.Errorf("%s: %q is neither true nor false", from, text)
+}
+
+// goldenTries is how many objects are made; the longest is kept.
+const goldenTries = 50
+
+func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
+	ctx := silent(t.Context())
+	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}, definition: cfg.definition(kind)}
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	file := golden{Converted: map[string]json.RawMessage{}}
+	for i := range goldenTries {
+		object, err := s.object(ctx, draw.New(cfg.seed, kind.WithVersion(version).String(), i))
+		if errors.Is(err, errNotMade) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if known := reg.Scheme(); known.Recognizes(kind.WithVersion(version)) {
+			if object, err = rewrite(known, kind.WithVersion(version), object); err != nil {
+				return err
+			}
+		}
+		if len(object) > len(file.Object) {
+			file.Object = object
+		}
+	}
+	for _, other := range kind.Versions {
+		if other == version {
+			continue
+		}
+		var err error
+		if file.Converted[other], err = s.along(ctx, file.Object, other); err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // the text of the objects is what this is about
+	encoder.SetIndent("", "\t")
+	if err := encoder.Encode(file); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o644)
+}
+
+// checkGolden returns what has become different from what a file says.
+func checkGolden(t *testing.T, reg *conversion.Registry, text []byte) error {
+	var file golden
+	if err := json.Unmarshal(text, &file); err != nil {
+		return err
+	}
+	var meta runtime.TypeMeta
+	if err := json.Unmarshal(file.Object, &meta); err != nil {
+		return fmt.Errorf("object: %w", err)
+	}
+	gvk := schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind)
+	kinds := reg.Kinds()
+	i := slices.IndexFunc(kinds, func(k conversion.Kind) bool { return k.GroupKind == gvk.GroupKind() })
+	if i < 0 || !slices.Contains(kinds[i].Versions, gvk.Version) {
+		return fmt.Errorf("%s does not convert any more", gvk)
+	}
+	var faults []error
+	if reg.Scheme().Recognizes(gvk) {
+		written, err := rewrite(reg.Scheme(), gvk, file.Object)
+		if err == nil {
+			err = sameText("what the Go type writes", file.Object, written)
+		}
+		faults = append(faults, err)
+	}
+	s := &subject{registry: reg, kind: kinds[i]}
+	for _, version := range kinds[i].Versions {
+		want, ok := file.Converted[version]
+		if !ok {
+			continue // it is newer than the release
+		}
+		got, err := s.along(silent(t.Context()), file.Object, version)
+		if err == nil {
+			err = sameText("converted to "+version, want, got)
+		}
+		faults = append(faults, err)
+		delete(file.Converted, version)
+	}
+	for version := range file.Converted {
+		faults = append(faults, fmt.Errorf("it does not convert to %s any more", version))
+	}
+	return errors.Join(faults...)
+}
+
+// sameText compares texts of JSON, but for the white space between the tokens.
+func sameText(what string, want, got []byte) error {
+	var w, g bytes.Buffer
+	if err := errors.Join(json.Compact(&w, want), json.Compact(&g, got)); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if bytes.Equal(w.Bytes(), g.Bytes()) {
+		return nil
+	}
+	f := compare(want, got)
+	if f == nil {
+		f = &failure{diff: cmp.Diff(w.String(), g.String())} // the order of members
+	}
+	if f.err != nil {
+		return fmt.Errorf("%s: %w", what, f.err)
+	}
+	return fmt.Errorf("%s is not what it was (-want +got):\n%s", what, strings.ReplaceAll(f.diff, "\u00a0", " "))
+}

@@ -1,0 +1,336 @@
+package roundtrip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	kubeversion "k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/randfill"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// The laws of Go types, which [TestScheme] checks.
+//
+// Those of an encoding say: to decode what an object is encoded as gives an object that is
+// equal (as [k8s.io/apimachinery/pkg/api/equality.Semantic] has it) and has the same
+// encoding; so nil and empty differ where the encoding can tell, which is nowhere in
+// protobuf. To decode it into an object gives the same, with the strict decoder, which
+// allows no unknown field. An object has one encoding, and to encode it leaves it alone.
+const (
+	// JSON is the law of what is stored of custom resources, and of most requests.
+	JSON Law = "json"
+	// YAML is the law of manifests.
+	YAML Law = "yaml"
+	// CBOR is the law of KEP-4222.
+	CBOR Law = "cbor"
+	// Protobuf is for Go types that go-to-protobuf has generated methods for.
+	Protobuf Law = "protobuf"
+	// DeepCopy: DeepCopyObject makes an object that is equal, where nil and empty differ,
+	// and that has no memory in common with the original.
+	DeepCopy Law = "deep-copy"
+	// Idempotence: to default an object twice ([runtime.Scheme.Default]) is to default it
+	// once.
+	Idempotence Law = "idempotence"
+)
+
+var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
+
+// TestScheme checks the Go types of a scheme, whether or not anything converts them: the
+// laws [JSON], [YAML], [CBOR], [Protobuf], [DeepCopy] and [Idempotence] for each kind and
+// version. There is a subtest for each, such as Pizza/v1alpha1/json. If the scheme has the
+// internal version of a kind, there is also [RoundTrip], from each version to it and back
+// by the scheme's conversion functions (Pizza/v1→__internal→v1/round-trip), and DeepCopy
+// of it.
+//
+// Lists are kinds as others are: their encodings are written by other code. Those types
+// of k8s.io/apimachinery that each scheme has, such as ListOptions and WatchEvent, are left
+// out.
+//
+// Objects are made as for [Test], and failures are reported in the same way. In objects
+// within objects, apiVersion and kind are empty, as protobuf and internal versions need it.
+// [Normalize] and [Loss] apply to RoundTrip alone, and [CRD] has no meaning here.
+//
+// Objects are checked on all processors at once: the methods and functions of a type are
+// called by many goroutines everywhere.
+//
+// It does what RoundTripExternalTypes of k8s.io/apimachinery/pkg/api/apitesting/roundtrip
+// does, and more.
+func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
+	t.Helper()
+	cfg, err := newConfigForScheme(s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := kindsOf(s)
+	if len(kinds) == 0 {
+		t.Fatal("roundtrip.TestScheme: the scheme has no kinds")
+	}
+	reg := conversion.NewRegistry(s) // of no conversions
+	for _, kind := range kinds {
+		t.Run(nameOf(kind, kinds), func(t *testing.T) { testAll(t, cfg, schemeSubjects(reg, cfg, kind)) })
+	}
+}
+
+// newConfigForScheme is newConfig for the types of a scheme.
+func newConfigForScheme(s *runtime.Scheme, opts []Option) (*config, error) {
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.definitions) > 0 {
+		return nil, errors.New("roundtrip.TestScheme: it checks Go types, and roundtrip.CRD means nothing to it")
+	}
+	blank := []any{func(*metav1.TypeMeta, randfill.Continue) {}, func(*runtime.TypeMeta, randfill.Continue) {}}
+	c.funcs = append(blank, c.funcs...)
+	return c, c.checkDeclarations(s, kindsOf(s))
+}
+
+// kindsOf returns the kinds of a scheme, as [conversion.Registry.Kinds] does.
+func kindsOf(s *runtime.Scheme) []conversion.Kind {
+	kinds := map[schema.GroupKind]*conversion.Kind{}
+	for gvk, t := range s.AllKnownTypes() {
+		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/") {
+			continue
+		}
+		k := kinds[gvk.GroupKind()]
+		if k == nil {
+			k = &conversion.Kind{GroupKind: gvk.GroupKind()}
+			kinds[gvk.GroupKind()] = k
+		}
+		if gvk.Version == runtime.APIVersionInternal {
+			k.Hub = gvk.Version
+		} else {
+			k.Versions = append(k.Versions, gvk.Version)
+		}
+	}
+	var all []conversion.Kind
+	for _, gk := range slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupKind) int {
+		return slices.Compare([]string{a.Group, a.Kind}, []string{b.Group, b.Kind})
+	}) {
+		slices.SortFunc(kinds[gk].Versions, kubeversion.CompareKubeAwareVersionStrings)
+		all = append(all, *kinds[gk])
+	}
+	return all
+}
+
+// schemeSubjects returns the subjects of a kind, those of one path together.
+func schemeSubjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
+	add := func(law Law, check checkValue, p *pool, path ...string) {
+		all = append(all, &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, checkValue: check, pool: p})
+	}
+	for _, v := range kind.Versions {
+		p := &pool{name: kind.WithVersion(v).String()}
+		for _, e := range encodings(reg.Scheme(), kind.WithVersion(v)) {
+			add(e.law, e.check, p, v)
+		}
+		add(DeepCopy, deepCopy, p, v)
+		add(Idempotence, idempotence, nil, v)
+	}
+	if kind.Hub == "" {
+		return all
+	}
+	add(DeepCopy, deepCopy, nil, kind.Hub)
+	for _, v := range kind.Versions {
+		add(RoundTrip, throughInternal, nil, v, kind.Hub, v)
+	}
+	return all
+}
+
+// checkValue returns how an object breaks a law; nil if it does not.
+type checkValue func(s *subject, obj runtime.Object) *failure
+
+// encoding is an encoding of one kind.
+type encoding struct {
+	law   Law
+	plain runtime.Serializer
+	// strict decodes alone.
+	strict runtime.Decoder
+	// suspect says that an object had two encodings: others are looked at several times,
+	// or none would shrink.
+	suspect atomic.Bool
+}
+
+func encodings(s *runtime.Scheme, kind schema.GroupVersionKind) []*encoding {
+	byJSON := func(o json.SerializerOptions) runtime.Serializer {
+		return json.NewSerializerWithOptions(metaFactory{}, s, s, o)
+	}
+	all := []*encoding{
+		{law: JSON, plain: byJSON(json.SerializerOptions{}), strict: byJSON(json.SerializerOptions{Strict: true})},
+		{law: YAML, plain: byJSON(json.SerializerOptions{Yaml: true}), strict: byJSON(json.SerializerOptions{Yaml: true, Strict: true})},
+		{law: CBOR, plain: cbor.NewSerializer(s, s), strict: cbor.NewSerializer(s, s, cbor.Strict(true))},
+	}
+	type message interface {
+		Marshal() ([]byte, error)
+		Unmarshal([]byte) error
+		Reset()
+	}
+	if obj, err := s.New(kind); err == nil {
+		if _, ok := obj.(message); ok {
+			p := protobuf.NewSerializer(s, s) // which skips what it does not know
+			all = append(all, &encoding{law: Protobuf, plain: p, strict: p})
+		}
+	}
+	return all
+}
+
+// metaFactory finds out what [json.DefaultMetaFactory] does, without reading further than
+// it needs to.
+type metaFactory struct{}
+
+var _ json.MetaFactory = metaFactory{}
+
+func (metaFactory) Interpret(data []byte) (*schema.GroupVersionKind, error) {
+	var meta runtime.TypeMeta
+	for member, err := range rawjson.Members(data) {
+		if err != nil {
+			break
+		}
+		switch value, _ := rawjson.String(member.Value); string(member.Name) {
+		case "apiVersion":
+			meta.APIVersion = value
+		case "kind":
+			meta.Kind = value
+		}
+		if meta.APIVersion == "" || meta.Kind == "" {
+			continue
+		}
+		gv, err := schema.ParseGroupVersion(meta.APIVersion)
+		if err != nil {
+			break
+		}
+		return new(gv.WithKind(meta.Kind)), nil
+	}
+	return json.DefaultMetaFactory.Interpret(data)
+}
+
+func (e *encoding) check(s *subject, obj runtime.Object) *failure {
+	before := obj.DeepCopyObject()
+	first, err := runtime.Encode(e.plain, obj)
+	if err != nil {
+		return &failure{err: fmt.Errorf("cannot encode it: %w", err)}
+	}
+	// If DeepCopyObject is wrong, it is not the encoding's fault.
+	if !sameValue(before, obj, true) && sameValue(obj, obj.DeepCopyObject(), true) {
+		return &failure{err: fmt.Errorf("to encode an object changes it (-before +after):\n%s", differ(before, obj, true).diff)}
+	}
+
+	decoded, _, err := e.plain.Decode(first, nil, nil)
+	if err != nil {
+		return &failure{err: fmt.Errorf("cannot decode %s: %w", e.readable(first), err)}
+	}
+	if !sameValue(obj, decoded, false) {
+		return differ(obj, decoded, false)
+	}
+	// What was decoded stands for the object: that they have one encoding says that it is
+	// stable too. Otherwise, one of both is wrong.
+	second, err := runtime.Encode(e.plain, decoded)
+	if err != nil {
+		return &failure{err: fmt.Errorf("cannot encode what was decoded: %w", err)}
+	}
+	if !bytes.Equal(first, second) || e.suspect.Load() {
+		if f := e.stable(obj, first); f != nil {
+			return f
+		}
+		if !bytes.Equal(first, second) && e.law != Protobuf {
+			if f := differ(obj, decoded, true); f.diff != "" {
+				return f
+			}
+			return &failure{diff: cmp.Diff(e.readable(first), e.readable(second))}
+		}
+	}
+
+	into, err := s.registry.Scheme().New(s.kind.WithVersion(s.path[0]))
+	if err != nil {
+		return &failure{err: err}
+	}
+	switch out, _, err := e.strict.Decode(first, nil, into); {
+	case err != nil:
+		return &failure{err: fmt.Errorf("cannot decode %s strictly: %w", e.readable(first), err)}
+	case out != into:
+		return &failure{err: fmt.Errorf("it decodes into a %T, and not into a %T", out, into)}
+	case !sameValue(decoded, into, true):
+		return &failure{err: fmt.Errorf("to decode it into an object gives another one (-new +into):\n%s", differ(decoded, into, true).diff)}
+	}
+	return nil
+}
+
+// stable looks whether an object has one encoding.
+func (e *encoding) stable(obj runtime.Object, first []byte) *failure {
+	for range 4 * repeats {
+		again, err := runtime.Encode(e.plain, obj)
+		if err != nil {
+			return &failure{err: fmt.Errorf("cannot encode it again: %w", err)}
+		}
+		if !bytes.Equal(first, again) {
+			e.suspect.Store(true)
+			return &failure{err: fmt.Errorf("an object has two encodings (-first +again):\n%s", cmp.Diff(e.readable(first), e.readable(again)))}
+		}
+	}
+	return nil
+}
+
+// readable returns an encoding as a report shows it.
+func (e *encoding) readable(data []byte) string {
+	if e.law == JSON || e.law == YAML {
+		return strings.TrimSpace(string(data))
+	}
+	return fmt.Sprintf("%q", data)
+}
+
+func deepCopy(_ *subject, obj runtime.Object) *failure {
+	out := obj.DeepCopyObject()
+	if !sameValue(obj, out, true) {
+		return differ(obj, out, true)
+	}
+	if in, _, found := shared(obj, out, nil); found {
+		return &failure{err: fmt.Errorf("the copy shares the memory of %s with the original", in)}
+	}
+	return nil
+}
+
+func idempotence(s *subject, obj runtime.Object) *failure {
+	once := obj.DeepCopyObject()
+	s.registry.Scheme().Default(once)
+	twice := once.DeepCopyObject()
+	if s.registry.Scheme().Default(twice); sameValue(once, twice, true) {
+		return nil
+	}
+	return differ(once, twice, true)
+}
+
+// throughInternal converts an object to the internal version, and back.
+func throughInternal(s *subject, obj runtime.Object) *failure {
+	got := obj
+	for _, version := range s.path[1:] {
+		var err error
+		if got, err = s.registry.Scheme().ConvertToVersion(got, schema.GroupVersion{Group: s.kind.Group, Version: version}); err != nil {
+			return &failure{err: err}
+		}
+	}
+	if sameValue(obj, got, true) {
+		return nil
+	}
+	want, text := made{value: obj}.text(), made{value: got}.text()
+	if f := s.compare(s.path[0], want, text); f != nil {
+		return f
+	}
+	if bytes.Equal(want, text) && !sameValue(obj, got, false) {
+		return differ(obj, got, false) // in what JSON does not show
+	}
+	return nil
+}
