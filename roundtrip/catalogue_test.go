@@ -216,7 +216,7 @@ var bugs = []bug{
 			out.Mode = "fast"
 		}
 	})},
-	{name: "the UID is changed", law: Metadata, toHub: func(_ *alphaJob, out *hubJob) { out.UID = "new" }},
+	{name: "the UID is changed", law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { out.UID = "new" }},
 	{name: "the labels are replaced", law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { out.Labels = map[string]string{"converted": "yes"} }},
 	{name: "a timestamp is truncated", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Since != nil {
@@ -287,7 +287,7 @@ var bugs = []bug{
 	{name: "a bound of the old version is lower", law: Acceptance, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "replicas: {", "replicas: {maximum: 9, ", 1)
 	}},
-	{name: "a panic for a value that was valid once", law: Outside, twin: defined, definition: func(crd string) string { return crd },
+	{name: "a panic for a value that was valid once", law: OutsideSchema, twin: defined, definition: func(crd string) string { return crd },
 		toHub: inSpec(func(in, _ *Common) {
 			if m := in.Mode; m != "" && m != "slow" && m != "fast" && m != "turbo" {
 				panic("unknown mode " + m)
@@ -382,7 +382,7 @@ func (b bug) options(t *testing.T) []Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []Option{With(Outside), CRD([]byte(b.definition(string(text)))), Normalize("the order of the limits means nothing", func(j *hubJob) {
+	return []Option{With(OutsideSchema), CRD([]byte(b.definition(string(text)))), Normalize("the order of the limits means nothing", func(j *hubJob) {
 		if j.Spec != nil {
 			slices.SortFunc(j.Spec.Limits, func(a, b limit) int { return cmp.Compare(a.Name, b.Name) })
 		}

@@ -24,8 +24,9 @@ import (
 // all of the registry's versions.
 //
 // The objects of these kinds are then made by the schema: they are what the API server
-// would accept, and have its defaults, except where Defaulting is checked. The functions of
-// [Funcs] do not apply to them. What the schema allows and a conversion does not keep, such
+// would accept, and have its defaults, except where Defaulting is checked. Where a version
+// has a Go type, they are such as it can decode; [Decoding] is about the others. The
+// functions of [Funcs] do not apply to them. What the schema allows and a conversion does not keep, such
 // as an order that means nothing, has to be declared: see [Normalize] and [Loss].
 func CRD(text []byte) Option {
 	return func(c *config) {
@@ -65,7 +66,7 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 	if len(c.definitions) > 0 && used == 0 {
 		faults = append(faults, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
 	}
-	if c.with[Outside] && used == 0 {
+	if c.with[OutsideSchema] && used == 0 {
 		faults = append(faults, errors.New("roundtrip.With: objects outside of a schema need one: see roundtrip.CRD"))
 	}
 	return errors.Join(faults...)
@@ -75,15 +76,23 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 type schemaGenerator struct {
 	kind kubeschema.GroupVersionKind
 	by   *generate.Generator
+	// known has the Go type that must be able to decode the objects; nil if none must.
+	known *runtime.Scheme
 }
 
-func newSchemaGenerator(kind kubeschema.GroupVersionKind, v *schema.Version) (schemaGenerator, error) {
-	g, err := generate.New(kind, v.Structural(), func(object map[string]any) bool {
+// newSchemaGenerator makes objects that the Go type of the version can decode, if there is
+// one and it is asked for.
+func newSchemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, v *schema.Version, decodable bool) (schemaGenerator, error) {
+	structural, known := v.Structural(), (*runtime.Scheme)(nil)
+	if t, typed := reg.Scheme().AllKnownTypes()[kind]; typed && decodable {
+		structural, known = narrowed(structural, t), reg.Scheme()
+	}
+	g, err := generate.New(kind, structural, func(object map[string]any) bool {
 		object = runtime.DeepCopyJSON(object)
 		v.Default(object)
 		return len(v.Validate(context.Background(), object)) == 0
 	})
-	return schemaGenerator{kind, g}, err
+	return schemaGenerator{kind, g, known}, err
 }
 
 func (g schemaGenerator) object(_ context.Context, src *draw.Source) (text []byte, err error) {
@@ -96,7 +105,12 @@ func (g schemaGenerator) object(_ context.Context, src *draw.Source) (text []byt
 	if err != nil {
 		return nil, err
 	}
-	return kubejson.Marshal(m)
+	if text, err = kubejson.Marshal(m); err == nil && g.known != nil {
+		if _, err := rewrite(g.known, g.kind, text); err != nil {
+			return nil, fmt.Errorf("%w: the schema accepts what the Go type cannot decode: %w", errNotMade, err)
+		}
+	}
+	return text, err
 }
 
 // outside makes an object that breaks one rule of the schema.
@@ -132,7 +146,7 @@ func acceptance(ctx context.Context, s *subject, object []byte) *failure {
 	to := s.path[1]
 	out, err := s.along(ctx, object, to)
 	if err != nil {
-		return &failure{err: err}
+		return nil // see RoundTrip
 	}
 	m, err := decode(out)
 	if err != nil {
@@ -156,6 +170,7 @@ func acceptance(ctx context.Context, s *subject, object []byte) *failure {
 func outside(ctx context.Context, s *subject, object []byte) *failure {
 	var got []byte
 	var err error
+	// A panic is logged with its stack, an error is not.
 	if stack := stackOf(ctx, func(ctx context.Context) { got, err = s.along(ctx, object, s.path[1:]...) }); stack != "" {
 		return &failure{err: err}
 	}
@@ -163,4 +178,12 @@ func outside(ctx context.Context, s *subject, object []byte) *failure {
 		return nil // it is refused
 	}
 	return s.same(object, got)
+}
+
+// decoding looks at objects before anything converts them.
+func decoding(_ context.Context, s *subject, object []byte) *failure {
+	if _, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object); err != nil {
+		return &failure{err: fmt.Errorf("the schema of %s accepts what its Go type cannot decode: %w", s.path[0], err)}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package roundtrip
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -141,9 +142,10 @@ func (c *config) checkDeclarations(s *runtime.Scheme, all []conversion.Kind) err
 			return k.GroupKind == gvk.GroupKind() && slices.Contains(k.Versions, gvk.Version)
 		})
 	}
+	var faults []error
 	for _, l := range c.losses {
 		if !known(l.kind) {
-			return fmt.Errorf("roundtrip.Loss: the test does not convert %s", l.kind)
+			faults = append(faults, fmt.Errorf("roundtrip.Loss: the test does not convert %s", l.kind))
 		}
 	}
 	for _, n := range c.normal {
@@ -152,13 +154,12 @@ func (c *config) checkDeclarations(s *runtime.Scheme, all []conversion.Kind) err
 		}
 		kinds, _, err := s.ObjectKinds(reflect.New(n.object.Elem()).Interface().(runtime.Object))
 		if err != nil {
-			return fmt.Errorf("roundtrip.Normalize: %w", err)
-		}
-		if !slices.ContainsFunc(kinds, known) {
-			return fmt.Errorf("roundtrip.Normalize: the test does not convert %v", n.object)
+			faults = append(faults, fmt.Errorf("roundtrip.Normalize: %w", err))
+		} else if !slices.ContainsFunc(kinds, known) {
+			faults = append(faults, fmt.Errorf("roundtrip.Normalize: the test does not convert %v", n.object))
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // declared returns what the options say about the equality of the objects that the subject

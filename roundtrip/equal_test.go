@@ -112,7 +112,7 @@ func TestDeclarationsThatMakeNoSenseAreErrors(t *testing.T) {
 		{Normalize[*hubJob]("why", nil), "needs a reason and a function"},
 		{Normalize("why", func(*betaJob) {}), "roundtrip.Normalize"},
 		{With(RoundTrip), "not checked on request"},
-		{With(Outside), "see roundtrip.CRD"},
+		{With(OutsideSchema), "see roundtrip.CRD"},
 		{Time(0), "nothing can be checked in 0s"},
 		{CRD([]byte("kind: Job")), "roundtrip.CRD"},
 	} {

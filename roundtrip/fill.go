@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
 )
 
@@ -32,8 +33,10 @@ func fillers(gv schema.GroupVersion) []any {
 		fill(func(t *metav1.MicroTime, c randfill.Continue) {
 			*t = metav1.NewMicroTime(second(0).Add(time.Duration(c.Int63()>>12) * time.Microsecond))
 		}),
-		fill(func(q *resource.Quantity, c randfill.Continue) {
-			*q = *resource.NewQuantity(c.Int63()>>20, resource.DecimalSI)
+		fill(func(q *resource.Quantity, c randfill.Continue) { *q = quantity(c.Int31()) }),
+		fill(func(v *intstr.IntOrString, c randfill.Continue) { *v = intOrString(c.Int31()) }),
+		fill(func(d *metav1.Duration, c randfill.Continue) {
+			*d = metav1.Duration{Duration: time.Duration(c.Int31()) * time.Millisecond}
 		}),
 		fill(func(v *any, c randfill.Continue) { *v = anything(c, 3) }),
 		fill(func(j *json.RawMessage, c randfill.Continue) { *j = text(c) }),
@@ -43,6 +46,31 @@ func fillers(gv schema.GroupVersion) []any {
 		}),
 		fill(func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }),
 	)
+}
+
+// quantity has each of the ways in which people write one.
+func quantity(n int32) resource.Quantity {
+	v := int64(n / 8)
+	switch n % 8 {
+	case 0, 1:
+		return *resource.NewQuantity(v, resource.DecimalSI)
+	case 2, 3:
+		return *resource.NewMilliQuantity(v, resource.DecimalSI)
+	case 4, 5:
+		return *resource.NewQuantity(v<<20, resource.BinarySI)
+	case 6:
+		return *resource.NewQuantity(-v, resource.DecimalSI)
+	default:
+		return *resource.NewQuantity(v*1_000_000, resource.DecimalExponent)
+	}
+}
+
+// intOrString is a number or a percentage.
+func intOrString(n int32) intstr.IntOrString {
+	if n%2 == 0 {
+		return intstr.FromInt32(n / 2)
+	}
+	return intstr.FromString(strconv.Itoa(int(n/2%101)) + "%")
 }
 
 // fill returns a function, and one for pointers: if a type has a function, randfill never

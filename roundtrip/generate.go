@@ -26,7 +26,7 @@ type generator interface {
 // newGenerator returns the generator of a version: by its schema, if there is one.
 func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
 	if d := cfg.definition(kind); d != nil && d.Version(version).Structural() != nil {
-		return newSchemaGenerator(kind.WithVersion(version), d.Version(version))
+		return newSchemaGenerator(reg, kind.WithVersion(version), d.Version(version), true)
 	}
 	return newTypeGenerator(reg, cfg, kind, version)
 }
@@ -39,12 +39,14 @@ type typeGenerator struct {
 	filler   *randfill.Filler
 }
 
+var errNoFunction = errors.New("roundtrip.Funcs")
+
 // newTypeGenerator returns an error if no version of the kind has a Go type, or if a
 // function is none.
 func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (g *typeGenerator, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = fmt.Errorf("roundtrip.Funcs: %v", v)
+			err = fmt.Errorf("%w: %v", errNoFunction, v)
 		}
 	}()
 	typed, err := typedVersion(reg, kind, version)
@@ -129,7 +131,7 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	if s.law == Partial || s.law == Edited {
 		keep = src.Uint64() // comes first: what else is drawn does not change what is kept
 	}
-	if g, ok := s.start.(schemaGenerator); ok && s.law == Outside {
+	if g, ok := s.start.(schemaGenerator); ok && s.law == OutsideSchema {
 		return g.outside(src)
 	}
 	text, err := s.stored(ctx, s.start, s.path[0], src)
@@ -163,6 +165,11 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 
 // prepare makes the generators of a subject.
 func (s *subject) prepare() (err error) {
+	if s.law == Decoding {
+		version := s.path[0]
+		s.start, err = newSchemaGenerator(s.registry, s.kind.WithVersion(version), s.definition.Version(version), false)
+		return err
+	}
 	if s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil && s.law == Edited {
 		s.via, err = newGenerator(s.registry, s.cfg, s.kind, s.path[1])
 	}

@@ -2,6 +2,7 @@ package roundtrip
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -81,8 +82,9 @@ func Iterations(n int) Option {
 }
 
 // Time is how long each kind is checked, two seconds by default; all of its laws and paths
-// share it. Each law has a hundred objects on each path even if that takes longer. The
-// flag -roundtrip.time or the environment variable CRDKIT_ROUNDTRIP_TIME overrides it.
+// share it. Each law has a hundred objects on each path even if that takes longer, as it does
+// with the race detector or with many rules of CEL; and a failure takes up to ten seconds
+// more to become small. The flag -roundtrip.time or the environment variable CRDKIT_ROUNDTRIP_TIME overrides it.
 func Time(d time.Duration) Option {
 	return func(c *config) {
 		if d <= 0 {
@@ -99,10 +101,10 @@ func Seed(n uint64) Option {
 	return func(c *config) { c.seed, c.seeded = n, true }
 }
 
-// With adds a law that is checked on request alone: [Outside], which needs a [CRD].
+// With adds a law that is checked on request alone: [OutsideSchema], which needs a [CRD].
 func With(law Law) Option {
 	return func(c *config) {
-		if law != Outside {
+		if law != OutsideSchema {
 			c.fault("roundtrip.With: %q is not checked on request", law)
 		}
 		c.with[law] = true
@@ -137,7 +139,7 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 	if err := errors.Join(err, reg.Check()); err != nil {
 		return nil, err
 	}
-	return c, errors.Join(c.checkDeclarations(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg))
+	return c, errors.Join(c.checkLaws(), c.checkFuncs(reg), c.checkDeclarations(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg))
 }
 
 // budget is how many objects one subject is checked with: at most, and at least if it
@@ -157,4 +159,34 @@ func (c *config) budget(subjects int) budget {
 	default:
 		return budget{max(10000/subjects, least), least, 2 * time.Second / share}
 	}
+}
+
+// checkLaws returns an error if a law is left out that [Test] does not know.
+func (c *config) checkLaws() error {
+	var faults []error
+	for law := range c.without {
+		if slices.Contains(schemeLaws, law) {
+			faults = append(faults, fmt.Errorf("roundtrip.Without: the law %s is one of TestScheme", law))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkFuncs returns an error if what was given to [Funcs] is wrong, or is for nothing.
+func (c *config) checkFuncs(reg *conversion.Registry) error {
+	kinds := reg.Kinds()
+	withSchema := func(k conversion.Kind) bool { return c.definition(k) != nil }
+	for _, k := range kinds {
+		if withSchema(k) {
+			continue
+		}
+		_, err := newTypeGenerator(reg, c, k, k.Versions[0])
+		if errors.Is(err, errNoFunction) {
+			return err
+		}
+	}
+	if len(c.funcs) > 0 && !slices.ContainsFunc(kinds, func(k conversion.Kind) bool { return !withSchema(k) }) {
+		return errors.New("roundtrip.Funcs: there is a CRD for each kind, and so no function is called: see roundtrip.CRD")
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func (c *counterexample) report() string {
 	for _, declared := range c.subject.declared() {
 		fmt.Fprintf(&b, "%s\n", declared)
 	}
-	fmt.Fprintf(&b, "It is the smallest of %d that were tried, from object %d of seed %d.", c.tried+1, c.iteration+1, c.seed)
+	fmt.Fprintf(&b, "It is the smallest of %d that were tried.", c.tried+1)
 	return b.String()
 }
 

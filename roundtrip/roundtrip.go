@@ -19,8 +19,9 @@ import (
 //
 // Objects are equal if their JSON is: null, [], {} and absence all differ, and numbers
 // are the same if their text is. The order of members does not count. An object that comes
-// back to its version may have what the Go type writes in any case, such as a struct
-// without omitzero. [Normalize] and [Loss] allow more.
+// back to a version with a Go type is compared with what that type writes when it has read
+// the object: that it always writes a struct without omitzero, or writes a quantity of
+// 1000m as 1, is not the conversion's doing. [Normalize] and [Loss] allow more.
 //
 // A subtest fails with the smallest object that it could find, in YAML, what was wrong
 // with it, and the command that does the same again.
@@ -83,6 +84,6 @@ func (s *subject) test(t *testing.T, b budget) {
 		t.Fatal(err)
 	}
 	if found != nil {
-		t.Errorf("%s\nThe same again:\n\n%s", found.report(), indent(command(t.Name(), s.cfg.seed, found.iteration+1)))
+		t.Errorf("%s It was made from object %d of seed %d. The same again:\n\n%s", found.report(), found.iteration+1, s.cfg.seed, indent(command(t.Name(), s.cfg.seed, found.iteration+1)))
 	}
 }

@@ -3,6 +3,7 @@ package roundtrip
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -47,11 +48,15 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 		return c, nil
 	case h.err != nil:
 		return nil, h.err
-	case !h.made:
-		return nil, h.notMade
+	case h.made*fewest < h.next:
+		return nil, fmt.Errorf("only %d of %d objects could be made: %w", h.made, h.next, h.notMade)
 	}
 	return nil, nil
 }
+
+// fewest is which part of the objects must have been made at least, or there is no telling
+// what was checked.
+const fewest = 10
 
 // workers is how many goroutines check objects. What is registered for conversion may well
 // be called by one goroutine alone; an encoding serves many everywhere.
@@ -72,7 +77,7 @@ type hunt struct {
 
 	lock    sync.Mutex // of what follows
 	next    int        // object
-	made    bool       // at least one
+	made    int        // so many of them
 	notMade error
 	err     error // that ends it
 	found   *find // the first
@@ -114,7 +119,7 @@ func (h *hunt) object() *find {
 		f.stream, f.object, err = h.subject.nth(h.ctx, f.iteration)
 		switch {
 		case err == nil:
-			h.made = true
+			h.made++
 			return f
 		case errors.Is(err, errNotMade):
 			h.notMade = err

@@ -1,0 +1,210 @@
+package roundtrip
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
+)
+
+// A machine has what operators' types have, and its versions are the same.
+type (
+	machine struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+		Spec              machineSpec    `json:"spec,omitempty"`
+		Status            *machineStatus `json:"status,omitempty"`
+	}
+	machineV1   machine
+	machineSpec struct {
+		Replicas  *int32                  `json:"replicas,omitempty"`
+		MaxSurge  *intstr.IntOrString     `json:"maxSurge,omitempty"`
+		Timeout   *metav1.Duration        `json:"timeout,omitempty"`
+		Since     *metav1.Time            `json:"since,omitempty"`
+		Seen      *metav1.MicroTime       `json:"seen,omitempty"`
+		Memory    *resource.Quantity      `json:"memory,omitempty"`
+		Resources corev1.ResourceList     `json:"resources,omitempty"`
+		Ref       *corev1.ObjectReference `json:"ref,omitempty"`
+		Selector  *metav1.LabelSelector   `json:"selector,omitempty"`
+		Data      []byte                  `json:"data,omitempty"`
+	}
+	machineStatus struct {
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+	}
+)
+
+func (m *machine) DeepCopyObject() runtime.Object {
+	in, out := &m.Spec, &machine{TypeMeta: m.TypeMeta, ObjectMeta: *m.ObjectMeta.DeepCopy()}
+	out.Spec = machineSpec{
+		Since: in.Since.DeepCopy(), Seen: in.Seen.DeepCopy(), Resources: in.Resources.DeepCopy(),
+		Ref: in.Ref.DeepCopy(), Selector: in.Selector.DeepCopy(), Data: slices.Clone(in.Data),
+	}
+	if in.Replicas != nil {
+		out.Spec.Replicas = new(*in.Replicas)
+	}
+	if in.MaxSurge != nil {
+		out.Spec.MaxSurge = new(*in.MaxSurge)
+	}
+	if in.Timeout != nil {
+		out.Spec.Timeout = new(*in.Timeout)
+	}
+	if in.Memory != nil {
+		out.Spec.Memory = new(in.Memory.DeepCopy())
+	}
+	if m.Status != nil {
+		out.Status = &machineStatus{Conditions: slices.Clone(m.Status.Conditions)}
+	}
+	return out
+}
+
+func (m *machineV1) DeepCopyObject() runtime.Object {
+	return (*machineV1)((*machine)(m).DeepCopyObject().(*machine))
+}
+
+func machines(t *testing.T, change func(s *machineSpec)) *conversion.Registry {
+	t.Helper()
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "fleet.example.com", Version: "v1beta1", Kind: "Machine"}, &machine{})
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "fleet.example.com", Version: "v1", Kind: "Machine"}, &machineV1{})
+	reg := conversion.NewRegistry(s)
+	err := conversion.AddSpoke(reg, func(_ context.Context, in *machine, out *machineV1) error {
+		c := in.DeepCopyObject().(*machine)
+		out.Spec, out.Status = c.Spec, c.Status
+		if change != nil {
+			change(&out.Spec)
+		}
+		return nil
+	}, func(_ context.Context, in *machineV1, out *machine) error {
+		c := in.DeepCopyObject().(*machineV1)
+		out.Spec, out.Status = c.Spec, c.Status
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func machineDefinition(t *testing.T) Option {
+	t.Helper()
+	text, err := os.ReadFile("testdata/machine.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return CRD(text)
+}
+
+// A conversion that changes nothing keeps all laws, whatever the objects are made of. That
+// the schema allows what some types cannot decode is how controller-gen writes it.
+func TestARightConversionOfAnOperatorsTypesKeepsTheLaws(t *testing.T) {
+	for seed := range uint64(catalogueSeeds) {
+		options := []Option{Seed(seed), Iterations(30)}
+		Test(t, machines(t, nil), options...)
+		Test(t, machines(t, nil), append(options, machineDefinition(t), Without(Decoding, "durations are strings to controller-gen"))...)
+	}
+}
+
+func TestTheSchemaOfAnOperatorAcceptsWhatItsTypesCannotDecode(t *testing.T) {
+	reg := machines(t, nil)
+	cfg, err := newConfigFor(reg, []Option{machineDefinition(t), Seed(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
+		if s.law != Decoding {
+			continue
+		}
+		c, err := s.search(t.Context(), cfg.budget(1))
+		if err != nil || c == nil {
+			t.Fatalf("%v: got %v, %v", s, c, err)
+		}
+		if !strings.Contains(c.report(), "accepts what its Go type cannot decode") {
+			t.Error(c.report())
+		}
+	}
+}
+
+func TestMistakesWithTheTypesOfOperatorsAreFound(t *testing.T) {
+	for name, change := range map[string]func(s *machineSpec){
+		"a quantity becomes a whole number": func(s *machineSpec) {
+			if s.Memory != nil {
+				s.Memory = resource.NewQuantity(s.Memory.Value(), s.Memory.Format)
+			}
+		},
+		"a percentage becomes a number": func(s *machineSpec) {
+			if s.MaxSurge != nil {
+				s.MaxSurge = new(intstr.FromInt32(int32(s.MaxSurge.IntValue())))
+			}
+		},
+		"a duration is cut to minutes": func(s *machineSpec) {
+			if s.Timeout != nil {
+				s.Timeout.Duration -= s.Timeout.Duration % 60e9
+			}
+		},
+	} {
+		reg := machines(t, change)
+		for _, options := range [][]Option{{Seed(1)}, {Seed(1), machineDefinition(t)}} {
+			cfg, err := newConfigFor(reg, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
+				if s.law == RoundTrip {
+					c, err := s.search(t.Context(), cfg.budget(18))
+					if err != nil {
+						t.Fatal(err)
+					}
+					found = found || c != nil
+				}
+			}
+			if !found {
+				t.Errorf("%s: with %d options, nothing is found", name, len(options))
+			}
+		}
+	}
+}
+
+// Each field is there in some objects, and is not in others.
+func TestObjectsOfATypeHaveAllOfItsFields(t *testing.T) {
+	reg := machines(t, nil)
+	g, err := newTypeGenerator(reg, &config{}, reg.Kinds()[0], "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const objects = 200
+	there := map[string]int{}
+	for i := range objects {
+		text, err := g.object(t.Context(), draw.New(1, "machine", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m struct{ Spec, Status map[string]any }
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		for name := range m.Spec {
+			there[name]++
+		}
+		for name := range m.Status {
+			there[name]++
+		}
+	}
+	for _, name := range []string{"replicas", "maxSurge", "timeout", "since", "seen", "memory", "resources", "ref", "selector", "data", "conditions"} {
+		if n := there[name]; n == 0 || n == objects {
+			t.Errorf("%s is in %d of %d objects", name, n, objects)
+		}
+	}
+}
