@@ -25,8 +25,8 @@ test: lint generate-check controlplane ## Run everything: checks, and the tests 
 		echo "go -C $$module test -race ./..."; \
 		CRDKIT_REQUIRE_CONTROLPLANE=1 go -C $$module test -race -timeout 20m ./...; \
 	done
-	@# With -race, the catalogue of bugs has one seed of ten.
-	go test -run Catalogue ./roundtrip
+	@# With -race, these have one seed of ten.
+	go test -run 'Catalogue|Operators' ./roundtrip
 
 .PHONY: bench
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
@@ -37,6 +37,13 @@ T ?= 60s
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for T, 60s if nothing is said: make fuzz T=10s.
 	@hack/fuzz.sh $(T)
+
+N ?= 20000
+
+.PHONY: differential
+differential: controlplane ## Compare package schema with a real kube-apiserver: N=20000 requests, SEED=… again.
+	@go build -o bin/ ./schema/internal/differential/cmd/differential
+	@bin/differential -n $(N) $(if $(SEED),-seed $(SEED))
 
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.

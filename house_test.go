@@ -2,6 +2,7 @@ package crdkit_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,8 +26,9 @@ func TestRoomsStaySmall(t *testing.T) {
 		"conversion":          {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"admission":           {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference": {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
-		"schema":              append(cluster, this+"/conversion", this+"/admission", this+"/webhook", this+"/examples"),
-		"roundtrip":           append(cluster, this+"/admission", this+"/webhook", this+"/examples"),
+		"schema":              slices.Concat(cluster, []string{this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"}),
+		"schema/offline":      slices.Concat(cluster, []string{this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"}),
+		"roundtrip":           slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),
 		"webhook":             {apiServer, extensions, cel, this + "/examples"},
 	} {
 		t.Run(room, func(t *testing.T) {

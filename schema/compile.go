@@ -72,20 +72,11 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 }
 
 // check returns the server's error if it would not take the definition.
-func check(crd *apiextensionsv1.CustomResourceDefinition) error {
-	internal := &apiextensions.CustomResourceDefinition{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), internal, nil); err != nil {
-		return fmt.Errorf("schema: CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	// apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-	// PrepareForCreate. The managedFields are the server's own.
-	internal.ManagedFields = nil
-	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
-	for _, v := range internal.Spec.Versions {
-		if v.Storage {
-			internal.Status.StoredVersions = []string{v.Name}
-			break
-		}
+func check(crd *apiextensionsv1.CustomResourceDefinition) (err error) {
+	defer survive(crd, &err)
+	internal, err := prepare(crd)
+	if err != nil {
+		return err
 	}
 	var errs field.ErrorList
 	if crd.Spec.PreserveUnknownFields {
@@ -98,6 +89,25 @@ func check(crd *apiextensionsv1.CustomResourceDefinition) error {
 		return apierrors.NewInvalid(apiextensions.Kind("CustomResourceDefinition"), crd.Name, errs)
 	}
 	return nil
+}
+
+// prepare returns a definition as the server validates it when it is created
+// (apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+// PrepareForCreate). The managedFields are the server's own.
+func prepare(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), internal, nil); err != nil {
+		return nil, fmt.Errorf("schema: CustomResourceDefinition %s: %w", crd.Name, err)
+	}
+	internal.ManagedFields = nil
+	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
+	for _, v := range internal.Spec.Versions {
+		if v.Storage {
+			internal.Status.StoredVersions = []string{v.Name}
+			break
+		}
+	}
+	return internal, nil
 }
 
 func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {

@@ -60,7 +60,7 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
 	}
 	r.warnOfFinalizers(u.GetFinalizers(), nil)
-	if version, err := resourceVersion(u); err == nil && version != 0 {
+	if version, err := resourceVersion(u); err == nil && version != 0 && !r.dryRun {
 		// apiserver/pkg/storage/errors.go, ErrResourceVersionSetOnCreate.
 		return r.fail(internal("resourceVersion should not be set on objects to be created"))
 	}

@@ -28,7 +28,7 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		strictErr, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict || u == nil || r.directive == metav1.FieldValidationStrict {
-			return nil, r.decodeError(err, gvk, body)
+			return nil, r.decodeError(err, u, gvk, body)
 		}
 		for _, err := range strictErr.Errors() {
 			for _, w := range yamlWarnings(err.Error()) {
@@ -74,9 +74,17 @@ func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstru
 	return u, gvk, nil
 }
 
-// decodeError is transformDecodeError of apiserver/pkg/endpoints/handlers/rest.go.
-func (r *request) decodeError(err error, gvk *schema.GroupVersionKind, body []byte) error {
+// decodeError is transformDecodeError of apiserver/pkg/endpoints/handlers/rest.go. There is
+// an object if its faults are only those of strict decoding.
+func (r *request) decodeError(err error, u *unstructured.Unstructured, gvk *schema.GroupVersionKind, body []byte) error {
 	kind := r.gvk().Kind
+	if u != nil {
+		kinds, _, err := crdserverscheme.NewUnstructuredObjectTyper().ObjectKinds(u)
+		if err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+		kind = kinds[0].Kind
+	}
 	if gvk != nil && gvk.Kind != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, kind, err))
 	}

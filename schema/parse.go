@@ -210,45 +210,42 @@ func isDefinitionVersion(apiVersion string) bool {
 
 // parse compiles a definition from its JSON.
 func parse(object []byte) (*Definition, error) {
-	if len(object) > maxRequest {
-		return nil, fmt.Errorf("it has %d bytes: the limit is %d", len(object), maxRequest)
-	}
-	var t metav1.TypeMeta
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(object, &t); err != nil {
-		return nil, err
-	}
-	if t.Kind != "CustomResourceDefinition" || !isDefinitionVersion(t.APIVersion) {
-		return nil, fmt.Errorf("it is a %q of %q, not a CustomResourceDefinition of %s or %s",
-			t.Kind, t.APIVersion, apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion)
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if t.APIVersion == apiextensionsv1.SchemeGroupVersion.String() {
-		if err := unmarshalStrict(object, crd); err != nil {
-			return nil, err
-		}
-		return New(crd)
-	}
-	old, internal := &apiextensionsv1beta1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
-	if err := unmarshalStrict(object, old); err != nil {
-		return nil, err
-	}
-	apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(old)
-	if err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(old, internal, nil); err != nil {
-		return nil, err
-	}
-	if err := apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(internal, crd, nil); err != nil {
+	crd, strict, err := decodeDefinition(object)
+	if err = errors.Join(append(strict, err)...); err != nil {
 		return nil, err
 	}
 	return New(crd)
 }
 
-// unmarshalStrict decodes JSON; fields that are unknown or there twice are errors.
-func unmarshalStrict(text []byte, into any) error {
-	strict, err := kjson.UnmarshalStrict(text, into)
-	if err != nil {
-		return err
+// decodeDefinition decodes the JSON of a definition, and converts it to v1. The strict
+// errors are fields that are unknown or there twice.
+func decodeDefinition(object []byte) (crd *apiextensionsv1.CustomResourceDefinition, strict []error, err error) {
+	if len(object) > maxRequest {
+		return nil, nil, fmt.Errorf("it has %d bytes: the limit is %d", len(object), maxRequest)
 	}
-	return errors.Join(strict...)
+	var t metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(object, &t); err != nil {
+		return nil, nil, err
+	}
+	if t.Kind != "CustomResourceDefinition" || !isDefinitionVersion(t.APIVersion) {
+		return nil, nil, fmt.Errorf("it is a %q of %q, not a CustomResourceDefinition of %s or %s",
+			t.Kind, t.APIVersion, apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion)
+	}
+	crd = &apiextensionsv1.CustomResourceDefinition{}
+	if t.APIVersion == apiextensionsv1.SchemeGroupVersion.String() {
+		strict, err := kjson.UnmarshalStrict(object, crd)
+		return crd, strict, err
+	}
+	old, internal := &apiextensionsv1beta1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
+	if strict, err = kjson.UnmarshalStrict(object, old); err != nil {
+		return nil, strict, err
+	}
+	apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(old)
+	if err := apiextensionsv1beta1.Convert_v1beta1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(old, internal, nil); err != nil {
+		return nil, strict, err
+	}
+	err = apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(internal, crd, nil)
+	return crd, strict, err
 }
 
 // tooDeep returns an error if JSON is nested too deep.

@@ -54,6 +54,14 @@ func Namespace(name string) Option {
 	return func(r *request) { r.namespace = name }
 }
 
+// DryRun makes it a dry run. There is hardly a difference here, where nothing is stored: on
+// the server, what only the storage looks at does not count then. A create may have a
+// resourceVersion, and the answer to an update keeps selfLink
+// (apiserver/pkg/registry/generic/registry/dryrun.go).
+func DryRun() Option {
+	return func(r *request) { r.dryRun = true }
+}
+
 // Mutate calls a function where the server calls mutating admission webhooks: after
 // pruning and defaulting, before validation. It changes the object in place, and an error
 // from it ends the request. The server defaults once more after that, but does not prune
@@ -67,6 +75,7 @@ type request struct {
 	*Version
 	directive string
 	namespace string
+	dryRun    bool
 	mutate    func(ctx context.Context, object map[string]any) error
 
 	mu       sync.Mutex
@@ -153,13 +162,19 @@ func (v *Version) resource() schema.GroupResource {
 // fail is the result of a request that fails.
 func (r *request) fail(err error) (*Result, error) { return &Result{Warnings: r.warnings}, err }
 
+// statusReturns says whether a status that is taken away is there again when the object is
+// read back.
+func (v *Version) statusReturns() bool {
+	return v.hasStatus && v.structural != nil && v.structural.Properties["status"].Default.Object != nil
+}
+
 // finish is the result of a request that succeeds. What comes back from storage is decoded
 // again (customresource_handler.go, crdConversionRESTOptionsGetter), which changes nothing
-// where it has been decoded so before.
+// where it has been decoded so before, unless a status was taken away that has a default.
 func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 	out := &Result{Warnings: r.warnings}
 	var err error
-	if r.name == r.definition.storage && r.mutate == nil {
+	if r.name == r.definition.storage && r.mutate == nil && !r.statusReturns() {
 		if out.Object, err = json.Marshal(u.Object); err != nil {
 			return r.fail(err)
 		}

@@ -169,6 +169,45 @@ func TestAnUpdateCanDelete(t *testing.T) {
 	}
 }
 
+func TestADryRunPassesOverWhatOnlyTheStorageSees(t *testing.T) {
+	v := pizza().Version("v1")
+	body := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","selfLink":"x","resourceVersion":"7"},"spec":{"size":"large","toppings":[]}}`
+	if _, err := v.Create(t.Context(), []byte(body)); err == nil || err.Error() != "resourceVersion should not be set on objects to be created" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := v.Create(t.Context(), []byte(body), schema.DryRun()); err != nil {
+		t.Error(err)
+	}
+	stored := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","generation":1},"spec":{"size":"large","toppings":[]}}`
+	for want, opts := range map[string][]schema.Option{
+		stored: nil,
+		strings.Replace(stored, `"generation"`, `"selfLink":"x","generation"`, 1): {schema.DryRun()},
+	} {
+		out, err := v.Update(t.Context(), []byte(body), []byte(stored), opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, want, out.Object)
+	}
+}
+
+func TestAStatusWithADefaultIsThereAgain(t *testing.T) {
+	d, err := schema.Parse([]byte(strings.NewReplacer(
+		"storage: true,", "storage: true, subresources: {status: {}},",
+		"{type: object}", "{type: object, properties: {status: {type: string, default: new}}}",
+	).Replace(tiny("apples"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := `{"apiVersion":"example.com/v1","kind":"Apples","metadata":{"name":"a","generation":1}}`
+	out, err := d.Version("v1").Create(t.Context(), []byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, object, out.Stored)
+	same(t, strings.TrimSuffix(object, "}")+`,"status":"new"}`, out.Object)
+}
+
 func TestADefinitionIsSharedByManyGoroutines(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {

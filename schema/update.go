@@ -86,7 +86,10 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if !status {
 		r.warnOfFinalizers(u.GetFinalizers(), old.GetFinalizers())
 	}
-	removeMetadata(u, "resourceVersion")
+	// apiserver/pkg/storage/api_object_versioner.go, PrepareObjectForStorage.
+	if removeMetadata(u, "resourceVersion"); !r.dryRun {
+		removeMetadata(u, "selfLink")
+	}
 	out, err := r.finish(u)
 	if err == nil {
 		out.Deleted = deletes(u, old)
@@ -175,9 +178,12 @@ func (r *request) checkUID(u, old *unstructured.Unstructured) error {
 	if u.GetUID() == "" || old.GetUID() == "" || u.GetUID() == old.GetUID() {
 		return nil
 	}
-	key := "/registry/" + r.resource().Group + "/" + r.resource().Resource + "/"
+	key := "/" + r.resource().Group + "/" + r.resource().Resource + "/"
 	if r.namespaced() {
 		key += old.GetNamespace() + "/"
+	}
+	if !r.dryRun {
+		key = "/registry" + key
 	}
 	return apierrors.NewConflict(r.resource(), old.GetName(), fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",

@@ -2,7 +2,8 @@
 // and compares all that comes back: the code, the reason, the message, every cause, every
 // warning, and the object.
 //
-// A [Server] holds one definition at a time; a [Suite] is a definition, perhaps an earlier
-// form of it, and requests. Suites are read from files ([ReadSuite]), or made by a
-// generator.
+// A [Suite] is a definition, perhaps an earlier form of it, and requests. Suites are read
+// from files ([ReadSuite]), or made at random by package wild. A [Tally] counts what comes
+// of them: disagreements, which [Shrink] makes smaller, and, apart, the differences that
+// come from the version of the server and are known.
 package differential

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,7 @@ type Outcome struct {
 	Causes   []string // sorted
 	Warnings []string // sorted
 	Object   map[string]any
+	Stored   map[string]any // what is in etcd, after a request that was not dry
 }
 
 // fail sets what an error says.
@@ -50,7 +52,12 @@ func offline(out *schema.Result, err error, code int32) (o Outcome, _ error) {
 		if !errors.As(err, &status) {
 			return o, err
 		}
-		o.fail(status.ErrStatus)
+		// On its way, text that is not UTF-8 becomes so.
+		var sent metav1.Status
+		if err := json.Unmarshal(mustJSON(status.ErrStatus), &sent); err != nil {
+			return o, err
+		}
+		o.fail(sent)
 		return o, nil
 	}
 	o.Code = code
@@ -59,10 +66,18 @@ func offline(out *schema.Result, err error, code int32) (o Outcome, _ error) {
 }
 
 // Refusal is the outcome of an error, such as that of a definition.
-func Refusal(err error) (o Outcome, _ error) { return offline(nil, err, 0) }
+func Refusal(err error) (o Outcome, _ error) {
+	if err == nil {
+		return Outcome{Code: 201}, nil
+	}
+	// The validation of a definition can panic, and then there is no answer.
+	if text := err.Error(); strings.Contains(text, "the server's validation panics") || strings.Contains(text, "stream error: ") && strings.Contains(text, "INTERNAL_ERROR") {
+		return Outcome{Code: 500}, nil
+	}
+	return offline(nil, err, 0)
+}
 
-// decode decodes an object for comparison: 1 is an int64, and 1.0 a float64. What only a
-// server knows is left out; created says that the object is new.
+// decode decodes an object for comparison: 1 is an int64, and 1.0 a float64.
 func decode(text []byte) (map[string]any, error) {
 	var object map[string]any
 	if err := utiljson.Unmarshal(text, &object); err != nil {
@@ -71,7 +86,7 @@ func decode(text []byte) (map[string]any, error) {
 	return object, nil
 }
 
-// strip removes what only a server knows.
+// strip removes what only a server knows; created says that the object is new.
 func strip(object map[string]any, created bool) {
 	metadata, _ := object["metadata"].(map[string]any)
 	delete(metadata, "resourceVersion")

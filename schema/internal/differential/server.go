@@ -28,9 +28,6 @@ type Server struct {
 	client      *http.Client
 	definitions *clientset.Clientset
 	etcd        *etcd
-
-	// Requests counts what was sent to custom resources.
-	Requests int
 }
 
 // NewServer returns the server of a client configuration, and of the socket of its etcd.
@@ -118,7 +115,7 @@ func (s *Server) await(ctx context.Context, crd *apiextensionsv1.CustomResourceD
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -150,7 +147,6 @@ func (s *Server) stored(ctx context.Context, crd *apiextensionsv1.CustomResource
 
 // do sends a request and returns its outcome, with the object as it came.
 func (s *Server) do(ctx context.Context, method, path string, query url.Values, body []byte) (Outcome, error) {
-	s.Requests++
 	code, warnings, text, err := s.send(ctx, method, path, query, body)
 	if err != nil {
 		return Outcome{}, err

@@ -1,0 +1,81 @@
+package crdcheck
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crdkit/crdkit/schema"
+)
+
+// fault is a fault and the file that it is in.
+type fault struct {
+	File string `json:"file"`
+	schema.Fault
+}
+
+func (c *command) lint() *cobra.Command {
+	return &cobra.Command{
+		Use:   "lint CRD...",
+		Short: "Report what the API server would not accept in definitions",
+		Long: `Report every fault for which the API server would not create a definition, with its place
+in the file, the number of the rule of structural schemas that is broken, if it is
+one, and how to mend it.`,
+		Example: `  # Check all definitions of a project
+  crdcheck lint config/crd
+
+  # Check what a generator prints
+  controller-gen crd paths=./... output:stdout | crdcheck lint -`,
+		Args: atLeast(1, "a file with definitions"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files := c.read(args)
+			faults, definitions := []fault{}, 0
+			c.each(cmd.Context(), "lint", len(files), func(i int) string { return files[i].name }, func(i int) error {
+				f := files[i]
+				text, n := f.definitions()
+				definitions += n
+				if len(text) == 0 {
+					if f.named {
+						return fmt.Errorf("%s: there is no CustomResourceDefinition", f.name)
+					}
+					return nil
+				}
+				found, err := schema.Check(text)
+				for _, one := range found {
+					faults = append(faults, fault{f.name, one})
+				}
+				if err != nil {
+					err = fmt.Errorf("%s: %w", f.name, err)
+				}
+				return err
+			})
+			c.findings = len(faults)
+			if c.output == "json" {
+				return c.json(struct {
+					Definitions int     `json:"definitions"`
+					Faults      []fault `json:"faults"`
+				}{definitions, faults})
+			}
+			for _, f := range faults {
+				fmt.Fprintf(c.out, "%s:%s\n", f.File, indent(f.String()))
+				if f.Advice != "" {
+					fmt.Fprintf(c.out, "    %s\n", f.Advice)
+				}
+			}
+			fmt.Fprintf(c.out, "%s checked: %s\n", count(definitions, "definition"), count(len(faults), "fault"))
+			return nil
+		},
+	}
+}
+
+// indent indents all lines but the first.
+func indent(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") }
+
+// count is a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

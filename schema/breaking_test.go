@@ -1,0 +1,308 @@
+package schema_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/schema"
+)
+
+// breaks returns what breaks between two definitions, and how each is proven.
+func breaks(t testing.TB, old, new string) (all []string) {
+	t.Helper()
+	var definitions []*schema.Definition
+	for _, text := range []string{old, new} {
+		d, err := schema.Parse([]byte(text))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		definitions = append(definitions, d)
+	}
+	begin := time.Now()
+	for _, c := range schema.BreakingChanges(t.Context(), definitions[0], definitions[1]) {
+		all = append(all, told(c))
+	}
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	return all
+}
+
+// told is a change and its proof in one line.
+func told(c schema.BreakingChange) string {
+	s := c.Path + ": " + c.What
+	if c.Version != "" {
+		s = c.Version + " " + s
+	}
+	switch {
+	case c.Unproven:
+		s += " UNPROVEN"
+	case c.Proof != nil:
+		proof := string(c.Proof.Object)
+		if _, rest, ok := strings.Cut(proof, `"metadata":`); ok {
+			_, rest, _ = strings.Cut(rest, `}`)
+			proof = "{" + strings.TrimPrefix(rest, ",")
+		}
+		s += " " + proof
+		for _, err := range c.Proof.Errors {
+			if !strings.Contains(err.Detail, "some validation rules were not checked") {
+				s += " => " + err.Error()
+			}
+		}
+		for _, a := range c.Proof.Altered {
+			s += " -> " + a
+		}
+	}
+	return s
+}
+
+func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
+	for _, test := range []struct {
+		name, old, new string // of a property
+		want           []string
+	}{
+		{"a field removed", "{type: object, properties: {b: {type: string}, c: {type: string}}}", "{type: object, properties: {c: {type: string}}}", []string{`v1 spec.a.b: the field is removed {"spec":{"a":{"b":""}}} -> spec.a.b: removed, was ""`}},
+		{"a field in a list removed", "{type: array, items: {type: object, properties: {b: {type: integer}}}}", "{type: array, items: {type: object}}", []string{`v1 spec.a[].b: the field is removed {"spec":{"a":[{"b":0}]}} -> spec.a[0].b: removed, was 0`}},
+		{"a field in a map removed", "{type: object, additionalProperties: {type: object, properties: {b: {type: integer}}}}", "{type: object, additionalProperties: {type: object}}", []string{`v1 spec.a[*].b: the field is removed {"spec":{"a":{"x":{"b":0}}}} -> spec.a.x.b: removed, was 0`}},
+		{"another type", "{type: string}", "{type: integer}", []string{`v1 spec.a: the type string is now integer {"spec":{"a":""}} => spec.a: Invalid value: "string": spec.a in body must be of type integer: "string"`}},
+		{"a narrower type", "{x-kubernetes-int-or-string: true}", "{type: string}", []string{`v1 spec.a: the type integer or string is now string {"spec":{"a":0}} => spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"`}},
+		{"a narrower number", "{type: number}", "{type: integer}", []string{`v1 spec.a: the type number is now integer {"spec":{"a":47.375}} => spec.a: Invalid value: "number": spec.a in body must be of type integer: "number" => <nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.a`}},
+		{"a field required", "{type: object, properties: {b: {type: string}}}", "{type: object, required: [b], properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is now required {"spec":{"a":{}}} => spec.a.b: Required value`}},
+		{"a new field required", "{type: object}", "{type: object, required: [b], properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is now required {"spec":{"a":{}}} => spec.a.b: Required value`}},
+		{"an enum value removed", "{type: string, enum: [p, q, r]}", "{type: string, enum: [p, r]}", []string{`v1 spec.a: the value "q" is removed {"spec":{"a":"q"}} => spec.a: Unsupported value: "q": supported values: "p", "r"`}},
+		{"an enum", "{type: string}", "{type: string, enum: [x]}", []string{`v1 spec.a: only some values are allowed now {"spec":{"a":""}} => spec.a: Unsupported value: "": supported values: "x"`}},
+		{"maximum", "{type: integer, maximum: 10}", "{type: integer, maximum: 5}", []string{`v1 spec.a: maximum 10 is now 5 {"spec":{"a":6}} => spec.a: Invalid value: 6: spec.a in body should be less than or equal to 5`}},
+		{"maximum that is new", "{type: integer}", "{type: integer, maximum: 5}", []string{`v1 spec.a: maximum is 5 now {"spec":{"a":6}} => spec.a: Invalid value: 6: spec.a in body should be less than or equal to 5`}},
+		{"exclusive maximum", "{type: integer, maximum: 5}", "{type: integer, maximum: 5, exclusiveMaximum: true}", []string{`v1 spec.a: maximum 5 itself is no longer allowed {"spec":{"a":5}} => spec.a: Invalid value: 5: spec.a in body should be less than 5`}},
+		{"minimum", "{type: number}", "{type: number, minimum: 0.5}", []string{`v1 spec.a: minimum is 0.5 now {"spec":{"a":-1}} => spec.a: Invalid value: -1: spec.a in body should be greater than or equal to 0`}},
+		{"maxLength", "{type: string}", "{type: string, maxLength: 2}", []string{`v1 spec.a: maxLength is 2 now {"spec":{"a":"aaa"}} => spec.a: Too long: may not be more than 2 bytes`}},
+		{"minLength", "{type: string}", "{type: string, minLength: 1}", []string{`v1 spec.a: minLength is 1 now {"spec":{"a":""}} => spec.a: Invalid value: "": spec.a in body should be at least 1 chars long`}},
+		{"maxItems", "{type: array, items: {type: string}}", "{type: array, maxItems: 1, items: {type: string}}", []string{`v1 spec.a: maxItems is 1 now {"spec":{"a":["",""]}} => spec.a: Too many: 2: must have at most 1 item`}},
+		{"minItems", "{type: array, items: {type: string}}", "{type: array, minItems: 1, items: {type: string}}", []string{`v1 spec.a: minItems is 1 now {"spec":{"a":[]}} => spec.a: Invalid value: 0: spec.a in body should have at least 1 items`}},
+		{"maxProperties", "{type: object, additionalProperties: {type: string}}", "{type: object, maxProperties: 1, additionalProperties: {type: string}}", []string{`v1 spec.a: maxProperties is 1 now {"spec":{"a":{"x":"","xb":""}}} => spec.a: Too many: 2: must have at most 1 item`}},
+		{"minProperties", "{type: object, additionalProperties: {type: string}}", "{type: object, minProperties: 1, additionalProperties: {type: string}}", []string{`v1 spec.a: minProperties is 1 now {"spec":{"a":{}}} => spec.a: Invalid value: 0: spec.a in body should have at least 1 properties`}},
+		{"multipleOf", "{type: integer}", "{type: integer, multipleOf: 3}", []string{`v1 spec.a: multipleOf is 3 now {"spec":{"a":1}} => spec.a: Invalid value: 1: spec.a in body should be a multiple of 3`}},
+		{"a pattern", "{type: string}", "{type: string, pattern: '^a+$'}", []string{`v1 spec.a: it has the pattern ^a+$ now {"spec":{"a":""}} => spec.a: Invalid value: "": spec.a in body should match '^a+$'`}},
+		{"another pattern", "{type: string, pattern: '^[ab]$'}", "{type: string, pattern: '^[a]$'}", []string{`v1 spec.a: the pattern ^[ab]$ is now ^[a]$ {"spec":{"a":"b"}} => spec.a: Invalid value: "b": spec.a in body should match '^[a]$'`}},
+		{"a format", "{type: string}", "{type: string, format: date-time}", []string{`v1 spec.a: it has the format date-time now {"spec":{"a":""}} => spec.a: Invalid value: "": spec.a in body must be of type date-time: ""`}},
+		{"a narrower format", "{type: integer, format: int64}", "{type: integer, format: int32}", []string{`v1 spec.a: the format int64 is now int32 {"spec":{"a":9223372036854775807}} => <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.a`}},
+		{"no null", "{type: object, properties: {b: {type: string, nullable: true}}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is no longer nullable {"spec":{"a":{"b":null}}} -> spec.a.b: removed, was null`}},
+		{"no null in a list", "{type: array, items: {type: string, nullable: true}}", "{type: array, items: {type: string}}", []string{`v1 spec.a[]: it is no longer nullable {"spec":{"a":[null]}} => spec.a[0]: Invalid value: "null": spec.a[0] in body must be of type string: "null"`}},
+		{"a default", "{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, default: x}}}", []string{`v1 spec.a.b: it has the default "x" now {"spec":{"a":{}}} -> spec.a.b: "x", was not there`}},
+		{"another default", "{type: object, properties: {b: {type: string, default: x}}}", "{type: object, properties: {b: {type: string, default: z}}}", []string{`v1 spec.a.b: the default "x" is now "z" {"spec":{"a":{}}} -> spec.a.b: "z", was "x"`}},
+		{"no default", "{type: object, properties: {b: {type: string, default: x}}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a.b: the default "x" is removed {"spec":{"a":{}}} -> spec.a.b: removed, was "x"`}},
+		{"a set", "{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", []string{`v1 spec.a: the list type atomic is now set {"spec":{"a":["",""]}} => spec.a[1]: Duplicate value: ""`}},
+		{"a list map", "{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}}", "{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k]}", []string{`v1 spec.a: the list type atomic is now map {"spec":{"a":[{"k":""},{"k":""}]}} => spec.a[1]: Duplicate value: {"k":""}`}},
+		{"no set", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", "{type: array, items: {type: string}}", []string{`v1 spec.a: the list type set is now atomic`}},
+		{"an atomic map", "{type: object}", "{type: object, x-kubernetes-map-type: atomic}", []string{`v1 spec.a: the map type granular is now atomic`}},
+		{"pruning", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}", []string{`v1 spec.a: unknown fields are no longer preserved {"spec":{"a":{"unknown":"field"}}} -> spec.a.unknown: removed, was "field"`}},
+		{"no map", "{type: object, additionalProperties: {type: string}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a: it is no longer a map {"spec":{"a":{"x":""}}} -> spec.a.x: removed, was ""`}},
+		{"a schema for values", "{type: object, additionalProperties: true}", "{type: object, additionalProperties: {type: string}}", []string{`v1 spec.a[*]: the values have a schema now {"spec":{"a":{"x":false}}} => spec.a.x: Invalid value: "boolean": spec.a.x in body must be of type string: "boolean"`}},
+		{"no schema for values", "{type: object, additionalProperties: {type: object, properties: {b: {type: string}}}}", "{type: object, additionalProperties: true}", []string{`v1 spec.a[*]: the schema of the values is removed {"spec":{"a":{"x":{"b":""}}}} -> spec.a.x.b: removed, was ""`}},
+		{"a rule", "{type: object, properties: {b: {type: integer}, c: {type: integer}}}", "{type: object, properties: {b: {type: integer}, c: {type: integer}}, x-kubernetes-validations: [{rule: 'self.b <= self.c', message: b is too large}]}", []string{`v1 spec.a: there is a new rule: self.b <= self.c {"spec":{"a":{}}} => spec.a: Invalid value: "object": no such key: b evaluating rule: b is too large`}},
+		{"a rule about strings", "{type: string}", "{type: string, maxLength: 100, x-kubernetes-validations: [{rule: \"self.startsWith('x')\"}]}", []string{`v1 spec.a: maxLength is 100 now {"spec":{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}} => spec.a: Too long: may not be more than 100 bytes`, `v1 spec.a: there is a new rule: self.startsWith('x') {"spec":{"a":""}} => spec.a: Invalid value: "": failed rule: self.startsWith('x')`}},
+		{"a rule that is for updates", "{type: string, maxLength: 9}", "{type: string, maxLength: 9, x-kubernetes-validations: [{rule: self == oldSelf}]}", []string{`v1 spec.a: there is a new rule: self == oldSelf UNPROVEN`}},
+		{"a composition", "{type: object, properties: {b: {type: string}, c: {type: string}}}", "{type: object, properties: {b: {type: string}, c: {type: string}}, oneOf: [{required: [b]}, {required: [c]}]}", []string{`v1 spec.a: oneOf has changed {"spec":{"a":{}}} => <nil>: Invalid value: "": "spec.a" must validate one and only one schema (oneOf). Found none valid`}},
+		{"a negation", "{type: string, enum: [p, q]}", "{type: string, enum: [p, q], not: {enum: [p]}}", []string{`v1 spec.a: not has changed {"spec":{"a":"p"}} => <nil>: Invalid value: "": "spec.a" must not validate the schema (not)`}},
+		{"a rule beside another change", "{type: object, properties: {b: {type: string, maxLength: 9, default: x}}}", "{type: object, properties: {b: {type: string, maxLength: 9, default: z}}, x-kubernetes-validations: [{rule: self.b == oldSelf.b}]}", []string{
+			`v1 spec.a: there is a new rule: self.b == oldSelf.b UNPROVEN`,
+			`v1 spec.a.b: the default "x" is now "z" {"spec":{"a":{}}} -> spec.a.b: "z", was "x"`}},
+		{"an embedded resource", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}", []string{`v1 spec.a: it is now an embedded resource {"spec":{"a":{}}} => spec.a.apiVersion: Required value => spec.a.kind: Required value`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := breaks(t, property(test.old), property(test.new))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// property returns a definition with a schema for spec.a.
+func property(s string) string {
+	return withSchema("{type: object, properties: {spec: {type: object, properties: {\na: " + s + "}}}}")
+}
+
+func TestWhatIsWiderBreaksNothing(t *testing.T) {
+	for name, test := range map[string][2]string{
+		"the same":                     {"{type: string}", "{type: string}"},
+		"another description":          {"{type: string}", "{type: string, description: hello, title: hello}"},
+		"a new field":                  {"{type: object}", "{type: object, properties: {b: {type: string}}}"},
+		"a new field with a default":   {"{type: object}", "{type: object, properties: {b: {type: string, default: x}}}"},
+		"a new field, required within": {"{type: object}", "{type: object, properties: {b: {type: object, required: [c], properties: {c: {type: string}}}}}"},
+		"required with a default":      {"{type: object, properties: {b: {type: string, default: x}}}", "{type: object, required: [b], properties: {b: {type: string, default: x}}}"},
+		"no longer required":           {"{type: object, required: [b], properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string}}}"},
+		"a value more":                 {"{type: string, enum: [p]}", "{type: string, enum: [p, q]}"},
+		"no enum":                      {"{type: string, enum: [p]}", "{type: string}"},
+		"wider bounds":                 {"{type: integer, minimum: 1, maximum: 2}", "{type: integer, minimum: 0, maximum: 3}"},
+		"inclusive bounds":             {"{type: integer, maximum: 3, exclusiveMaximum: true}", "{type: integer, maximum: 3}"},
+		"longer":                       {"{type: string, minLength: 1, maxLength: 2}", "{type: string, maxLength: 3}"},
+		"more":                         {"{type: array, minItems: 1, maxItems: 2, items: {type: string}}", "{type: array, maxItems: 3, items: {type: string}}"},
+		"multiples of less":            {"{type: integer, multipleOf: 6}", "{type: integer, multipleOf: 3}"},
+		"no pattern":                   {"{type: string, pattern: a}", "{type: string}"},
+		"no format":                    {"{type: string, format: date}", "{type: string}"},
+		"a format nobody checks":       {"{type: string}", "{type: string, format: hello}"},
+		"a format of all integers":     {"{type: integer, format: int32}", "{type: integer, format: int64}"},
+		"null":                         {"{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, nullable: true}}}"},
+		"numbers":                      {"{type: integer}", "{type: number}"},
+		"integers or strings":          {"{type: string}", "{x-kubernetes-int-or-string: true}"},
+		"anything":                     {"{type: object, properties: {b: {type: string}}}", "{x-kubernetes-preserve-unknown-fields: true}"},
+		"unknown fields":               {"{type: object, properties: {b: {type: string}}}", "{type: object, x-kubernetes-preserve-unknown-fields: true}"},
+		"a map":                        {"{type: object, properties: {b: {type: string}}}", "{type: object, additionalProperties: {type: string}}"},
+		"no rule":                      {"{type: string, maxLength: 3, x-kubernetes-validations: [{rule: self != 'x'}]}", "{type: string, maxLength: 3}"},
+		"another message":              {"{type: string, maxLength: 3, x-kubernetes-validations: [{rule: self != 'x'}]}", "{type: string, maxLength: 3, x-kubernetes-validations: [{rule: self != 'x', message: never}]}"},
+		"one more way":                 {"{type: string, anyOf: [{enum: [p]}]}", "{type: string, anyOf: [{enum: [p]}, {enum: [q]}]}"},
+		"no composition":               {"{type: string, not: {enum: [p]}, oneOf: [{enum: [q]}]}", "{type: string}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := breaks(t, property(test[0]), property(test[1])); got != nil {
+				t.Errorf("it breaks %s", strings.Join(got, "\n"))
+			}
+		})
+	}
+}
+
+func TestWhatIsNoSchemaBreaksClients(t *testing.T) {
+	const old = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: apples.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: apples, singular: apple, kind: Apple, shortNames: [ap], categories: [fruit]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, colour: {type: string}}}, status: {type: object, properties: {size: {type: integer}}}}}}
+    subresources: {status: {}, scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
+    additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}, {name: Colour, type: string, jsonPath: .spec.colour}]
+    selectableFields: [{jsonPath: .spec.colour}]
+  - name: v1beta1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+  - name: v1alpha1
+    served: false
+    storage: false
+    schema: {openAPIV3Schema: {type: object}}
+`
+	replace := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(old) }
+	for _, test := range []struct {
+		name, new string
+		want      []string
+	}{
+		{"nothing", old, nil},
+		{"the group", replace("example.com", "example.org"), []string{"spec.group: example.com is now example.org"}},
+		{"the plural", replace("apples", "appls"), []string{"spec.names.plural: apples is now appls"}},
+		{"the kind", replace("kind: Apple,", "kind: Fruit, listKind: AppleList,"), []string{"spec.names.kind: Apple is now Fruit"}},
+		{"the scope", replace("Namespaced", "Cluster"), []string{"spec.scope: Namespaced is now Cluster"}},
+		{"other names", replace("singular: apple", "singular: fruit, listKind: Apples", "[ap]", "[a]", "[fruit]", "[]"), []string{
+			"spec.names.listKind: AppleList is now Apples", "spec.names.singular: apple is now fruit", "spec.names.shortNames: ap is removed", "spec.names.categories: fruit is removed"}},
+		{"a stored version", old[:strings.Index(old, "  - name: v1\n")] + strings.Replace(old[strings.Index(old, "  - name: v1beta1"):], "storage: false", "storage: true", 1), []string{
+			`v1 spec.versions[v1]: the version is removed {} => apiVersion: Unsupported value: "v1": supported values: "v1beta1", "v1alpha1"`}},
+		{"a served version", old[:strings.Index(old, "  - name: v1beta1")], []string{
+			`v1beta1 spec.versions[v1beta1]: the version is removed {} => apiVersion: Unsupported value: "v1beta1": supported values: "v1"`}},
+		{"a version that is no longer served", replace("true\n    storage: false", "false\n    storage: false"), []string{"v1beta1 spec.versions[v1beta1].served: true is now false"}},
+		{"the status", replace("status: {}, ", ""), []string{"v1 subresources.status: the subresource is removed"}},
+		{"scale", replace(", scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}", ""), []string{"v1 subresources.scale: the subresource is removed"}},
+		{"what scale reads", replace("statusReplicasPath: .status.size", "statusReplicasPath: .status.a"), []string{"v1 subresources.scale: other fields are read"}},
+		{"columns", replace("{name: Size, type: integer, jsonPath: .spec.size}, ", "", "type: string, jsonPath", "type: date, jsonPath"), []string{
+			"v1 additionalPrinterColumns[Size]: the column is removed", "v1 additionalPrinterColumns[Colour]: string .spec.colour is now date .spec.colour"}},
+		{"selectable fields", replace("selectableFields", "#"), []string{"v1 selectableFields[.spec.colour]: the field is removed"}},
+		// Without a webhook, what the stored version lacks is lost in the others.
+		{"a field of the stored version", replace("size: {type: integer}, colour", "colour"), []string{
+			`v1 spec.size: the field is removed {"spec":{"size":0}} -> spec.size: removed, was 0`,
+			`v1beta1 spec.size: values are stored otherwise than before {"spec":{"size":0}} -> spec.size: removed, was 0`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, breaks(t, old, test.new)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPruningBreaksOldDefinitions(t *testing.T) {
+	new := withSchema("{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}")
+	old := strings.Replace(new, "scope:", "preserveUnknownFields: true\n  scope:", 1)
+	want := []string{`spec.preserveUnknownFields: true is now false {"unknown":"field"} -> unknown: removed, was "field"`}
+	if diff := cmp.Diff(want, breaks(t, old, new)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A change is proven where others are near it, and in the company of all that is required.
+func TestManyChangesAreToldApart(t *testing.T) {
+	old := withSchema(`{type: object, required: [spec], properties: {spec: {type: object, required: [id, kind], x-kubernetes-validations: [{rule: "self.kind != 'a' || has(self.size)"}], properties: {
+  id: {type: string, pattern: '^[a-z]{3}-[0-9]+$'}, kind: {type: string, enum: [a, b]}, size: {type: integer, minimum: 1}, gone: {type: string}}}}}`)
+	new := strings.NewReplacer("enum: [a, b]", "enum: [b]", "minimum: 1", "minimum: 2", ", gone: {type: string}", "", "{3}", "{4}").Replace(old)
+	got := breaks(t, old, new)
+	var names []string
+	for _, c := range got {
+		name, _, _ := strings.Cut(c, " {")
+		names = append(names, name)
+		if strings.Contains(c, "UNPROVEN") {
+			t.Errorf("%s", c)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"v1 spec.gone: the field is removed",
+		"v1 spec.id: the pattern ^[a-z]{3}-[0-9]+$ is now ^[a-z]{4}-[0-9]+$",
+		`v1 spec.kind: the value "a" is removed`,
+		"v1 spec.size: minimum 1 is now 2",
+	}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Without time, the changes are found but not proven.
+func TestChangesAreListedEvenIfThereIsNoTimeToProveThem(t *testing.T) {
+	old, err := schema.Parse([]byte(property("{type: string, enum: [p, q]}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	new, err := schema.Parse([]byte(property("{type: string, enum: [q]}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var got []string
+	for _, c := range schema.BreakingChanges(ctx, old, new) {
+		got = append(got, c.String())
+	}
+	want := []string{`v1: spec.a: the value "p" is removed: objects that have it are refused (unproven)`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What breaks is proven by an object.
+func ExampleBreakingChanges() {
+	before, err := schema.Parse([]byte(cronTabs))
+	if err != nil {
+		panic(err)
+	}
+	after, err := schema.Parse([]byte(strings.NewReplacer("maxLength: 20", "maxLength: 10", "default: 1,", "default: 2,").Replace(cronTabs)))
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range schema.BreakingChanges(context.Background(), before, after) {
+		fmt.Println(c)
+		fmt.Println(string(c.Proof.Object))
+		fmt.Println(c.Proof.Errors, c.Proof.Altered)
+	}
+	// Output:
+	// v1: spec.replicas: the default 1 is now 2: objects without the field get another value than before
+	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":""}}
+	// [] [spec.replicas: 2, was 1]
+	// v1: spec.schedule: maxLength 20 is now 10: values beyond it are refused
+	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":"aaaaaaaaaaa"}}
+	// [spec.schedule: Too long: may not be more than 10 bytes] []
+}

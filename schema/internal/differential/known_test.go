@@ -1,0 +1,60 @@
+package differential
+
+import (
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
+	const (
+		required   = "metadata.ownerReferences[0].uid: FieldValueRequired: Required value: must not be empty"
+		invalid    = "metadata.ownerReferences.uid: FieldValueInvalid: Invalid value: \"\": must not be empty"
+		blocked    = "<nil>: FieldValueInvalid: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+		ruled      = "spec: FieldValueInvalid: Invalid value: failed rule: self.a"
+		optional   = "spec: FieldValueInvalid: Invalid value: failed rule: oldSelf.value() == self"
+		unhashable = "spec: FieldValueInvalid: Invalid value: \"array\": internal error: runtime error: hash of unhashable type map[string]interface {} evaluating rule: self.b == oldSelf.b"
+		checked    = "<nil>: FieldValueInvalid: Invalid value: \"\": Checked value must be of type integer (default format) in c.c"
+		typed      = "c.c: FieldValueTypeInvalid: Invalid value: \"number\": c.c in body must be of type integer: \"number\""
+		long       = "spec: FieldValueTooLong: Too long"
+	)
+	suite := &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Schema: &apiextensionsv1.CustomResourceValidation{
+			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {
+				XListType: new("set"), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}}, XValidations: apiextensionsv1.ValidationRules{
+				{Rule: "oldSelf.value() == self", OptionalOldSelf: new(true)}, {Rule: "self.a"}, {Rule: "self.b == oldSelf.b"},
+			}},
+		}}},
+	}}}
+	refused := func(causes ...string) Outcome { return Outcome{Code: 422, Causes: causes} }
+	accepted := Outcome{Code: 200, Object: map[string]any{"a": "b"}}
+	for name, test := range map[string]struct {
+		server, offline Outcome
+		want            string
+	}{
+		"owner references":              {refused(invalid), refused(required), "owner references"},
+		"and something else":            {refused(invalid, long), refused(required), ""},
+		"and the rules":                 {refused(invalid, ruled), refused(blocked, required), "owner references"},
+		"and rules that something keep": {refused(invalid, long, ruled), refused(blocked, required, long), ""},
+		"an optional":                   {refused(optional), accepted, "the value of an optional oldSelf"},
+		"the other way round":           {accepted, refused(optional), "the value of an optional oldSelf"},
+		"another rule":                  {refused(ruled), accepted, ""},
+		"an optional beside another":    {refused(optional, ruled), refused(ruled), "the value of an optional oldSelf"},
+		"a set of maps":                 {refused(unhashable), accepted, "sets in rules"},
+		"a set of maps, and another":    {refused(unhashable, ruled), accepted, ""},
+		"a large number":                {refused(checked, typed), refused(checked), "large numbers with a fraction"},
+		"a number that is not large":    {refused(typed), accepted, ""},
+		"an optional, and another":      {refused(optional, ruled), accepted, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Comparison{Suite: suite, Server: test.server, Offline: test.offline}
+			if c.diff() == "" {
+				t.Fatal("there is no difference")
+			}
+			if got := explain(c); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}

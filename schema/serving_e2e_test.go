@@ -1,0 +1,168 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/schema/internal/differential"
+)
+
+// TestTheAPIServerServesTheSame compares tables, scales and field selectors with those of a
+// real API server.
+func TestTheAPIServerServesTheSame(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(deployments), crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Install(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := dynamic.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, ctx := fleets(t).Version("v1"), t.Context()
+	resource := objects.Resource(runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "fleets"}).Namespace("default")
+	for name, spec := range map[string]string{
+		"full":  `{"replicas":3,"share":0.5,"colour":"red","list":[1,"a",null,{"b":[]}]}`,
+		"odd":   `{"replicas":1,"share":"x","list":"a"}`,
+		"empty": `{}`,
+	} {
+		u := &unstructured.Unstructured{Object: object(t, `{"apiVersion":"example.com/v1","kind":"Fleet","metadata":{"name":"`+name+`","labels":{"a.b/c":"d"}},"spec":`+spec+`}`)}
+		status, err := resource.Create(ctx, u, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status.Object["status"] = map[string]any{"ready": true, "replicas": int64(2), "selector": "a=b", "since": "2020-01-01T00:00:00Z"}
+		stored, err := resource.UpdateStatus(ctx, status, metav1.UpdateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		path := "/apis/example.com/v1/namespaces/default/fleets/" + name
+		var table metav1.Table
+		text, err := client.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(ctx).Raw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &table); err != nil {
+			t.Fatal(err)
+		}
+		offline := v.Table(stored.Object)
+		if diff := cmp.Diff(table.ColumnDefinitions, offline.ColumnDefinitions); diff != "" {
+			t.Errorf("%s: columns (-server +offline):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(cells(t, table.Rows), cells(t, offline.Rows)); diff != "" {
+			t.Errorf("%s: cells (-server +offline):\n%s", name, diff)
+		}
+
+		fields, err := v.SelectableFields(stored.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for field, value := range fields {
+			list, err := resource.List(ctx, metav1.ListOptions{FieldSelector: field + "=" + value})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, item := range list.Items {
+				found = found || item.GetName() == name
+			}
+			if !found {
+				t.Errorf("%s is not among those of %s=%s", name, field, value)
+			}
+		}
+
+		text, err = answer(client.RESTClient().Get().AbsPath(path + "/scale").Do(ctx))
+		scale, offlineErr := v.Scale(ctx, jsonOf(t, stored))
+		if (err == nil) != (offlineErr == nil) || err != nil && err.Error() != offlineErr.Error() {
+			t.Fatalf("%s: the server says %v, offline it is %v", name, err, offlineErr)
+		}
+		if err != nil {
+			scale = &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+		} else if diff := cmp.Diff(valueOf(t, text), valueOf(t, marshal(t, scale))); diff != "" {
+			t.Errorf("%s: scale (-server +offline):\n%s", name, diff)
+		}
+		for _, replicas := range []int32{4, 6} {
+			scale.Spec.Replicas = replicas
+			text, err := answer(client.RESTClient().Put().AbsPath(path + "/scale").Body(marshal(t, scale)).Do(ctx))
+			out, offlineErr := v.UpdateScale(ctx, scale, jsonOf(t, stored))
+			if (err == nil) != (offlineErr == nil) || err != nil && err.Error() != offlineErr.Error() {
+				t.Errorf("%s, %d: the server says %v, offline it is %v", name, replicas, err, offlineErr)
+			}
+			if err != nil {
+				continue
+			}
+			var updated autoscalingv1.Scale
+			if err := json.Unmarshal(text, &updated); err != nil {
+				t.Fatal(err)
+			}
+			now, err := resource.Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now.SetManagedFields(nil)
+			now.SetResourceVersion("")
+			if diff := cmp.Diff(valueOf(t, jsonOf(t, now)), valueOf(t, out.Object)); diff != "" || updated.Spec.Replicas != replicas {
+				t.Errorf("%s, %d (-server +offline):\n%s", name, replicas, diff)
+			}
+			if stored, err = resource.Get(ctx, name, metav1.GetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			scale.ResourceVersion = ""
+		}
+	}
+}
+
+// answer is the body of a response, or its Status as an error.
+func answer(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+func cells(t *testing.T, rows []metav1.TableRow) any {
+	t.Helper()
+	var all [][]any
+	for _, row := range rows {
+		all = append(all, row.Cells)
+	}
+	var value any
+	if err := json.Unmarshal(marshal(t, all), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func marshal(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
