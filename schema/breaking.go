@@ -80,10 +80,9 @@ func BreakingChanges(ctx context.Context, old, new *Definition) []BreakingChange
 	b := &breaking{ctx: ctx, old: old, new: new}
 	b.names()
 	for _, name := range old.names {
-		if was, is := old.versions[name], new.versions[name]; is == nil || !was.spec.Served && !was.spec.Storage {
-			b.version(name, was)
-		} else {
-			b.version(name, was)
+		was, is := old.versions[name], new.versions[name]
+		b.version(name, was)
+		if is != nil && (was.spec.Served || was.spec.Storage) {
 			b.serving(was, is)
 			b.objects(was, is)
 		}
