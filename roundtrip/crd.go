@@ -80,8 +80,31 @@ type schemaGenerator struct {
 	known *runtime.Scheme
 }
 
-// newSchemaGenerator makes objects that the Go type of the version can decode, if there is
-// one and it is asked for.
+// schemaKey is what a schemaGenerator depends on, in one test.
+type schemaKey struct {
+	kind      kubeschema.GroupVersionKind
+	decodable bool
+}
+
+// schemaGenerator returns the generator of a version, which all laws share: with rules of
+// CEL, it looks for a first object once. If it is asked for, the Go type of the version can
+// decode the objects.
+func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, v *schema.Version, decodable bool) (schemaGenerator, error) {
+	key := schemaKey{kind, decodable}
+	if g, ok := c.generators[key]; ok {
+		return g, nil
+	}
+	g, err := newSchemaGenerator(reg, kind, v, decodable)
+	if err != nil {
+		return g, err
+	}
+	if c.generators == nil {
+		c.generators = map[schemaKey]schemaGenerator{}
+	}
+	c.generators[key] = g
+	return g, nil
+}
+
 func newSchemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, v *schema.Version, decodable bool) (schemaGenerator, error) {
 	structural, known := v.Structural(), (*runtime.Scheme)(nil)
 	if t, typed := reg.Scheme().AllKnownTypes()[kind]; typed && decodable {

@@ -26,7 +26,7 @@ type generator interface {
 // newGenerator returns the generator of a version: by its schema, if there is one.
 func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
 	if d := cfg.definition(kind); d != nil && d.Version(version).Structural() != nil {
-		return newSchemaGenerator(reg, kind.WithVersion(version), d.Version(version), true)
+		return cfg.schemaGenerator(reg, kind.WithVersion(version), d.Version(version), true)
 	}
 	return newTypeGenerator(reg, cfg, kind, version)
 }
@@ -167,7 +167,7 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 func (s *subject) prepare() (err error) {
 	if s.law == Decoding {
 		version := s.path[0]
-		s.start, err = newSchemaGenerator(s.registry, s.kind.WithVersion(version), s.definition.Version(version), false)
+		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), s.definition.Version(version), false)
 		return err
 	}
 	if s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil && s.law == Edited {

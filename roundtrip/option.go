@@ -30,6 +30,7 @@ type config struct {
 	losses     []loss
 	// definitions are those of [CRD].
 	definitions []*schema.Definition
+	generators  map[schemaKey]schemaGenerator
 	faults      []error
 }
 

@@ -58,8 +58,8 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 // what was checked.
 const fewest = 10
 
-// workers is how many goroutines check objects. What is registered for conversion may well
-// be called by one goroutine alone; an encoding serves many everywhere.
+// workers is how many goroutines check objects. Conversions are watched by one; that they
+// bear more is for [Determinism].
 func (s *subject) workers() int {
 	if s.checkValue == nil {
 		return 1

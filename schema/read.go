@@ -65,9 +65,17 @@ func (v *Version) read(stored []byte) (*unstructured.Unstructured, error) {
 // fromStorage does what the server does to an object that it has decoded from storage, in
 // place.
 func (v *Version) fromStorage(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if _, err := v.definition.coerce(u, coercion{dropInvalidMetadata: true, repairGeneration: true}); err != nil {
+	if err := v.definition.restore(u); err != nil {
 		return nil, err
 	}
-	v.definition.setDefaults(u)
 	return v.definition.convert(u, v.name)
+}
+
+// restore is the part of that which comes before a conversion.
+func (d *Definition) restore(u *unstructured.Unstructured) error {
+	if _, err := d.coerce(u, coercion{dropInvalidMetadata: true, repairGeneration: true}); err != nil {
+		return err
+	}
+	d.setDefaults(u)
+	return nil
 }

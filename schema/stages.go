@@ -72,10 +72,9 @@ func (s Stages) Decode(stored []byte) (map[string]any, error) {
 	if _, _, err := unstructured.UnstructuredJSONScheme.Decode(stored, nil, u); err != nil {
 		return nil, fmt.Errorf("schema: the stored object: %w", err)
 	}
-	if _, err := s.definition.coerce(u, coercion{dropInvalidMetadata: true, repairGeneration: true}); err != nil {
+	if err := s.definition.restore(u); err != nil {
 		return nil, fmt.Errorf("schema: the stored object: %w", err)
 	}
-	s.definition.setDefaults(u)
 	return u.Object, nil
 }
 
