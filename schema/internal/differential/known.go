@@ -12,12 +12,7 @@ import (
 // libraries of 1.37, which is what package schema follows. Each is matched as narrowly as
 // can be: older rewrites what 1.37 says into what 1.36 says, or only what certain rules say
 // is not compared; nothing else may differ.
-var known = []struct {
-	name, cause string
-	older       func(text string) string
-	rule        func(of *apiextensionsv1.JSONSchemaProps, rule *apiextensionsv1.ValidationRule) bool
-	whole       bool // see notWhole
-}{
+var known = []difference{
 	{
 		name: "owner references",
 		cause: "1.37 says Required where 1.36 says Invalid of an apiVersion, kind, name or uid that is empty, and gives the index " +
@@ -69,7 +64,6 @@ var known = []struct {
 		name: "large numbers with a fraction",
 		cause: "1.37 takes a number for whole whose fraction is less than a billionth of it, and then says that it is none; 1.36 says both where it is negative " +
 			"(go-openapi/swag 0.23 beside 0.27, IsFloat64AJSONInteger)",
-		whole: true,
 	},
 }
 
@@ -87,26 +81,49 @@ func invalidIf(kind string) string {
 	return "FieldValueInvalid: "
 }
 
-// explain returns the name of the known difference that is all there is, if that is so.
-func explain(c Comparison) string {
+// difference is one that is known, and how it is mended.
+type difference struct {
+	name, cause string
+	// One of both, or notWhole.
+	older func(text string) string
+	rule  func(of *apiextensionsv1.JSONSchemaProps, rule *apiextensionsv1.ValidationRule) bool
+}
+
+// explain returns the names of the known differences that are all there is, if that is so:
+// of one, if it is enough.
+func explain(c Comparison) (names []string) {
 	for _, k := range known {
-		mended := c
-		switch {
-		case k.older != nil && mended.rewrite(k.older):
-			if mended.diff() == "" {
-				return k.name
-			}
-			mended.rulesWereRun()
-		case k.rule != nil && mended.leaveOut(k.rule):
-		case k.whole && mended.notWhole():
-		default:
-			continue
-		}
-		if mended.diff() == "" {
-			return k.name
+		if one := c; k.mend(&one) && one.diff() == "" {
+			return []string{k.name}
 		}
 	}
-	return ""
+	for _, k := range known {
+		if k.mend(&c) {
+			names = append(names, k.name)
+		}
+	}
+	if c.diff() != "" {
+		return nil
+	}
+	return names
+}
+
+// mend takes a difference away, if it is there.
+func (k difference) mend(c *Comparison) bool {
+	switch {
+	case k.older != nil:
+		if !c.rewrite(k.older) {
+			return false
+		}
+		if c.diff() != "" {
+			c.rulesWereRun()
+		}
+		return true
+	case k.rule != nil:
+		return c.leaveOut(k.rule)
+	default:
+		return c.notWhole()
+	}
 }
 
 // notWhole leaves out that a number is no integer, where that is said offline in other words

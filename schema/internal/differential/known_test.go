@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,6 +14,7 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 		blocked    = "<nil>: FieldValueInvalid: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
 		ruled      = "spec: FieldValueInvalid: Invalid value: failed rule: self.a"
 		optional   = "spec: FieldValueInvalid: Invalid value: failed rule: oldSelf.value() == self"
+		has        = "spec: FieldValueInvalid: Invalid value: failed rule: oldSelf.hasValue()"
 		unhashable = "spec: FieldValueInvalid: Invalid value: \"array\": internal error: runtime error: hash of unhashable type map[string]interface {} evaluating rule: self.b == oldSelf.b"
 		checked    = "<nil>: FieldValueInvalid: Invalid value: \"\": Checked value must be of type integer (default format) in c.c"
 		typed      = "c.c: FieldValueTypeInvalid: Invalid value: \"number\": c.c in body must be of type integer: \"number\""
@@ -23,7 +25,7 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {
 				XListType: new("set"), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
 			}}, XValidations: apiextensionsv1.ValidationRules{
-				{Rule: "oldSelf.value() == self", OptionalOldSelf: new(true)}, {Rule: "self.a"}, {Rule: "self.b == oldSelf.b"},
+				{Rule: "oldSelf.value() == self", OptionalOldSelf: new(true)}, {Rule: "oldSelf.hasValue()", OptionalOldSelf: new(true)}, {Rule: "self.a"}, {Rule: "self.b == oldSelf.b"},
 			}},
 		}}},
 	}}}
@@ -43,6 +45,8 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 		"an optional beside another":    {refused(optional, ruled), refused(ruled), "the value of an optional oldSelf"},
 		"a set of maps":                 {refused(unhashable), accepted, "sets in rules"},
 		"a set of maps, and another":    {refused(unhashable, ruled), accepted, ""},
+		"an optional and a set":         {refused(has), refused(unhashable), "the value of an optional oldSelf, sets in rules"},
+		"an optional, a set and more":   {refused(has, ruled), refused(unhashable), ""},
 		"a large number":                {refused(checked, typed), refused(checked), "large numbers with a fraction"},
 		"a number that is not large":    {refused(typed), accepted, ""},
 		"an optional, and another":      {refused(optional, ruled), accepted, ""},
@@ -52,7 +56,7 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 			if c.diff() == "" {
 				t.Fatal("there is no difference")
 			}
-			if got := explain(c); got != test.want {
+			if got := strings.Join(explain(c), ", "); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

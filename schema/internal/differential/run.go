@@ -71,15 +71,15 @@ func (s *Suite) Run(ctx context.Context, server *Server, tally *Tally) error {
 		return err
 	}
 	r.server, r.tally = server, tally
-	install := server.Install
-	if s.Past {
-		install = server.InstallPast
-	}
 	first := r.crd
 	if r.beforeCRD != nil {
 		first = r.beforeCRD
 	}
-	if err := install(ctx, first); err != nil {
+	if s.Past {
+		if err := server.InstallPast(ctx, first); err != nil {
+			return err
+		}
+	} else if ok, err := r.install(ctx, first); !ok {
 		return err
 	}
 	// All old objects, and then all requests.
@@ -91,7 +91,7 @@ func (s *Suite) Run(ctx context.Context, server *Server, tally *Tally) error {
 		}
 	}
 	if r.beforeCRD != nil {
-		if err := server.Install(ctx, r.crd); err != nil {
+		if ok, err := r.install(ctx, r.crd); !ok {
 			return err
 		}
 	}
@@ -103,6 +103,23 @@ func (s *Suite) Run(ctx context.Context, server *Server, tally *Tally) error {
 		}
 	}
 	return nil
+}
+
+// install creates or replaces a definition that is accepted offline, compares, and says
+// whether the server has it too.
+func (r *run) install(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) (ok bool, err error) {
+	if !r.tally.take() {
+		return false, ErrEnough
+	}
+	installed := r.server.Install(ctx, crd)
+	got, err := Refusal(installed)
+	if err != nil {
+		return false, err
+	}
+	suite := *r.Suite
+	suite.CRD, suite.Before = crd, nil
+	r.tally.add(Comparison{Suite: &suite, What: "definition", Request: "PUT CustomResourceDefinition", Server: got, Offline: Outcome{Code: 201}})
+	return installed == nil, nil
 }
 
 // Reporter is the part of testing.TB that a suite needs.

@@ -26,9 +26,9 @@ type Comparison struct {
 	Body, Old       []byte
 	Server, Offline Outcome
 
-	Diff       string // empty if both are the same
-	Known      string // the name of a difference that is known, if that is all there is
-	Unexpected string // the case is not about what it should be
+	Diff       string   // empty if both are the same
+	Known      []string // the names of differences that are known, if they are all there is
+	Unexpected string   // the case is not about what it should be
 }
 
 // diff is the difference between both sides.
@@ -116,8 +116,10 @@ func (t *Tally) add(c Comparison) {
 	t.whats[c.What+" "+verdict]++
 	switch {
 	case c.Diff == "":
-	case c.Known != "":
-		t.known[c.Known]++
+	case c.Known != nil:
+		for _, name := range c.Known {
+			t.known[name]++
+		}
 	default:
 		t.disagreements = append(t.disagreements, c)
 	}
