@@ -61,9 +61,10 @@ const route = `{
 	}
 }`
 
-// schema measures the creation of an object: by package schema; by the functions of
-// apiextensions-apiserver and apimachinery that it is made of, called one after another
-// with everything compiled before; and by kubectl-validate, as a library.
+// schema measures the creation of an object, in a version that is not the stored one: by
+// package schema; by the functions of apiextensions-apiserver and apimachinery that it is
+// made of, called one after another with everything compiled before; and by
+// kubectl-validate, as a library.
 func (b bench) schema() error {
 	file, definition, err := routes()
 	if err != nil {
@@ -79,13 +80,16 @@ func (b bench) schema() error {
 	if err != nil {
 		return err
 	}
+	if upstream.storage, err = newBare(definition, d.StorageVersion()); err != nil {
+		return err
+	}
 	peer, err := validator.New(openapiclient.NewLocalCRDFiles(os.DirFS(filepath.Dir(file))))
 	if err != nil {
 		return err
 	}
-	ours := func() (json.RawMessage, error) {
+	ours := func() (object, stored json.RawMessage, err error) {
 		out, err := v.Create(ctx, body, schema.FieldValidation(metav1.FieldValidationStrict))
-		return out.Object, err
+		return out.Object, out.Stored, err
 	}
 	validate := func() error {
 		_, u, err := peer.Parse(body)
@@ -96,25 +100,25 @@ func (b bench) schema() error {
 	}
 
 	// All three must come to the same conclusion, about a wrong object too.
-	got, err := ours()
+	object, stored, err := ours()
 	if err != nil {
 		return err
 	}
-	want, err := upstream.create(ctx, body)
+	wantObject, wantStored, err := upstream.create(ctx, body)
 	if err != nil {
 		return err
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+	if diff := cmp.Diff([]string{string(wantObject), string(wantStored)}, []string{string(object), string(stored)}); diff != "" {
 		return fmt.Errorf("package schema and upstream's functions make different objects:\n%s", diff)
 	}
 	if err := validate(); err != nil {
 		return fmt.Errorf("kubectl-validate: %w", err)
 	}
 	body = bytes.Replace(body, []byte(`"statusCode": 301`), []byte(`"statusCode": 300`), 1)
-	if _, err := ours(); err == nil {
+	if _, _, err := ours(); err == nil {
 		return fmt.Errorf("package schema accepts a wrong object")
 	}
-	if _, err := upstream.create(ctx, body); err == nil {
+	if _, _, err := upstream.create(ctx, body); err == nil {
 		return fmt.Errorf("upstream's functions accept a wrong object")
 	}
 	if validate() == nil {
@@ -122,8 +126,8 @@ func (b bench) schema() error {
 	}
 	body = []byte(route)
 
-	create := func() { _, _ = ours() }
-	b.compare("schema/create/upstream", create, func() { _, _ = upstream.create(ctx, body) }, func(ours, theirs float64) float64 { return ours / theirs })
+	create := func() { _, _, _ = ours() }
+	b.compare("schema/create/upstream", create, func() { _, _, _ = upstream.create(ctx, body) }, func(ours, theirs float64) float64 { return ours / theirs })
 	b.compare("schema/create/kubectl-validate", create, func() { _ = validate() }, func(ours, theirs float64) float64 { return theirs / ours })
 	fmt.Printf("  creating an HTTPRoute takes %.0f µs\n", b.median(create)*1e6)
 	return nil
@@ -155,7 +159,9 @@ func routes() (file string, _ *apiextensionsv1.CustomResourceDefinition, err err
 
 // bare is what the functions of upstream need.
 type bare struct {
+	apiVersion string
 	structural *structuralschema.Structural
+	storage    *bare // the storage version, which is another one
 	schema     validation.SchemaValidator
 	cel        *cel.Validator
 	serializer *serializer.Serializer
@@ -170,7 +176,7 @@ func newBare(crd *apiextensionsv1.CustomResourceDefinition, version string) (*ba
 	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(v1, internal, nil); err != nil {
 		return nil, err
 	}
-	b := &bare{serializer: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, nil, crdserverscheme.NewUnstructuredObjectTyper(), serializer.SerializerOptions{Strict: true})}
+	b := &bare{apiVersion: crd.Spec.Group + "/" + version, serializer: serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, nil, crdserverscheme.NewUnstructuredObjectTyper(), serializer.SerializerOptions{Strict: true})}
 	if b.structural, err = structuralschema.NewStructural(internal.OpenAPIV3Schema); err != nil {
 		return nil, err
 	}
@@ -181,29 +187,20 @@ func newBare(crd *apiextensionsv1.CustomResourceDefinition, version string) (*ba
 	return b, nil
 }
 
-// create calls upstream's functions in the server's order.
-func (b *bare) create(ctx context.Context, body []byte) (json.RawMessage, error) {
+// create calls upstream's functions in the server's order, and returns what the server
+// would answer and what it would store.
+func (b *bare) create(ctx context.Context, body []byte) (object, stored json.RawMessage, err error) {
 	obj, _, err := b.serializer.Decode(body, nil, &unstructured.Unstructured{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	u := obj.(*unstructured.Unstructured)
-	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	unknown, err := b.coerce(u, true, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	track := structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true}
-	unknown = append(unknown, pruning.PruneWithOptions(u.Object, b.structural, true, track)...)
-	defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, b.structural)
-	fault, more := objectmeta.CoerceWithOptions(nil, u.Object, b.structural, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: true})
-	if fault != nil {
-		return nil, fault
-	}
-	if unknown = append(unknown, more...); len(unknown) > 0 {
-		return nil, fmt.Errorf("unknown fields %q", unknown)
-	}
-	if err := objectmeta.SetObjectMeta(u.Object, meta); err != nil {
-		return nil, err
+	if len(unknown) > 0 {
+		return nil, nil, fmt.Errorf("unknown fields %q", unknown)
 	}
 	defaulting.Default(u.Object, b.structural)
 	for _, name := range []string{"creationTimestamp", "uid", "managedFields"} {
@@ -214,7 +211,7 @@ func (b *bare) create(ctx context.Context, body []byte) (json.RawMessage, error)
 
 	typed := &metav1.ObjectMeta{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object["metadata"].(map[string]any), typed); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	path := field.NewPath("metadata")
 	errs := metavalidation.ValidateObjectMetaDeclaratively(ctx, operation.Create, typed, nil, true, metavalidation.NameIsDNSSubdomain, path, true)
@@ -228,7 +225,44 @@ func (b *bare) create(ctx context.Context, body []byte) (json.RawMessage, error)
 		errs = metavalidation.ValidateObjectMetaAccessor(u, true, metavalidation.NameIsDNSSubdomain, path)
 	}
 	if len(errs) > 0 {
-		return nil, errs.ToAggregate()
+		return nil, nil, errs.ToAggregate()
 	}
-	return json.Marshal(u.Object)
+	return b.store(u)
+}
+
+// store converts an object to the storage version, and what is stored back.
+func (b *bare) store(u *unstructured.Unstructured) (object, stored json.RawMessage, err error) {
+	requested := u.GetAPIVersion()
+	u.SetAPIVersion(b.storage.apiVersion)
+	if _, err := b.storage.coerce(u, false, false); err != nil {
+		return nil, nil, err
+	}
+	if stored, err = json.Marshal(u.Object); err != nil {
+		return nil, nil, err
+	}
+	if _, err := b.storage.coerce(u, false, true); err != nil {
+		return nil, nil, err
+	}
+	defaulting.Default(u.Object, b.storage.structural)
+	u.SetAPIVersion(requested)
+	if _, err := b.coerce(u, false, false); err != nil {
+		return nil, nil, err
+	}
+	object, err = json.Marshal(u.Object)
+	return object, stored, err
+}
+
+// coerce validates and prunes metadata, and prunes the rest.
+func (b *bare) coerce(u *unstructured.Unstructured, track, drop bool) ([]string, error) {
+	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{DropMalformedFields: drop, ReturnUnknownFieldPaths: track})
+	if err != nil {
+		return nil, err
+	}
+	unknown = append(unknown, pruning.PruneWithOptions(u.Object, b.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: track})...)
+	defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, b.structural)
+	fault, more := objectmeta.CoerceWithOptions(nil, u.Object, b.structural, false, objectmeta.CoerceOptions{DropInvalidFields: drop, ReturnUnknownFieldPaths: track})
+	if fault != nil {
+		return nil, fault
+	}
+	return append(unknown, more...), objectmeta.SetObjectMeta(u.Object, meta)
 }

@@ -101,7 +101,9 @@ func (r *request) admit(ctx context.Context, u *unstructured.Unstructured) error
 	if err := r.mutate(ctx, u.Object); err != nil {
 		return err
 	}
-	r.definition.setDefaults(u)
+	if !r.staged {
+		r.definition.setDefaults(u)
+	}
 	r.dedupOwnerReferences(u, " after mutating admission happens")
 	return nil
 }

@@ -77,6 +77,7 @@ type request struct {
 	namespace string
 	dryRun    bool
 	mutate    func(ctx context.Context, object map[string]any) error
+	staged    bool // see Stages
 
 	mu       sync.Mutex
 	warnings []string
@@ -174,21 +175,19 @@ func (v *Version) statusReturns() bool {
 func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 	out := &Result{Warnings: r.warnings}
 	var err error
-	if r.name == r.definition.storage && r.mutate == nil && !r.statusReturns() {
-		if out.Object, err = json.Marshal(u.Object); err != nil {
-			return r.fail(err)
-		}
-		out.Stored = out.Object
-		return out, nil
-	}
-	if r.name == r.definition.storage || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
-		if r.name != r.definition.storage {
+	stores := r.name == r.definition.storage
+	if !r.staged && (stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter) {
+		if !stores {
 			if u, err = r.definition.convert(u, r.definition.storage); err != nil {
 				return r.fail(err)
 			}
 		}
 		if out.Stored, err = json.Marshal(u.Object); err != nil {
 			return r.fail(err)
+		}
+		if stores && r.mutate == nil && !r.statusReturns() {
+			out.Object = out.Stored
+			return out, nil
 		}
 		if u, err = r.fromStorage(u); err != nil {
 			return r.fail(err)

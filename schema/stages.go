@@ -3,9 +3,11 @@ package schema
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Stages is the pipeline in pieces, for a caller that brings what the server asks others
@@ -40,29 +42,22 @@ func (s Stages) Serve(ctx context.Context, version string) (warnings []string, e
 // Stored is nil. The function of [Mutate] is not followed by defaults: it sets them itself,
 // where a webhook has changed something, in the version which that was shown.
 func (s Stages) Create(ctx context.Context, version string, object []byte, opts ...Option) (*Result, error) {
-	v := s.definition.unconverted().Version(version)
-	out, err := v.Create(ctx, object, append(opts[:len(opts):len(opts)], v.defaultOnce)...)
-	return out.unstored(), err
+	return s.definition.Version(version).Create(ctx, object, append(slices.Clip(opts), staged)...)
 }
 
 // Update is [Version.Update], or with status [Version.UpdateStatus], until validating
 // admission: see [Stages.Create]. The old object is in the version of the request, as it
 // comes out of the stages of a read, and gets no defaults of that version. It is not changed.
 func (s Stages) Update(ctx context.Context, version string, object []byte, old map[string]any, status bool, opts ...Option) (*Result, error) {
-	text, err := (&unstructured.Unstructured{Object: old}).MarshalJSON()
+	ctx, r, err := s.definition.Version(version).begin(ctx, append(slices.Clip(opts), staged))
 	if err != nil {
-		return &Result{}, fmt.Errorf("schema: the old object: %w", err)
+		return r.fail(err)
 	}
-	v := s.definition.unconverted().Version(version)
-	if err := v.unknown(); err != nil {
-		return &Result{}, err
-	}
-	// The old object is read by a definition without schemas, and the request is handled by
-	// the real one.
-	opts = append([]Option{func(r *request) { r.Version = v }}, append(opts[:len(opts):len(opts)], v.defaultOnce)...)
-	out, err := s.definition.schemaless().Version(version).update(ctx, object, text, status, opts)
-	return out.unstored(), err
+	return r.update(ctx, object, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(old)}, status)
 }
+
+// staged ends a request before validating admission.
+func staged(r *request) { r.staged = true }
 
 // Decode returns what the server makes of a stored object, in JSON, before it is converted:
 // it is pruned and gets its defaults by the schema of the version in which it is stored,
@@ -91,48 +86,4 @@ func (s Stages) Coerce(object map[string]any) error {
 // after each mutating webhook (unstructuredDefaulter of customresource_handler.go).
 func (s Stages) Default(object map[string]any) {
 	s.definition.setDefaults(&unstructured.Unstructured{Object: object})
-}
-
-// defaultOnce keeps a request from setting defaults again after its mutating function.
-func (v *Version) defaultOnce(r *request) {
-	mutate := r.mutate
-	if mutate == nil {
-		return
-	}
-	r.mutate = func(ctx context.Context, object map[string]any) error {
-		err := mutate(ctx, object)
-		r.Version = &Version{definition: v.definition.schemaless(), name: v.name, compiled: v.compiled}
-		return err
-	}
-}
-
-// unconverted is the definition, as one whose objects are converted elsewhere.
-func (d *Definition) unconverted() *Definition {
-	crd := *d.crd
-	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
-	return d.with(&crd, func(c *compiled) *compiled { return c })
-}
-
-// schemaless is the definition with nothing that changes an object which is read.
-func (d *Definition) schemaless() *Definition {
-	crd := *d.crd
-	crd.Spec.PreserveUnknownFields = true
-	return d.with(&crd, func(c *compiled) *compiled { return &compiled{spec: c.spec, hasStatus: c.hasStatus} })
-}
-
-func (d *Definition) with(crd *apiextensionsv1.CustomResourceDefinition, f func(*compiled) *compiled) *Definition {
-	out := &Definition{crd: crd, versions: make(map[string]*Version, len(d.versions)), names: d.names, storage: d.storage}
-	for name, v := range d.versions {
-		out.versions[name] = &Version{definition: out, name: name, compiled: f(v.compiled)}
-	}
-	return out
-}
-
-// unstored undoes the end of a request: of a mutated object in the storage version, the
-// text before it was read back is in Stored.
-func (out *Result) unstored() *Result {
-	if out.Stored != nil {
-		out.Object, out.Stored = out.Stored, nil
-	}
-	return out
 }

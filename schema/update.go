@@ -45,8 +45,13 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if err != nil {
 		return r.fail(err)
 	}
-	if status && !v.hasStatus {
-		return r.fail(apierrors.NewNotFound(v.resource(), old.GetName()))
+	return r.update(ctx, object, old, status)
+}
+
+// update handles an update of an object that has been read, and may change that.
+func (r *request) update(ctx context.Context, object []byte, old *unstructured.Unstructured, status bool) (*Result, error) {
+	if status && !r.hasStatus {
+		return r.fail(apierrors.NewNotFound(r.resource(), old.GetName()))
 	}
 	if err := r.checkOptions("UpdateOptions"); err != nil {
 		return r.fail(err)
