@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // compiled is what the server makes of a version, once
@@ -43,7 +45,7 @@ type compiled struct {
 // serving one that it has from earlier times. Such a one is accepted here if the server
 // would accept an update which does not change it: its schemas need not be structural.
 //
-// The status of the definition is not looked at. New does not change the definition and
+// The status of the definition matters to [BreakingChanges] alone. New does not change the definition and
 // does not keep it.
 func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	if crd == nil {
@@ -66,6 +68,10 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 		if spec.Storage {
 			d.storage = spec.Name
 		}
+	}
+	d.schemas = pipeline.Schemas{Kind: d.GroupKind(), PreserveUnknownFields: crd.Spec.PreserveUnknownFields, ByVersion: map[string]*structuralschema.Structural{}}
+	for name, v := range d.versions {
+		d.schemas.ByVersion[name] = v.structural
 	}
 	slices.SortFunc(d.names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	return d, nil

@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Create does what the server does when an object is created in this version, given in
@@ -27,7 +30,7 @@ import (
 // (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
 // apiserver/pkg/registry/generic/registry/store.go)
 func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
-	ctx, r, err := v.begin(ctx, opts)
+	ctx, r, err := v.begin(ctx, "post", opts)
 	if err == nil {
 		err = r.checkOptions("CreateOptions")
 	}
@@ -40,7 +43,8 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	}
 	// WipeObjectMetaSystemFields of registry/rest/meta.go; selfLink is of the past.
 	removeMetadata(u, "creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-	if err := r.setNamespace(u, r.requestNamespace(u)); err != nil {
+	namespace := r.requestNamespace(u)
+	if err := setNamespace(u, namespace); err != nil {
 		return r.fail(err)
 	}
 	r.dedupOwnerReferences(u, "")
@@ -48,21 +52,30 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	if err := r.admit(ctx, u); err != nil {
 		return r.fail(err)
 	}
+	// Admission does not decide on what is the system's (FillObjectMetaSystemFields).
+	removeMetadata(u, "creationTimestamp", "uid")
 	if generate := u.GetGenerateName(); generate != "" && u.GetName() == "" {
 		// apiserver/pkg/storage/names/generate.go, with a suffix that is no secret.
 		u.SetName(generate[:min(len(generate), 58)] + "xxxxx")
+	}
+	if err := setNamespace(u, namespace); err != nil {
+		return r.fail(err)
 	}
 	if v.hasStatus {
 		delete(u.Object, "status")
 	}
 	u.SetGeneration(1)
-	if errs := v.validateCreate(ctx, u); len(errs) > 0 {
+	errs, err := inTime(ctx, func(ctx context.Context) field.ErrorList { return v.validateCreate(ctx, u) })
+	if err != nil {
+		return r.fail(err)
+	}
+	if len(errs) > 0 {
 		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
 	}
 	r.warnOfFinalizers(u.GetFinalizers(), nil)
-	if version, err := resourceVersion(u); err == nil && version != 0 && !r.dryRun {
+	if version, err := resourceVersion(u); err == nil && version != 0 && !r.DryRun {
 		// apiserver/pkg/storage/errors.go, ErrResourceVersionSetOnCreate.
-		return r.fail(internal("resourceVersion should not be set on objects to be created"))
+		return r.fail(pipeline.InternalError("resourceVersion should not be set on objects to be created"))
 	}
 	removeMetadata(u, "resourceVersion")
 	return r.finish(u)
@@ -73,8 +86,8 @@ func (r *request) requestNamespace(u *unstructured.Unstructured) string {
 	switch {
 	case !r.namespaced():
 		return ""
-	case r.namespace != "":
-		return r.namespace
+	case r.Namespace != "":
+		return r.Namespace
 	case u.GetNamespace() != "":
 		return u.GetNamespace()
 	}
@@ -82,11 +95,11 @@ func (r *request) requestNamespace(u *unstructured.Unstructured) string {
 }
 
 // setNamespace is EnsureObjectNamespaceMatchesRequestNamespace of registry/rest/meta.go.
-func (r *request) setNamespace(u *unstructured.Unstructured, namespace string) error {
-	switch own := u.GetNamespace(); {
+func setNamespace(o metav1.Object, namespace string) error {
+	switch own := o.GetNamespace(); {
 	case own == namespace:
 	case own == "" || namespace == "":
-		u.SetNamespace(namespace)
+		o.SetNamespace(namespace)
 	default:
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
@@ -95,14 +108,14 @@ func (r *request) setNamespace(u *unstructured.Unstructured, namespace string) e
 
 // admit is mutating admission.
 func (r *request) admit(ctx context.Context, u *unstructured.Unstructured) error {
-	if r.mutate == nil {
+	if r.Mutate == nil {
 		return nil
 	}
-	if err := r.mutate(ctx, u.Object); err != nil {
+	if err := r.Mutate(ctx, u.Object); err != nil {
 		return err
 	}
-	if !r.staged {
-		r.definition.setDefaults(u)
+	if !r.Staged {
+		r.definition.schemas.SetDefaults(u)
 	}
 	r.dedupOwnerReferences(u, " after mutating admission happens")
 	return nil
@@ -150,12 +163,4 @@ func removeMetadata(u *unstructured.Unstructured, names ...string) {
 			delete(metadata, name)
 		}
 	}
-}
-
-// internal is an error that the server did not mean to return
-// (apiserver/pkg/endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
-func internal(message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonUnknown, Message: message,
-	}}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // decode reads the body of a request: JSON as application/json, anything else as
@@ -23,11 +25,11 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 	if len(body) > maxRequest {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxRequest))
 	}
-	strict := r.directive != metav1.FieldValidationIgnore
+	strict := r.FieldValidation != metav1.FieldValidationIgnore
 	u, gvk, err := r.decodeStrictly(body, strict)
 	if err != nil {
 		strictErr, isStrict := runtime.AsStrictDecodingError(err)
-		if !isStrict || u == nil || r.directive == metav1.FieldValidationStrict {
+		if !isStrict || u == nil || r.FieldValidation == metav1.FieldValidationStrict {
 			return nil, r.decodeError(err, u, gvk, body)
 		}
 		for _, err := range strictErr.Errors() {
@@ -36,7 +38,7 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 			}
 		}
 	}
-	r.definition.setDefaults(u)
+	r.definition.schemas.SetDefaults(u)
 	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))
 	}
@@ -61,7 +63,7 @@ func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstru
 		faults = strictErr.Errors()
 	}
 	u := obj.(*unstructured.Unstructured)
-	unknown, err := r.definition.coerce(u, coercion{track: strict})
+	unknown, err := r.definition.schemas.Coerce(u, pipeline.Coercion{Track: strict})
 	if err != nil {
 		return nil, gvk, err
 	}

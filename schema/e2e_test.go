@@ -118,14 +118,28 @@ spec:
 			{Name: "create", Object: map[string]any{"a": "b"}},
 			{Name: "create in another version", Version: "v2", Object: map[string]any{"a": "b"}},
 			{Name: "null", Object: map[string]any{"a": "null"}, Want: "must be of type string"},
+			{Name: "another namespace", Object: map[string]any{"a": "namespace"}, Want: "does not match the namespace"},
+			{Name: "no namespace", Object: map[string]any{"a": "no namespace"}, Want: "accepted"},
+			{Name: "a uid", Object: map[string]any{"a": "uid"}, Want: "accepted"},
+			{Name: "update to another namespace", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "namespace"}, Want: "does not match the namespace"},
+			{Name: "update to no namespace", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "no namespace"}, Want: "accepted"},
+			{Name: "update of the uid", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "uid"}, Want: "metadata.uid"},
 			{Name: "update", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "c"}},
 			{Name: "read what was unknown then", Old: map[string]any{"a": "b"}, Read: true},
 		},
 		Options: []schema.Option{schema.Mutate(func(_ context.Context, object map[string]any) error {
-			if object["a"] == "null" {
+			metadata := object["metadata"].(map[string]any)
+			switch object["a"] {
+			case "null":
 				object["a"] = nil
+			case "namespace":
+				metadata["namespace"] = "other"
+			case "no namespace":
+				delete(metadata, "namespace")
+			case "uid":
+				metadata["uid"] = "mine"
 			}
-			object["extra"], object["d"] = map[string]any{"x": int64(1)}, map[string]any{}
+			object["extra"], object["d"] = map[string]int{"x": 1}, map[string]any{}
 			return nil
 		})},
 	}
@@ -148,9 +162,14 @@ func mutatingWebhook(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	patch := `[{"op":"add","path":"/extra","value":{"x":1}},{"op":"add","path":"/d","value":{}}`
-	if strings.Contains(string(review.Request.Object.Raw), `"a":"null"`) {
-		patch += `,{"op":"replace","path":"/a","value":null}`
-	}
+	var object struct{ A string }
+	_ = json.Unmarshal(review.Request.Object.Raw, &object) // the server's own
+	patch += map[string]string{
+		"null":         `,{"op":"replace","path":"/a","value":null}`,
+		"namespace":    `,{"op":"replace","path":"/metadata/namespace","value":"other"}`,
+		"no namespace": `,{"op":"remove","path":"/metadata/namespace"}`,
+		"uid":          `,{"op":"add","path":"/metadata/uid","value":"mine"}`,
+	}[object.A]
 	review.Response = &admissionv1.AdmissionResponse{
 		UID: review.Request.UID, Allowed: true, Patch: []byte(patch + "]"), PatchType: new(admissionv1.PatchTypeJSONPatch),
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/generate"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 const (
@@ -105,15 +106,15 @@ func (b *breaking) store(v *Version, object map[string]any) (map[string]any, fie
 	unreadable := func(err error) field.ErrorList {
 		return field.ErrorList{field.Invalid(nil, nil, err.Error())}
 	}
-	if _, err := v.definition.coerce(u, coercion{}); err != nil {
+	if _, err := v.definition.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
 		return nil, unreadable(err)
 	}
-	v.definition.setDefaults(u)
+	v.definition.schemas.SetDefaults(u)
 	errs := v.Validate(b.ctx, u.Object)
 	if storage := v.definition.storage; storage != v.name && v.definition.crd.Spec.Conversion.Strategy == "None" {
-		var err error
-		if u, err = v.definition.convert(u, storage); err == nil {
-			u, err = v.fromStorage(u)
+		err := v.definition.convert(u, storage)
+		if err == nil {
+			err = v.restore(u)
 		}
 		if err != nil {
 			return nil, append(errs, unreadable(err)...)

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Read returns what the server answers when it is asked for an object that it has stored,
@@ -16,26 +20,29 @@ import (
 // in which it is stored; then, if this version is another one, it is converted and pruned
 // again, but gets no defaults of this version. Metadata that are not valid are dropped
 // (customresource_handler.go, crdConversionRESTOptionsGetter). The stored object is JSON or
-// YAML. It must not be changed by a webhook on the way: where one converts, that is an
-// error, and the caller has to convert first.
+// YAML, and the result's Stored is nil. It must not be changed by a webhook on the way:
+// where one converts, that is an error, and the caller has to convert first.
 func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
-	_, r, err := v.begin(ctx, nil)
+	_, r, err := v.begin(ctx, "get", nil)
 	if err != nil {
 		return r.fail(err)
 	}
-	u, err := v.read(stored)
+	u, err := v.definition.parseStored(stored)
 	if err != nil {
 		return r.fail(err)
 	}
-	out := &Result{Stored: stored, Warnings: r.warnings}
+	if err := v.restore(u); err != nil {
+		return r.fail(err)
+	}
+	out := r.result()
 	if out.Object, err = json.Marshal(u.Object); err != nil {
 		return r.fail(err)
 	}
 	return out, nil
 }
 
-// read decodes a stored object.
-func (v *Version) read(stored []byte) (*unstructured.Unstructured, error) {
+// parseStored decodes a stored object, from JSON or YAML.
+func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, error) {
 	if len(stored) > maxRequest {
 		return nil, fmt.Errorf("schema: the stored object has %d bytes: the limit is %d", len(stored), maxRequest)
 	}
@@ -49,33 +56,36 @@ func (v *Version) read(stored []byte) (*unstructured.Unstructured, error) {
 	if _, _, err := unstructured.UnstructuredJSONScheme.Decode(stored, nil, u); err != nil {
 		return nil, fmt.Errorf("schema: the stored object: %w", err)
 	}
-	if u.GroupVersionKind().GroupKind() != v.definition.GroupKind() {
-		return nil, fmt.Errorf("schema: the stored object is a %s, not a %s", u.GroupVersionKind(), v.definition.GroupKind())
+	if gvk := u.GroupVersionKind(); gvk.GroupKind() != d.GroupKind() || d.versions[gvk.Version] == nil {
+		return nil, fmt.Errorf("schema: the stored object is a %s, not a %s in one of the versions %s", gvk, d.GroupKind(), strings.Join(d.names, ", "))
 	}
 	if _, found := u.Object["metadata"]; !found {
 		return nil, errors.New("schema: the stored object has no metadata")
 	}
-	u, err := v.fromStorage(u)
-	if err != nil {
-		return nil, fmt.Errorf("schema: the stored object: %w", err)
-	}
 	return u, nil
 }
 
-// fromStorage does what the server does to an object that it has decoded from storage, in
-// place.
-func (v *Version) fromStorage(u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := v.definition.restore(u); err != nil {
-		return nil, err
+// restore does what the server does to an object that it has decoded from storage, in place.
+func (v *Version) restore(u *unstructured.Unstructured) error {
+	if err := v.definition.schemas.Restore(u); err != nil {
+		return err
 	}
 	return v.definition.convert(u, v.name)
 }
 
-// restore is the part of that which comes before a conversion.
-func (d *Definition) restore(u *unstructured.Unstructured) error {
-	if _, err := d.coerce(u, coercion{dropInvalidMetadata: true, repairGeneration: true}); err != nil {
-		return err
+// convert converts an object to another version, in place, where that takes no webhook
+// (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go), and coerces it. What
+// cannot be coerced is an error of the server's own.
+func (d *Definition) convert(u *unstructured.Unstructured, version string) error {
+	from, to := u.GroupVersionKind(), d.GroupKind().WithVersion(version)
+	if from != to {
+		if d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
+			return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first", from.Version, to.Version)
+		}
+		u.SetAPIVersion(to.GroupVersion().String())
 	}
-	d.setDefaults(u)
+	if _, err := d.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
+		return pipeline.InternalError(err.Error())
+	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -12,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Result is what became of a request. Of a request that fails, it has the warnings alone.
@@ -38,46 +42,68 @@ type Result struct {
 }
 
 // Option changes how a request is handled.
-type Option func(*request)
+type Option func(*pipeline.Settings)
 
-// FieldValidation says what becomes of fields that are unknown, or there twice: with
-// Strict, the request fails; with Warn, the server's default, it is warned of them; with
-// Ignore, nothing happens. They are pruned in any case. kubectl sends Strict.
+// FieldValidation says what becomes of fields that are unknown, or there twice. With
+// [metav1.FieldValidationStrict] the request fails; with [metav1.FieldValidationWarn], the
+// server's default, there is a warning for each; with [metav1.FieldValidationIgnore]
+// nothing is said. They are pruned in any case. kubectl sends Strict.
 func FieldValidation(directive string) Option {
-	return func(r *request) { r.directive = directive }
+	return func(s *pipeline.Settings) { s.FieldValidation = directive }
 }
 
 // Namespace is the namespace in the URL of a Create, of a kind that has namespaces.
-// Without it, that is the namespace in the object, or else default. The other requests
-// are in the namespace of the old object.
+// Without it, that is the namespace in the object, or else default. Other requests are in
+// the namespace of the old object, and ignore it.
 func Namespace(name string) Option {
-	return func(r *request) { r.namespace = name }
+	return func(s *pipeline.Settings) { s.Namespace = name }
 }
 
-// DryRun makes it a dry run. There is hardly a difference here, where nothing is stored: on
+// DryRun makes it a dry run. Nothing is stored here anyway, and the difference is small: on
 // the server, what only the storage looks at does not count then. A create may have a
 // resourceVersion, and the answer to an update keeps selfLink
 // (apiserver/pkg/registry/generic/registry/dryrun.go).
 func DryRun() Option {
-	return func(r *request) { r.dryRun = true }
+	return func(s *pipeline.Settings) { s.DryRun = true }
 }
 
 // Mutate calls a function where the server calls mutating admission webhooks: after
-// pruning and defaulting, before validation. It changes the object in place, and an error
-// from it ends the request. The server defaults once more after that, but does not prune
-// (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, callAttrMutatingHook).
+// pruning and defaulting, before validation. It changes the object in place; what it puts
+// there has to be such that it can be written as JSON. An error from it ends the request.
+// The server defaults once more after that, but does not prune. Several functions are
+// called in their order (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go,
+// callAttrMutatingHook).
 func Mutate(f func(ctx context.Context, object map[string]any) error) Option {
-	return func(r *request) { r.mutate = f }
+	return func(s *pipeline.Settings) {
+		before := s.Mutate
+		s.Mutate = func(ctx context.Context, object map[string]any) error {
+			if before != nil {
+				if err := before(ctx, object); err != nil {
+					return err
+				}
+			}
+			if err := f(ctx, object); err != nil {
+				return err
+			}
+			return throughJSON(object)
+		}
+	}
+}
+
+// throughJSON makes of an object what its JSON says: a webhook answers JSON.
+func throughJSON(object map[string]any) error {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return fmt.Errorf("schema: the mutated object: %w", err)
+	}
+	clear(object)
+	return utiljson.Unmarshal(text, &object)
 }
 
 // request is one request on its way through the server.
 type request struct {
 	*Version
-	directive string
-	namespace string
-	dryRun    bool
-	mutate    func(ctx context.Context, object map[string]any) error
-	staged    bool // see Stages
+	pipeline.Settings
 
 	mu       sync.Mutex
 	warnings []string
@@ -85,35 +111,30 @@ type request struct {
 }
 
 // begin begins a request as the handler of custom resources does
-// (customresource_handler.go, ServeHTTP).
-func (v *Version) begin(ctx context.Context, opts []Option) (context.Context, *request, error) {
+// (customresource_handler.go, ServeHTTP). The verb is that of HTTP.
+func (v *Version) begin(ctx context.Context, verb string, opts []Option) (context.Context, *request, error) {
 	r := &request{Version: v}
 	for _, opt := range opts {
-		opt(r)
+		opt(&r.Settings)
 	}
-	if err := v.unknown(); err != nil {
+	deprecation, err := pipeline.Serve(v.definition.crd, v.name, verb)
+	if err != nil {
 		return ctx, r, err
 	}
-	if !v.spec.Served {
-		notFound := apierrors.NewGenericServerResponse(404, "", v.resource(), "", "", 0, false)
-		return ctx, r, fmt.Errorf("schema: version %s of %s is not served: %w", v.name, v.definition.GroupKind(), notFound)
-	}
-	if v.spec.Deprecated {
-		r.AddWarning("", v.deprecation())
-	}
+	r.AddWarning("", deprecation)
 	return warning.WithWarningRecorder(ctx, r), r, nil
 }
 
 // checkOptions is what the handlers do with a request's options.
 func (r *request) checkOptions(kind string) error {
-	errs := metav1validation.ValidateFieldValidation(nil, r.directive)
+	errs := metav1validation.ValidateFieldValidation(nil, r.FieldValidation)
 	if len(errs) == 0 {
 		return nil
 	}
 	if kind == "CreateOptions" {
-		errs = metav1validation.ValidateCreateOptions(&metav1.CreateOptions{FieldValidation: r.directive})
+		errs = metav1validation.ValidateCreateOptions(&metav1.CreateOptions{FieldValidation: r.FieldValidation})
 	} else {
-		errs = metav1validation.ValidateUpdateOptions(&metav1.UpdateOptions{FieldValidation: r.directive})
+		errs = metav1validation.ValidateUpdateOptions(&metav1.UpdateOptions{FieldValidation: r.FieldValidation})
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
@@ -137,23 +158,6 @@ func (r *request) AddWarning(agent, text string) {
 
 var _ warning.Recorder = (*request)(nil)
 
-// deprecation is the warning of a deprecated version (customresource_handler.go,
-// defaultDeprecationWarning).
-func (v *Version) deprecation() string {
-	if w := v.spec.DeprecationWarning; w != nil {
-		return *w
-	}
-	spec := &v.definition.crd.Spec
-	text := fmt.Sprintf("%s/%s %s is deprecated", spec.Group, v.name, spec.Names.Kind)
-	for _, name := range v.definition.names { // the highest first
-		other := v.definition.versions[name].spec
-		if other.Served && !other.Deprecated && version.CompareKubeAwareVersionStrings(v.name, name) < 0 {
-			return text + fmt.Sprintf("; use %s/%s %s", spec.Group, name, spec.Names.Kind)
-		}
-	}
-	return text
-}
-
 func (v *Version) gvk() schema.GroupVersionKind { return v.definition.GroupKind().WithVersion(v.name) }
 
 func (v *Version) resource() schema.GroupResource {
@@ -161,7 +165,14 @@ func (v *Version) resource() schema.GroupResource {
 }
 
 // fail is the result of a request that fails.
-func (r *request) fail(err error) (*Result, error) { return &Result{Warnings: r.warnings}, err }
+func (r *request) fail(err error) (*Result, error) { return r.result(), err }
+
+// result is one with the warnings so far: a validation that took too long may add more.
+func (r *request) result() *Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &Result{Warnings: slices.Clone(r.warnings)}
+}
 
 // statusReturns says whether a status that is taken away is there again when the object is
 // read back.
@@ -173,23 +184,23 @@ func (v *Version) statusReturns() bool {
 // again (customresource_handler.go, crdConversionRESTOptionsGetter), which changes nothing
 // where it has been decoded so before, unless a status was taken away that has a default.
 func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
-	out := &Result{Warnings: r.warnings}
+	out := r.result()
 	var err error
 	stores := r.name == r.definition.storage
-	if !r.staged && (stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter) {
+	if !r.Staged && (stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter) {
 		if !stores {
-			if u, err = r.definition.convert(u, r.definition.storage); err != nil {
+			if err := r.definition.convert(u, r.definition.storage); err != nil {
 				return r.fail(err)
 			}
 		}
 		if out.Stored, err = json.Marshal(u.Object); err != nil {
 			return r.fail(err)
 		}
-		if stores && r.mutate == nil && !r.statusReturns() {
-			out.Object = out.Stored
+		if stores && r.Mutate == nil && !r.statusReturns() {
+			out.Object = bytes.Clone(out.Stored)
 			return out, nil
 		}
-		if u, err = r.fromStorage(u); err != nil {
+		if err := r.restore(u); err != nil {
 			return r.fail(err)
 		}
 	}

@@ -2,13 +2,16 @@ package schema
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Scale returns the scale subresource of an object, which is as it is stored, in JSON or
@@ -16,21 +19,18 @@ import (
 // InternalError if the object has no replicas, as on the server
 // (apiextensions-apiserver/pkg/registry/customresource/etcd.go, ScaleREST.Get).
 func (v *Version) Scale(ctx context.Context, stored []byte) (*autoscalingv1.Scale, error) {
-	_, r, err := v.begin(ctx, nil)
+	_, r, err := v.begin(ctx, "get", nil)
 	if err != nil {
 		return nil, err
 	}
-	u, err := r.read(stored)
+	u, err := r.readForScale(stored)
 	if err != nil {
 		return nil, err
-	}
-	if v.scale == nil {
-		return nil, apierrors.NewNotFound(v.resource(), u.GetName())
 	}
 	scale, found, err := v.scaleOf(u)
 	switch {
 	case err != nil:
-		return nil, internal(err.Error())
+		return nil, pipeline.InternalError(err.Error())
 	case !found:
 		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", v.scale.SpecReplicasPath))
 	}
@@ -39,34 +39,59 @@ func (v *Version) Scale(ctx context.Context, stored []byte) (*autoscalingv1.Scal
 
 // UpdateScale does what the server does when the scale of an old object, which is as it is
 // stored, is replaced: it sets the replicas, and nothing else, and updates the object with
-// that ([Version.Update]). The error is NotFound if the version has no such subresource
-// (customresource/etcd.go, ScaleREST.Update).
+// that ([Version.Update]). The scale has the name of the object; its namespace, uid and
+// resourceVersion are compared if they are there. The error is NotFound if the version has
+// no such subresource. The functions of [Mutate] are not called: the server shows webhooks
+// the scale, not the object (customresource/etcd.go, ScaleREST.Update).
 func (v *Version) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale, old []byte, opts ...Option) (*Result, error) {
-	_, r, err := v.begin(ctx, opts)
+	ctx, r, err := v.begin(ctx, "put", opts)
 	if err != nil {
 		return r.fail(err)
 	}
-	u, err := r.read(old)
+	r.Mutate = nil
+	stored, err := r.readForScale(old)
 	if err != nil {
 		return r.fail(err)
 	}
-	if v.scale == nil {
-		return r.fail(apierrors.NewNotFound(v.resource(), u.GetName()))
+	if err := r.checkOptions("UpdateOptions"); err != nil {
+		return r.fail(err)
 	}
+	if scale == nil {
+		return r.fail(errors.New("schema: the scale is nil"))
+	}
+	scale = scale.DeepCopy()
+	if err := checkPlace(scale, keyOf(stored)); err != nil {
+		return r.fail(err)
+	}
+	if err := r.checkUID(scale.UID, stored); err != nil {
+		return r.fail(err)
+	}
+	u := stored.DeepCopy()
 	if _, _, err := v.scaleOf(u); err != nil {
-		return r.fail(internal(err.Error()))
+		return r.fail(pipeline.InternalError(err.Error()))
+	}
+	if scale.Spec.Replicas == math.MinInt32 {
+		return r.fail(apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", v.scale.SpecReplicasPath)))
 	}
 	if err := unstructured.SetNestedField(u.Object, int64(scale.Spec.Replicas), fields(v.scale.SpecReplicasPath)...); err != nil {
-		return r.fail(internal(err.Error()))
+		return r.fail(pipeline.InternalError(err.Error()))
 	}
 	if scale.ResourceVersion != "" {
 		u.SetResourceVersion(scale.ResourceVersion)
 	}
-	object, err := json.Marshal(u.Object)
+	return r.replace(ctx, u, stored, false)
+}
+
+// readForScale reads a stored object, if there is a scale subresource.
+func (r *request) readForScale(stored []byte) (*unstructured.Unstructured, error) {
+	u, err := r.definition.parseStored(stored)
 	if err != nil {
-		return r.fail(err)
+		return nil, err
 	}
-	return v.Update(ctx, object, old, opts...)
+	if r.scale == nil {
+		return nil, apierrors.NewNotFound(r.resource(), u.GetName())
+	}
+	return u, r.restore(u)
 }
 
 // scaleOf is scaleFromCustomResource of customresource/etcd.go; found says whether the

@@ -6,6 +6,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Definition is a CustomResourceDefinition, compiled for use. It does not change, and
@@ -13,6 +15,7 @@ import (
 type Definition struct {
 	crd      *apiextensionsv1.CustomResourceDefinition // defaulted; nobody else has it
 	versions map[string]*Version
+	schemas  pipeline.Schemas
 	names    []string
 	storage  string
 }
@@ -28,6 +31,11 @@ type Version struct {
 // GroupKind returns the group and kind of the objects.
 func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind}
+}
+
+// CustomResourceDefinition returns a copy of the definition, of v1, with its defaults.
+func (d *Definition) CustomResourceDefinition() *apiextensionsv1.CustomResourceDefinition {
+	return d.crd.DeepCopy()
 }
 
 // Versions returns the names of all versions, served or not, the one of the highest

@@ -2,6 +2,8 @@ package schema_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"path/filepath"
 	"testing"
 
@@ -105,6 +107,29 @@ func TestTheAPIServerServesTheSame(t *testing.T) {
 			scale = &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 		} else if diff := cmp.Diff(valueOf(t, text), valueOf(t, marshal(t, scale))); diff != "" {
 			t.Errorf("%s: scale (-server +offline):\n%s", name, diff)
+		}
+		for what, change := range map[string]func(*autoscalingv1.Scale){
+			"another name":        func(s *autoscalingv1.Scale) { s.Name = "other" },
+			"no name":             func(s *autoscalingv1.Scale) { s.Name = "" },
+			"another namespace":   func(s *autoscalingv1.Scale) { s.Namespace = "other" },
+			"another uid":         func(s *autoscalingv1.Scale) { s.UID = "other" },
+			"an old version":      func(s *autoscalingv1.Scale) { s.ResourceVersion = "1" },
+			"no replicas":         func(s *autoscalingv1.Scale) { s.Spec.Replicas = math.MinInt32 },
+			"too few replicas":    func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 },
+			"a kind of its own":   func(s *autoscalingv1.Scale) { s.Labels = map[string]string{"a": "b"}; s.Spec.Replicas = 7 },
+			"a status of its own": func(s *autoscalingv1.Scale) { s.Status.Replicas = 99; s.Spec.Replicas = 6 },
+		} {
+			scale := scale.DeepCopy()
+			scale.Spec.Replicas = 3
+			change(scale)
+			_, err := answer(client.RESTClient().Put().AbsPath(path + "/scale").Body(marshal(t, scale)).Do(ctx))
+			_, offlineErr := v.UpdateScale(ctx, scale, jsonOf(t, stored))
+			if fmt.Sprint(err) != fmt.Sprint(offlineErr) {
+				t.Errorf("%s, with %s: the server says %v, offline it is %v", name, what, err, offlineErr)
+			}
+			if err == nil {
+				t.Errorf("%s, with %s: it is accepted", name, what)
+			}
 		}
 		for _, replicas := range []int32{4, 6} {
 			scale.Spec.Replicas = replicas

@@ -141,6 +141,7 @@ func TestScaleReadsWhatItsPathsSay(t *testing.T) {
 func TestUpdateScaleSetsTheReplicasAndNothingElse(t *testing.T) {
 	v := fleets(t).Version("v1")
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}, Status: autoscalingv1.ScaleStatus{Replicas: 9}}
+	scale.Name = "x"
 	out, err := v.UpdateScale(t.Context(), scale, []byte(fleet))
 	if err != nil {
 		t.Fatal(err)

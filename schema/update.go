@@ -8,9 +8,13 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Update does what the server does when an object replaces an old one, which is as it is
@@ -37,21 +41,21 @@ func (v *Version) UpdateStatus(ctx context.Context, object, old []byte, opts ...
 }
 
 func (v *Version) update(ctx context.Context, object, stored []byte, status bool, opts []Option) (*Result, error) {
-	ctx, r, err := v.begin(ctx, opts)
+	ctx, r, err := v.begin(ctx, "put", opts)
 	if err != nil {
 		return r.fail(err)
 	}
-	old, err := v.read(stored)
-	if err != nil {
-		return r.fail(err)
+	key, read := r.Key, r.Old
+	if !r.Staged {
+		old, err := v.definition.parseStored(stored)
+		if err != nil {
+			return r.fail(err)
+		}
+		key = keyOf(old)
+		read = func() (*unstructured.Unstructured, error) { return old, v.restore(old) }
 	}
-	return r.update(ctx, object, old, status)
-}
-
-// update handles an update of an object that has been read, and may change that.
-func (r *request) update(ctx context.Context, object []byte, old *unstructured.Unstructured, status bool) (*Result, error) {
 	if status && !r.hasStatus {
-		return r.fail(apierrors.NewNotFound(r.resource(), old.GetName()))
+		return r.fail(apierrors.NewNotFound(r.resource(), key.Name))
 	}
 	if err := r.checkOptions("UpdateOptions"); err != nil {
 		return r.fail(err)
@@ -60,16 +64,27 @@ func (r *request) update(ctx context.Context, object []byte, old *unstructured.U
 	if err != nil {
 		return r.fail(err)
 	}
-	if err := r.setNamespace(u, old.GetNamespace()); err != nil {
-		return r.fail(err)
-	}
-	if err := checkName(u, old.GetName()); err != nil {
+	if err := checkPlace(u, key); err != nil {
 		return r.fail(err)
 	}
 	r.dedupOwnerReferences(u, "")
-	if err := r.checkUID(u, old); err != nil {
+	old, err := read()
+	if err != nil {
 		return r.fail(err)
 	}
+	if r.Staged {
+		old = old.DeepCopy()
+	}
+	if err := r.checkUID(u.GetUID(), old); err != nil {
+		return r.fail(err)
+	}
+	return r.replace(ctx, u, old, status)
+}
+
+// replace stores an object instead of the old one: Update of registry/generic/registry/store.go.
+// It changes both.
+func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured, status bool) (*Result, error) {
+	namespace := old.GetNamespace()
 	removeMetadata(u, "managedFields") // the server makes its own
 	removeMetadata(old, "managedFields")
 	// An old object that a server has stored has these.
@@ -85,14 +100,28 @@ func (r *request) update(ctx context.Context, object []byte, old *unstructured.U
 	if err := r.checkResourceVersion(u, old); err != nil {
 		return r.fail(err)
 	}
-	if errs := r.beforeUpdate(ctx, u, old, status); len(errs) > 0 {
+	if err := setNamespace(u, namespace); err != nil {
+		return r.fail(err)
+	}
+	r.prepare(u, old, status)
+	errs, err := inTime(ctx, func(ctx context.Context) field.ErrorList {
+		errs := r.validateCommonFields(u, old)
+		if status {
+			return append(errs, r.validateStatusUpdate(ctx, u, old)...)
+		}
+		return append(errs, r.validateUpdate(ctx, u, old)...)
+	})
+	if err != nil {
+		return r.fail(err)
+	}
+	if len(errs) > 0 {
 		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
 	}
 	if !status {
 		r.warnOfFinalizers(u.GetFinalizers(), old.GetFinalizers())
 	}
 	// apiserver/pkg/storage/api_object_versioner.go, PrepareObjectForStorage.
-	if removeMetadata(u, "resourceVersion"); !r.dryRun {
+	if removeMetadata(u, "resourceVersion"); !r.DryRun {
 		removeMetadata(u, "selfLink")
 	}
 	out, err := r.finish(u)
@@ -102,8 +131,8 @@ func (r *request) update(ctx context.Context, object []byte, old *unstructured.U
 	return out, err
 }
 
-// beforeUpdate is BeforeUpdate of registry/rest/update.go.
-func (r *request) beforeUpdate(ctx context.Context, u, old *unstructured.Unstructured, status bool) field.ErrorList {
+// prepare is BeforeUpdate of registry/rest/update.go, until it validates.
+func (r *request) prepare(u, old *unstructured.Unstructured, status bool) {
 	u.SetGeneration(old.GetGeneration())
 	if status {
 		r.prepareStatus(u, old)
@@ -122,11 +151,6 @@ func (r *request) beforeUpdate(ctx context.Context, u, old *unstructured.Unstruc
 	if grace := old.GetDeletionGracePeriodSeconds(); grace != nil && u.GetDeletionGracePeriodSeconds() == nil {
 		u.SetDeletionGracePeriodSeconds(grace)
 	}
-	errs := r.validateCommonFields(u, old)
-	if status {
-		return append(errs, r.validateStatusUpdate(ctx, u, old)...)
-	}
-	return append(errs, r.validateUpdate(ctx, u, old)...)
 }
 
 // prepareUpdate is PrepareForUpdate of customresource/strategy.go.
@@ -164,9 +188,17 @@ func withoutMetadata(u *unstructured.Unstructured) map[string]any {
 	return m
 }
 
-// checkName is checkName of apiserver/pkg/endpoints/handlers/rest.go.
-func checkName(u *unstructured.Unstructured, name string) error {
-	switch own := u.GetName(); own {
+func keyOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+// checkPlace says whether an object has the namespace and the name of the request.
+func checkPlace(o metav1.Object, key types.NamespacedName) error {
+	if err := setNamespace(o, key.Namespace); err != nil {
+		return err
+	}
+	// checkName of apiserver/pkg/endpoints/handlers/rest.go
+	switch own, name := o.GetName(), key.Name; own {
 	case name:
 		return nil
 	case "":
@@ -179,20 +211,20 @@ func checkName(u *unstructured.Unstructured, name string) error {
 // checkUID is the precondition that a uid in the object makes
 // (apiserver/pkg/registry/rest/update.go, Preconditions, and apiserver/pkg/storage/interfaces.go,
 // Check).
-func (r *request) checkUID(u, old *unstructured.Unstructured) error {
-	if u.GetUID() == "" || old.GetUID() == "" || u.GetUID() == old.GetUID() {
+func (r *request) checkUID(uid types.UID, old *unstructured.Unstructured) error {
+	if uid == "" || old.GetUID() == "" || uid == old.GetUID() {
 		return nil
 	}
 	key := "/" + r.resource().Group + "/" + r.resource().Resource + "/"
 	if r.namespaced() {
 		key += old.GetNamespace() + "/"
 	}
-	if !r.dryRun {
+	if !r.DryRun {
 		key = "/registry" + key
 	}
 	return apierrors.NewConflict(r.resource(), old.GetName(), fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
-		key+old.GetName(), u.GetUID(), old.GetUID()))
+		key+old.GetName(), uid, old.GetUID()))
 }
 
 // checkResourceVersion is the optimistic lock of registry/generic/registry/store.go. An old
@@ -200,7 +232,7 @@ func (r *request) checkUID(u, old *unstructured.Unstructured) error {
 func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error {
 	existing, err := resourceVersion(old)
 	if err != nil {
-		return internal(err.Error())
+		return pipeline.InternalError(err.Error())
 	}
 	if existing == 0 {
 		old.SetResourceVersion("1")
@@ -210,7 +242,7 @@ func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error 
 	version, err := resourceVersion(u)
 	switch {
 	case err != nil:
-		return internal(err.Error())
+		return pipeline.InternalError(err.Error())
 	case version == 0:
 		kind := schema.GroupKind{Group: r.resource().Group, Kind: r.resource().Resource}
 		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), version, "must be specified for an update")})

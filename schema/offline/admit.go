@@ -189,7 +189,7 @@ func (r *request) callMutating(ctx context.Context, call *invocation, v *admissi
 	}
 	changed = !apiequality.Semantic.DeepEqual(before, after)
 	v.UpdateObject(after)
-	r.stages.Default(after.Object)
+	r.schemas.SetDefaults(after)
 	return changed, nil
 }
 

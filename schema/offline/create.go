@@ -25,12 +25,12 @@ import (
 // The metadata are all there but managedFields. A name that is generated ends in bbbbb, the
 // next one in bbbbc.
 func (r *Resource) Create(ctx context.Context, version string, object []byte, opts ...RequestOption) (*schema.Result, error) {
-	req, err := r.begin(ctx, version, admission.Create, opts)
+	req, err := r.begin(version, "post", admission.Create, opts)
 	if err != nil {
 		return req.fail(err)
 	}
 	var given string // the resource version in the object
-	u, err := req.took(r.stages.Create(ctx, version, object, req.through(func(ctx context.Context, u *unstructured.Unstructured) error {
+	u, err := req.took(r.definition.Version(version).Create(ctx, object, req.staged(func(ctx context.Context, u *unstructured.Unstructured) error {
 		req.namespace = u.GetNamespace()
 		if err := req.mutate(ctx, req.attributes(u, nil, u.GetName())); err != nil {
 			return serverError(err)
@@ -41,7 +41,7 @@ func (r *Resource) Create(ctx context.Context, version string, object []byte, op
 		given = u.GetResourceVersion()
 		removeMetadata(u, "resourceVersion") // the storage is asked last
 		return nil
-	})...))
+	})))
 	if err != nil {
 		return req.fail(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +18,7 @@ import (
 // the server answers, and Deleted is true (apiserver/pkg/registry/generic/registry/store.go,
 // Delete).
 func (r *Resource) Delete(ctx context.Context, version, namespace, name string, opts ...RequestOption) (*schema.Result, error) {
-	req, err := r.begin(ctx, version, admission.Delete, opts)
+	req, err := r.begin(version, "delete", admission.Delete, opts)
 	if err != nil {
 		return req.fail(err)
 	}
@@ -37,11 +36,7 @@ func (r *Resource) Delete(ctx context.Context, version, namespace, name string, 
 }
 
 func (r *request) tryDelete(ctx context.Context, key types.NamespacedName) (_ *schema.Result, again bool, _ error) {
-	was, ok := r.stored(key)
-	if !ok {
-		return nil, false, apierrors.NewNotFound(r.gvr("").GroupResource(), key.Name)
-	}
-	old, err := r.decode(ctx, was, r.requested)
+	was, old, err := r.read(ctx, key)
 	if err != nil {
 		return nil, false, err
 	}
@@ -65,6 +60,7 @@ func (r *request) tryDelete(ctx context.Context, key types.NamespacedName) (_ *s
 		if err != nil {
 			return nil, false, err
 		}
+		var ok bool
 		if rec, ok = r.store(key, text, was.version); !ok {
 			return nil, true, nil
 		}

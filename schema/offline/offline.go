@@ -11,18 +11,21 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Resource is a resource of an API server that is not there: its objects, in all versions,
 // and the webhooks that are asked about them. Its methods are safe for concurrent use, also
 // from a webhook during a request.
 type Resource struct {
-	stages               schema.Stages
+	definition           *schema.Definition
+	schemas              pipeline.Schemas
 	crd                  *apiextensionsv1.CustomResourceDefinition
 	storage              string
 	converter            *converter // nil if no webhook converts
@@ -130,13 +133,17 @@ func New(definition *schema.Definition, opts ...Option) (*Resource, error) {
 		return nil, errors.New("offline: the definition is nil")
 	}
 	r := &Resource{
-		stages:  definition.Stages(),
-		crd:     definition.Stages().CustomResourceDefinition(),
-		storage: definition.StorageVersion(),
-		user:    authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:authenticated"}},
-		now:     counted(func(n uint64) time.Time { return time.Date(2000, 1, 1, 0, 0, int(n-1), 0, time.UTC) }),
-		uid:     counted(func(n uint64) types.UID { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", n)) }),
-		objects: map[types.NamespacedName]record{},
+		definition: definition,
+		crd:        definition.CustomResourceDefinition(),
+		storage:    definition.StorageVersion(),
+		user:       authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: []string{"system:authenticated"}},
+		now:        counted(func(n uint64) time.Time { return time.Date(2000, 1, 1, 0, 0, int(n-1), 0, time.UTC) }),
+		uid:        counted(func(n uint64) types.UID { return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", n)) }),
+		objects:    map[types.NamespacedName]record{},
+	}
+	r.schemas = pipeline.Schemas{Kind: definition.GroupKind(), PreserveUnknownFields: r.crd.Spec.PreserveUnknownFields, ByVersion: map[string]*structuralschema.Structural{}}
+	for _, v := range definition.Versions() {
+		r.schemas.ByVersion[v] = definition.Version(v).Structural()
 	}
 	b := &builder{Resource: r}
 	for _, opt := range opts {

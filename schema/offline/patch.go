@@ -38,13 +38,17 @@ func (r *Resource) PatchStatus(ctx context.Context, version, namespace, name str
 }
 
 func (r *Resource) patch(ctx context.Context, version, namespace, name string, patchType types.PatchType, patch []byte, subresource string, opts []RequestOption) (*schema.Result, error) {
-	req, err := r.begin(ctx, version, admission.Update, opts)
+	req, err := r.begin(version, "patch", admission.Update, opts)
 	if err != nil {
 		return req.fail(err)
 	}
 	req.subresource = subresource
 	var patched []byte
-	out, err := req.update(ctx, r.key(namespace, name), func(old *unstructured.Unstructured) (_ []byte, err error) {
+	out, err := req.update(ctx, r.key(namespace, name), func(read func() (*unstructured.Unstructured, error)) ([]byte, error) {
+		old, err := read()
+		if err != nil {
+			return nil, err
+		}
 		patched, err = req.apply(old, patchType, patch)
 		return patched, err
 	})

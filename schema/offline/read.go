@@ -15,7 +15,7 @@ import (
 // Get returns an object in any version that is served: see [schema.Version.Read]. Without a
 // namespace, that is default. The error is the server's own, an *apierrors.StatusError.
 func (r *Resource) Get(ctx context.Context, version, namespace, name string) (*schema.Result, error) {
-	req, err := r.begin(ctx, version, "", nil)
+	req, err := r.begin(version, "get", "", nil)
 	if err != nil {
 		return req.fail(err)
 	}
@@ -30,7 +30,7 @@ func (r *Resource) Get(ctx context.Context, version, namespace, name string) (*s
 // that is served. The result's Object is a list, such as a PizzaList, in the server's
 // order.
 func (r *Resource) List(ctx context.Context, version, namespace string) (*schema.Result, error) {
-	req, err := r.begin(ctx, version, "", nil)
+	req, err := r.begin(version, "get", "", nil)
 	if err != nil {
 		return req.fail(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // RequestOption changes how a request is handled.
@@ -44,13 +45,13 @@ type request struct {
 }
 
 // begin begins a request. The error says that the version is not there or not served.
-func (r *Resource) begin(ctx context.Context, version string, operation admission.Operation, opts []RequestOption) (*request, error) {
+func (r *Resource) begin(version, verb string, operation admission.Operation, opts []RequestOption) (*request, error) {
 	req := &request{Resource: r, requested: version, operation: operation}
 	for _, opt := range opts {
 		opt(req)
 	}
-	warnings, err := r.stages.Serve(ctx, version)
-	req.warn(warnings...)
+	deprecation, err := pipeline.Serve(r.crd, version, verb)
+	req.warn(deprecation)
 	var status apierrors.APIStatus
 	if err != nil && !errors.As(err, &status) {
 		err = fmt.Errorf("%w: %w", errHere, err)
@@ -77,16 +78,16 @@ func (r *request) options() runtime.Object {
 	}
 }
 
-// through is the pipeline until validating admission, with the mutating webhooks in it.
-func (r *request) through(mutate func(ctx context.Context, object *unstructured.Unstructured) error) []schema.Option {
-	return []schema.Option{
-		schema.FieldValidation(r.directive),
-		schema.Mutate(func(ctx context.Context, object map[string]any) error {
+// staged is the pipeline until validating admission, with the mutating webhooks in it.
+func (r *request) staged(mutate func(ctx context.Context, object *unstructured.Unstructured) error) schema.Option {
+	return func(s *pipeline.Settings) {
+		s.Staged, s.FieldValidation, s.DryRun = true, r.directive, r.dryRun
+		s.Mutate = func(ctx context.Context, object map[string]any) error {
 			u := &unstructured.Unstructured{Object: object}
 			err := mutate(ctx, u)
 			replace(object, u.Object)
 			return err
-		}),
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 func (r *Resource) stored(key types.NamespacedName) (record, bool) {
@@ -47,7 +48,7 @@ func (r *Resource) encode(ctx context.Context, u *unstructured.Unstructured) ([]
 		if u, err = r.convert(ctx, u, r.storage); err != nil {
 			return nil, err
 		}
-		if err := r.stages.Coerce(u.Object); err != nil {
+		if _, err := r.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
 			return nil, err
 		}
 	}
@@ -57,15 +58,18 @@ func (r *Resource) encode(ctx context.Context, u *unstructured.Unstructured) ([]
 
 // decode returns a stored object in a version.
 func (r *Resource) decode(ctx context.Context, rec record, version string) (*unstructured.Unstructured, error) {
-	object, err := r.stages.Decode(rec.text)
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(rec.text); err != nil {
+		return nil, err
+	}
+	if err := r.schemas.Restore(u); err != nil {
+		return nil, err
+	}
+	u, err := r.convert(ctx, u, version)
 	if err != nil {
 		return nil, err
 	}
-	u, err := r.convert(ctx, &unstructured.Unstructured{Object: object}, version)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.stages.Coerce(u.Object); err != nil {
+	if _, err := r.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
 		return nil, err
 	}
 	if rec.version != 0 {

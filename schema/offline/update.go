@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Update replaces the object that has the namespace and name of the one given, in JSON or
@@ -33,7 +33,7 @@ func (r *Resource) UpdateStatus(ctx context.Context, version string, object []by
 }
 
 func (r *Resource) put(ctx context.Context, version string, object []byte, subresource string, opts []RequestOption) (*schema.Result, error) {
-	req, err := r.begin(ctx, version, admission.Update, opts)
+	req, err := r.begin(version, "put", admission.Update, opts)
 	if err != nil {
 		return req.fail(err)
 	}
@@ -41,19 +41,8 @@ func (r *Resource) put(ctx context.Context, version string, object []byte, subre
 	var named struct {
 		Metadata struct{ Namespace, Name string }
 	}
-	if err := yaml.Unmarshal(object, &named); err != nil || named.Metadata.Name == "" {
-		if err := req.decodes(ctx, object); err != nil {
-			return req.fail(err)
-		}
-		return req.fail(fmt.Errorf("%w: the object to update has no name", errHere))
-	}
-	key := r.key(named.Metadata.Namespace, named.Metadata.Name)
-	if _, ok := r.stored(key); !ok {
-		if err := req.decodes(ctx, object); err != nil {
-			return req.fail(err)
-		}
-	}
-	return req.update(ctx, key, func(*unstructured.Unstructured) ([]byte, error) { return object, nil })
+	_ = yaml.Unmarshal(object, &named) // the request says what is wrong with it
+	return req.update(ctx, r.key(named.Metadata.Namespace, named.Metadata.Name), func(func() (*unstructured.Unstructured, error)) ([]byte, error) { return object, nil })
 }
 
 // key is that of the object of a request.
@@ -67,22 +56,14 @@ func (r *Resource) key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// decodes returns the error of a body that cannot be read.
-func (r *request) decodes(ctx context.Context, object []byte) error {
-	enough := errors.New("enough")
-	out, err := r.stages.Create(ctx, r.requested, object, r.through(func(context.Context, *unstructured.Unstructured) error { return enough })...)
-	if errors.Is(err, enough) {
-		err = nil
-	}
-	r.warn(out.Warnings...)
-	return err
-}
+// body makes the object that a request sends. A patch reads the old one for that.
+type body func(read func() (*unstructured.Unstructured, error)) ([]byte, error)
 
 // update is GuaranteedUpdate of the storage: it starts again if somebody else was faster.
-func (r *request) update(ctx context.Context, key types.NamespacedName, body func(old *unstructured.Unstructured) ([]byte, error)) (*schema.Result, error) {
+func (r *request) update(ctx context.Context, key types.NamespacedName, b body) (*schema.Result, error) {
 	r.namespace = key.Namespace
 	for {
-		out, again, err := r.tryUpdate(ctx, key, body)
+		out, again, err := r.tryUpdate(ctx, key, b)
 		if err != nil {
 			return r.fail(err)
 		}
@@ -92,22 +73,26 @@ func (r *request) update(ctx context.Context, key types.NamespacedName, body fun
 	}
 }
 
-func (r *request) tryUpdate(ctx context.Context, key types.NamespacedName, body func(old *unstructured.Unstructured) ([]byte, error)) (_ *schema.Result, again bool, _ error) {
-	was, ok := r.stored(key)
-	if !ok {
-		return nil, false, apierrors.NewNotFound(r.gvr("").GroupResource(), key.Name)
+func (r *request) tryUpdate(ctx context.Context, key types.NamespacedName, b body) (_ *schema.Result, again bool, _ error) {
+	var was record
+	var old *unstructured.Unstructured
+	read := func() (_ *unstructured.Unstructured, err error) {
+		if old == nil {
+			was, old, err = r.read(ctx, key)
+		}
+		return old, err
 	}
-	old, err := r.decode(ctx, was, r.requested)
+	object, err := b(read)
 	if err != nil {
 		return nil, false, err
 	}
-	object, err := body(old)
-	if err != nil {
-		return nil, false, err
+	write := r.definition.Version(r.requested).Update
+	if r.subresource == "status" {
+		write = r.definition.Version(r.requested).UpdateStatus
 	}
-	out, err := r.stages.Update(ctx, r.requested, object, old.Object, r.subresource == "status", r.through(func(ctx context.Context, u *unstructured.Unstructured) error {
+	out, err := write(ctx, object, nil, r.staged(func(ctx context.Context, u *unstructured.Unstructured) error {
 		return serverError(r.mutate(ctx, r.attributes(u, old, key.Name)))
-	})...)
+	}), func(s *pipeline.Settings) { s.Key, s.Old = key, read })
 	u, err := r.took(out, err)
 	if err != nil {
 		return nil, false, err
@@ -131,10 +116,24 @@ func (r *request) tryUpdate(ctx context.Context, key types.NamespacedName, body 
 	}
 	rec := was
 	if !bytes.Equal(text, was.text) {
+		var ok bool
 		if rec, ok = r.store(key, text, was.version); !ok {
 			return nil, true, nil
 		}
 	}
 	result, err := r.finish(ctx, rec)
 	return result, false, err
+}
+
+// read returns an object of the storage, and what it is in the version of the request.
+func (r *request) read(ctx context.Context, key types.NamespacedName) (record, *unstructured.Unstructured, error) {
+	if key.Name == "" {
+		return record{}, nil, fmt.Errorf("%w: the object to update has no name", errHere)
+	}
+	rec, ok := r.stored(key)
+	if !ok {
+		return rec, nil, apierrors.NewNotFound(r.gvr("").GroupResource(), key.Name)
+	}
+	u, err := r.decode(ctx, rec, r.requested)
+	return rec, u, err
 }
