@@ -15,17 +15,21 @@ import (
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
-// Create does what the server does when an object is created in this version, given in
-// JSON, or else in YAML (what begins with { is JSON): it decodes the object, prunes and defaults it, takes away its status
-// if that is a subresource, validates it, and returns what it would store. The error is
-// the server's own, an *apierrors.StatusError, of reason BadRequest or Invalid; the result
-// is not nil even so, and has the warnings. Another error says that the version is not
-// there or not served.
+// Create does what the server does when an object is created in this version. The object is
+// JSON or YAML; what begins with { is JSON. It is decoded, pruned and defaulted; [Mutate] is
+// called; its status is taken away if that is a subresource; it is validated, converted to
+// the storage version, and read back.
+//
+// The error is the server's own, an *apierrors.StatusError: BadRequest or
+// RequestEntityTooLarge if the object cannot be decoded, Invalid if it has faults, Timeout
+// after 34 seconds or when the context ends, and one without a reason if the object has a
+// resourceVersion. Two errors are not the server's: that the definition has no such version,
+// and what [Mutate] returns. That a version is not served is a NotFound inside of another
+// error. The result is never nil: with an error, it has the warnings.
 //
 // The metadata are the server's, with generation 1, but for what only a server knows: the
 // result has no uid, creationTimestamp, resourceVersion and managedFields, whatever the
-// object has. Where a name is generated, it ends in xxxxx. Admission is not simulated,
-// except for [Mutate]; nor are the limits of the storage.
+// object has. Where a name is generated, it ends in xxxxx.
 //
 // (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
 // apiserver/pkg/registry/generic/registry/store.go)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -14,91 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
-
-// Result is what became of a request. Of a request that fails, it has the warnings alone.
-type Result struct {
-	// Object is what the server answers, to a dry run too: the object in the version of
-	// the request, read back from what is stored, in JSON. Metadata that only a server
-	// knows are not there: see [Version.Create] and [Version.Update].
-	Object json.RawMessage
-	// Stored is what the server stores: the object in the storage version, in JSON. Where
-	// that is not the version of the request, it has been converted and has lost what the
-	// schema of the storage version does not have. If a webhook converts, it is nil, and
-	// Object is as it was before that.
-	Stored json.RawMessage
-	// Warnings are those of the response, each once, in the server's order. (Where they
-	// have more than 4096 characters in all, the server cuts them short to fit in a
-	// header.)
-	Warnings []string
-	// Deleted says that the server deletes the object, because its deletion was waiting
-	// for the finalizers that are gone now.
-	Deleted bool
-}
-
-// Option changes how a request is handled.
-type Option func(*pipeline.Settings)
-
-// FieldValidation says what becomes of fields that are unknown, or there twice. With
-// [metav1.FieldValidationStrict] the request fails; with [metav1.FieldValidationWarn], the
-// server's default, there is a warning for each; with [metav1.FieldValidationIgnore]
-// nothing is said. They are pruned in any case. kubectl sends Strict.
-func FieldValidation(directive string) Option {
-	return func(s *pipeline.Settings) { s.FieldValidation = directive }
-}
-
-// Namespace is the namespace in the URL of a Create, of a kind that has namespaces.
-// Without it, that is the namespace in the object, or else default. Other requests are in
-// the namespace of the old object, and ignore it.
-func Namespace(name string) Option {
-	return func(s *pipeline.Settings) { s.Namespace = name }
-}
-
-// DryRun makes it a dry run. Nothing is stored here anyway, and the difference is small: on
-// the server, what only the storage looks at does not count then. A create may have a
-// resourceVersion, and the answer to an update keeps selfLink
-// (apiserver/pkg/registry/generic/registry/dryrun.go).
-func DryRun() Option {
-	return func(s *pipeline.Settings) { s.DryRun = true }
-}
-
-// Mutate calls a function where the server calls mutating admission webhooks: after
-// pruning and defaulting, before validation. It changes the object in place; what it puts
-// there has to be such that it can be written as JSON. An error from it ends the request.
-// The server defaults once more after that, but does not prune. Several functions are
-// called in their order (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go,
-// callAttrMutatingHook).
-func Mutate(f func(ctx context.Context, object map[string]any) error) Option {
-	return func(s *pipeline.Settings) {
-		before := s.Mutate
-		s.Mutate = func(ctx context.Context, object map[string]any) error {
-			if before != nil {
-				if err := before(ctx, object); err != nil {
-					return err
-				}
-			}
-			if err := f(ctx, object); err != nil {
-				return err
-			}
-			return throughJSON(object)
-		}
-	}
-}
-
-// throughJSON makes of an object what its JSON says: a webhook answers JSON.
-func throughJSON(object map[string]any) error {
-	text, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("schema: the mutated object: %w", err)
-	}
-	clear(object)
-	return utiljson.Unmarshal(text, &object)
-}
 
 // request is one request on its way through the server.
 type request struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,8 +105,10 @@ func TestRequestsThatCannotBeServed(t *testing.T) {
 	}{
 		{"unknown version", "schema: Pizza.restaurant.example.com has no version v3: there are v1, v1alpha1", second(d.Version("v3").Create(t.Context(), body))},
 		{"unknown version of a status", "has no version v3", second(d.Version("v3").UpdateStatus(t.Context(), body, body))},
-		{"a version that is not served", "schema: version v1alpha1 of Pizza.restaurant.example.com is not served: ", second(d.Version("v1alpha1").Read(t.Context(), body))},
+		{"a version that is not served", "schema: version v1alpha1 of Pizza.restaurant.example.com is not served: the server could not find the requested resource (get pizzas.restaurant.example.com)", second(d.Version("v1alpha1").Read(t.Context(), body))},
 		{"an old object of another version", "a webhook converts it to v1: convert it first", second(d.Version("v1").Read(t.Context(), []byte(strings.Replace(string(body), "/v1", "/v1alpha1", 1))))},
+		{"an old object of a version that is not there", "schema: the stored object is a restaurant.example.com/v3, Kind=Pizza, not a Pizza.restaurant.example.com in one of the versions v1, v1alpha1", second(d.Version("v1").Read(t.Context(), []byte(strings.Replace(string(body), "/v1", "/v3", 1))))},
+		{"a mutation that is no JSON", "schema: the mutated object: json: unsupported type: chan int", second(d.Version("v1").Create(t.Context(), body, schema.Mutate(func(_ context.Context, o map[string]any) error { o["spec"] = make(chan int); return nil })))},
 		{"an old object of another kind", "not a Pizza.restaurant.example.com", second(d.Version("v1").Read(t.Context(), []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{}}`)))},
 		{"an old object without metadata", "has no metadata", second(d.Version("v1").Update(t.Context(), body, []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza"}`)))},
 		{"an old object that is none", "schema: the stored object: ", second(d.Version("v1").Update(t.Context(), body, []byte("[")))},
@@ -228,4 +231,47 @@ func TestADefinitionIsSharedByManyGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+func TestMutationsAreMadeOneAfterTheOther(t *testing.T) {
+	body := []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[]}}`)
+	out, err := pizza().Version("v1").Create(t.Context(), body,
+		schema.Mutate(func(_ context.Context, o map[string]any) error {
+			o["spec"] = map[string][]map[string]any{"toppings": {{"name": "ham", "amount": 2}}} // as Go writes it
+			return nil
+		}),
+		schema.Mutate(func(_ context.Context, o map[string]any) error {
+			topping := o["spec"].(map[string]any)["toppings"].([]any)[0].(map[string]any)
+			topping["amount"] = topping["amount"].(int64) + 1
+			return nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := out.Unstructured()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"size": "large", "toppings": []any{map[string]any{"name": "ham", "amount": int64(3)}}}
+	if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if errs := pizza().Version("v1").Validate(t.Context(), u.Object); len(errs) > 0 {
+		t.Error(errs)
+	}
+}
+
+func TestWhatTakesTooLongEndsWithTheContext(t *testing.T) {
+	// Upstream takes quadratic time in the number of faults: these take a second.
+	body := []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[` + strings.Repeat("0,", 3000) + `0]}}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	v := pizza().Version("v1")
+	const want = "Timeout: request did not complete within requested timeout - context deadline exceeded"
+	if _, err := v.Create(ctx, body); !apierrors.IsTimeout(err) || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	if _, err := v.Update(ctx, body, body); !apierrors.IsTimeout(err) || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
 }

@@ -17,16 +17,20 @@ import (
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
-// Update does what the server does when an object replaces an old one, which is as it is
-// stored (see [Version.Read]), and whose name and namespace are those of the request. Both
-// are JSON or YAML. See [Version.Create] for the steps, the result and the errors. A fault
-// that the old object had already, in a part that has not changed, is forgiven or made a
-// warning (validation ratcheting, KEP-4008).
+// Update does what the server does when an object replaces an old one. The old one is as it
+// is stored, or as it was read; its name and namespace are those of the request. Both are
+// JSON or YAML. See [Version.Create] for the steps and the result. A fault that the old
+// object had already, in a part that has not changed, is forgiven or made a warning
+// (validation ratcheting, KEP-4008).
 //
 // The uid and creationTimestamp are those of the old object, and the generation goes up
 // where more than metadata changes. The result has no resourceVersion and managedFields.
-// If the old object has a resourceVersion or a uid, then those of the new one are compared
-// with it, as on the server; what the old object does not have is not compared.
+//
+// If the old object has a resourceVersion, the new one must have the same: without one it
+// is Invalid ("metadata.resourceVersion: … must be specified for an update"), with another
+// one there is a Conflict. If both have a uid, these must be the same. What the old object
+// does not have is not compared, so that a test needs neither. The other errors are those of
+// Create.
 //
 // (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,
 // apiserver/pkg/registry/generic/registry/store.go)
