@@ -35,7 +35,7 @@ func (m maker) rule(s object) object {
 	if r["message"] != nil {
 		r["message"] = fmt.Sprintf("%s: %s", r["message"], r["rule"]) // so that one sees which rule it was
 	}
-	if r["optionalOldSelf"] == nil && m.rarely(3) {
+	if m.rarely(3) {
 		r["messageExpression"] = one(m, "'not ' + string(self)", "'of size ' + string(self.size())", "'it is ' + (true ? 'wrong' : '')", "''", "'a\\nb'", "string(1 / 0)", "self", "'  '",
 			"has(self.a) ? 'a' : 'no a'", "string(self == self)", "'x'.replace('x', '')", "self == oldSelf ? 'same' : 'other'")
 	}
