@@ -254,4 +254,3 @@ func (r *run) compare(c Comparison, created bool) {
 	}
 	r.tally.add(c)
 }
-
