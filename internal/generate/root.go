@@ -1,0 +1,68 @@
+package generate
+
+import (
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
+
+// root compiles the schema of a version.
+func (c *compiler) root(gvk schema.GroupVersionKind, s *structuralschema.Structural) *node {
+	whole := *s
+	whole.Type, whole.Nullable, whole.XEmbeddedResource = "object", false, true
+	out := c.compile("", &whole, false)
+	out.fix(gvk)
+	return out
+}
+
+// fix says what the apiVersion and kind of the root are.
+func (n *node) fix(gvk schema.GroupVersionKind) {
+	for i := range n.properties {
+		switch p := &n.properties[i]; p.name {
+		case "apiVersion":
+			p.node = constant("apiVersion", gvk.GroupVersion().String())
+		case "kind":
+			p.node = constant("kind", gvk.Kind)
+		case "metadata":
+			p.required = true
+		}
+	}
+	for _, v := range n.variants {
+		v.fix(gvk)
+	}
+}
+
+func constant(path, value string) *node {
+	return &node{path: path, kind: kindConstant, size: 1, constants: []any{value}, source: &structuralschema.Structural{}}
+}
+
+// embedded returns what each object has. See
+// k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta.
+func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat) []property {
+	text := func(path string, in map[string]structuralschema.Structural, name string, demands ...demand) *node {
+		s, ok := in[name]
+		if !ok || s.Type != "string" {
+			s = structuralschema.Structural{Generic: structuralschema.Generic{Type: "string"}}
+		}
+		s.Nullable = false
+		return c.compile(below(path, name), &s, false, demands...)
+	}
+	must := func(v structuralschema.ValueValidation) demand {
+		return demand{NestedValueValidation: &structuralschema.NestedValueValidation{ValueValidation: v}}
+	}
+	metadata := s.Properties["metadata"]
+	of := flatten(&metadata, false, f.property("metadata"))
+	longest := int64(63)
+	return []property{
+		{name: "apiVersion", required: true, node: text(path, s.Properties, "apiVersion",
+			append(f.property("apiVersion"), must(structuralschema.ValueValidation{Pattern: `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?v[1-9][a-z0-9]*$`}))...)},
+		{name: "kind", required: true, node: text(path, s.Properties, "kind",
+			append(f.property("kind"), must(structuralschema.ValueValidation{MaxLength: &longest, Pattern: `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`}))...)},
+		{name: "metadata", required: f.requires("metadata"), node: &node{
+			path: below(path, "metadata"), kind: kindMetadata, size: 1, source: &structuralschema.Structural{},
+			metadataName: text(below(path, "metadata"), metadata.Properties, "name",
+				append(of.property("name"), must(structuralschema.ValueValidation{Format: "k8s-long-name"}))...),
+		}},
+	}
+}
