@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -16,6 +17,30 @@ import (
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
+
+// Decode is the first step of a write alone: it reads an object as the server reads the body
+// of a request, in JSON or YAML, prunes it, coerces its metadata, removes its nulls and sets
+// its defaults. What is unknown or there twice is an error or a warning, by
+// [FieldValidation]. The result's Object is the object; its Stored is nil. See
+// [Version.Create] for the errors.
+func (v *Version) Decode(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
+	_, r, err := v.begin(ctx, "post", opts)
+	if err == nil {
+		err = r.checkOptions("CreateOptions")
+	}
+	if err != nil {
+		return r.fail(err)
+	}
+	u, err := r.decode(object)
+	if err != nil {
+		return r.fail(err)
+	}
+	out := r.result()
+	if out.Object, err = u.MarshalJSON(); err != nil {
+		return r.fail(err)
+	}
+	return out, nil
+}
 
 // decode reads the body of a request: JSON as application/json, anything else as
 // application/yaml. It prunes and defaults, and warns or fails by the request's field

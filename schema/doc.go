@@ -11,7 +11,8 @@
 //
 //   - [Version.Create], [Version.Update], [Version.UpdateStatus] and [Version.UpdateScale]
 //     do what a POST or PUT does. [Version.Read] and [Version.Scale] do what a GET does.
-//   - [Version.Prune], [Version.Default] and [Version.Validate] are single steps.
+//   - [Version.Decode], [Version.Prune], [Version.Default], [Version.Validate],
+//     [Version.ValidateUpdate] and [Version.ValidateStatusUpdate] are single steps.
 //   - [Version.Table] is what kubectl get prints, and [Version.SelectableFields] what a
 //     field selector sees.
 //   - [Check] lists the faults of a definition, each with its line in the file and with

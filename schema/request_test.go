@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -273,5 +274,65 @@ func TestWhatTakesTooLongEndsWithTheContext(t *testing.T) {
 	}
 	if _, err := v.Update(ctx, body, body); !apierrors.IsTimeout(err) || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheStepsSayWhatTheRequestsSay(t *testing.T) {
+	const head = `"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","uid":"u","resourceVersion":"7"}`
+	object := func(rest string) []byte { return []byte("{" + head + "," + rest + "}") }
+	v, refused := pizza().Version("v1"), 0
+	for _, old := range []string{`"spec":{"toppings":[]}`, `"spec":{"size":"huge","toppings":[{"name":"ham"},{"name":"ham"}]},"status":{"slices":"two"}`} {
+		for _, now := range []string{
+			`"spec":{"toppings":[{"name":"egg"}]}`, `"spec":{"size":"huge","toppings":[],"colour":"red"},"status":{"slices":3}`, `"spec":{},"status":{"slices":-1}`,
+			`"spec":{"size":"huge","toppings":[{"name":"ham"},{"name":"ham"}],"crust":{"thick":1}},"status":{"slices":"two"}`,
+		} {
+			decoded := func(text []byte) map[string]any {
+				out, err := v.Decode(t.Context(), text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				u, err := out.Unstructured()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return u.Object
+			}
+			was, is := decoded(object(old)), decoded(object(now))
+			_, created := v.Create(t.Context(), []byte(strings.Replace(string(object(now)), `,"resourceVersion":"7"`, "", 1)))
+			_, updated := v.Update(t.Context(), object(now), object(old))
+			_, status := v.UpdateStatus(t.Context(), object(now), object(old))
+			for _, step := range []struct {
+				errs field.ErrorList
+				err  error
+			}{
+				{v.ValidateUpdate(t.Context(), is, was), updated},
+				{v.ValidateStatusUpdate(t.Context(), is, was), status},
+				{func() field.ErrorList { delete(is, "status"); return v.Validate(t.Context(), is) }(), created},
+			} {
+				var want []string
+				if step.err != nil {
+					refused++
+					for _, c := range step.err.(*apierrors.StatusError).ErrStatus.Details.Causes {
+						want = append(want, c.Field+": "+c.Message)
+					}
+				}
+				var got []string
+				for _, err := range step.errs {
+					path := err.Field
+					if path == "" {
+						path = "<nil>"
+					}
+					got = append(got, path+": "+err.ErrorBody())
+				}
+				slices.Sort(want)
+				slices.Sort(got)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s\n%s\n(-request +step):\n%s", old, now, diff)
+				}
+			}
+		}
+	}
+	if refused < 10 {
+		t.Errorf("only %d are refused", refused)
 	}
 }

@@ -84,7 +84,7 @@ func (v *Version) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale, o
 
 // readForScale reads a stored object, if there is a scale subresource.
 func (r *request) readForScale(stored []byte) (*unstructured.Unstructured, error) {
-	u, err := r.definition.parseStored(stored)
+	u, err := r.parseOld(stored)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,8 @@ import (
 // If the old object has a resourceVersion, the new one must have the same: without one it
 // is Invalid ("metadata.resourceVersion: … must be specified for an update"), with another
 // one there is a Conflict. If both have a uid, these must be the same. What the old object
-// does not have is not compared, so that a test needs neither. The other errors are those of
+// does not have is not compared, so that a test needs neither. One without a namespace, of a
+// kind that has them, is taken to be in the default one. The other errors are those of
 // Create.
 //
 // (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,
@@ -51,7 +52,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	}
 	key, read := r.Key, r.Old
 	if !r.Staged {
-		old, err := v.definition.parseStored(stored)
+		old, err := v.parseOld(stored)
 		if err != nil {
 			return r.fail(err)
 		}
@@ -85,6 +86,16 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	return r.replace(ctx, u, old, status)
 }
 
+// parseOld decodes the old object of a write.
+func (v *Version) parseOld(stored []byte) (*unstructured.Unstructured, error) {
+	old, err := v.definition.parseStored(stored)
+	if err != nil {
+		return nil, err
+	}
+	old.Object = v.inNamespace(old.Object)
+	return old, nil
+}
+
 // replace stores an object instead of the old one: Update of registry/generic/registry/store.go.
 // It changes both.
 func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured, status bool) (*Result, error) {
@@ -108,13 +119,7 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 		return r.fail(err)
 	}
 	r.prepare(u, old, status)
-	errs, err := inTime(ctx, func(ctx context.Context) field.ErrorList {
-		errs := r.validateCommonFields(u, old)
-		if status {
-			return append(errs, r.validateStatusUpdate(ctx, u, old)...)
-		}
-		return append(errs, r.validateUpdate(ctx, u, old)...)
-	})
+	errs, err := inTime(ctx, func(ctx context.Context) field.ErrorList { return r.validateReplacement(ctx, u, old, status) })
 	if err != nil {
 		return r.fail(err)
 	}
@@ -136,12 +141,12 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 }
 
 // prepare is BeforeUpdate of registry/rest/update.go, until it validates.
-func (r *request) prepare(u, old *unstructured.Unstructured, status bool) {
+func (v *Version) prepare(u, old *unstructured.Unstructured, status bool) {
 	u.SetGeneration(old.GetGeneration())
 	if status {
-		r.prepareStatus(u, old)
+		v.prepareStatus(u, old)
 	} else {
-		r.prepareUpdate(u, old)
+		v.prepareUpdate(u, old)
 	}
 	if u.GetUID() == "" {
 		u.SetUID(old.GetUID())
@@ -158,8 +163,8 @@ func (r *request) prepare(u, old *unstructured.Unstructured, status bool) {
 }
 
 // prepareUpdate is PrepareForUpdate of customresource/strategy.go.
-func (r *request) prepareUpdate(u, old *unstructured.Unstructured) {
-	if r.hasStatus {
+func (v *Version) prepareUpdate(u, old *unstructured.Unstructured) {
+	if v.hasStatus {
 		if status, ok := old.Object["status"]; ok {
 			u.Object["status"] = status
 		} else {
@@ -172,7 +177,7 @@ func (r *request) prepareUpdate(u, old *unstructured.Unstructured) {
 }
 
 // prepareStatus is PrepareForUpdate of customresource/status_strategy.go.
-func (r *request) prepareStatus(u, old *unstructured.Unstructured) {
+func (v *Version) prepareStatus(u, old *unstructured.Unstructured) {
 	status, ok := u.Object["status"]
 	u.Object = old.DeepCopy().Object
 	if ok {
@@ -239,8 +244,7 @@ func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error 
 		return pipeline.InternalError(err.Error())
 	}
 	if existing == 0 {
-		old.SetResourceVersion("1")
-		u.SetResourceVersion("1")
+		giveResourceVersion(u, old)
 		return nil
 	}
 	version, err := resourceVersion(u)
@@ -254,6 +258,12 @@ func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error 
 		return apierrors.NewConflict(r.resource(), old.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	return nil
+}
+
+// giveResourceVersion gives both objects of an update one, where the old one has none.
+func giveResourceVersion(u, old *unstructured.Unstructured) {
+	old.SetResourceVersion("1")
+	u.SetResourceVersion("1")
 }
 
 // resourceVersion is ObjectResourceVersion of apiserver/pkg/storage/api_object_versioner.go.

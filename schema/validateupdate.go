@@ -11,12 +11,51 @@ import (
 	"k8s.io/apimachinery/pkg/api/operation"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
+
+// ValidateUpdate returns what replacing the old object would report: see [Version.Update]
+// and, for the objects, [Version.Validate]. Faults of parts that have not changed are left
+// out; those of rules become warnings, which go to the recorder of the context, if it has
+// one (k8s.io/apiserver/pkg/warning). What of the metadata an update takes from the old
+// object, such as the uid, need not be there
+// (apiserver/pkg/registry/rest/update.go, BeforeUpdate).
+func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
+	return v.validateStep(ctx, object, old, false)
+}
+
+// ValidateStatusUpdate is [Version.ValidateUpdate] by way of the status subresource: see
+// [Version.UpdateStatus].
+func (v *Version) ValidateStatusUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
+	return v.validateStep(ctx, object, old, true)
+}
+
+func (v *Version) validateStep(ctx context.Context, object, old map[string]any, status bool) field.ErrorList {
+	if err := v.unknown(); err != nil {
+		return field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), v.name, v.definition.names)}
+	}
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(v.inNamespace(object))}
+	was := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(v.inNamespace(old))}
+	if was.GetResourceVersion() == "" {
+		giveResourceVersion(u, was)
+	}
+	v.prepare(u, was, status)
+	return v.validateReplacement(ctx, u, was, status)
+}
+
+// validateReplacement is the validation of BeforeUpdate of rest/update.go.
+func (v *Version) validateReplacement(ctx context.Context, u, old *unstructured.Unstructured, status bool) field.ErrorList {
+	errs := v.validateCommonFields(u, old)
+	if status {
+		return append(errs, v.validateStatusUpdate(ctx, u, old)...)
+	}
+	return append(errs, v.validateUpdate(ctx, u, old)...)
+}
 
 // validateCommonFields is validateCommonFields of apiserver/pkg/registry/rest/update.go.
 func (v *Version) validateCommonFields(u, old *unstructured.Unstructured) field.ErrorList {
