@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/schema"
 )
 
@@ -124,4 +125,33 @@ func ExampleVersion_Prune() {
 	// spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0
 	// spec.schedule: Required value
 	// <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation
+}
+
+// A conversion that restores what an older version cannot express, from an annotation that
+// anybody may have edited, can be told what the schema thinks of it.
+func ExampleVersion_Decode() {
+	crd, err := schema.Parse([]byte(cronTabs))
+	if err != nil {
+		panic(err)
+	}
+	v := crd.Version("v1")
+	verify := func(ctx context.Context, hub []byte) error {
+		out, err := v.Decode(ctx, hub, schema.FieldValidation(metav1.FieldValidationStrict))
+		if err != nil {
+			return err
+		}
+		u, err := out.Unstructured()
+		if err != nil {
+			return err
+		}
+		return v.Validate(ctx, u.Object).ToAggregate()
+	}
+	_ = conversion.VerifyRestored(verify) // an option of conversion.Lossless
+
+	ctx := context.Background()
+	fmt.Println(verify(ctx, []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly"},"spec":{"schedule":"0 3 * * *"}}`)))
+	fmt.Println(verify(ctx, []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly"},"spec":{"image":"backup","schedule":"0 3 * * *"}}`)))
+	// Output:
+	// <nil>
+	// spec.image: Invalid value: "backup": an image needs a tag
 }

@@ -57,6 +57,9 @@ func (d *Definition) Version(name string) *Version {
 	return &Version{definition: d, name: name}
 }
 
+// Served says whether the definition has this version, and the server serves it.
+func (v *Version) Served() bool { return v.compiled != nil && v.spec.Served }
+
 // Structural returns the structural schema, with its defaults pruned, as the server
 // works with it. It is shared: it must not be changed. It is nil only where a definition
 // with preserveUnknownFields has no schema, or one that cannot be read as structural.

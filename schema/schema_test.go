@@ -56,6 +56,14 @@ func TestADefinitionSaysWhatItDefines(t *testing.T) {
 	if got := d.StorageVersion(); got != "v1" {
 		t.Errorf("the storage version is %s", got)
 	}
+	if got := d.CustomResourceDefinition(); got.Name != "pizzas.restaurant.example.com" || got.Spec.Names.ListKind != "PizzaList" {
+		t.Errorf("the definition is %v", got)
+	}
+	for version, want := range map[string]bool{"v1": true, "v1alpha1": true, "v3": false} {
+		if got := d.Version(version).Served(); got != want {
+			t.Errorf("%s is served: %v", version, got)
+		}
+	}
 	if s := d.Version("v1").Structural(); s == nil || s.Properties["spec"].Properties["size"].Default.Object != "large" {
 		t.Errorf("the schema is %v", s)
 	}
@@ -64,8 +72,11 @@ func TestADefinitionSaysWhatItDefines(t *testing.T) {
 func TestAnUnknownVersionIsAnErrorEverywhere(t *testing.T) {
 	v := pizza().Version("v3")
 	want := []string{`apiVersion: Unsupported value: "v3": supported values: "v1", "v1alpha1"`}
-	if diff := cmp.Diff(want, messages(v.Validate(t.Context(), object(t, `{`+head+`}`)))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	o := object(t, `{`+head+`}`)
+	for _, errs := range []field.ErrorList{v.Validate(t.Context(), o), v.ValidateUpdate(t.Context(), o, o), v.ValidateStatusUpdate(t.Context(), o, o)} {
+		if diff := cmp.Diff(want, messages(errs)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 	for name, f := range map[string]func(){
 		"Structural": func() { v.Structural() },

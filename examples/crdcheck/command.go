@@ -1,11 +1,13 @@
 package crdcheck
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -20,24 +22,29 @@ const (
 
 // command is what the subcommands share.
 type command struct {
-	in          io.Reader
-	out, errOut io.Writer
-	output      string // text or json
-	findings    int
-	failed      bool // something could not be read
-	progress    *progress
+	in       io.Reader
+	out      *bufio.Writer // which keeps the first error, for the end
+	errOut   io.Writer
+	output   string // text or json
+	findings int
+	failed   bool     // something could not be read
+	failures []string // why
+	progress *progress
 }
 
 // Run runs the command, and returns its exit code.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	c := &command{in: in, out: out, errOut: errOut, progress: newProgress(errOut)}
+	c := &command{in: in, out: bufio.NewWriter(out), errOut: errOut, progress: newProgress(errOut)}
 	root := c.root()
 	root.SetArgs(append([]string{}, args...)) // of nil, cobra makes those of the process
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(c.out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
 	c.progress.clear()
+	if flushed := c.out.Flush(); err == nil {
+		err = flushed
+	}
 	if err != nil {
 		c.fail(err)
 	}
@@ -53,8 +60,31 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 // fail says what went wrong.
 func (c *command) fail(err error) {
 	c.failed = true
+	c.failures = append(c.failures, err.Error())
+	c.say("error: %s", err)
+}
+
+// warn says what is no fault, but may surprise.
+func (c *command) warn(format string, args ...any) {
+	c.say("Warning: "+format, args...)
+}
+
+// say prints a line on standard error, after what has been printed on standard output.
+func (c *command) say(format string, args ...any) {
 	c.progress.clear()
-	fmt.Fprintf(c.errOut, "error: %s\n", err)
+	c.out.Flush() // an error stays for the end
+	fmt.Fprintf(c.errOut, format+"\n", args...)
+}
+
+// interrupted says whether the context has ended, and tells the user once.
+func (c *command) interrupted(ctx context.Context) bool {
+	if ctx.Err() == nil {
+		return false
+	}
+	if err := errors.New("interrupted"); !slices.Contains(c.failures, err.Error()) {
+		c.fail(err)
+	}
+	return true
 }
 
 func (c *command) root() *cobra.Command {
@@ -65,30 +95,31 @@ func (c *command) root() *cobra.Command {
 CustomResourceDefinitions and of custom objects.
 
 Files are YAML or JSON. A directory stands for the .yaml, .yml and .json files below it,
-and - for standard input.
+and - for standard input, once. What is of no concern is passed over.
 
 The exit code is 0 if nothing was found, 1 if something was, and 2 if the command line is
-wrong or some of the input could not be read.`,
+wrong, some of the input could not be read, or there is nothing to check.`,
+		Version:           buildVersion(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains([]string{"text", "json"}, c.output) {
 				return fmt.Errorf("unable to match an output format for %q, allowed formats are: json,text", c.output)
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q\nSee 'crdcheck --help' for usage", args[0])
+			crds, _ := cmd.Flags().GetStringArray("crd") // none, where there is no such flag
+			stdin := slices.DeleteFunc(slices.Concat(crds, args), func(path string) bool { return path != "-" })
+			if len(stdin) > 1 {
+				return errors.New("standard input can be read only once")
 			}
-			return cmd.Help()
+			return nil
 		},
 	}
 	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. One of: (json, text).")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
+	root.SetHelpCommand(help(root))
 	root.AddCommand(c.lint(), c.validate(), c.prune(), c.setDefaults(), c.diff())
 	return root
 }
@@ -103,8 +134,32 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// json prints the answer as JSON.
-func (c *command) json(answer any) error {
+// help is cobra's command of that name, but fails where there is nothing to help with.
+func help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, _, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			return found.Help()
+		},
+	}
+}
+
+// buildVersion is the version of the module or commit that the command was built of.
+func buildVersion() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+// printJSON prints the answer as JSON.
+func (c *command) printJSON(answer any) error {
 	encoder := json.NewEncoder(c.out)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
@@ -112,15 +167,14 @@ func (c *command) json(answer any) error {
 }
 
 // each calls f with each name, and shows how far it is. It goes on after errors, which it
-// returns, until the context ends.
+// says, until the context ends.
 func (c *command) each(ctx context.Context, what string, n int, name func(i int) string, f func(i int) error) {
 	for i := range n {
-		if ctx.Err() != nil {
-			c.fail(errors.New("interrupted"))
+		if c.interrupted(ctx) {
 			return
 		}
 		c.progress.show("%s %d/%d %s", what, i+1, n, name(i))
-		if err := f(i); err != nil {
+		if err := f(i); err != nil && !c.interrupted(ctx) {
 			c.fail(err)
 		}
 	}

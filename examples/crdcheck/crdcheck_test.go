@@ -1,6 +1,7 @@
 package crdcheck
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +37,64 @@ func content(t *testing.T, name string) string {
 	return string(data)
 }
 
+// oven is an object on one line.
+func oven(name string) string {
+	return fmt.Sprintf(`{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"name":%q}}`, name)
+}
+
+const (
+	definition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"ovens.restaurant.example.com"},
+"spec":{"group":"restaurant.example.com","scope":"Cluster","names":{"plural":"ovens","kind":"Oven"},
+"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}`
+
+	duplicates = `# Each object has a label twice.
+apiVersion: restaurant.example.com/v1
+kind: Oven
+metadata:
+  name: block
+  labels:
+    hot: "no"
+    hot: "yes"
+---
+{apiVersion: restaurant.example.com/v1, kind: Oven,
+ metadata: {name: flow, labels: {hot: "no", hot: "yes"}}}
+---
+{"apiVersion": "restaurant.example.com/v1", "kind": "Oven", "metadata": {"name": "json", "labels": {"hot": "no", "hot": "yes"}}}
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: restaurant.example.com/v1
+  kind: Oven
+  metadata: {name: once}
+- apiVersion: restaurant.example.com/v1
+  kind: Oven
+  metadata:
+    name: item
+    labels: {hot: "no",
+      hot: "yes"}
+`
+
+	cooks = `apiVersion: kitchen.example.com/v1
+kind: Cook
+metadata: {name: served}
+---
+apiVersion: kitchen.example.com/v1beta1
+kind: Cook
+metadata: {name: not-served}
+---
+apiVersion: kitchen.example.com/v0
+kind: Cook
+metadata: {name: not-there}
+`
+
+	unknownField = `apiVersion: restaurant.example.com/v1
+kind: Pizza
+metadata: {generateName: pizza-}
+spec: {size: medium, colour: red, toppings: []}
+`
+)
+
 func TestWhatTheCommandPrints(t *testing.T) {
 	t.Chdir("testdata")
 	for _, test := range []struct {
@@ -55,8 +115,41 @@ func TestWhatTheCommandPrints(t *testing.T) {
 		{name: "validate-ignore", args: []string{"validate", "--validate=ignore", "--crd", "project", "objects.yaml"}, code: exitFindings},
 		{name: "validate-directory", args: []string{"validate", "--crd", "project/pizza.yaml", "project"}, code: exitError},
 		{name: "validate-good", args: []string{"validate", "--crd", "project", "-n", "rome", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"name":"o"}}`, code: exitOK},
-		{name: "validate-unknown", args: []string{"validate", "--crd", "project", "-"}, stdin: "apiVersion: v1\nkind: Service\n---\napiVersion: restaurant.example.com/v2\nkind: Oven\n", code: exitError},
+		{name: "validate-unknown", args: []string{"validate", "--crd", "project", "-"}, stdin: "apiVersion: v1\nkind: Service\n---\napiVersion: restaurant.example.com/v2\nkind: Oven\n", code: exitFindings},
 		{name: "validate-bad-crd", args: []string{"validate", "--crd", "bad.yaml", "objects.yaml"}, code: exitError},
+
+		// Text that cannot be read to its end.
+		{name: "broken", args: []string{"validate", "--crd", "project", "-"}, stdin: oven("a") + "\n\n" + `{"apiVersion":"restaurant.example.com/v1",` + "\n" + `"kind":"Oven","metadata":{"name":"b",}}` + "\n" + oven("c"), code: exitError},
+		{name: "broken-lint", args: []string{"lint", "-"}, stdin: definition + "\n{\n", code: exitError},
+		{name: "broken-crd", args: []string{"validate", "--crd", "-", "objects.yaml"}, stdin: definition + "\n{\n", code: exitError},
+		{name: "garbage", args: []string{"validate", "--crd", "project", "-"}, stdin: oven("a") + "\ngarbage\n", code: exitError},
+		{name: "garbage-yaml", args: []string{"validate", "--crd", "project", "-"}, stdin: oven("a") + "\n---\n{apiVersion: restaurant.example.com/v1, kind: Oven, metadata: {name: b}}\ngarbage\n", code: exitError},
+		{name: "lines", args: []string{"validate", "--crd", "project", "-"}, stdin: "# comment\n---\n" + oven("") + "\n" + `{"apiVersion":"v1","kind":"List",` + "\n" + `"items":[` + "\n" + oven("b") + ",\n" + oven("") + ",\n3]}\n---\n\na: b\n\tc: d\n...\na: b: c\n", code: exitError},
+
+		// Keys that are there twice.
+		{name: "duplicate", args: []string{"validate", "--crd", "project", "-"}, stdin: duplicates, code: exitFindings},
+		{name: "duplicate-warn", args: []string{"validate", "--validate=warn", "--crd", "project", "-"}, stdin: duplicates, code: exitOK},
+		{name: "duplicate-ignore", args: []string{"validate", "--validate=ignore", "--crd", "project", "-"}, stdin: duplicates, code: exitOK},
+		{name: "duplicate-crd", args: []string{"validate", "--crd", "-", "objects.yaml"}, stdin: "---\n" + strings.Replace(content(t, "versions.yaml"), "  scope: Namespaced\n", "  scope: Namespaced\n  scope: Cluster\n", 1), code: exitError},
+
+		// What there is to check.
+		{name: "tree", args: []string{"validate", "--crd", "project", "--crd", "tree", "tree"}, code: exitFindings},
+		{name: "tree-lint", args: []string{"lint", "tree"}, code: exitOK},
+		{name: "template", args: []string{"validate", "--crd", "project", "template"}, code: exitError},
+		{name: "nothing", args: []string{"validate", "--crd", "project", "-"}, code: exitError},
+		{name: "list-named", args: []string{"validate", "--crd", "project", "tree/config/crd/patches/rename.yaml", "tree/chart/values.yaml"}, code: exitError},
+		{name: "faulty-crd", args: []string{"validate", "--crd", "bad.yaml", "-"}, stdin: oven("a") + "\n---\n" + content(t, "objects.yaml"), code: exitError},
+		{name: "crd-twice", args: []string{"validate", "--crd", "project", "--crd", "new.yaml", "-"}, stdin: oven("a") + "\n---\n" + content(t, "objects.yaml"), code: exitError},
+		{name: "crd-twice-same", args: []string{"validate", "--crd", "project", "--crd", "project/pizza.yaml", "-"}, stdin: oven("a"), code: exitOK},
+		{name: "unusable-crd-json", args: []string{"validate", "-o", "json", "--crd", "nowhere", "objects.yaml"}, code: exitError},
+		{name: "version", args: []string{"validate", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
+		{name: "version-prune", args: []string{"prune", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
+		{name: "version-default", args: []string{"default", "--crd", "versions.yaml", "-"}, stdin: cooks, code: exitFindings},
+		{name: "typed-list", args: []string{"prune", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"OvenList","metadata":{},"items":[{"metadata":{"name":"a"}},{}]}`, code: exitOK},
+		{name: "dump", args: []string{"validate", "--crd", "project", "dump.yaml"}, code: exitFindings},
+		{name: "generated", args: []string{"validate", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"generateName":"oven-"}}`, code: exitOK},
+		{name: "unknown-field", args: []string{"validate", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
+		{name: "unknown-field-warn", args: []string{"validate", "--validate=warn", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
 
 		{name: "prune", args: []string{"prune", "--crd", "project", "objects.yaml"}, code: exitFindings},
 		{name: "prune-json", args: []string{"prune", "-o", "json", "--crd", "project", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"name":"o"},"spec":{}}`, code: exitFindings},
@@ -76,6 +169,11 @@ func TestWhatTheCommandPrints(t *testing.T) {
 		{name: "usage-no-crd", args: []string{"validate", "objects.yaml"}, code: exitError},
 		{name: "usage-validate", args: []string{"validate", "--validate=often", "--crd", "project", "objects.yaml"}, code: exitError},
 		{name: "usage-stdin-twice", args: []string{"diff", "-", "-"}, code: exitError},
+		{name: "usage-stdin-objects", args: []string{"validate", "--crd", "project", "-", "-"}, code: exitError},
+		{name: "usage-stdin-crds", args: []string{"validate", "--crd", "-", "--crd", "-", "objects.yaml"}, code: exitError},
+		{name: "usage-help", args: []string{"help", "frob"}, code: exitError},
+		{name: "help-validate", args: []string{"help", "validate"}, code: exitOK},
+		{name: "help-prune", args: []string{"prune", "--help"}, code: exitOK},
 		{name: "usage-stdin-both", args: []string{"prune", "--crd", "-", "-"}, code: exitError},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,6 +206,61 @@ func TestEachSubcommandHasHelp(t *testing.T) {
 	}
 }
 
+func TestAPathMayHaveACommaAndADirectoryMayBeALink(t *testing.T) {
+	project, err := filepath.Abs("testdata/project")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(project, "a,b"); err != nil {
+		t.Skip(err)
+	}
+	code, stdout, stderr := run(t, oven("a"), "validate", "--crd", "a,b", "-")
+	if code != exitOK || stdout != "oven.restaurant.example.com/a valid\n1 valid, 0 invalid, 0 passed over\n" {
+		t.Errorf("%d %s%s", code, stdout, stderr)
+	}
+}
+
+func TestTheCommandHasAVersion(t *testing.T) {
+	if code, stdout, _ := run(t, "", "--version"); code != exitOK || !strings.HasPrefix(stdout, "crdcheck version ") {
+		t.Errorf("%d %s", code, stdout)
+	}
+}
+
+// full is a writer like /dev/full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
+	for _, args := range [][]string{
+		{"validate", "--crd", "testdata/project", "-"}, {"validate", "-o", "json", "--crd", "testdata/project", "-"},
+		{"default", "--crd", "testdata/project", "-"}, {"lint", "testdata/project"}, {"diff", "testdata/project", "testdata/project"}, {"help"},
+	} {
+		var errOut bytes.Buffer
+		code := Run(t.Context(), args, strings.NewReader(oven("a")), full{}, &errOut)
+		if want := "error: no space left on device\n"; code != exitError || !strings.HasSuffix(errOut.String(), want) || strings.Count(errOut.String(), want) != 1 {
+			t.Errorf("%v: %d %s", args, code, errOut.String())
+		}
+	}
+}
+
+// stuck is a reader like a terminal: it waits, whatever happens to the context.
+type stuck struct{ reads func() }
+
+func (s stuck) Read([]byte) (int, error) {
+	s.reads()
+	select {}
+}
+
+func TestAnInterruptEndsTheCommandWhileItReads(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, errOut bytes.Buffer
+	if code := Run(ctx, []string{"validate", "--crd", "testdata/project", "-"}, stuck{cancel}, &out, &errOut); code != exitError || errOut.String() != "error: interrupted\n" {
+		t.Errorf("%d %s", code, errOut.String())
+	}
+}
+
 func TestAnInterruptEndsTheCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -120,26 +273,32 @@ func TestAnInterruptEndsTheCommand(t *testing.T) {
 // On a terminal, a line says how far a command is that takes long; it makes way for others.
 func TestALongRunShowsHowFarItIs(t *testing.T) {
 	var out, terminal bytes.Buffer
-	c := &command{out: &out, errOut: &terminal, progress: &progress{out: &terminal, begin: time.Now().Add(-patience)}}
-	c.each(t.Context(), "lint", 2, func(i int) string { return fmt.Sprint(i) }, func(i int) error {
-		if i == 0 {
+	clock := time.Now()
+	p := &progress{out: &terminal, width: func() int { return 20 }, now: func() time.Time { return clock }, next: clock.Add(patience)}
+	c := &command{out: bufio.NewWriter(&out), errOut: &terminal, progress: p}
+	p.show("soon")
+	p.clear()
+	clock = clock.Add(patience)
+	names := []string{"first", "at once", "with a name that is wider than the terminal"}
+	c.each(t.Context(), "lint", len(names), func(i int) string { return names[i] }, func(i int) error {
+		if clock = clock.Add(pace / 2); i == 0 {
 			return io.ErrUnexpectedEOF
 		}
 		return nil
 	})
 	const clear = "\r\x1b[K"
-	want := clear + "lint 1/2 0" + clear + "error: unexpected EOF\n" + clear + "lint 2/2 1" + clear
+	want := clear + "lint 1/3 first" + clear + "error: unexpected EOF\n" + clear + "lint 3/3 with a nam" + clear
 	if diff := cmp.Diff(want, terminal.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	terminal.Reset()
-	c.progress.begin = time.Now()
-	c.progress.show("soon")
-	c.progress.clear()
-	if terminal.Len() > 0 {
-		t.Errorf("a short run shows %q", terminal.String())
-	}
-	if newProgress(&out).out != nil {
-		t.Error("it shows progress where there is no terminal")
+	for _, name := range []string{os.DevNull, filepath.Join(t.TempDir(), "file")} {
+		file, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if newProgress(file).out != nil {
+			t.Errorf("it shows progress on %s", name)
+		}
 	}
 }

@@ -45,14 +45,14 @@ marked as unproven.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, new := c.parse(args[:1]), c.parse(args[1:])
+			old, new := c.parse(cmd.Context(), args[:1]).list, c.parse(cmd.Context(), args[1:]).list
 			if c.failed {
 				return nil
 			}
 			changes := c.compare(cmd.Context(), old, new)
 			c.findings = len(changes)
 			if c.output == "json" {
-				return c.json(struct {
+				return c.printJSON(struct {
 					Definitions int      `json:"definitions"`
 					Changes     []change `json:"changes"`
 				}{len(old), changes})

@@ -12,20 +12,25 @@
 //
 // Files are YAML or JSON, with any number of documents and Lists. A directory stands for
 // the files below it that end in .yaml, .yml or .json, and - for standard input. In
-// a directory, what is of no concern is passed over: for lint and diff, what is no definition;
-// for the others, what is no object of the definitions. In a file that is named, it is an
-// error.
+// a directory, what is of no concern is passed over: for lint, diff and --crd, what is no
+// definition, or only a patch of one; for the others, what is of another group than the
+// definitions. Files there that cannot be read, such as templates, are passed over too,
+// with a warning, if they do not seem to have such an object. In a file that is named, all
+// that is an error. A kind or version that the definitions of its group do not have, or
+// do not serve, is a finding everywhere: it may be misspelled.
 //
-// The answer is on standard output, as text or, with -o json, as one JSON object; what
-// went wrong is on standard error, where a terminal sees a line of progress too if it takes
-// long. The exit code is for scripts:
+// The answer is on standard output, as text or, with -o json, as one JSON object, which has
+// the errors too; what went wrong is on standard error, where a terminal sees a line of
+// progress too if it takes long. The exit code is for scripts:
 //
 //   - 0: nothing was found.
 //   - 1: something was found: faults of a definition, an object that is invalid, fields that
 //     are pruned, changes that break something.
-//   - 2: the command line is wrong, or some of the input could not be read. What could be
-//     read was checked even so.
+//   - 2: the command line is wrong, some of the input could not be read, there was nothing
+//     to check, or the answer could not be written. What could be read was checked even so.
 //
-// Read command.go for the command line, input.go for the files, and lint.go, object.go and
-// diff.go for what it does.
+// Read command.go for the command line. Text goes from input.go, which reads files, to
+// document.go and object.go, which take them apart; definition.go compiles definitions, and
+// subject.go finds the objects that they concern. lint.go, validate.go, rewrite.go (prune
+// and default) and diff.go are the commands, and answer.go prints what the middle two find.
 package crdcheck

@@ -29,11 +29,11 @@ one, and how to mend it.`,
   controller-gen crd paths=./... output:stdout | crdcheck lint -`,
 		Args: atLeast(1, "a file with definitions"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files := c.read(args)
+			files := c.read(cmd.Context(), args)
 			faults, definitions := []fault{}, 0
 			c.each(cmd.Context(), "lint", len(files), func(i int) string { return files[i].name }, func(i int) error {
 				f := files[i]
-				text, n := f.definitions()
+				text, n := join(c.findDefinitions(f))
 				definitions += n
 				if len(text) == 0 {
 					if f.named {
@@ -52,7 +52,7 @@ one, and how to mend it.`,
 			})
 			c.findings = len(faults)
 			if c.output == "json" {
-				return c.json(struct {
+				return c.printJSON(struct {
 					Definitions int     `json:"definitions"`
 					Faults      []fault `json:"faults"`
 				}{definitions, faults})
