@@ -4,27 +4,41 @@ import "strings"
 
 // advise says how to mend a common fault; it is empty for others.
 func advise(path, message string, rule int) string {
-	if before, _, ok := strings.Cut(path, ".default."); ok {
-		path = before + ".default"
-	}
+	path = adviseAt(path)
 	for _, a := range advices {
-		if (a.rule == 0 || a.rule == rule) && strings.HasSuffix(path, a.path) && strings.Contains(message, a.message) {
+		if a.fits(path, message, rule) {
 			return a.advice
 		}
 	}
 	return ""
 }
 
-// advices are for faults of a rule, at a path that ends so, of which the message has these
-// words. The first that fits is given.
-var advices = []struct {
+// adviseAt is the path that an advice is looked up by: of what is in a default, that of the
+// default.
+func adviseAt(path string) string {
+	if before, _, ok := strings.Cut(path, ".default."); ok {
+		return before + ".default"
+	}
+	return path
+}
+
+// advice is for faults of a rule, or of any if that is 0, at a path that ends so, of which
+// the message has these words.
+type advice struct {
 	rule                  int
 	path, message, advice string
-}{
+}
+
+func (a advice) fits(path, message string, rule int) bool {
+	return (a.rule == 0 || a.rule == rule) && strings.HasSuffix(path, a.path) && strings.Contains(message, a.message)
+}
+
+// advices are in the order in which they are tried: the first that fits is given.
+var advices = []advice{
 	{1, ".items", "", "Add items, with the type of the elements."},
 	{1, "", "must not be empty at the root", "Add type: object."},
-	{1, "", "", "Add a type: object, array, string, integer, number or boolean. Where any value may be, add x-kubernetes-preserve-unknown-fields: true; where a number or a name, x-kubernetes-int-or-string: true."},
-	{2, "", "", "Specify the field, with its type, outside of allOf, anyOf, oneOf and not too."},
+	{1, "", "", "Add a type: object, array, string, integer, number or boolean. To allow any value, add x-kubernetes-preserve-unknown-fields: true instead. To allow a number or a string, add x-kubernetes-int-or-string: true instead."},
+	{2, "", "", "Specify the field, with its type, outside of allOf, anyOf, oneOf and not as well."},
 	{3, "Of[0].type", "", intOrString},
 	{3, "Of[1].type", "", intOrString},
 	{3, "", "", "Move it out of allOf, anyOf, oneOf and not, to where the field itself is specified."},
@@ -32,58 +46,61 @@ var advices = []struct {
 
 	{0, "metadata.name", "must be spec.names.plural", "Name the definition by its plural, a dot, and its group."},
 	{0, "", "unknown field \"", "Remove it, or correct its name. Letter case matters."},
-	{0, "", "duplicate field", "Remove one of both."},
-	{0, "", "cannot unmarshal", "Give it a value of that type: in YAML, quotes make a string."},
+	{0, "", "duplicate field", "Remove one of the two."},
 	{0, "spec.group", "", "Take a domain that is yours, such as stable.example.com."},
 	{0, "spec.scope", "", "Take Namespaced or Cluster."},
-	{0, "spec.names.listKind", "may not be the same", "Leave it out: it is the kind and List, then."},
+	{0, "spec.names.listKind", "may not be the same", "Leave it out: by default, it is the kind followed by List."},
 	{0, "api-approved.kubernetes.io]", "", "Groups below k8s.io and kubernetes.io belong to Kubernetes: take another group."},
 	{0, "spec.preserveUnknownFields", "", "Remove it, and set x-kubernetes-preserve-unknown-fields: true in the schema where unknown fields are wanted."},
 	{0, "", "exactly one version marked as storage", "Set storage: true in one version, and storage: false in the others."},
 	{0, "status.storedVersions", "", "Set storage: true in one version."},
 	{0, "", "must contain unique version names", "Rename or remove one of the versions of the same name."},
-	{0, ".openAPIV3Schema", "Required value", "Add a schema. The least one, that keeps every field, is {type: object, x-kubernetes-preserve-unknown-fields: true}."},
+	{0, ".openAPIV3Schema", "Required value", "Add a schema. The smallest one that keeps every field is {type: object, x-kubernetes-preserve-unknown-fields: true}."},
 	{0, ".deprecationWarning", "only be set for deprecated", "Set deprecated: true, or remove the warning."},
 
 	{0, "", "spec.preserveUnknownFields is true", "Set spec.preserveUnknownFields: false."},
+	{0, "", "should not be set when strategy is not set to Webhook", "Set strategy: Webhook, or remove it."},
 	{0, ".clientConfig", "", "Set either service, with namespace and name, or url."},
 	{0, ".conversionReviewVersions", "", "List the versions of ConversionReview that the webhook takes, such as [v1]."},
-	{0, "", "should not be set when strategy is not set to Webhook", "Set strategy: Webhook, or remove it."},
 
-	{0, ".type", "must be object at the root", "Set type: object: an object of Kubernetes is never anything else."},
+	{0, ".type", "must be object at the root", "Set type: object. A Kubernetes object has no other type."},
 	{0, ".additionalProperties", "must not be used at the root", "Move the map to a field, such as spec."},
-	{0, ".additionalProperties", "mutual exclusive", "Keep one of both: properties for known fields, additionalProperties for a map with any keys. Unknown fields beside known ones are kept with x-kubernetes-preserve-unknown-fields: true."},
-	{0, ".uniqueItems", "", "Remove it. x-kubernetes-list-type: set says the same of scalars."},
+	{0, ".additionalProperties", "mutual exclusive", "Keep one of the two: properties for known fields, or additionalProperties for a map with any keys. To keep unknown fields beside known ones, set x-kubernetes-preserve-unknown-fields: true."},
+	{0, ".uniqueItems", "", "Remove it. For a list of scalars, x-kubernetes-list-type: set does the same."},
 	{0, ".$ref", "", "Write the schema out at this place."},
 	{0, ".definitions", "", "Write each definition out where it is used."},
-	{0, "", "use nullable as an alternative", "Set the type of the values that are not null, and nullable: true."},
+	{0, "", "use nullable as an alternative", "Set nullable: true, and the type that the value has if it is not null."},
 	{0, ".patternProperties", "", "Use additionalProperties, and a rule of x-kubernetes-validations for the keys."},
 	{0, "", "items must be a schema object", "Give one schema for all items."},
 	{0, ".type", "boolean,date", "The types are boolean, date, integer, number and string."},
 	{0, ".type", "Unsupported value", "The types are object, array, string, integer, number and boolean."},
-	{0, "", "fields are allowed at the root of the schema if the status subresource is enabled", "Move what is at the root into spec, or, as a rule, into x-kubernetes-validations."},
+	{0, "", "fields are allowed at the root of the schema if the status subresource is enabled", "Move what is at the root into spec, or write it as a rule in x-kubernetes-validations."},
 	{0, ".nullable", "at the root", "Remove it."},
-	{0, ".x-kubernetes-preserve-unknown-fields", "must be true or undefined", "Remove it: that is what false would mean."},
+	{0, ".x-kubernetes-preserve-unknown-fields", "must be true or undefined", "Remove it: without it, unknown fields are not kept either."},
 	{0, "", "x-kubernetes-list-map-keys, so it must have a default or be a required property", "Add the key to required of the items, or give it a default."},
 	{0, ".x-kubernetes-list-map-keys", "must not be empty", "List the fields that identify an item, such as [name]."},
 	{0, ".x-kubernetes-list-map-keys", "names of item properties", "Specify each key under properties of the items."},
 	{0, "", "must be atomic as item of a list with x-kubernetes-list-type=set", "Set it to atomic, or make the list a map: x-kubernetes-list-type: map, with x-kubernetes-list-map-keys."},
-	{0, ".pattern", "regular expression", "Patterns have the syntax of RE2, which knows no look-ahead and no back references (https://golang.org/s/re2syntax)."},
+	{0, ".pattern", "regular expression", "Write it in the syntax of RE2, which has no look-ahead and no back references (https://golang.org/s/re2syntax)."},
+
+	{0, ".format", "unrecognized format", "Correct it, or remove it: the server ignores this format. Strings may have date-time, date, duration, email, hostname, ipv4, ipv6, cidr, uri, uuid, byte and some others; integers int32 and int64; numbers float and double."},
+	{0, ".x-kubernetes-list-type", "is not supported by server-side apply", "Make the list a map, with x-kubernetes-list-type: map and x-kubernetes-list-map-keys, or set x-kubernetes-list-type: atomic."},
 
 	{0, ".default", "must not be set in top-level", "Remove it: the API server sets what is in metadata."},
 	{0, ".default", "must not have unknown fields", "Specify these fields in the schema, or take them out of the default."},
 	{0, ".default", "", "Give a default that the schema itself accepts."},
-	{0, "", "must be false in order to use defaults", "Set spec.preserveUnknownFields: false."},
 
-	{0, "", "contributed to estimated rule cost total", "Bound what the rule goes over: maxItems of lists, maxProperties of maps, maxLength of strings, in this schema and around it."},
-	{0, "", "exceeds budget", "Bound what the rule goes over: maxItems of lists, maxProperties of maps, maxLength of strings, in this schema and around it."},
+	{0, "", "contributed to estimated rule cost total", "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it."},
+	{0, "", "exceeds budget", "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it."},
 	{0, "", "undefined field", "A rule sees only what the schema specifies: correct the name, or specify the field. Names that CEL cannot write are escaped: a-b is a__dash__b."},
 	{0, "", "undeclared reference", "Fields are reached through self: self.name. has(self.name) says whether one is there."},
 	{0, "", "oldSelf cannot be used on the uncorrelatable portion", "Make the list around it a map, with x-kubernetes-list-type: map and x-kubernetes-list-map-keys, or move the rule above the list."},
 	{0, ".optionalOldSelf", "", "Remove it, or use oldSelf in the rule."},
 	{0, ".rule", "must evaluate to a bool", "A rule says true or false: compare the value with something."},
-	{0, ".message", "line breaks", "Add a message of one line: without one, the server would show the rule."},
+	{0, ".message", "line breaks", "Add a message of one line. Without one, the server would show the rule, which has several."},
 
+	{0, ".fieldPath", crash, crashAdvice},
+	{0, ".jsonPath", crash, crashAdvice},
 	{0, ".jsonPath", "is an invalid path", "Give the path of a field that the schema specifies, such as .spec.size; it may not go through a list."},
 	{0, ".jsonPath", "Required value", "Give the path of a field, such as .spec.size."},
 	{0, ".jsonPath", "must be a simple json path", "Begin with a dot, such as .spec.size."},
@@ -92,4 +109,6 @@ var advices = []struct {
 	{0, ".labelSelectorPath", "", "Give the path of a string under .status or .spec, such as .status.selector."},
 }
 
-const intOrString = "Move it to where the field itself is specified. Where it is a number or a string, such as the name of a port, set x-kubernetes-int-or-string: true there, and keep anyOf."
+const crashAdvice = "Give a path whose every step is specified in the schema. It may not go on below additionalProperties: true or false. If there are other faults, mend those first."
+
+const intOrString = "Move it to where the field itself is specified. If the field is a number or a string, as a port is, set x-kubernetes-int-or-string: true there instead, and keep anyOf."

@@ -2,11 +2,8 @@ package schema
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,38 +12,53 @@ import (
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 )
 
-// Fault is something for which the API server would not take a CustomResourceDefinition.
+// Fault is something that the API server finds wrong with a CustomResourceDefinition.
 type Fault struct {
-	// Definition is the name of the definition, and Version that of its version, if the
-	// fault is in one.
+	// Definition is the name of the definition.
 	Definition string `json:"definition"`
-	Version    string `json:"version,omitempty"`
+	// Version is the name of the version that the fault is in. It is empty if the fault is
+	// in none.
+	Version string `json:"version,omitempty"`
+	// Warning says that the server takes the definition in spite of this fault, and answers
+	// with a warning.
+	Warning bool `json:"warning,omitempty"`
 	// Path is the field, as it is in the file. One that is missing has a path too.
 	Path string `json:"path,omitempty"`
-	// Message is what the server says about the field. Values of more than 100 bytes are
-	// left out.
+	// Message is what the server, or its decoder, says about the field. Values of more than
+	// 100 bytes are left out.
 	Message string `json:"message"`
-	// Rule is the number, from 1 to 4, of the rule of structural schemas that is broken:
-	// each value has a type; what a composition such as anyOf mentions is specified
-	// outside of it too; a composition sets no description, type, default,
-	// additionalProperties and nullable; of metadata, only name and generateName are
-	// restricted. It is 0 for other faults.
+	// Rule is the number of the rule of structural schemas that is broken, or 0 if it is
+	// none of them:
+	//
+	//  1. Each value has a type.
+	//  2. What a composition (allOf, anyOf, oneOf, not) mentions is also specified outside of it.
+	//  3. A composition sets no description, type, default, additionalProperties or nullable.
+	//  4. Of metadata, only name and generateName are restricted.
+	//
 	// (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema)
+	//
+	// The server checks rule 2 only for compositions at the root of a schema. In one
+	// that is deeper, it takes a field that is specified nowhere else, and so does Check
+	// (apiextensions-apiserver/pkg/apiserver/schema/complete.go,
+	// validateStructuralCompleteness).
 	Rule int `json:"rule,omitempty"`
-	// Line and Column say where in the file the field is, from 1. If it is missing, they
-	// are those of what should have it.
+	// Line and Column say where in the file the field is, from 1. If the field is missing,
+	// they say where that is which should have it.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Advice says how to mend it, for the faults that are common.
+	// Advice says how to mend the fault, if it is a common one.
 	Advice string `json:"advice,omitempty"`
 }
 
-// String is the fault in one line, without the advice.
+// String is the fault in one line, without the advice. Line breaks in the message stay.
 func (f Fault) String() string {
-	s := fmt.Sprintf("%d:%d: %s: ", f.Line, f.Column, f.Definition)
+	s := fmt.Sprintf("%d:%d: ", f.Line, f.Column)
+	if f.Warning {
+		s += "warning: "
+	}
+	s += f.Definition + ": "
 	if f.Path != "" {
 		s += f.Path + ": "
 	}
@@ -56,112 +68,123 @@ func (f Fault) String() string {
 	return s
 }
 
-// Check reads the CustomResourceDefinitions of a file, as [ParseAll] does, and returns
-// every fault for which the API server would not create one of them, with its place in the
-// file: definition by definition, from top to bottom. It is for those who mend a
-// definition; to use one, parse it: [Parse] takes only what has no faults.
+// Check reads the CustomResourceDefinitions of a file and returns the faults for which
+// the API server would not create them, and those that it would warn of. Each has its
+// place in the file, and they are in the order of the file. Check is for those who mend a
+// definition. To use one, call [Parse], which takes only definitions without faults; it
+// does not mind warnings.
 //
-// A schema that all versions share is checked once by the server, and has its faults here in
-// each version, where they have to be mended. Fields that are unknown or there twice are
-// faults too, as they are to kubectl. Like the server, Check looks no further in a schema
-// than it makes sense: the rules of CEL, for example, are checked once the schema is
-// structural.
+// The file is read as [ParseAll] reads it. The error says what in the file cannot be read,
+// or is no definition; the faults of the rest are returned beside it. A file without any
+// definition is an error too, so that a check of the wrong file does not pass.
 //
-// A definition with preserveUnknownFields, which [New] takes as one from earlier times,
-// has at least that fault: it cannot be created any more.
+// Fields that are unknown or there twice are faults, as they are to kubectl. Fields that
+// are unknown below items and additionalProperties are not: the server does not see them.
 //
-// The error says what in the file cannot be read or is no definition. Faults of the
-// others are returned even so.
+// Like the server, Check goes step by step, and a fault can hide others. Mend what it
+// finds, and run it again:
+//
+//   - Where a value has another type than its field, nothing else is checked but
+//     the types of all other values and the names of fields.
+//   - Where a schema is not structural, its defaults and rules of CEL are not checked.
+//   - Where a schema has other faults, its rules of CEL may not be checked.
+//
+// The server checks a schema that all versions share once. Here each of the versions has
+// its faults, because each has to be mended. A definition with preserveUnknownFields has at
+// least that fault: it cannot be created any more. [New] takes it, as one from earlier times.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
-// ValidateCustomResourceDefinition, and, for the four rules,
-// apiextensions-apiserver/pkg/apiserver/schema/validation.go, ValidateStructural)
+// ValidateCustomResourceDefinition; for the four rules
+// apiextensions-apiserver/pkg/apiserver/schema/validation.go, ValidateStructural; for
+// warnings apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+// WarningsOnCreate)
 func Check(data []byte) ([]Fault, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("schema: the file has %d bytes: the limit is %d", len(data), maxFile)
-	}
 	var faults []Fault
-	var errs []error
-	for _, doc := range split(data) {
-		found, err := doc.check()
+	definitions := 0
+	err := eachObject(data, func(o *object) error {
+		definitions++
+		found, err := o.check()
 		faults = append(faults, found...)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("schema: document %d (line %d): %w", doc.number, doc.line, err))
-		}
+		return err
+	})
+	if definitions == 0 && err == nil {
+		err = errors.New("schema: there is no CustomResourceDefinition")
 	}
-	return faults, errors.Join(errs...)
+	return faults, err
 }
 
-// check returns the faults of the definitions in a document.
-func (d document) check() (faults []Fault, err error) {
-	text := d
-	objects, err := text.objects()
-	var twice []string
+// check returns the faults of a definition, in the order of the file.
+func (o *object) check() ([]Fault, error) {
+	version, err := definitionVersion(o.json)
 	if err != nil {
-		lenient, lenientErr := yaml.YAMLToJSON(d.text)
-		if lenientErr != nil || len(lenient) == 0 || lenient[0] != '{' {
-			return nil, err
-		}
-		twice = yamlWarnings(err.Error())
-		text.text = lenient
-		if objects, err = text.objects(); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
-	at := d.positions(len(objects))
-	var errs []error
-	for i, object := range objects {
-		c := &checker{at: at[i]}
-		if err := c.object(object, twice); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		twice = nil
-		slices.SortStableFunc(c.faults, func(a, b Fault) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
-		})
-		faults = append(faults, c.faults...)
-	}
-	return faults, errors.Join(errs...)
+	c := &checker{at: o.positions(), name: nameOf(o.json)}
+	err = c.definition(version, o)
+	slices.SortStableFunc(c.faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+	})
+	return c.faults, err
 }
 
 // checker collects the faults of one definition.
 type checker struct {
 	at       *positions
 	name     string
-	versions []string
+	versions []string // their names
 	faults   []Fault
 }
 
-// object checks the JSON of a definition; twice are messages of names that its YAML has
-// twice.
-func (c *checker) object(object []byte, twice []string) error {
-	crd, strict, err := decodeDefinition(object)
-	var mistyped kjson.FieldError
-	switch {
-	case crd == nil || err != nil && !errors.As(err, &mistyped) && !isTypeError(err):
-		return err
-	case err != nil:
-		c.name = nameOf(object)
-		c.add(fieldOf(err), err.Error(), 0)
-		return nil
+// definition checks a definition; version is its apiVersion.
+func (c *checker) definition(version string, o *object) error {
+	crd, strict, err := decodeDefinition(version, o.json)
+	var wrong []mistyped
+	if err != nil {
+		var rest []byte
+		if wrong, rest = findMistyped(version, o.json); len(wrong) == 0 {
+			return err
+		}
+		crd, strict, err = decodeDefinition(version, rest)
 	}
-	c.name = cmp.Or(crd.Name, nameOf(object))
-	for _, v := range crd.Spec.Versions {
-		c.versions = append(c.versions, v.Name)
+	if crd != nil {
+		for _, v := range crd.Spec.Versions {
+			c.versions = append(c.versions, v.Name)
+		}
 	}
-	for _, text := range twice {
-		c.addTwice(text)
+	for _, r := range o.twice {
+		c.faults = append(c.faults, Fault{Definition: c.name, Message: r.message, Line: r.line, Column: 1, Advice: "Remove one of the two."})
 	}
 	for _, err := range strict {
 		c.add(fieldOf(err), err.Error(), 0)
+	}
+	for _, w := range wrong {
+		c.add(w.path, w.message, 0).Advice = w.advice
+	}
+	if len(wrong) > 0 || err != nil {
+		return err
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
 	internal, err := prepare(crd)
 	if err != nil {
 		return err
 	}
-	for _, err := range crdvalidation.ValidateCustomResourceDefinition(context.Background(), internal) {
+	eachWarning(internal, func(path, message string) {
+		for _, path := range c.paths(path) {
+			c.add(path, message, 0).Warning = true
+		}
+	})
+	errs, err := validate(internal, crdvalidation.ValidateCustomResourceDefinition)
+	if err != nil {
+		for _, path := range deadly(internal) {
+			for _, path := range c.paths(path) {
+				c.add(path, crash, 0)
+			}
+		}
+		if errs, err = validate(internal, crdvalidation.ValidateCustomResourceDefinition); err != nil {
+			c.add("", crash+": "+err.Error(), 0).Advice = "Mend the other faults first. If there are none, take parts of the definition out, to see which one it is."
+		}
+	}
+	for _, err := range errs {
 		message := body(err)
 		for _, path := range c.paths(err.Field) {
 			c.add(path, message, structuralRule(err))
@@ -170,40 +193,32 @@ func (c *checker) object(object []byte, twice []string) error {
 	return nil
 }
 
-// add adds a fault of a field.
-func (c *checker) add(path, message string, rule int) {
-	at, _ := c.at.find(place(path))
-	f := Fault{Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule, Line: at.line, Column: at.column}
-	f.Advice = advise(path, message, rule)
-	c.faults = append(c.faults, f)
-}
+// crash is the message of a fault at which the server's validation panics.
+const crash = "the API server's own validation crashes on this"
 
-// addTwice adds a fault of a name that YAML has twice: line 3: key "scope" already set in
-// map.
-func (c *checker) addTwice(text string) {
-	line, message, _ := strings.Cut(strings.TrimPrefix(text, "line "), ": ")
-	n, err := strconv.Atoi(line)
-	if err != nil {
-		n, message = 1, text
-	}
+// add adds a fault of a field, and returns it for what else is to be set. The next call
+// makes it invalid.
+func (c *checker) add(path, message string, rule int) *Fault {
+	at, _ := c.at.find(place(path))
 	c.faults = append(c.faults, Fault{
-		Definition: c.name, Message: message, Line: c.at.above + n, Column: 1,
-		Advice: "Remove one of both.",
+		Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule, Line: at.line, Column: at.column,
+		Advice: advise(path, message, rule),
 	})
+	return &c.faults[len(c.faults)-1]
 }
 
 // version returns the name of the version that a path is in.
 func (c *checker) version(path string) string {
 	if rest, ok := strings.CutPrefix(path, "spec.versions["); ok {
 		number, _, _ := strings.Cut(rest, "]")
-		if i, err := strconv.Atoi(number); err == nil && i < len(c.versions) {
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(c.versions) {
 			return c.versions[i]
 		}
 	}
 	return ""
 }
 
-// place is the path of what a message is about, where that is never in a file.
+// place is the path to look for in the file. That of a message can be one that no file has.
 func place(path string) string {
 	if strings.HasPrefix(path, "status.storedVersions") {
 		return "spec.versions"
@@ -211,9 +226,10 @@ func place(path string) string {
 	return path
 }
 
-// paths returns where in the file a field of the server's internal type is. What is the
-// same in all versions has been moved out of them there, as in v1beta1, and some names
-// differ (apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go).
+// paths returns where in the file a field of the server's internal type is. Some names
+// differ there. What is the same in all versions is outside of them there, as it was in
+// v1beta1, and then each version has a path
+// (apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go).
 func (c *checker) paths(path string) []string {
 	if path == "<nil>" {
 		return []string{""}
@@ -286,46 +302,50 @@ func nameOf(object []byte) string {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	_ = kjson.UnmarshalCaseSensitivePreserveInts(object, &o) // it may have been decoded up to there
+	_ = kjson.UnmarshalCaseSensitivePreserveInts(object, &o) // after an error, the name may be there
 	return o.Metadata.Name
 }
 
-// A field is the quoted text in unknown field "spec.scopes", and what comes before the type
-// in cannot unmarshal string into Go struct field
-// CustomResourceDefinitionVersion.spec.versions.served of type bool.
-var quoted, typed = regexp.MustCompile(`^[^"]* field "(.*)"$`), regexp.MustCompile(`Go struct field [^ .]*\.([^ ]*) of type`)
-
-// fieldOf returns the path of an error of decoding.
+// fieldOf returns the path of an error such as unknown field "spec.scopes".
 func fieldOf(err error) string {
-	for _, re := range []*regexp.Regexp{quoted, typed} {
-		if m := re.FindStringSubmatch(err.Error()); m != nil {
-			return m[1]
-		}
+	var of kjson.FieldError
+	if errors.As(err, &of) {
+		return of.FieldPath()
 	}
 	return ""
 }
 
-// isTypeError says whether JSON could not be decoded because a value has another type than
-// its field.
-func isTypeError(err error) bool {
-	var wrong *json.UnmarshalTypeError
-	return errors.As(err, &wrong) || typed.MatchString(err.Error())
-}
-
 // structuralRule returns the number of the rule of structural schemas that an error is
-// about, or 0. They are told from each other by the words of
-// apiextensions-apiserver/pkg/apiserver/schema/validation.go and complete.go.
+// about, or 0.
 func structuralRule(err *field.Error) int {
-	switch {
-	case err.Type == field.ErrorTypeRequired && strings.HasPrefix(err.Detail, "must not be empty ") && strings.HasSuffix(err.Field, "type"),
-		err.Type == field.ErrorTypeRequired && err.Detail == "must be specified" && strings.HasSuffix(err.Field, "items"):
-		return 1
-	case err.Type == field.ErrorTypeRequired && strings.HasPrefix(err.Detail, "because it is defined in "):
-		return 2
-	case err.Type == field.ErrorTypeForbidden && strings.HasSuffix(err.Detail, " to be structural"):
-		return 3
-	case err.Type == field.ErrorTypeForbidden && (err.Detail == "must not be specified in a nested context" || strings.HasPrefix(err.Detail, "must not specify anything other than name and generateName")):
-		return 4
+	for _, r := range structuralRules {
+		if r.fits(err) {
+			return r.number
+		}
 	}
 	return 0
+}
+
+// ruleWords tell which errors are about a rule: those of a type, of which the field ends so,
+// and the detail begins and ends so.
+type ruleWords struct {
+	number            int
+	errorType         field.ErrorType
+	field, begin, end string
+}
+
+func (r ruleWords) fits(err *field.Error) bool {
+	return err.Type == r.errorType && strings.HasSuffix(err.Field, r.field) &&
+		strings.HasPrefix(err.Detail, r.begin) && strings.HasSuffix(err.Detail, r.end)
+}
+
+// structuralRules has the words of apiextensions-apiserver/pkg/apiserver/schema/validation.go
+// and complete.go.
+var structuralRules = []ruleWords{
+	{1, field.ErrorTypeRequired, "type", "must not be empty ", ""},
+	{1, field.ErrorTypeRequired, "items", "must be specified", ""},
+	{2, field.ErrorTypeRequired, "", "because it is defined in ", ""},
+	{3, field.ErrorTypeForbidden, "", "", " to be structural"},
+	{4, field.ErrorTypeForbidden, "", "must not be specified in a nested context", ""},
+	{4, field.ErrorTypeForbidden, "", "must not specify anything other than name and generateName", ""},
 }

@@ -1,8 +1,11 @@
 package schema_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +32,33 @@ spec:
      schema: {
       openAPIV3Schema:
 ` + strings.ReplaceAll("\n"+s, "\n", "\n        ")[1:] + "}}\n"
+}
+
+// asJSON returns the JSON of a definition, and indented the same on many lines.
+func asJSON(text string) string {
+	j, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return string(j)
+}
+
+func indented(text string) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(asJSON(text)), "", "\t"); err != nil {
+		panic(err)
+	}
+	return b.String() + "\n"
+}
+
+// linesWith returns the lines of a text that have a word, from 1.
+func linesWith(word, text string) (lines []int) {
+	for i, line := range strings.Split(text, "\n") {
+		if strings.Contains(line, word) {
+			lines = append(lines, i+1)
+		}
+	}
+	return lines
 }
 
 // faults returns what Check says, line by line.
@@ -78,7 +108,10 @@ anyOf: [
 	}
 }
 
-func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
+// faultCase is a definition with a fault, which begins with want, and has such an advice.
+type faultCase struct{ name, text, want, advice string }
+
+func faultCases() []faultCase {
 	tiny := withSchema("{type: object}")
 	replace := func(old, new string) string { return strings.Replace(tiny, old, new, 1) }
 	with := func(properties string) string {
@@ -86,15 +119,13 @@ func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
 	}
 	const top = "apples.example.com: "
 	const at = top + "spec.versions[0].schema.openAPIV3Schema"
-	for _, test := range []struct {
-		name, text, want, advice string
-	}{
+	return []faultCase{
 		{"a name that is another", replace("name: apples.", "name: apple."), `4:3: apple.example.com: metadata.name: Invalid value: "apple.example.com": must be spec.names.plural+"."+spec.group`, "Name the definition by its plural"},
 		{"a group without a dot", strings.ReplaceAll(tiny, "example.com", "example"), `6:3: apples.example: spec.group: Invalid value: "example": should be a domain with at least one dot`, "Take a domain"},
 		{"an unknown field", replace("scope:", "scopes: x\n  scope:"), `7:3: ` + top + `spec.scopes: unknown field "spec.scopes"`, "Remove it, or correct"},
 		{"an unknown field in a version", replace("name: v1,", "name: v1,\n     x: 1,"), `11:6: ` + top + `spec.versions[0].x: unknown field "spec.versions[0].x"`, "Remove it, or correct"},
 		{"a field twice", replace("scope:", "scope: Cluster\n  scope:"), `8:1: ` + top + `key "scope" already set in map`, "Remove one"},
-		{"a value of another type", replace("served: true", "served: 'yes'"), `9:3: ` + top + `spec.versions.served: json: cannot unmarshal string into Go struct field CustomResourceDefinitionVersion.spec.versions.served of type bool`, "Give it a value of that type"},
+		{"a value of another type", replace("served: true", "served: 'yes'"), `10:16: ` + top + `spec.versions[0].served: json: cannot unmarshal string into Go value of type bool`, "Give it true or false"},
 		{"another scope", replace("Cluster", "World"), `7:3: ` + top + `spec.scope: Unsupported value: "World": supported values: "Cluster", "Namespaced"`, "Take Namespaced"},
 		{"no kind", replace("kind: Apple}", "kind: ''}"), `8:27: ` + top + `spec.names.kind: Required value`, ""},
 		{"a kind like its list", replace("kind: Apple}", "kind: Apple, listKind: Apple}"), `8:40: ` + top + `spec.names.listKind: Invalid value: "Apple": kind and listKind may not be the same`, "Leave it out"},
@@ -114,7 +145,7 @@ func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
 		{"a field in a composition alone", withSchema("{type: object,\noneOf: [{required: [a]}, {properties: {a: {minLength: 1}}}]}"), `12:7: ` + at + `.properties[a]: Required value: because it is defined in spec.validation.openAPIV3Schema.oneOf[1].properties[a] (rule 2 of structural schemas)`, "Specify the field"},
 		{"a number or a name", with("port: {anyOf: [{type: integer},\n  {type: string},\n  {type: boolean}]}"), `15:12: ` + at + `.properties[port].anyOf[1].type: Forbidden: must be empty to be structural (rule 3 of structural schemas)`, "x-kubernetes-int-or-string"},
 		{"metadata in a composition", withSchema("{type: object, properties: {metadata: {type: object}}, anyOf: [\n{properties: {metadata: {minProperties: 1}}}]}"), `14:23: ` + at + `.anyOf[0].properties[metadata]: Forbidden: must not be specified in a nested context (rule 4 of structural schemas)`, "only name and generateName"},
-		{"both kinds of fields", with("a: {type: object,\n properties: {b: {type: string}},\n additionalProperties: {type: string}}"), `16:10: ` + at + `.properties[a].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive`, "Keep one of both"},
+		{"both kinds of fields", with("a: {type: object,\n properties: {b: {type: string}},\n additionalProperties: {type: string}}"), `16:10: ` + at + `.properties[a].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive`, "Keep one of the two"},
 		{"unique items", with("a: {type: array, items: {type: string},\n uniqueItems: true}"), `15:10: ` + at + `.properties[a].uniqueItems: Forbidden: uniqueItems cannot be set to true since`, "x-kubernetes-list-type: set"},
 		{"a reference", with("a: {\n $ref: '#/x'}"), `15:10: ` + at + `.properties[a].$ref: Forbidden: $ref is not supported`, "Write the schema out"},
 		{"another type", with("a: {\n type: int}"), `15:10: ` + at + `.properties[a].type: Unsupported value: "int": supported values: "array"`, "The types are"},
@@ -136,8 +167,41 @@ func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
 		{"a column without a path", replace("name: v1,", "name: v1, additionalPrinterColumns: [{name: A, type: string,\n     jsonPath: a}],"), `11:6: ` + top + `spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: "a": must be a simple json path starting with .`, "Begin with a dot"},
 		{"a selectable field that is not there", replace("name: v1,", "name: v1, selectableFields: [{\n     jsonPath: .spec.a}],"), `11:6: ` + top + `spec.versions[0].selectableFields[0].jsonPath: Invalid value: ".spec.a": is an invalid path`, "Give the path of a field"},
 		{"a scale without paths", replace("name: v1,", "name: v1, subresources: {scale: {\n     specReplicasPath: .a, statusReplicasPath: .status.a}},"), `11:6: ` + top + `spec.versions[0].subresources.scale.specReplicasPath: Invalid value: ".a": should be a json path under .spec`, "Give the path of an integer"},
+		{"a field twice in JSON", strings.Replace(asJSON(tiny), `"group":`, `"group":"x","group":`, 1), "1:124: " + top + `spec.group: duplicate field "spec.group"`, "Remove one"},
+		{"a webhook, and unknown fields", replace("scope:", "preserveUnknownFields: true\n  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://a.b'}}}\n  scope:"), `8:16: ` + top + `spec.conversion.strategy: Invalid value: "Webhook": must be None if spec.preserveUnknownFields is true`, "Set spec.preserveUnknownFields: false"},
+		{"an address for nothing", replace("scope:", "conversion: {strategy: None, webhook: {\n    conversionReviewVersions: [v1]}}\n  scope:"), `8:5: ` + top + `spec.conversion.webhook.conversionReviewVersions: Forbidden: should not be set when strategy is not set to Webhook`, "Set strategy"},
+		{"a default, and unknown fields", strings.Replace(with("a: {type: string, default: b}"), "scope:", "preserveUnknownFields: true\n  scope:", 1), `7:3: ` + top + `spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults`, "Remove it"},
+
+		{"a map at the root", withSchema("{type: object,\nadditionalProperties: {type: string}}"), `14:9: ` + at + `.additionalProperties: Forbidden: must not be used at the root`, "Move the map"},
+		{"a root that may be null", withSchema("{type: object,\nnullable: true}"), `14:9: ` + at + `.nullable: Forbidden: nullable cannot be true at the root`, "Remove it"},
+		{"definitions", with("a: {type: object,\n definitions: {b: {type: string}}}"), `15:10: ` + at + `.properties[a].definitions: Forbidden: definitions is not supported`, "Write each definition out"},
+		{"patterns of names", with("a: {type: object,\n patternProperties: {b: {type: string}}}"), `15:10: ` + at + `.properties[a].patternProperties: Forbidden: patternProperties is not supported`, "Use additionalProperties"},
+		{"null as a type", with("a: {\n type: 'null'}"), `15:10: ` + at + `.properties[a].type: Forbidden: type cannot be set to null, use nullable as an alternative`, "nullable: true"},
+		{"a schema for each item", with("a: {type: array,\n items: [{type: string}]}"), `15:10: ` + at + `.properties[a].items: Forbidden: items must be a schema object and not an array`, "Give one schema"},
+		{"unknown fields that are not kept", with("a: {type: object,\n x-kubernetes-preserve-unknown-fields: false}"), `15:10: ` + at + `.properties[a].x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined`, "Remove it"},
+		{"a key that no item has", with("a: {type: array, items: {type: object}, x-kubernetes-list-type: map,\n x-kubernetes-list-map-keys: [k]}"), `15:10: ` + at + `.properties[a].x-kubernetes-list-map-keys: Invalid value: ["k"]: entries must all be names of item properties`, "Specify each key"},
+		{"a set of granular objects", with("a: {type: array, x-kubernetes-list-type: set,\n items: {type: object}}"), `15:10: ` + at + `.properties[a].items.x-kubernetes-map-type: Invalid value: null: must be atomic as item of a list with x-kubernetes-list-type=set`, "Set it to atomic"},
+		{"metadata with more than a name", with("metadata: {type: object, properties: {labels: {type: object}}}"), `14:9: ` + at + `.properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified (rule 4 of structural schemas)`, "only name and generateName"},
+
+		{"a rule about what is not there", with("a: {type: object, x-kubernetes-validations: [\n {rule: 'x > 1'}]}"), `15:11: ` + at + `.properties[a].x-kubernetes-validations[0].rule: Invalid value: compilation failed: ERROR: <input>:1:1: undeclared reference to 'x'`, "through self"},
+		{"an old value that no rule uses", with("a: {type: string, x-kubernetes-validations: [{rule: 'self != \"\"',\n optionalOldSelf: true}]}"), `15:10: ` + at + `.properties[a].x-kubernetes-validations[0].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule`, "use oldSelf in the rule"},
+		{"a rule of two lines", with("a: {type: string, x-kubernetes-validations: [\n {rule: \"self\\n!= ''\"}]}"), `15:10: ` + at + `.properties[a].x-kubernetes-validations[0].message: Required value: message must be specified if rule contains line breaks`, "Add a message"},
+
+		{"a column with an empty path", replace("name: v1,", "name: v1, additionalPrinterColumns: [{name: A, type: string}],"), `10:43: ` + top + `spec.versions[0].additionalPrinterColumns[0].jsonPath: Required value`, "Give the path of a field"},
+		{"a scale with another selector", replace("name: v1,", "name: v1, subresources: {scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a,\n     labelSelectorPath: .a}},"), `11:6: ` + top + `spec.versions[0].subresources.scale.labelSelectorPath: Invalid value: ".a": should be a json path under either .spec or .status`, "Give the path of a string"},
+		{"a path below a map of anything", with("a: {type: object, additionalProperties: true, x-kubernetes-validations: [\n {rule: 'true', fieldPath: .a.b}]}"), `15:25: ` + at + `.properties[a].x-kubernetes-validations[0].fieldPath: the API server's own validation crashes on this`, "Give a path whose every step"},
+		{"a quoted path below one", with("a: {type: object, x-kubernetes-validations: [\n {rule: 'true', fieldPath: \".m['a']['b']\"}], properties: {m: {type: object, additionalProperties: false}}}"), `15:25: ` + at + `.properties[a].x-kubernetes-validations[0].fieldPath: the API server's own validation crashes on this`, "Give a path whose"},
+		{"a selectable field below one", strings.Replace(with("spec: {type: object, properties: {m: {type: object, additionalProperties: true}}}"), "name: v1,", "name: v1, selectableFields: [\n   {jsonPath: .spec.m.a.b}],", 1), `11:5: ` + top + `spec.versions[0].selectableFields[0].jsonPath: the API server's own validation crashes on this`, "Give a path whose"},
+		{"a selectable field of a schema that is none", strings.Replace(with("a: {$ref: '#/x'}"), "name: v1,", "name: v1, selectableFields: [\n   {jsonPath: .spec.a}],", 1), `11:5: ` + top + `spec.versions[0].selectableFields[0].jsonPath: the API server's own validation crashes on this`, "mend those first"},
+
+		{"a format that is unknown", with("a: {type: string,\n format: date_time}"), `15:10: warning: ` + at + `.properties[a].format: unrecognized format "date_time"`, "the server ignores this format"},
+		{"a set of objects", with("a: {type: array, items: {type: object, x-kubernetes-map-type: atomic},\n x-kubernetes-list-type: set}"), `15:10: warning: ` + at + `.properties[a].x-kubernetes-list-type: x-kubernetes-list-type: set for items of type "object" is not supported`, "Make the list a map"},
 		{"a schema too strict for its status", strings.Replace(withSchema("{type: object,\nminProperties: 1}"), "name: v1,", "name: v1, subresources: {status: {}},", 1), `12:7: ` + at + `: Invalid value: only [Description Type`, "Move what is at the root"},
-	} {
+	}
+}
+
+func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
+	for _, test := range faultCases() {
 		t.Run(test.name, func(t *testing.T) {
 			found, err := schema.Check([]byte(test.text))
 			if err != nil {
@@ -157,6 +221,142 @@ func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
 			}
 			t.Errorf("got %q, want %s", found, want)
 		})
+	}
+}
+
+func TestAllValuesOfAnotherTypeAreFoundAtOnce(t *testing.T) {
+	text := withSchema(`{
+type: object,
+properties: {
+  a: {type: string,
+    description: 5,
+    maxLength: "5"},
+  list: {type: array,
+    items: {
+      type: [string, "null"],
+      additionalProperties: yes please}},
+  m: {type: object,
+    additionalProperties: {
+      required: status,
+      enum: x,
+      bogus: 5}},
+  n: {type: object, bogus: 5, # YAML reads n as false
+    properties: [a]}},
+not: 3}`)
+	text = strings.Replace(text, "served: true,", "served: 1, subresources: {status: true},", 1)
+	text = strings.Replace(text, "metadata:\n", "metadata:\n  creationTimestamp: yesterday\n  labels:\n    1.5: 2.5\n", 1)
+	const at = "apples.example.com: spec.versions[0].schema.openAPIV3Schema"
+	const wrong = "json: cannot unmarshal "
+	want := []string{
+		`4:3: apples.example.com: metadata.creationTimestamp: parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"`,
+		"6:5: apples.example.com: metadata.labels[1.5]: " + wrong + "number into Go value of type string",
+		"13:42: apples.example.com: spec.versions[0].subresources.status: " + wrong + "bool into Go value of type v1.CustomResourceSubresourceStatus",
+		"20:13: " + at + ".properties[a].description: " + wrong + "number into Go value of type string",
+		"21:13: " + at + ".properties[a].maxLength: " + wrong + "string into Go value of type int64",
+		"24:15: " + at + ".properties[list].items.type: " + wrong + "array into Go value of type string",
+		"25:15: " + at + ".properties[list].items.additionalProperties: boolean or JSON schema expected",
+		"28:15: " + at + ".properties[m].additionalProperties.required: " + wrong + "string into Go value of type []string",
+		"29:15: " + at + ".properties[m].additionalProperties.enum: " + wrong + "string into Go value of type []v1.JSON",
+		`31:29: ` + at + `.properties.false.bogus: unknown field "spec.versions[0].schema.openAPIV3Schema.properties.false.bogus"`,
+		"32:13: " + at + ".properties[false].properties: " + wrong + "array into Go value of type map[string]v1.JSONSchemaProps",
+		"33:9: " + at + ".not: " + wrong + "number into Go value of type v1.JSONSchemaProps",
+	}
+	want = slices.Insert(want, 2, "13:16: apples.example.com: spec.versions[0].served: "+wrong+"number into Go value of type bool")
+	if diff := cmp.Diff(want, faults(t, text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, text := range map[string]string{
+		"a List":    `{"kind":"List","apiVersion":"v1","items":[` + asJSON(text) + "]}",
+		"a v1beta1": strings.Replace(oldDefinition, "maximum: 3", "maximum: '3', minLength: '4'", 1),
+	} {
+		found, err := schema.Check([]byte(text))
+		if want := map[string]int{"a List": len(want), "a v1beta1": 2}[name]; err != nil || len(found) != want {
+			t.Errorf("%s: got %v and %q, want %d faults", name, err, found, want)
+		}
+		for _, f := range found {
+			if f.Advice == "" {
+				t.Errorf("%s: no advice for %s", name, f)
+			}
+		}
+	}
+}
+
+// A panic of the server's validation hides no other faults.
+func TestWhereTheServerCrashesTheOtherFaultsAreThereToo(t *testing.T) {
+	text := withSchema(`{type: object, properties: {
+b: {},
+a: {type: object, additionalProperties: true, x-kubernetes-validations: [
+  {rule: 'true', fieldPath: .a.b},
+  {rule: 'true', fieldPath: .a},
+  {rule: 'true', fieldPath: a}]}}}`)
+	const at = "apples.example.com: spec.versions[0].schema.openAPIV3Schema"
+	want := []string{
+		"14:9: " + at + ".properties[b].type: Required value: must not be empty for specified object fields (rule 1 of structural schemas)",
+		"16:26: " + at + ".properties[a].x-kubernetes-validations[0].fieldPath: the API server's own validation crashes on this",
+		`18:26: ` + at + `.properties[a].x-kubernetes-validations[2].fieldPath: Invalid value: "a": must be a valid path`,
+	}
+	if diff := cmp.Diff(want, faults(t, text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal([]byte(text), crd); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := schema.New(crd); err == nil || !strings.Contains(err.Error(), "the server's validation panics") {
+		t.Errorf("New: %v", err)
+	}
+}
+
+// A warning keeps nobody from using a definition, and says that it is one.
+func TestADefinitionWithWarningsCanBeUsed(t *testing.T) {
+	text := withSchema(`{type: object, properties: {
+a: {type: string, format: date_time},
+b: {type: string, format: date-time}}}`)
+	found, err := schema.Check([]byte(text))
+	if err != nil || len(found) != 1 || !found[0].Warning || found[0].Advice == "" {
+		t.Errorf("got %q and %v, want a warning", found, err)
+	}
+	if _, err := schema.Parse([]byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A name may look like the path of a version that there is not.
+func TestAFieldThatIsCalledLikeAVersionIsInNone(t *testing.T) {
+	text := strings.Replace(withSchema("{type: object}"), "  versions:", "  'versions[-1]': {}\n  'versions[9]': {}\n  versions:", 1)
+	want := []string{
+		`9:3: apples.example.com: spec.versions[-1]: unknown field "spec.versions[-1]"`,
+		`10:3: apples.example.com: spec.versions[9]: unknown field "spec.versions[9]"`,
+	}
+	if diff := cmp.Diff(want, faults(t, text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Rule 2 is checked at the root alone, and what is unknown below items is not seen.
+func TestCheckSeesNoMoreThanTheServer(t *testing.T) {
+	text := withSchema(`{type: object, properties: {
+spec: {type: object, anyOf: [{properties: {nowhere: {minLength: 1}}}]},
+list: {type: array, items: {type: string, bogus: 1}},
+map: {type: object, additionalProperties: {type: string, bogus: 1}}}}`)
+	if got := faults(t, text); got != nil {
+		t.Errorf("got %q", got)
+	}
+	text = withSchema("{type: object, anyOf: [{properties: {nowhere: {minLength: 1}}}], bogus: 1}")
+	if got := faults(t, text); len(got) != 2 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAFileWithoutDefinitionsIsAnError(t *testing.T) {
+	for _, text := range []string{"", "\n", "# nothing\n---\n", "null", "{apiVersion: v1, kind: List, items: []}"} {
+		found, err := schema.Check([]byte(text))
+		if err == nil || err.Error() != "schema: there is no CustomResourceDefinition" || found != nil {
+			t.Errorf("%q: got %v and %v", text, found, err)
+		}
+		if definitions, err := schema.ParseAll([]byte(text)); err != nil || len(definitions) > 0 {
+			t.Errorf("%q: ParseAll: %v and %v", text, definitions, err)
+		}
 	}
 }
 
@@ -198,26 +398,25 @@ func TestWhatAllVersionsShareHasItsFaultsInEach(t *testing.T) {
 
 func TestLinesAreThoseOfTheFile(t *testing.T) {
 	bad := withSchema("{}")
-	asJSON := func() string {
-		j, err := yaml.YAMLToJSON([]byte(bad))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(j)
-	}()
+	// YAML knows no surrogates, and ends a line where JSON does not.
+	notYAML := strings.Replace(indented(bad), `"metadata": {`, `"metadata": {"annotations": {"a": "\ud83d\ude00`+"\u2028"+`"},`, 1)
 	indent := func(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 	for name, test := range map[string]struct {
 		text string
 		want []int
 	}{
-		"documents":           {bad + "---\n# one more\n\n" + bad, []int{12, 28}},
-		"carriage returns":    {strings.ReplaceAll(bad+"---\n"+bad, "\n", "\r\n"), []int{12, 26}},
-		"a byte order mark":   {"\uFEFF" + bad, []int{12}},
-		"JSON values":         {asJSON + "\n" + asJSON + "\n\n" + asJSON, []int{1, 2, 4}},
-		"a List":              {"apiVersion: v1\nkind: List\nitems:\n- " + indent(bad) + "\n- " + indent(bad), []int{15, 29}},
-		"anchors and aliases": {strings.NewReplacer("schema: {\n", "schema: &a {\n", "  versions:\n", "  versions:\n").Replace(bad) + "  - {name: v2, served: true, storage: false, schema: *a}\n", []int{12, 12}},
-		"merged mappings":     {strings.Replace(bad, "  - {name: v1,", "  - {<<: {}, name: v1,", 1), []int{12}},
-		"old definitions":     {oldDefinition, []int{4, 10, 12}},
+		"documents":            {bad + "---\n# one more\n\n" + bad, []int{12, 28}},
+		"carriage returns":     {strings.ReplaceAll(bad+"---\n"+bad, "\n", "\r\n"), []int{12, 26}},
+		"a byte order mark":    {"\uFEFF" + bad, []int{12}},
+		"JSON values":          {asJSON(bad) + "\n" + asJSON(bad) + "\n\n" + asJSON(bad), []int{1, 2, 4}},
+		"JSON on one line":     {asJSON(bad) + asJSON(bad) + "\n", []int{1, 1}},
+		"indented JSON":        {indented(bad) + "# one more\n\n" + indented(bad), linesWith("openAPIV3Schema", indented(bad)+"# one more\n\n"+indented(bad))},
+		"JSON that no YAML is": {notYAML, linesWith("openAPIV3Schema", notYAML)},
+		"a List of JSON":       {`{"kind":"List","apiVersion":"v1","items":[` + "\n" + asJSON(bad) + ",\n" + asJSON(bad) + "]}", []int{2, 3}},
+		"a List":               {"apiVersion: v1\nkind: List\nitems:\n- " + indent(bad) + "\n- " + indent(bad), []int{15, 29}},
+		"anchors and aliases":  {strings.NewReplacer("schema: {\n", "schema: &a {\n", "  versions:\n", "  versions:\n").Replace(bad) + "  - {name: v2, served: true, storage: false, schema: *a}\n", []int{12, 12}},
+		"merged mappings":      {strings.Replace(bad, "  - {name: v1,", "  - {<<: {}, name: v1,", 1), []int{12}},
+		"old definitions":      {oldDefinition, []int{4, 10, 12}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := schema.Check([]byte(test.text))
@@ -282,8 +481,14 @@ func TestGoodDefinitionsHaveNoFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := faults(t, string(data)); got != nil {
-			t.Errorf("%s: %s", file, got)
+		found, err := schema.Check(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if !f.Warning {
+				t.Errorf("%s:%s", file, f)
+			}
 		}
 	}
 }
@@ -294,6 +499,11 @@ func FuzzCheck(f *testing.F) {
 	f.Add([]byte(pizzaYAML(f)))
 	f.Add([]byte(oldDefinition))
 	f.Add([]byte("a: &a [*a]\n<<: {<<: [{b: c}]}"))
+	f.Add([]byte(asJSON(oldDefinition) + "\n" + indented(withSchema("{}")) + "}"))
+	f.Add([]byte("apiVersion: v1\nkind: List\nkind: List\nitems:\n- {a: 1, a: 2}\n"))
+	for _, test := range faultCases() {
+		f.Add([]byte(test.text))
+	}
 	f.Add([]byte(withSchema("{}") + "---\n" + withSchema("{}")))
 	for _, text := range refused(f) {
 		f.Add([]byte(text))
@@ -307,7 +517,8 @@ func FuzzCheck(f *testing.F) {
 					t.Errorf("of %d lines: %s", lines, fault)
 				}
 			}
-			if _, parseErr := schema.ParseAll(data); parseErr != nil && len(found) == 0 && err == nil {
+			refused := slices.ContainsFunc(found, func(f schema.Fault) bool { return !f.Warning })
+			if _, parseErr := schema.ParseAll(data); parseErr != nil && !refused && err == nil {
 				t.Errorf("no faults, but %v", parseErr)
 			}
 		})
@@ -346,8 +557,8 @@ spec:
 	fmt.Println(err)
 	// Output:
 	// 17:11: crontabs.stable.example.com: spec.versions[0].schema.openAPIV3Schema.properties[schedule].type: Required value: must not be empty for specified object fields (rule 1 of structural schemas)
-	// Add a type: object, array, string, integer, number or boolean. Where any value may be, add x-kubernetes-preserve-unknown-fields: true; where a number or a name, x-kubernetes-int-or-string: true.
+	// Add a type: object, array, string, integer, number or boolean. To allow any value, add x-kubernetes-preserve-unknown-fields: true instead. To allow a number or a string, add x-kubernetes-int-or-string: true instead.
 	// 22:13: crontabs.stable.example.com: spec.versions[0].schema.openAPIV3Schema.properties[days].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic
-	// Remove it. x-kubernetes-list-type: set says the same of scalars.
+	// Remove it. For a list of scalars, x-kubernetes-list-type: set does the same.
 	// <nil>
 }

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,13 +9,10 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 
@@ -75,45 +71,6 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	}
 	slices.SortFunc(d.names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	return d, nil
-}
-
-// check returns the server's error if it would not take the definition.
-func check(crd *apiextensionsv1.CustomResourceDefinition) (err error) {
-	defer survive(crd, &err)
-	internal, err := prepare(crd)
-	if err != nil {
-		return err
-	}
-	var errs field.ErrorList
-	if crd.Spec.PreserveUnknownFields {
-		internal.ResourceVersion = "1" // what is updated has one
-		errs = crdvalidation.ValidateCustomResourceDefinitionUpdate(context.Background(), internal, internal.DeepCopy())
-	} else {
-		errs = crdvalidation.ValidateCustomResourceDefinition(context.Background(), internal)
-	}
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(apiextensions.Kind("CustomResourceDefinition"), crd.Name, errs)
-	}
-	return nil
-}
-
-// prepare returns a definition as the server validates it when it is created
-// (apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-// PrepareForCreate). The managedFields are the server's own.
-func prepare(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.CustomResourceDefinition, error) {
-	internal := &apiextensions.CustomResourceDefinition{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd.DeepCopy(), internal, nil); err != nil {
-		return nil, fmt.Errorf("schema: CustomResourceDefinition %s: %w", crd.Name, err)
-	}
-	internal.ManagedFields = nil
-	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
-	for _, v := range internal.Spec.Versions {
-		if v.Storage {
-			internal.Status.StoredVersions = []string{v.Name}
-			break
-		}
-	}
-	return internal, nil
 }
 
 func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {

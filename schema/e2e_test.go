@@ -227,7 +227,7 @@ func refused(t testing.TB) map[string]string {
 		"a bad pattern":             withSchema("{type: object, properties: {a: {type: string, pattern: '('}}}"),
 		"a default in metadata":     withSchema("{type: object, properties: {metadata: {type: object, properties: {name: {type: string, default: x}}}}}"),
 		"a type in a composition":   withSchema("{type: object, properties: {a: {type: string}}, oneOf: [{properties: {a: {type: string}}}]}"),
-		"a panic":                   withSchema("{type: object, properties: {a: {type: object, $ref: '#/x', x-kubernetes-validations: [{rule: 'true', fieldPath: .b}]}}}"),
+		"a panic":                   withSchema("{type: object, properties: {a: {type: object, additionalProperties: true, x-kubernetes-validations: [{rule: 'true', fieldPath: .b.c}]}}}"),
 		"a reference":               withSchema("{type: object, properties: {a: {$ref: '#/x'}}}"),
 		"a costly rule":             withSchema("{type: object, properties: {a: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x != y))'}]}}}"),
 		"a root that is no object":  withSchema("{type: string}"),

@@ -85,7 +85,7 @@ func TestWhatIsNoDefinitionIsAnErrorThatSaysWhere(t *testing.T) {
 		{"none", "# nothing", "schema: there are 0 CustomResourceDefinitions, not one"},
 		{"several", a + "---\n" + tiny("bananas"), "schema: there are 2 CustomResourceDefinitions, not one"},
 		{"another kind", a + "---\n\n# a service\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 13): it is a "Service" of "v1", not a CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`},
-		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: document 1 (line 1): it is a "List" of "v1", not a`},
+		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: document 1, items[0] (line 1): it is a "List" of "v1", not a`},
 		{"an unknown field", strings.Replace(a, "scope:", "scopes: x\n  scope:", 1), `schema: document 1 (line 1): unknown field "spec.scopes"`},
 		{"a field twice", strings.Replace(a, "scope:", "scope: x\n  scope:", 1), `key "scope" already set in map`},
 		{"a field twice in JSON", `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{"group":"a","group":"b"}}`, `duplicate field "spec.group"`},
@@ -100,6 +100,95 @@ func TestWhatIsNoDefinitionIsAnErrorThatSaysWhere(t *testing.T) {
 			_, err := schema.Parse([]byte(test.text))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// Nothing in a file is passed over in silence.
+func TestWhatFollowsADocumentAndBelongsToNoneIsAnErrorWithItsLine(t *testing.T) {
+	a, b := asJSON(tiny("apples")), asJSON(tiny("bananas"))
+	list := `{"apiVersion":"v1","kind":"List","items":[` + a + `]}`
+	lines := strings.Count(indented(tiny("apples")), "\n")
+	flow := "{" + strings.NewReplacer("\n  ", " ", "\n", ", ", "versions:", "versions: [", "  - {", "{").Replace(strings.TrimSpace(tiny("apples")))
+	flow = strings.NewReplacer("spec:", "spec: {", "group: example.com", "group: example.com,", "scope: Cluster", "scope: Cluster,", "kind: Apples}", "kind: Apples},", "- {", "{").Replace(flow) + "]}}"
+	for _, test := range []struct{ name, text, want string }{
+		{"a brace", a + "}", "schema: document 2 (line 1): only JSON may follow JSON: invalid character '}' looking for beginning of value"},
+		{"a bracket", a + "\n]", "schema: document 2 (line 2): only JSON may follow JSON: invalid character ']' looking for beginning of value"},
+		{"a mapping", indented(tiny("apples")) + "foo: bar\n", fmt.Sprintf("schema: document 2 (line %d): only JSON may follow JSON: invalid character 'o' in literal false (expecting 'a')", lines+1)},
+		{"a definition in YAML", a + "\n" + tiny("bananas"), "schema: document 2 (line 2): only JSON may follow JSON: invalid character 'a' looking for beginning of value"},
+		{"half a definition", a + "\n\n" + b[:len(b)-1], "schema: document 2 (line 3): only JSON may follow JSON: unexpected EOF"},
+		{"a scalar", a + "\n5", "schema: document 2 (line 2): json: cannot unmarshal number into Go value of type v1.TypeMeta"},
+		{"what follows a List", list + "\n}", "schema: document 2 (line 2): only JSON may follow JSON: invalid character '}' looking for beginning of value"},
+		{"what follows in the second document", tiny("apples") + "---\n" + b + "\n]", "schema: document 3 (line 12): only JSON may follow JSON: invalid character ']' looking for beginning of value"},
+		{"what follows a mapping in braces", flow + "\nfoo: bar\n", "schema: document 1 (line 1): the YAML ends before line 2, but there is more"},
+		{"the same on one line", flow + "]", "schema: document 1 (line 1): the YAML ends before line 1, but there is more"},
+		{"the same further down", tiny("apples") + "--- # bananas\n" + strings.ReplaceAll(flow, "apples", "bananas") + "\n\n  foo: bar\n", "schema: document 2 (line 11): the YAML ends before line 13, but there is more"},
+		{"what is indented less", "  " + strings.ReplaceAll(strings.TrimSpace(tiny("apples")), "\n", "\n  ") + "\nfoo: bar\n", "schema: document 1 (line 1): the YAML ends before line 10, but there is more"},
+		{"no YAML, further down", tiny("apples") + "---\na: b\nb: c: d\n", "schema: document 2 (line 11): yaml: line 12: mapping values are not allowed in this context"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := schema.ParseAll([]byte(test.text))
+			if err == nil || err.Error() != test.want {
+				t.Errorf("ParseAll: got %v, want %s", err, test.want)
+			}
+			if found, err := schema.Check([]byte(test.text)); err == nil || err.Error() != test.want || len(found) > 0 {
+				t.Errorf("Check: got %v and %q, want %s", err, found, test.want)
+			}
+		})
+	}
+	// What is no more than blank is not anything.
+	for _, text := range []string{a + "\n", a + " \t\r\n# the end\n", flow + "\n# the end\n", flow + "\n...\n"} {
+		if definitions, err := schema.ParseAll([]byte(text)); err != nil || len(definitions) != 1 {
+			t.Errorf("%s: got %v and %v", text, definitions, err)
+		}
+	}
+}
+
+// Each error has a line of its own, which says what it is about.
+func TestErrorsSayWhichDocumentOrItemTheyAreAbout(t *testing.T) {
+	const no = `not a CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`
+	unknown := strings.NewReplacer("scope:", "scopes: x\n  scope:", "  versions:", "  version: v1\n  versions:").Replace(tiny("apples"))
+	inList := "- " + strings.ReplaceAll(strings.TrimSpace(unknown), "\n", "\n  ") + "\n"
+	for _, test := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"a List", "apiVersion: v1\nkind: List\nitems:\n" + inList + "- kind: Service\n  apiVersion: v1\n- 5\n" + inList, []string{
+			`schema: document 1, items[0] (line 4): unknown field "spec.scopes"`,
+			`schema: document 1, items[0] (line 4): unknown field "spec.version"`,
+			`schema: document 1, items[1] (line 15): it is a "Service" of "v1", ` + no,
+			`schema: document 1, items[2] (line 17): it is not an object`,
+			`schema: document 1, items[3] (line 18): unknown field "spec.scopes"`,
+			`schema: document 1, items[3] (line 18): unknown field "spec.version"`,
+		}},
+		{"a List of JSON", "{\n\"apiVersion\":\"v1\",\"kind\":\"List\",\n\"items\":[{\"kind\":\"A\"},\n\n" + asJSON(unknown) + "\n, null]}\n", []string{
+			`schema: document 1, items[0] (line 3): it is a "A" of "", ` + no,
+			`schema: document 1, items[1] (line 5): unknown field "spec.scopes"`,
+			`schema: document 1, items[1] (line 5): unknown field "spec.version"`,
+			`schema: document 1, items[2] (line 6): it is not an object`,
+		}},
+		{"JSON values", asJSON(unknown) + "\n\n" + indented(unknown) + asJSON(unknown), []string{
+			`schema: document 1 (line 1): unknown field "spec.scopes"`,
+			`schema: document 1 (line 1): unknown field "spec.version"`,
+			`schema: document 2 (line 3): unknown field "spec.scopes"`,
+			`schema: document 2 (line 3): unknown field "spec.version"`,
+			fmt.Sprintf(`schema: document 3 (line %d): unknown field "spec.scopes"`, 3+strings.Count(indented(unknown), "\n")),
+			fmt.Sprintf(`schema: document 3 (line %d): unknown field "spec.version"`, 3+strings.Count(indented(unknown), "\n")),
+		}},
+		{"names that are there twice", "# one\n---\napiVersion: v1\nkind: List\nkind: List\nitems:\n- {kind: A,\n   kind: B}\n- {kind: C}\n- {a: [],\n   a: [], kind: D}\n", []string{
+			`schema: document 1 (line 3): line 5: key "kind" already set in map`,
+			`schema: document 1, items[0] (line 7): line 8: key "kind" already set in map`,
+			`schema: document 1, items[0] (line 7): it is a "B" of "", ` + no,
+			`schema: document 1, items[1] (line 9): it is a "C" of "", ` + no,
+			`schema: document 1, items[2] (line 10): line 11: key "a" already set in map`,
+			`schema: document 1, items[2] (line 10): it is a "D" of "", ` + no,
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := schema.ParseAll([]byte(test.text))
+			if diff := cmp.Diff(test.want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}

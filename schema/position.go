@@ -2,81 +2,124 @@ package schema
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 )
 
 // position is a place in a file, from 1.
 type position struct{ line, column int }
 
+// after returns the place after a text that begins at p.
+func (p position) after(text []byte) position {
+	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
+		p.line += bytes.Count(text, []byte("\n"))
+		p.column, text = 1, text[i+1:]
+	}
+	p.column += utf8.RuneCount(text)
+	return p
+}
+
+// inFile returns the place in the file of what is at p in a text that begins at begin.
+func (p position) inFile(begin position) position {
+	if p.line == 1 {
+		p.column += begin.column - 1
+	}
+	p.line += begin.line - 1
+	return p
+}
+
 // positions finds the places of fields in the text of one object.
 type positions struct {
 	root  *yaml.Node // nil if the text cannot be read so
-	begin position   // of the object, where root is nil
-	above int        // lines of the file above the text
+	begin position   // of the document
 	index map[*yaml.Node]map[string]int
 	left  int // steps of one search
 }
 
-// positions returns those of each of the n objects that objects returns.
-func (d document) positions(n int) []*positions {
-	var all []*positions
-	for _, part := range d.parts() {
-		var doc yaml.Node
-		above := d.line - 1 + bytes.Count(d.text[:part.from], []byte("\n"))
-		if yaml.Unmarshal(d.text[part.from:part.to], &doc) != nil || len(doc.Content) != 1 {
-			continue
-		}
-		root := &positions{root: doc.Content[0], above: above}
-		if kind := root.child(root.root, "kind"); kind != nil && strings.HasSuffix(kind.Value, "List") {
-			if items := root.child(root.root, "items"); items != nil {
-				for _, item := range items.Content {
-					all = append(all, &positions{root: item, above: above})
-				}
-				continue
+// positions returns the places in an object.
+func (o *object) positions() *positions {
+	p := &positions{root: o.node(), begin: o.begin, left: maxSteps}
+	if o.item >= 0 && p.root != nil {
+		if items := p.child(p.root, "items"); items != nil {
+			if item := p.child(items, strconv.Itoa(o.item)); item != nil {
+				p.root = item
 			}
 		}
-		all = append(all, root)
 	}
-	if len(all) != n { // it is not known which is which
-		all = make([]*positions, n)
-		for i := range all {
-			all[i] = &positions{begin: position{d.line, 1}}
-		}
-	}
-	return all
+	return p
 }
 
-type span struct{ from, to int }
-
-// parts returns where the values of a document are: one of YAML, or several of JSON.
-func (d document) parts() (parts []span) {
-	whole := []span{{0, len(d.text)}}
-	if bytes.TrimSpace(d.text)[0] != '{' {
-		return whole
-	}
-	decoder := json.NewDecoder(bytes.NewReader(d.text))
-	for decoder.More() {
-		from := int(decoder.InputOffset())
-		var value json.RawMessage
-		if decoder.Decode(&value) != nil {
-			return whole
+// node returns what a document has, with lines and columns from its beginning. It is nil if
+// that cannot be found out.
+func (d *document) node() *yaml.Node {
+	if d.root == nil && d.isJSON {
+		// Not all JSON is YAML: YAML has no surrogates, and other ends of lines.
+		j := &jsonNodes{text: d.text, decoder: tokens(d.text), at: position{1, 1}}
+		if root, err := j.next(); err == nil {
+			d.root = root
 		}
-		parts = append(parts, span{from, int(decoder.InputOffset())})
 	}
-	return parts
+	return d.root // of YAML, reachEnd has set it
+}
+
+// jsonNodes makes nodes of JSON.
+type jsonNodes struct {
+	text    []byte
+	decoder *jsontext.Decoder
+	read    int      // bytes of the text
+	at      position // after them
+}
+
+// next returns the node of the next value.
+func (j *jsonNodes) next() (*yaml.Node, error) {
+	from := int(j.decoder.InputOffset())
+	from += len(j.text[from:]) - len(bytes.TrimLeft(j.text[from:], " \t\r\n,:"))
+	j.at, j.read = j.at.after(j.text[j.read:from]), from
+	token, err := j.decoder.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	node := &yaml.Node{Kind: yaml.ScalarNode, Line: j.at.line, Column: j.at.column}
+	switch token.Kind() {
+	case '"':
+		node.Value = token.String()
+		return node, nil
+	case '{':
+		node.Kind = yaml.MappingNode
+	case '[':
+		node.Kind = yaml.SequenceNode
+	default:
+		return node, nil
+	}
+	for j.decoder.PeekKind() != '}' && j.decoder.PeekKind() != ']' {
+		child, err := j.next()
+		if err != nil {
+			return nil, err
+		}
+		node.Content = append(node.Content, child)
+	}
+	_, err = j.decoder.ReadToken()
+	return node, err
+}
+
+// start returns where the object begins.
+func (p *positions) start() position {
+	if p.root == nil {
+		return p.begin
+	}
+	return position{p.root.Line, p.root.Column}.inFile(p.begin)
 }
 
 // maxSteps bounds the search for a path: names may have dots and brackets, so that there
 // may be many ways to read it.
 const maxSteps = 10_000
 
-// find returns the place of a path, such as spec.versions[0].schema or
-// properties[a.b], and whether it is there; if not, it is the place of what is nearest
-// above it. Of a field, that is where its name is.
+// find returns the place of a path, such as spec.versions[0].schema or properties[a.b], and
+// whether it is there. If it is not, the place is that of the nearest field above it. The
+// place of a field is that of its name.
 func (p *positions) find(path string) (at position, found bool) {
 	if p.root == nil {
 		return p.begin, false
@@ -88,11 +131,11 @@ func (p *positions) find(path string) (at position, found bool) {
 			best, nearest = len(rest), at
 		}
 	})
-	return position{p.above + nearest.Line, nearest.Column}, found
+	return position{nearest.Line, nearest.Column}.inFile(p.begin), found
 }
 
-// walk follows a path from a node, in every way in which it can be read, and says to
-// reach where it came.
+// walk follows a path from a node, in every way in which it can be read. It calls reached
+// with each node that it comes to, and with what is left of the path.
 func (p *positions) walk(node, at *yaml.Node, rest string, reached func(at *yaml.Node, rest string)) bool {
 	reached(at, rest)
 	if rest == "" {
@@ -168,8 +211,13 @@ func (p *positions) names(node *yaml.Node) map[string]int {
 	}
 	names := make(map[string]int, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		if _, twice := names[node.Content[i].Value]; !twice {
-			names[node.Content[i].Value] = i
+		key := node.Content[i]
+		name := key.Value
+		if key.Style == 0 && key.Tag != "" { // of YAML, plain
+			name = asName(name)
+		}
+		if _, twice := names[name]; !twice {
+			names[name] = i
 		}
 	}
 	if p.index == nil {
@@ -177,4 +225,16 @@ func (p *positions) names(node *yaml.Node) map[string]int {
 	}
 	p.index[node] = names
 	return names
+}
+
+// asName returns the name that a plain key of YAML has in JSON. YAML 1.1 takes some words
+// for booleans: a property that is called n or on becomes one that is called false or true.
+func asName(key string) string {
+	switch key {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "True", "TRUE":
+		return "true"
+	case "n", "N", "no", "No", "NO", "off", "Off", "OFF", "False", "FALSE":
+		return "false"
+	}
+	return key
 }

@@ -95,6 +95,13 @@ spec: {size: medium, colour: red, toppings: []}
 `
 )
 
+// warned is a definition that the server takes with a warning.
+func warned(t *testing.T) string {
+	t.Helper()
+	text := content(t, "project/deep/others.yml")
+	return strings.Replace(text, "{type: object}", "{type: object, properties: {at: {type: string, format: date_time}}}", 1)
+}
+
 func TestWhatTheCommandPrints(t *testing.T) {
 	t.Chdir("testdata")
 	for _, test := range []struct {
@@ -107,6 +114,9 @@ func TestWhatTheCommandPrints(t *testing.T) {
 		{name: "lint-good", args: []string{"lint", "project"}, code: exitOK},
 		{name: "lint-good-json", args: []string{"lint", "-o", "json", "project"}, code: exitOK},
 		{name: "lint-stdin", args: []string{"lint", "-"}, stdin: content(t, "bad.yaml"), code: exitFindings},
+		{name: "lint-warnings", args: []string{"lint", "-"}, stdin: warned(t), code: exitOK},
+		{name: "lint-warnings-json", args: []string{"lint", "-o", "json", "-"}, stdin: warned(t), code: exitOK},
+		{name: "lint-warnings-and-faults", args: []string{"lint", "-", "bad.yaml"}, stdin: warned(t), code: exitFindings},
 		{name: "lint-unreadable", args: []string{"lint", "nowhere", "-", "bad.yaml"}, stdin: "kind: CustomResourceDefinition\na: b: c\n", code: exitError},
 		{name: "lint-none", args: []string{"lint", "objects.yaml"}, code: exitError},
 

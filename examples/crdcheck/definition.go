@@ -98,7 +98,7 @@ func compile(o object) (*schema.Definition, error) {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) && len(joined.Unwrap()) == 1 {
 		if cause := errors.Unwrap(joined.Unwrap()[0]); cause != nil {
-			return nil, errors.New(shiftLines(cause.Error(), o.Line-1)) // it leaves out comments before
+			return nil, errors.New(shiftLines(cause.Error(), o.before))
 		}
 	}
 	return d, err
@@ -145,10 +145,6 @@ func join(documents []document) (text []byte, n int) {
 		text = append(text, bytes.Repeat([]byte("\n"), d.line-1-lines)...)
 		text = append(text, d.text...)
 		lines = d.line - 1 + bytes.Count(d.text, []byte("\n"))
-		if d.err != nil { // even if there is nothing, something was there
-			text = append(text, '\n')
-			lines++
-		}
 		n += len(d.objects)
 	}
 	return text, n

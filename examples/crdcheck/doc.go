@@ -23,7 +23,7 @@
 // the errors too; what went wrong is on standard error, where a terminal sees a line of
 // progress too if it takes long. The exit code is for scripts:
 //
-//   - 0: nothing was found.
+//   - 0: nothing was found, or nothing but warnings.
 //   - 1: something was found: faults of a definition, an object that is invalid, fields that
 //     are pruned, changes that break something.
 //   - 2: the command line is wrong, some of the input could not be read, there was nothing

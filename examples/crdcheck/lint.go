@@ -1,6 +1,7 @@
 package crdcheck
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -21,7 +22,8 @@ func (c *command) lint() *cobra.Command {
 		Short: "Report what the API server would not accept in definitions",
 		Long: `Report every fault for which the API server would not create a definition, with its place
 in the file, the number of the rule of structural schemas that is broken, if it is
-one, and how to mend it.`,
+one, and how to mend it. What the server takes, but warns of, is reported as a warning.
+Warnings alone do not make the exit code 1.`,
 		Example: `  # Check all definitions of a project
   crdcheck lint config/crd
 
@@ -33,12 +35,12 @@ one, and how to mend it.`,
 			faults, definitions := []fault{}, 0
 			c.each(cmd.Context(), "lint", len(files), func(i int) string { return files[i].name }, func(i int) error {
 				f := files[i]
-				text, n := join(c.findDefinitions(f))
-				definitions += n
-				if len(text) == 0 {
-					if f.named {
-						return fmt.Errorf("%s: there is no CustomResourceDefinition", f.name)
-					}
+				documents := c.findDefinitions(f)
+				if len(documents) == 0 && f.named {
+					return fmt.Errorf("%s: there is no CustomResourceDefinition", f.name)
+				}
+				text, n := join(documents)
+				if definitions += n; n == 0 {
 					return nil
 				}
 				found, err := schema.Check(text)
@@ -50,12 +52,22 @@ one, and how to mend it.`,
 				}
 				return err
 			})
-			c.findings = len(faults)
+			if definitions == 0 && !c.failed {
+				c.fail(errors.New("nothing to lint: there is no CustomResourceDefinition"))
+			}
+			warnings := 0
+			for _, f := range faults {
+				if f.Warning {
+					warnings++
+				}
+			}
+			c.findings = len(faults) - warnings
 			if c.output == "json" {
 				return c.printJSON(struct {
-					Definitions int     `json:"definitions"`
-					Faults      []fault `json:"faults"`
-				}{definitions, faults})
+					Definitions int      `json:"definitions"`
+					Faults      []fault  `json:"faults"`
+					Errors      []string `json:"errors"`
+				}{definitions, faults, append([]string{}, c.failures...)})
 			}
 			for _, f := range faults {
 				fmt.Fprintf(c.out, "%s:%s\n", f.File, indent(f.String()))
@@ -63,7 +75,11 @@ one, and how to mend it.`,
 					fmt.Fprintf(c.out, "    %s\n", f.Advice)
 				}
 			}
-			fmt.Fprintf(c.out, "%s checked: %s\n", count(definitions, "definition"), count(len(faults), "fault"))
+			summary := count(c.findings, "fault")
+			if warnings > 0 {
+				summary += ", " + count(warnings, "warning")
+			}
+			fmt.Fprintf(c.out, "%s checked: %s\n", count(definitions, "definition"), summary)
 			return nil
 		},
 	}
