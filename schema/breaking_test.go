@@ -43,12 +43,10 @@ func told(c schema.BreakingChange) string {
 	case c.Unproven:
 		s += " UNPROVEN"
 	case c.Proof != nil:
-		proof := string(c.Proof.Object)
-		if _, rest, ok := strings.Cut(proof, `"metadata":`); ok {
-			_, rest, _ = strings.Cut(rest, `}`)
-			proof = "{" + strings.TrimPrefix(rest, ",")
+		if c.Proof.Stored != nil {
+			s += " " + short(c.Proof.Stored) + " replaced by"
 		}
-		s += " " + proof
+		s += " " + short(c.Proof.Object)
 		for _, err := range c.Proof.Errors {
 			if !strings.Contains(err.Detail, "some validation rules were not checked") {
 				s += " => " + err.Error()
@@ -61,6 +59,16 @@ func told(c schema.BreakingChange) string {
 	return s
 }
 
+// short is an object without what says which one it is.
+func short(object []byte) string {
+	_, rest, ok := strings.Cut(string(object), `"metadata":`)
+	if !ok {
+		return string(object)
+	}
+	_, rest, _ = strings.Cut(rest, `}`)
+	return "{" + strings.TrimPrefix(rest, ",")
+}
+
 func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string // of a property
@@ -71,7 +79,7 @@ func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 		{"a field in a map removed", "{type: object, additionalProperties: {type: object, properties: {b: {type: integer}}}}", "{type: object, additionalProperties: {type: object}}", []string{`v1 spec.a[*].b: the field is removed {"spec":{"a":{"x":{"b":0}}}} -> spec.a.x.b: removed, was 0`}},
 		{"another type", "{type: string}", "{type: integer}", []string{`v1 spec.a: the type string is now integer {"spec":{"a":""}} => spec.a: Invalid value: "string": spec.a in body must be of type integer: "string"`}},
 		{"a narrower type", "{x-kubernetes-int-or-string: true}", "{type: string}", []string{`v1 spec.a: the type integer or string is now string {"spec":{"a":0}} => spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"`}},
-		{"a narrower number", "{type: number}", "{type: integer}", []string{`v1 spec.a: the type number is now integer {"spec":{"a":47.375}} => spec.a: Invalid value: "number": spec.a in body must be of type integer: "number" => <nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.a`}},
+		{"a narrower number", "{type: number}", "{type: integer}", []string{`v1 spec.a: the type number is now integer {"spec":{"a":0.5}} => spec.a: Invalid value: "number": spec.a in body must be of type integer: "number" => <nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.a`}},
 		{"a field required", "{type: object, properties: {b: {type: string}}}", "{type: object, required: [b], properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is now required {"spec":{"a":{}}} => spec.a.b: Required value`}},
 		{"a new field required", "{type: object}", "{type: object, required: [b], properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is now required {"spec":{"a":{}}} => spec.a.b: Required value`}},
 		{"an enum value removed", "{type: string, enum: [p, q, r]}", "{type: string, enum: [p, r]}", []string{`v1 spec.a: the value "q" is removed {"spec":{"a":"q"}} => spec.a: Unsupported value: "q": supported values: "p", "r"`}},
@@ -90,7 +98,7 @@ func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 		{"a pattern", "{type: string}", "{type: string, pattern: '^a+$'}", []string{`v1 spec.a: it has the pattern ^a+$ now {"spec":{"a":""}} => spec.a: Invalid value: "": spec.a in body should match '^a+$'`}},
 		{"another pattern", "{type: string, pattern: '^[ab]$'}", "{type: string, pattern: '^[a]$'}", []string{`v1 spec.a: the pattern ^[ab]$ is now ^[a]$ {"spec":{"a":"b"}} => spec.a: Invalid value: "b": spec.a in body should match '^[a]$'`}},
 		{"a format", "{type: string}", "{type: string, format: date-time}", []string{`v1 spec.a: it has the format date-time now {"spec":{"a":""}} => spec.a: Invalid value: "": spec.a in body must be of type date-time: ""`}},
-		{"a narrower format", "{type: integer, format: int64}", "{type: integer, format: int32}", []string{`v1 spec.a: the format int64 is now int32 {"spec":{"a":9223372036854775807}} => <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.a`}},
+		{"a narrower format", "{type: integer, format: int64}", "{type: integer, format: int32}", []string{`v1 spec.a: the format int64 is now int32 {"spec":{"a":3341514177}} => <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.a`}},
 		{"no null", "{type: object, properties: {b: {type: string, nullable: true}}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is no longer nullable {"spec":{"a":{"b":null}}} -> spec.a.b: removed, was null`}},
 		{"no null in a list", "{type: array, items: {type: string, nullable: true}}", "{type: array, items: {type: string}}", []string{`v1 spec.a[]: it is no longer nullable {"spec":{"a":[null]}} => spec.a[0]: Invalid value: "null": spec.a[0] in body must be of type string: "null"`}},
 		{"a default", "{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, default: x}}}", []string{`v1 spec.a.b: it has the default "x" now {"spec":{"a":{}}} -> spec.a.b: "x", was not there`}},
@@ -102,15 +110,36 @@ func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 		{"an atomic map", "{type: object}", "{type: object, x-kubernetes-map-type: atomic}", []string{`v1 spec.a: the map type granular is now atomic`}},
 		{"pruning", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object}", []string{`v1 spec.a: unknown fields are no longer preserved {"spec":{"a":{"unknown":"field"}}} -> spec.a.unknown: removed, was "field"`}},
 		{"no map", "{type: object, additionalProperties: {type: string}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a: it is no longer a map {"spec":{"a":{"x":""}}} -> spec.a.x: removed, was ""`}},
-		{"a schema for values", "{type: object, additionalProperties: true}", "{type: object, additionalProperties: {type: string}}", []string{`v1 spec.a[*]: the values have a schema now {"spec":{"a":{"x":false}}} => spec.a.x: Invalid value: "boolean": spec.a.x in body must be of type string: "boolean"`}},
-		{"no schema for values", "{type: object, additionalProperties: {type: object, properties: {b: {type: string}}}}", "{type: object, additionalProperties: true}", []string{`v1 spec.a[*]: the schema of the values is removed {"spec":{"a":{"x":{"b":""}}}} -> spec.a.x.b: removed, was ""`}},
+		{"a schema for values", "{type: object, additionalProperties: true}", "{type: object, additionalProperties: {type: string}}", []string{`v1 spec.a[*]: the type is string now {"spec":{"a":{"x":0}}} => spec.a.x: Invalid value: "integer": spec.a.x in body must be of type string: "integer"`}},
+		{"no schema for values", "{type: object, additionalProperties: {type: object, properties: {b: {type: string}}}}", "{type: object, additionalProperties: true}", []string{`v1 spec.a[*].b: the field is removed {"spec":{"a":{"x":{"b":""}}}} -> spec.a.x.b: removed, was ""`}},
 		{"a rule", "{type: object, properties: {b: {type: integer}, c: {type: integer}}}", "{type: object, properties: {b: {type: integer}, c: {type: integer}}, x-kubernetes-validations: [{rule: 'self.b <= self.c', message: b is too large}]}", []string{`v1 spec.a: there is a new rule: self.b <= self.c {"spec":{"a":{}}} => spec.a: Invalid value: "object": no such key: b evaluating rule: b is too large`}},
 		{"a rule about strings", "{type: string}", "{type: string, maxLength: 100, x-kubernetes-validations: [{rule: \"self.startsWith('x')\"}]}", []string{`v1 spec.a: maxLength is 100 now {"spec":{"a":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}} => spec.a: Too long: may not be more than 100 bytes`, `v1 spec.a: there is a new rule: self.startsWith('x') {"spec":{"a":""}} => spec.a: Invalid value: "": failed rule: self.startsWith('x')`}},
-		{"a rule that is for updates", "{type: string, maxLength: 9}", "{type: string, maxLength: 9, x-kubernetes-validations: [{rule: self == oldSelf}]}", []string{`v1 spec.a: there is a new rule: self == oldSelf UNPROVEN`}},
+		{"a large bound", "{type: integer, maximum: 5000000}", "{type: integer, maximum: 4000000}", []string{`v1 spec.a: maximum 5000000 is now 4000000 {"spec":{"a":4000001}} => spec.a: Invalid value: 4000001: spec.a in body should be less than or equal to 4000000`}},
+		{"a field specified below preserve-unknown-fields", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, required: [x], properties: {x: {type: integer}}}", []string{
+			`v1 spec.a.x: it is now required {"spec":{"a":{}}} => spec.a.x: Required value`,
+			`v1 spec.a.x: the type is integer now {"spec":{"a":{"x":""}}} => spec.a.x: Invalid value: "string": spec.a.x in body must be of type integer: "string"`}},
+		{"a field specified where anything was", "{x-kubernetes-preserve-unknown-fields: true}", "{x-kubernetes-preserve-unknown-fields: true, properties: {x: {type: string}}}", []string{`v1 spec.a.x: the type is string now {"spec":{"a":{"x":0}}} => spec.a.x: Invalid value: "integer": spec.a.x in body must be of type string: "integer"`}},
+		{"a field specified that prunes", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {x: {nullable: true, x-kubernetes-preserve-unknown-fields: true, properties: {b: {type: object}}}}}", []string{`v1 spec.a.x.b: the type is object now {"spec":{"a":{"x":{"b":""}}}} => spec.a.x.b: Invalid value: "string": spec.a.x.b in body must be of type object: "string"`}},
+		{"an integer or a string where anything was", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {x: {x-kubernetes-int-or-string: true}}}", []string{`v1 spec.a.x: the type is integer or string now {"spec":{"a":{"x":false}}} => spec.a.x: Invalid value: "boolean": spec.a.x in body must be of type integer,string: "boolean"`}},
+		{"an object where anything was", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {x: {type: object, required: [c], properties: {c: {type: string}}}}}", []string{`v1 spec.a.x: the type is object now {"spec":{"a":{"x":""}}} => spec.a.x: Invalid value: "string": spec.a.x in body must be of type object: "string"`}},
+		{"the root where anything was", "{type: object, x-kubernetes-preserve-unknown-fields: true, required: [b], properties: {b: {type: string, maxLength: 9}}}", "{type: object, required: [b], properties: {b: {type: string, maxLength: 3}}}", []string{
+			`v1 spec.a: unknown fields are no longer preserved {"spec":{"a":{"b":"","unknown":"field"}}} -> spec.a.unknown: removed, was "field"`,
+			`v1 spec.a.b: maxLength 9 is now 3 {"spec":{"a":{"b":"aaaa"}}} => spec.a.b: Too long: may not be more than 3 bytes`}},
+		{"a default below preserve-unknown-fields", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {x: {type: string, default: d}}}", []string{
+			`v1 spec.a.x: it has the default "d" now {"spec":{"a":{}}} -> spec.a.x: "d", was not there`,
+			`v1 spec.a.x: the type is string now {"spec":{"a":{"x":0}}} => spec.a.x: Invalid value: "integer": spec.a.x in body must be of type string: "integer"`}},
+		{"a field named beside a map", "{type: object, additionalProperties: {type: string}}", "{type: object, properties: {zz: {type: integer}}}", []string{
+			`v1 spec.a: it is no longer a map {"spec":{"a":{"x":""}}} -> spec.a.x: removed, was ""`,
+			`v1 spec.a.zz: the type string is now integer {"spec":{"a":{"zz":""}}} => spec.a.zz: Invalid value: "string": spec.a.zz in body must be of type integer: "string"`}},
+		{"another schema of values, with preserve-unknown-fields", "{type: object, additionalProperties: {type: integer}}", "{type: object, x-kubernetes-preserve-unknown-fields: true, additionalProperties: {type: string}}", []string{`v1 spec.a[*]: the type integer is now string {"spec":{"a":{"x":0}}} => spec.a.x: Invalid value: "integer": spec.a.x in body must be of type string: "integer"`}},
+		{"more list keys", listMap("[k]"), listMap("[k, j]"), []string{`v1 spec.a: the keys k are now k, j`}},
+		{"fewer list keys", listMap("[k, j]"), listMap("[k]"), []string{`v1 spec.a: the keys k, j are now k {"spec":{"a":[{"j":"","k":""},{"j":"a","k":""}]}} => spec.a[1]: Duplicate value: {"k":""}`}},
+		{"a rule that is for updates", "{type: string, maxLength: 9}", "{type: string, maxLength: 9, x-kubernetes-validations: [{rule: self == oldSelf}]}", []string{`v1 spec.a: there is a new rule: self == oldSelf {"spec":{"a":""}} replaced by {"spec":{"a":"aaaa"}} => spec.a: Invalid value: "aaaa": failed rule: self == oldSelf`}},
+		{"a rule that is for updates, too", "{type: string, maxLength: 9}", "{type: string, maxLength: 9, x-kubernetes-validations: [{rule: \"!oldSelf.hasValue() || self == oldSelf.value()\", optionalOldSelf: true}]}", []string{`v1 spec.a: there is a new rule: !oldSelf.hasValue() || self == oldSelf.value() {"spec":{"a":""}} replaced by {"spec":{"a":"aaaa"}} => spec.a: Invalid value: "aaaa": failed rule: !oldSelf.hasValue() || self == oldSelf.value()`}},
 		{"a composition", "{type: object, properties: {b: {type: string}, c: {type: string}}}", "{type: object, properties: {b: {type: string}, c: {type: string}}, oneOf: [{required: [b]}, {required: [c]}]}", []string{`v1 spec.a: oneOf has changed {"spec":{"a":{}}} => <nil>: Invalid value: "": "spec.a" must validate one and only one schema (oneOf). Found none valid`}},
 		{"a negation", "{type: string, enum: [p, q]}", "{type: string, enum: [p, q], not: {enum: [p]}}", []string{`v1 spec.a: not has changed {"spec":{"a":"p"}} => <nil>: Invalid value: "": "spec.a" must not validate the schema (not)`}},
 		{"a rule beside another change", "{type: object, properties: {b: {type: string, maxLength: 9, default: x}}}", "{type: object, properties: {b: {type: string, maxLength: 9, default: z}}, x-kubernetes-validations: [{rule: self.b == oldSelf.b}]}", []string{
-			`v1 spec.a: there is a new rule: self.b == oldSelf.b UNPROVEN`,
+			`v1 spec.a: there is a new rule: self.b == oldSelf.b {"spec":{"a":{}}} replaced by {"spec":{"a":{"b":""}}} => spec.a: Invalid value: failed rule: self.b == oldSelf.b`,
 			`v1 spec.a.b: the default "x" is now "z" {"spec":{"a":{}}} -> spec.a.b: "z", was "x"`}},
 		{"an embedded resource", "{type: object, x-kubernetes-preserve-unknown-fields: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}", []string{`v1 spec.a: it is now an embedded resource {"spec":{"a":{}}} => spec.a.apiVersion: Required value => spec.a.kind: Required value`}},
 	} {
@@ -121,6 +150,11 @@ func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 			}
 		})
 	}
+}
+
+// listMap is a list of the items that are known by some of their fields.
+func listMap(keys string) string {
+	return "{type: array, items: {type: object, required: [k, j], properties: {k: {type: string}, j: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: " + keys + "}"
 }
 
 // property returns a definition with a schema for spec.a.
@@ -156,6 +190,10 @@ func TestWhatIsWiderBreaksNothing(t *testing.T) {
 		"a map":                        {"{type: object, properties: {b: {type: string}}}", "{type: object, additionalProperties: {type: string}}"},
 		"no rule":                      {"{type: string, maxLength: 3, x-kubernetes-validations: [{rule: self != 'x'}]}", "{type: string, maxLength: 3}"},
 		"another message":              {"{type: string, maxLength: 3, x-kubernetes-validations: [{rule: self != 'x'}]}", "{type: string, maxLength: 3, x-kubernetes-validations: [{rule: self != 'x', message: never}]}"},
+		"anything in a map":            {"{type: object, additionalProperties: true}", "{type: object, x-kubernetes-preserve-unknown-fields: true}"},
+		"anything in a map of maps":    {"{type: object, additionalProperties: {type: object, additionalProperties: true}}", "{type: object, additionalProperties: {type: object, x-kubernetes-preserve-unknown-fields: true}}"},
+		"a default for what is there":  {"{type: object, required: [b], properties: {b: {type: string}}}", "{type: object, required: [b], properties: {b: {type: string, default: x}}}"},
+		"a field beside fields":        {"{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string}, c: {type: integer}}}"},
 		"one more way":                 {"{type: string, anyOf: [{enum: [p]}]}", "{type: string, anyOf: [{enum: [p]}, {enum: [q]}]}"},
 		"no composition":               {"{type: string, not: {enum: [p]}, oneOf: [{enum: [q]}]}", "{type: string}"},
 	} {
@@ -228,6 +266,62 @@ spec:
 	}
 }
 
+// Nobody creates objects in a version that is not served, but they may be stored in it.
+func TestAVersionThatIsNotServedMayBeStored(t *testing.T) {
+	definition := func(v1, stored string) string {
+		return `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: apples.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {plural: apples, kind: Apple}
+  versions:
+  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {r: {type: string}, s: {type: string}}}}}
+  - {name: v1, served: false, storage: false, schema: {openAPIV3Schema: {type: object, properties: {` + v1 + `}}}}
+status: {storedVersions: ` + stored + `, conditions: [], acceptedNames: {plural: apples, kind: Apple}}
+`
+	}
+	const both = "r: {type: string}, s: {type: string}"
+	for _, test := range []struct {
+		name, stored, v1 string
+		want             []string
+	}{
+		{"it is stored, and loses a field", "[v1, v2]", "r: {type: string}", []string{`v1 s: the field is removed {"s":""} -> s: removed, was ""`}},
+		{"it is stored, and is stricter", "[v1, v2]", "r: {type: string, maxLength: 3}, s: {type: string}", nil},
+		{"it is not stored", "[v2]", "r: {type: string}", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, breaks(t, definition(both, test.stored), definition(test.v1, test.stored))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What the comparison overlooks is found by random objects, and named by its path: without
+// a webhook, v1beta1 loses what the stored version does not have.
+func TestKeysOfMapsHaveNoNameInAPath(t *testing.T) {
+	const old = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: apples.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {plural: apples, kind: Apple}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {values: {type: object, additionalProperties: {type: object, properties: {l: {type: string}}}}}}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {values: {type: object, additionalProperties: {type: object, properties: {l: {type: string}}}}}}}}
+`
+	want := []string{
+		`v1 values[*].l: the field is removed {"values":{"x":{"l":""}}} -> values.x.l: removed, was ""`,
+		`v1beta1 values[*].l: values are stored otherwise than before {"values":{"x":{"l":""}}} -> values.x.l: removed, was ""`,
+	}
+	if diff := cmp.Diff(want, breaks(t, old, strings.Replace(old, ", properties: {l: {type: string}}", "", 1))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestPruningBreaksOldDefinitions(t *testing.T) {
 	new := withSchema("{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}")
 	old := strings.Replace(new, "scope:", "preserveUnknownFields: true\n  scope:", 1)
@@ -283,6 +377,104 @@ func TestChangesAreListedEvenIfThereIsNoTimeToProveThem(t *testing.T) {
 	}
 }
 
+// CI chooses by the effect, and by whether there is a proof.
+func TestEachChangeHasAnEffect(t *testing.T) {
+	for _, test := range []struct {
+		name, old, new string
+		want           string
+	}{
+		{"refused", "{type: string}", "{type: integer}", "refused proven"},
+		{"altered", "{type: object, properties: {b: {type: string}}}", "{type: object}", "altered proven"},
+		{"null, which is removed", "{type: string, nullable: true}", "{type: string}", "altered proven"},
+		{"merged", "{type: object}", "{type: object, x-kubernetes-map-type: atomic}", "clients"},
+		{"a looser pattern", "{type: string, pattern: '^a$'}", "{type: string, pattern: '^a+$'}", "refused unproven"},
+		{"a looser rule", "{type: integer, x-kubernetes-validations: [{rule: self < 5}]}", "{type: integer, x-kubernetes-validations: [{rule: self < 9}]}", "refused unproven"},
+		{"a rule that is always true", "{type: integer}", "{type: integer, x-kubernetes-validations: [{rule: self == self}]}", "refused unproven"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, c := range schema.BreakingChanges(t.Context(), definition(t, property(test.old)), definition(t, property(test.new))) {
+				s := string(c.Effect)
+				switch {
+				case c.Unproven:
+					s += " unproven"
+				case c.Proof != nil:
+					s += " proven"
+				}
+				got = append(got, s)
+			}
+			if diff := cmp.Diff([]string{test.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func definition(t testing.TB, text string) *schema.Definition {
+	t.Helper()
+	d, err := schema.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return d
+}
+
+// Many changes of one object are proven in groups, by definitions that have only some of
+// the fields: each proof must hold for the whole ones, too.
+func TestManyFieldsAreProvenQuickly(t *testing.T) {
+	fields := func(most int) *schema.Definition {
+		var s strings.Builder
+		s.WriteString("{type: object, properties: {spec: {type: object, required: [f3], properties: {")
+		for i := range 1000 {
+			fmt.Fprintf(&s, "\nf%d: {type: string, maxLength: %d},", i, most)
+		}
+		s.WriteString("\nlast: {type: integer, default: 1}}, x-kubernetes-validations: [{rule: self.f5 != 'a' || self.last > 0}]}}}")
+		return definition(t, withSchema(s.String()))
+	}
+	old, new := fields(20), fields(10)
+	begin := time.Now()
+	changes := schema.BreakingChanges(t.Context(), old, new)
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(changes) != 1000 {
+		t.Errorf("there are %d changes, want 1000", len(changes))
+	}
+	for i, c := range changes {
+		if c.Proof == nil {
+			t.Fatalf("%s", c)
+		}
+		if i%50 != 0 {
+			continue
+		}
+		if _, err := old.Version("v1").Create(t.Context(), c.Proof.Object); err != nil {
+			t.Errorf("%s: the old definition refuses %s: %v", c, c.Proof.Object, err)
+		}
+		if _, err := new.Version("v1").Create(t.Context(), c.Proof.Object); err == nil {
+			t.Errorf("%s: the new definition accepts %s", c, c.Proof.Object)
+		}
+	}
+}
+
+// A field that belongs to a type, as in the filters of an HTTPRoute, is proven with that
+// type; items of a list that must differ, differ; and a reference has its port.
+func TestProofsObeyTheRulesAroundThem(t *testing.T) {
+	old := property(`{type: array, maxItems: 8, x-kubernetes-validations: [{rule: "self.all(a, self.exists_one(b, a.name == b.name))"}], items: {type: object, required: [name, type], x-kubernetes-validations: [
+  {rule: "has(self.rewrite) == (self.type == 'Rewrite')"}, {rule: "has(self.mirror) == (self.type == 'Mirror')"}, {rule: "self.kind != 'Service' || has(self.port)"}], properties: {
+  name: {type: string, maxLength: 40}, type: {type: string, enum: [None, Rewrite, Mirror]}, kind: {type: string, default: Service, maxLength: 40}, port: {type: integer},
+  rewrite: {type: object, properties: {path: {type: string, maxLength: 20}}}, mirror: {type: object, properties: {host: {type: string, maxLength: 20}}}}}}`)
+	new := strings.NewReplacer("maxLength: 20", "maxLength: 10", "maxItems: 8", "maxItems: 4", "maxLength: 40", "maxLength: 30").Replace(old)
+	changes := breaks(t, old, new)
+	if len(changes) != 5 {
+		t.Errorf("there are %d changes, want 5", len(changes))
+	}
+	for _, c := range changes {
+		if strings.Contains(c, "UNPROVEN") {
+			t.Error(c)
+		}
+	}
+}
+
 // What breaks is proven by an object.
 func ExampleBreakingChanges() {
 	before, err := schema.Parse([]byte(cronTabs))
@@ -294,15 +486,15 @@ func ExampleBreakingChanges() {
 		panic(err)
 	}
 	for _, c := range schema.BreakingChanges(context.Background(), before, after) {
-		fmt.Println(c)
+		fmt.Println(c.Effect, c)
 		fmt.Println(string(c.Proof.Object))
 		fmt.Println(c.Proof.Errors, c.Proof.Altered)
 	}
 	// Output:
-	// v1: spec.replicas: the default 1 is now 2: objects without the field get another value than before
+	// altered v1: spec.replicas: the default 1 is now 2: objects without the field get another value than before
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":""}}
 	// [] [spec.replicas: 2, was 1]
-	// v1: spec.schedule: maxLength 20 is now 10: values beyond it are refused
+	// refused v1: spec.schedule: maxLength 20 is now 10: values beyond it are refused
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":"aaaaaaaaaaa"}}
 	// [spec.schedule: Too long: may not be more than 10 bytes] []
 }

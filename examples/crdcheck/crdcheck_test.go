@@ -144,7 +144,7 @@ func TestWhatTheCommandPrints(t *testing.T) {
 
 		// What there is to check.
 		{name: "tree", args: []string{"validate", "--crd", "project", "--crd", "tree", "tree"}, code: exitFindings},
-		{name: "tree-lint", args: []string{"lint", "tree"}, code: exitOK},
+		{name: "tree-lint", args: []string{"lint", "tree"}, code: exitError},
 		{name: "template", args: []string{"validate", "--crd", "project", "template"}, code: exitError},
 		{name: "nothing", args: []string{"validate", "--crd", "project", "-"}, code: exitError},
 		{name: "list-named", args: []string{"validate", "--crd", "project", "tree/config/crd/patches/rename.yaml", "tree/chart/values.yaml"}, code: exitError},

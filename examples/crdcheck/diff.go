@@ -15,26 +15,41 @@ import (
 // change is a change that breaks something, and how it is proven.
 type change struct {
 	Definition string          `json:"definition"` // its kind and group
+	Effect     schema.Effect   `json:"effect"`
 	Version    string          `json:"version,omitempty"`
 	Path       string          `json:"path,omitempty"`
 	What       string          `json:"what"`
 	Why        string          `json:"why"`
 	Unproven   bool            `json:"unproven,omitempty"`
 	Object     json.RawMessage `json:"object,omitempty"` // was accepted
-	Errors     []string        `json:"errors,omitempty"` // and is refused now
+	Stored     json.RawMessage `json:"stored,omitempty"` // and is what that replaces
+	Errors     []string        `json:"errors,omitempty"` // is refused now
 	Altered    []string        `json:"altered,omitempty"`
 }
 
 func (c *command) diff() *cobra.Command {
-	return &cobra.Command{
+	countUnproven := false
+	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Report what an upgrade of definitions would break",
-		Long: `Report the changes between two versions of definitions that break stored objects or clients:
-what has changed, what breaks for that, and an object that proves it, which was accepted
-before and is refused or altered now. A change for which no such object was found is
-marked as unproven.`,
+		Long: `Report the changes between two versions of definitions that break stored objects or
+clients: what has changed, what breaks for that, and an object that proves it. That object
+was accepted before, and is refused or altered now.
+
+The effect of a change is one of:
+  refused   An object or an update that was accepted is refused.
+  altered   An object is stored or read with other data than before.
+  clients   Something else that clients rely on is gone or changed: a name, a version, a
+            subresource, a printer column, or how server-side apply merges.
+
+Where no object was found that proves a change, it is marked as unproven: a pattern or a
+rule that has changed may allow less than before, or not. An unproven change is printed,
+but the exit code is 1 for it only with --unproven.`,
 		Example: `  # Check a change before it is committed
-  git show HEAD:config/crd/pizzas.yaml | crdcheck diff - config/crd/pizzas.yaml`,
+  git show HEAD:config/crd/pizzas.yaml | crdcheck diff - config/crd/pizzas.yaml
+
+  # Fail for changes that may break something, too
+  crdcheck diff --unproven old.yaml new.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("an old and a new file must be specified\nSee '%s --help' for usage", cmd.CommandPath())
@@ -45,45 +60,63 @@ marked as unproven.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, new := c.parse(cmd.Context(), args[:1]).list, c.parse(cmd.Context(), args[1:]).list
-			if c.failed {
-				return nil
+			before, after := c.parse(cmd.Context(), args[:1]).list, c.parse(cmd.Context(), args[1:]).list
+			changes := []change{}
+			if !c.failed { // what is missing would be taken for removed
+				changes = c.compare(cmd.Context(), before, after)
 			}
-			changes := c.compare(cmd.Context(), old, new)
-			c.findings = len(changes)
+			unproven := 0
+			for _, change := range changes {
+				if change.Unproven {
+					unproven++
+				}
+			}
+			if c.findings = len(changes); !countUnproven {
+				c.findings -= unproven
+			}
 			if c.output == "json" {
 				return c.printJSON(struct {
 					Definitions int      `json:"definitions"`
 					Changes     []change `json:"changes"`
-				}{len(old), changes})
+					Errors      []string `json:"errors"`
+				}{len(before), changes, append([]string{}, c.failures...)})
+			}
+			if c.failed {
+				return nil
 			}
 			for _, change := range changes {
 				c.printChange(change)
 			}
-			fmt.Fprintf(c.out, "%s compared: %s\n", count(len(old), "definition"), count(len(changes), "breaking change"))
+			summary := count(len(changes)-unproven, "breaking change")
+			if unproven > 0 {
+				summary += fmt.Sprintf(", %d unproven", unproven)
+			}
+			fmt.Fprintf(c.out, "%s compared: %s\n", count(len(before), "definition"), summary)
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&countUnproven, "unproven", false, "Exit with 1 for unproven changes, too.")
+	return cmd
 }
 
 // compare compares definitions of the same kind; if there is but one old and one new, they
 // are compared even if the kind has changed.
-func (c *command) compare(ctx context.Context, old, new []*schema.Definition) []change {
+func (c *command) compare(ctx context.Context, before, after []*schema.Definition) []change {
 	changes := []change{}
-	c.each(ctx, "diff", len(old), func(i int) string { return old[i].GroupKind().String() }, func(i int) error {
-		name := old[i].GroupKind().String()
-		at := slices.IndexFunc(new, func(d *schema.Definition) bool { return d.GroupKind() == old[i].GroupKind() })
-		if at < 0 && len(old) == 1 && len(new) == 1 {
+	c.each(ctx, "diff", len(before), func(i int) string { return before[i].GroupKind().String() }, func(i int) error {
+		name := before[i].GroupKind().String()
+		at := slices.IndexFunc(after, func(d *schema.Definition) bool { return d.GroupKind() == before[i].GroupKind() })
+		if at < 0 && len(before) == 1 && len(after) == 1 {
 			at = 0
 		}
 		if at < 0 {
-			changes = append(changes, change{Definition: name, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
+			changes = append(changes, change{Definition: name, Effect: schema.EffectClients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
 			return nil
 		}
-		for _, b := range schema.BreakingChanges(ctx, old[i], new[at]) {
-			found := change{Definition: name, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
+		for _, b := range schema.BreakingChanges(ctx, before[i], after[at]) {
+			found := change{Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
 			if b.Proof != nil {
-				found.Object, found.Altered = b.Proof.Object, b.Proof.Altered
+				found.Object, found.Stored, found.Altered = b.Proof.Object, b.Proof.Stored, b.Proof.Altered
 				for _, err := range b.Proof.Errors {
 					found.Errors = append(found.Errors, err.Error())
 				}
@@ -103,7 +136,10 @@ func (c *command) printChange(b change) {
 			where += " " + more
 		}
 	}
-	fmt.Fprintf(c.out, "%s: %s\n    Why: %s.\n", where, b.What, b.Why)
+	fmt.Fprintf(c.out, "%s: %s\n    Why (%s): %s.\n", where, b.What, b.Effect, b.Why)
+	if b.Stored != nil {
+		fmt.Fprintf(c.out, "    Stored: %s\n", b.Stored)
+	}
 	if b.Object != nil {
 		fmt.Fprintf(c.out, "    Proof: %s\n", b.Object)
 	}
@@ -114,6 +150,6 @@ func (c *command) printChange(b change) {
 		fmt.Fprintf(c.out, "    Altered: %s\n", text)
 	}
 	if b.Unproven {
-		fmt.Fprintf(c.out, "    %s\n", "Unproven: no object was found that shows it; there may be none.")
+		fmt.Fprintf(c.out, "    %s\n", "Unproven: no object was found that shows it. There may be none.")
 	}
 }

@@ -15,8 +15,9 @@
 // a directory, what is of no concern is passed over: for lint, diff and --crd, what is no
 // definition, or only a patch of one; for the others, what is of another group than the
 // definitions. Files there that cannot be read, such as templates, are passed over too,
-// with a warning, if they do not seem to have such an object. In a file that is named, all
-// that is an error. A kind or version that the definitions of its group do not have, or
+// with a warning, if they do not seem to have such an object. In a file that is named,
+// objects of other groups are passed over with a warning, and all else is an error. A kind
+// or version that the definitions of its group do not have, or
 // do not serve, is a finding everywhere: it may be misspelled.
 //
 // The answer is on standard output, as text or, with -o json, as one JSON object, which has
@@ -25,7 +26,8 @@
 //
 //   - 0: nothing was found, or nothing but warnings.
 //   - 1: something was found: faults of a definition, an object that is invalid, fields that
-//     are pruned, changes that break something.
+//     are pruned, changes that break something. A change that may break something, but of
+//     which there is no proof, counts only with diff --unproven.
 //   - 2: the command line is wrong, some of the input could not be read, there was nothing
 //     to check, or the answer could not be written. What could be read was checked even so.
 //

@@ -1,0 +1,324 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// words are parts of the server's errors, by what the errors are about. An object shows a
+// change of that if its error has one of them.
+var words = map[string][]string{
+	"type":       {"must be of type"},
+	"required":   {"Required value"},
+	"enum":       {"Unsupported value"},
+	"maximum":    {"should be less than"},
+	"minimum":    {"should be greater than"},
+	"multipleOf": {"multiple of"},
+	"upper":      {"Too long", "Too many"},
+	"lower":      {"at least"},
+	"pattern":    {"should match"},
+	"format":     {"must be of type", "with format"},
+	"duplicate":  {"Duplicate value"},
+}
+
+// constraints compares what values must be, beside their type.
+func (c *comparison) constraints(was, is *structuralschema.Structural, steps []string) {
+	before, now := orNone(was.ValueValidation), orNone(is.ValueValidation)
+	c.required(before, now, is, steps)
+	c.enum(before, now, steps)
+	c.bounds(before, now, steps)
+	if now.Pattern != "" && now.Pattern != before.Pattern {
+		what := "it has the pattern " + now.Pattern + " now"
+		if before.Pattern != "" {
+			what = "the pattern " + before.Pattern + " is now " + now.Pattern
+		}
+		c.add(steps, what, "values that do not match it are refused").says = words["pattern"]
+	}
+	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(is.Type, now.Format) {
+		what := "it has the format " + now.Format + " now"
+		if before.Format != "" {
+			what = "the format " + before.Format + " is now " + now.Format
+		}
+		c.add(steps, what, "values of another format are refused").says = words["format"]
+	}
+	c.compositions(before, now, steps)
+	c.rules(was, is, steps)
+}
+
+func orNone(v *structuralschema.ValueValidation) *structuralschema.ValueValidation {
+	if v == nil {
+		return &structuralschema.ValueValidation{}
+	}
+	return v
+}
+
+func (c *comparison) required(before, now *structuralschema.ValueValidation, is *structuralschema.Structural, steps []string) {
+	for _, name := range missing(now.Required, before.Required) {
+		if p, ok := is.Properties[name]; ok && p.Default.Object != nil {
+			continue // it is always there
+		}
+		added := c.add(below(steps, name), "it is now required", "objects without it are refused")
+		added.steps, added.child, added.says = slices.Clone(steps), name, words["required"]
+		added.narrow = without(name)
+	}
+}
+
+func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps []string) {
+	if len(now.Enum) == 0 {
+		return
+	}
+	if len(before.Enum) == 0 {
+		c.add(steps, "only some values are allowed now", "all others are refused").says = words["enum"]
+		return
+	}
+	for _, v := range before.Enum {
+		if slices.ContainsFunc(now.Enum, func(w structuralschema.JSON) bool { return reflect.DeepEqual(v, w) }) {
+			continue
+		}
+		removed := c.add(steps, "the value "+text(v.Object)+" is removed", "objects that have it are refused")
+		removed.says = words["enum"]
+		removed.narrow = func(s *structuralschema.Structural) {
+			validationOf(s).Enum = []structuralschema.JSON{v}
+		}
+	}
+}
+
+// bounds compares minima and maxima. Objects of a schema that begins where the new one ends
+// show it.
+func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps []string) {
+	none := math.Inf(1)
+	upper, lower := func(p *float64) float64 { return or(p, none) }, func(p *float64) float64 { return or(p, -none) }
+	if upper(now.Maximum) < upper(before.Maximum) || upper(now.Maximum) == upper(before.Maximum) && now.Maximum != nil && now.ExclusiveMaximum && !before.ExclusiveMaximum {
+		c.bound(steps, "maximum", before.Maximum, now.Maximum, words["maximum"]).narrow = func(s *structuralschema.Structural) {
+			v := validationOf(s)
+			v.Minimum, v.ExclusiveMinimum = now.Maximum, !now.ExclusiveMaximum
+		}
+	}
+	if lower(now.Minimum) > lower(before.Minimum) || lower(now.Minimum) == lower(before.Minimum) && now.Minimum != nil && now.ExclusiveMinimum && !before.ExclusiveMinimum {
+		c.bound(steps, "minimum", before.Minimum, now.Minimum, words["minimum"]).narrow = func(s *structuralschema.Structural) {
+			v := validationOf(s)
+			v.Maximum, v.ExclusiveMaximum = now.Minimum, !now.ExclusiveMinimum
+		}
+	}
+	for _, b := range []struct {
+		name        string
+		before, now *int64
+		opposite    func(v *structuralschema.ValueValidation) **int64
+	}{
+		{"maxLength", before.MaxLength, now.MaxLength, func(v *structuralschema.ValueValidation) **int64 { return &v.MinLength }},
+		{"maxItems", before.MaxItems, now.MaxItems, func(v *structuralschema.ValueValidation) **int64 { return &v.MinItems }},
+		{"maxProperties", before.MaxProperties, now.MaxProperties, func(v *structuralschema.ValueValidation) **int64 { return &v.MinProperties }},
+	} {
+		if b.now != nil && (b.before == nil || *b.now < *b.before) {
+			c.bound(steps, b.name, asFloat(b.before), asFloat(b.now), words["upper"]).narrow = func(s *structuralschema.Structural) {
+				*b.opposite(validationOf(s)) = new(*b.now + 1)
+			}
+		}
+	}
+	for _, b := range []struct {
+		name        string
+		before, now *int64
+		opposite    func(v *structuralschema.ValueValidation) **int64
+	}{
+		{"minLength", before.MinLength, now.MinLength, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxLength }},
+		{"minItems", before.MinItems, now.MinItems, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxItems }},
+		{"minProperties", before.MinProperties, now.MinProperties, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxProperties }},
+	} {
+		if b.now != nil && float64(*b.now) > max(or(asFloat(b.before), 0), 0) {
+			c.bound(steps, b.name, asFloat(b.before), asFloat(b.now), words["lower"]).narrow = func(s *structuralschema.Structural) {
+				*b.opposite(validationOf(s)) = new(*b.now - 1)
+			}
+		}
+	}
+	if now.MultipleOf != nil && (before.MultipleOf == nil || math.Mod(*before.MultipleOf, *now.MultipleOf) != 0) {
+		c.bound(steps, "multipleOf", before.MultipleOf, now.MultipleOf, words["multipleOf"])
+	}
+}
+
+func (c *comparison) bound(steps []string, name string, before, now *float64, says []string) *change {
+	what := fmt.Sprintf("%s is %s now", name, text(*now))
+	if before != nil && *before != *now {
+		what = fmt.Sprintf("%s %s is now %s", name, text(*before), text(*now))
+	} else if before != nil {
+		what = fmt.Sprintf("%s %s itself is no longer allowed", name, text(*now))
+	}
+	added := c.add(steps, what, "values beyond it are refused")
+	if name == "multipleOf" {
+		added.Why = "other values are refused"
+	}
+	added.says = says
+	return added
+}
+
+func or(p *float64, otherwise float64) float64 {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func asFloat(n *int64) *float64 {
+	if n == nil {
+		return nil
+	}
+	return new(float64(*n))
+}
+
+// checked says whether the server checks a format.
+func checked(kind, format string) bool {
+	s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: format}}
+	return validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) == nil && s.Format != ""
+}
+
+// widerFormat says whether a format takes nothing away from the numbers that JSON has.
+func widerFormat(kind, format string) bool {
+	return kind == "integer" && format == "int64" || kind == "number" && format == "double"
+}
+
+// compositions compares allOf, anyOf, oneOf and not.
+func (c *comparison) compositions(before, now *structuralschema.ValueValidation, steps []string) {
+	for _, j := range []struct {
+		name     string
+		narrowed bool
+	}{
+		{"allOf", len(lost(now.AllOf, before.AllOf)) > 0},
+		{"anyOf", len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(lost(before.AnyOf, now.AnyOf)) > 0)},
+		{"oneOf", len(now.OneOf) > 0 && !reflect.DeepEqual(before.OneOf, now.OneOf)},
+		{"not", now.Not != nil && !reflect.DeepEqual(before.Not, now.Not)},
+	} {
+		if j.narrowed {
+			c.add(steps, j.name+" has changed", "values that it does not allow are refused")
+		}
+	}
+}
+
+// lost returns what is in one list and not in the other.
+func lost(from, in []structuralschema.NestedValueValidation) (all []structuralschema.NestedValueValidation) {
+	for _, v := range from {
+		if !slices.ContainsFunc(in, func(w structuralschema.NestedValueValidation) bool { return reflect.DeepEqual(v, w) }) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// oldSelf is in the rules that are about updates. They are about objects that are created,
+// too, if optionalOldSelf is true.
+var oldSelf = regexp.MustCompile(`\boldSelf\b`)
+
+// rules compares the CEL rules. One that is the same but for its message breaks nothing.
+func (c *comparison) rules(before, now *structuralschema.Structural, steps []string) {
+	for _, rule := range now.XValidations {
+		expression := strings.TrimSpace(rule.Rule)
+		if slices.ContainsFunc(before.XValidations, func(was apiextensionsv1.ValidationRule) bool {
+			return strings.TrimSpace(was.Rule) == expression && reflect.DeepEqual(was.OptionalOldSelf, rule.OptionalOldSelf)
+		}) {
+			continue
+		}
+		added := c.add(steps, "there is a new rule: "+expression, "objects that break it are refused")
+		added.updates = oldSelf.MatchString(expression)
+		added.creates = !added.updates || rule.OptionalOldSelf != nil && *rule.OptionalOldSelf
+		if !added.creates {
+			added.Why = "updates that break it are refused"
+		}
+		if rule.FieldPath != "" {
+			added.shown |= inside
+		}
+		if message := strings.TrimSpace(rule.Message); message != "" {
+			added.says = []string{message}
+		} else if rule.MessageExpression == "" {
+			added.says = []string{expression}
+		}
+	}
+}
+
+// topology compares how lists and maps are merged, and which items of lists are the same.
+func (c *comparison) topology(before, now *structuralschema.Structural, steps []string) {
+	kind := func(p *string, otherwise string) string {
+		if p == nil {
+			return otherwise
+		}
+		return *p
+	}
+	const merged = "server-side apply merges it otherwise than before: what several managers own may be lost"
+	if was, is := kind(before.XListType, "atomic"), kind(now.XListType, "atomic"); was != is || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
+		what := fmt.Sprintf("the list type %s is now %s", was, is)
+		if was == is {
+			what = fmt.Sprintf("the keys %s are now %s", strings.Join(before.XListMapKeys, ", "), strings.Join(now.XListMapKeys, ", "))
+		}
+		unique := is == "atomic" || was == "map" && (is == "set" || len(missing(before.XListMapKeys, now.XListMapKeys)) == 0)
+		if unique {
+			c.add(steps, what, merged).merged = true
+		} else {
+			added := c.add(steps, what, "lists in which two items are the same to it are refused, and "+merged)
+			added.put, added.says = twice(itemsOf(before), now.XListMapKeys), words["duplicate"]
+			added.shown |= inside
+		}
+	}
+	if was, is := kind(before.XMapType, "granular"), kind(now.XMapType, "granular"); was != is {
+		c.add(steps, fmt.Sprintf("the map type %s is now %s", was, is), merged).merged = true
+	}
+}
+
+// twice returns what makes, of a list, lists in which two items have the same keys, or are
+// the same if there are no keys. Where that was refused before, the rest must differ.
+func twice(items *structuralschema.Structural, keys []string) func(value any) []any {
+	return func(value any) (lists []any) {
+		list, ok := value.([]any)
+		if !ok || len(list) == 0 {
+			return nil
+		}
+		for _, item := range append([]any{list[0]}, variants(items, keys, list[0])...) {
+			lists = append(lists, slices.Concat(list, []any{item}))
+			if len(list) > 1 {
+				lists = append(lists, slices.Concat(list[:len(list)-1], []any{item}))
+			}
+		}
+		return lists
+	}
+}
+
+// variants returns copies of an item in which one field is another one, but for the keys.
+func variants(items *structuralschema.Structural, keys []string, item any) (all []any) {
+	object, ok := item.(map[string]any)
+	if !ok {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(items.Properties)) {
+		if slices.Contains(keys, name) {
+			continue
+		}
+		var others []any
+		switch value := object[name].(type) {
+		case string:
+			others = []any{value + "a", "a"}
+		case int64:
+			others = []any{value + 1, value - 1}
+		case bool:
+			others = []any{!value}
+		}
+		p := items.Properties[name]
+		for _, v := range orNone(p.ValueValidation).Enum {
+			others = append(others, v.Object)
+		}
+		for _, other := range others {
+			if !reflect.DeepEqual(other, object[name]) {
+				changed := maps.Clone(object)
+				changed[name] = other
+				all = append(all, changed)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// To prove a change, objects are made of the old schema. Only a part of it is taken, so
+// that they are small, and it is narrowed, so that they are likely to show the change.
+
+// portion says which fields of a schema are taken, beside those that are required and
+// those on the way to a place.
+type portion struct {
+	whole  bool                   // all fields of the place itself
+	wanted func(name string) bool // and fields of that name, anywhere
+}
+
+// part copies a part of a schema.
+func (want portion) part(s *structuralschema.Structural, steps []string) *structuralschema.Structural {
+	return want.copy(s, steps, true)
+}
+
+// copy is part, of a schema that is on the way to the place, or not.
+func (want portion) copy(s *structuralschema.Structural, steps []string, onWay bool) *structuralschema.Structural {
+	out := *s
+	if s.ValueValidation != nil {
+		out.ValueValidation = s.ValueValidation.DeepCopy()
+	}
+	step, rest := "", []string(nil)
+	if onWay && len(steps) > 0 {
+		step, rest = steps[0], steps[1:]
+	}
+	copied := func(p *structuralschema.Structural, on bool) *structuralschema.Structural {
+		if !on {
+			return want.copy(p, nil, false)
+		}
+		return want.copy(p, rest, true)
+	}
+	switch {
+	case step == anyItem:
+		out.Items = copied(itemsOf(s), true)
+	case s.Items != nil:
+		out.Items = copied(s.Items, false)
+	}
+	switch values := undeclared(s); {
+	case values == nil:
+	case step == anyValue:
+		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: copied(values, true)}
+	case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
+		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: copied(values, false)}
+	}
+	needed := map[string]bool{}
+	all := needs(orNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
+	out.Properties = nil
+	put := func(name string, p *structuralschema.Structural, on bool) {
+		if out.Properties == nil {
+			out.Properties = map[string]structuralschema.Structural{}
+		}
+		out.Properties[name] = *copied(p, on)
+	}
+	for name, p := range s.Properties {
+		if name != step && (all || needed[name] || want.wanted(name)) {
+			put(name, &p, false)
+		}
+	}
+	if step != "" && step != anyItem && step != anyValue {
+		if p := propertyOf(s, step); p != nil {
+			put(step, p, true)
+		}
+	}
+	return &out
+}
+
+// needs collects the fields that a validation mentions, and says whether it is about the
+// number of fields.
+func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool) {
+	for _, name := range v.Required {
+		names[name] = true
+	}
+	all = v.MinProperties != nil
+	nested := slices.Concat(v.AllOf, v.AnyOf, v.OneOf)
+	if v.Not != nil {
+		nested = append(nested, *v.Not)
+	}
+	for _, n := range nested {
+		for name := range n.Properties {
+			names[name] = true
+		}
+		all = needs(&n.ValueValidation, names) || all
+	}
+	return all
+}
+
+// inRules returns a function that says whether some CEL rule of a schema mentions a field
+// of that name.
+func inRules(s *structuralschema.Structural) func(name string) bool {
+	var rules strings.Builder
+	var collect func(s *structuralschema.Structural)
+	collect = func(s *structuralschema.Structural) {
+		for _, rule := range s.XValidations {
+			rules.WriteString(rule.Rule)
+		}
+		for _, p := range s.Properties {
+			collect(&p)
+		}
+		if s.Items != nil {
+			collect(s.Items)
+		}
+		if a := s.AdditionalProperties; a != nil && a.Structural != nil {
+			collect(a.Structural)
+		}
+	}
+	collect(s)
+	text, known := rules.String(), map[string]bool{}
+	return func(name string) bool {
+		mentioned, ok := known[name]
+		if !ok {
+			mentioned = strings.Contains(text, "."+name)
+			known[name] = mentioned
+		}
+		return mentioned
+	}
+}
+
+// narrow changes a schema so that each object has something at a place, and there what
+// change wants. It says whether the schema leads there.
+func narrow(s *structuralschema.Structural, steps []string, change func(*structuralschema.Structural)) bool {
+	s.Nullable = s.Nullable && len(steps) == 0 && change == nil
+	if len(steps) == 0 {
+		if change != nil {
+			change(s)
+		}
+		return true
+	}
+	switch name := steps[0]; {
+	case name == anyItem:
+		atLeast(&validationOf(s).MinItems, 1)
+		return s.Items != nil && narrow(s.Items, steps[1:], change)
+	case name == anyValue:
+		nonempty(s)
+		return s.AdditionalProperties != nil && narrow(s.AdditionalProperties.Structural, steps[1:], change)
+	}
+	p, ok := s.Properties[steps[0]]
+	if !ok || !narrow(&p, steps[1:], change) {
+		return false
+	}
+	s.Properties[steps[0]] = p
+	if v := validationOf(s); !slices.Contains(v.Required, steps[0]) {
+		v.Required = append(v.Required, steps[0])
+	}
+	return true
+}
+
+// validationOf returns the value validation of a schema, to be changed.
+func validationOf(s *structuralschema.Structural) *structuralschema.ValueValidation {
+	if s.ValueValidation == nil {
+		s.ValueValidation = &structuralschema.ValueValidation{}
+	}
+	return s.ValueValidation
+}
+
+func atLeast(bound **int64, n int64) {
+	if *bound == nil || **bound < n {
+		*bound = new(n)
+	}
+}
+
+// nonempty makes objects have a field.
+func nonempty(s *structuralschema.Structural) { atLeast(&validationOf(s).MinProperties, 1) }
+
+// without takes a field away from objects.
+func without(name string) func(*structuralschema.Structural) {
+	return func(s *structuralschema.Structural) {
+		s.Properties = maps.Clone(s.Properties)
+		delete(s.Properties, name)
+		if v := s.ValueValidation; v != nil {
+			v.Required = slices.DeleteFunc(v.Required, func(r string) bool { return r == name })
+		}
+	}
+}

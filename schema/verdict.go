@@ -1,0 +1,217 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
+)
+
+// verdict is what two definitions make of an object.
+type verdict struct {
+	object   map[string]any
+	stored   map[string]any // what object replaces in an update; nil if it is created
+	accepted bool           // by the old definition
+	errs     field.ErrorList
+	altered  []alteration
+}
+
+// alteration is a difference in what is stored.
+type alteration struct{ path, text string }
+
+func (v verdict) broken() bool { return v.accepted && (len(v.errs) > 0 || len(v.altered) > 0) }
+
+// of returns the part of a verdict that shows a change at some paths, which have dots
+// alone.
+func (v verdict) of(c *change, paths []string) verdict {
+	in := func(path string) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return path == p || c.shown&inside != 0 && under(path, p) })
+	}
+	v.errs = slices.DeleteFunc(slices.Clone(v.errs), func(err *field.Error) bool {
+		return c.shown&refused == 0 || !in(errorPath(err)) || !saying(err, c.says)
+	})
+	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(a alteration) bool {
+		return c.shown&altered == 0 || !in(dotted(a.path))
+	})
+	return v
+}
+
+// proof is nil if nothing is broken.
+func (v verdict) proof() *Proof {
+	if !v.broken() {
+		return nil
+	}
+	p := &Proof{Errors: v.errs}
+	var err error
+	if p.Object, err = json.Marshal(v.object); err != nil {
+		return nil
+	}
+	if v.stored != nil {
+		if p.Stored, err = json.Marshal(v.stored); err != nil {
+			return nil
+		}
+	}
+	for _, a := range v.altered {
+		p.Altered = append(p.Altered, a.path+": "+a.text)
+	}
+	return p
+}
+
+// judge creates an object in the same version of both definitions. In a version that is
+// not served in both, nobody creates objects: there, only what is stored counts.
+func (b *breaking) judge(was, is *Version, object map[string]any) verdict {
+	v := verdict{object: object}
+	before, errs := b.store(was, object)
+	if len(errs) > 0 {
+		return v
+	}
+	v.accepted = true
+	after, errs := b.store(is, object)
+	if was.spec.Served && is.spec.Served {
+		v.errs = errs
+	}
+	if after != nil {
+		was.Prune(after) // what a client of the old definition does not see
+		differ(before, after, "", func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
+	}
+	return v
+}
+
+// judgeUpdate lets an object replace a stored one, in the same version of both definitions.
+// Only errors are looked at. The old definition must accept both objects. What it has
+// stored is there, whether or not the new one would accept that.
+func (b *breaking) judgeUpdate(was, is *Version, object, stored map[string]any) verdict {
+	v := verdict{object: object, stored: stored}
+	update := func(version *Version) (stands bool, errs field.ErrorList) {
+		old, errs := b.store(version, stored)
+		if old == nil {
+			return false, errs
+		}
+		u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
+		if err := version.take(u); err != nil {
+			return false, unreadable(err)
+		}
+		return len(errs) == 0, version.ValidateUpdate(b.ctx, u.Object, old)
+	}
+	stands, errs := update(was)
+	if v.accepted = stands && len(errs) == 0; v.accepted {
+		_, v.errs = update(is)
+	}
+	return v
+}
+
+// store creates an object, whatever kind and scope the definition has, and reads it back.
+// If there are errors, the object is as it would be without them.
+func (b *breaking) store(v *Version, object map[string]any) (map[string]any, field.ErrorList) {
+	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
+	if err := v.take(u); err != nil {
+		return nil, unreadable(err)
+	}
+	errs := v.Validate(b.ctx, u.Object)
+	if storage := v.definition.storage; storage != v.name && v.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
+		err := v.definition.convert(u, storage)
+		if err == nil {
+			err = v.restore(u)
+		}
+		if err != nil {
+			return nil, append(errs, unreadable(err)...)
+		}
+	}
+	return u.Object, errs
+}
+
+// take decodes an object as one of this version: it is pruned and gets its defaults.
+func (v *Version) take(u *unstructured.Unstructured) error {
+	u.SetAPIVersion(v.apiVersion())
+	u.SetKind(v.definition.crd.Spec.Names.Kind)
+	if _, err := v.definition.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
+		return err
+	}
+	v.definition.schemas.SetDefaults(u)
+	return nil
+}
+
+func unreadable(err error) field.ErrorList {
+	return field.ErrorList{field.Invalid(nil, nil, err.Error())}
+}
+
+// differ reports what differs between two values. It passes over apiVersion, kind and
+// metadata.
+func differ(before, after any, path string, report func(path, text string)) {
+	switch b := before.(type) {
+	case map[string]any:
+		a, ok := after.(map[string]any)
+		if !ok {
+			break
+		}
+		names := maps.Clone(b)
+		maps.Copy(names, a)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if path == "" && isMeta(name) {
+				continue
+			}
+			at := strings.TrimPrefix(path+"."+name, ".")
+			was, there := b[name]
+			is, stays := a[name]
+			switch {
+			case !there:
+				report(at, text(is)+", was not there")
+			case !stays:
+				report(at, "removed, was "+text(was))
+			default:
+				differ(was, is, at, report)
+			}
+		}
+		return
+	case []any:
+		a, ok := after.([]any)
+		if !ok || len(a) != len(b) {
+			break
+		}
+		for i := range b {
+			differ(b[i], a[i], path+"["+strconv.Itoa(i)+"]", report)
+		}
+		return
+	}
+	if !reflect.DeepEqual(before, after) {
+		report(path, text(after)+", was "+text(before))
+	}
+}
+
+func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
+
+func saying(err *field.Error, words []string) bool {
+	text := err.Error()
+	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
+// Paths are compared with dots alone: some errors have the keys of maps in brackets.
+var bracket = regexp.MustCompile(`\[([^]]*)\]`)
+
+func dotted(path string) string {
+	return strings.TrimPrefix(bracket.ReplaceAllString(strings.TrimPrefix(path, "<nil>"), ".$1"), ".")
+}
+
+// Some errors have their path in the text alone. Those of compositions: "spec" must
+// validate at least one schema (anyOf). And some of numbers: Checked value must be of type
+// integer with format int32 in spec.size.
+var inText = regexp.MustCompile(`^"([^"]*)" must | in (\S+)$`)
+
+// errorPath is the path of an error, with dots alone.
+func errorPath(err *field.Error) string {
+	path := dotted(err.Field)
+	if m := inText.FindStringSubmatch(err.Detail); path == "" && m != nil {
+		path = dotted(m[1] + m[2])
+	}
+	return path
+}
