@@ -2,6 +2,7 @@ package wild
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"k8s.io/apiserver/pkg/cel"
@@ -35,7 +36,9 @@ func (m maker) rule(s object) object {
 	if r["message"] != nil {
 		r["message"] = fmt.Sprintf("%s: %s", r["message"], r["rule"]) // so that one sees which rule it was
 	}
-	if m.rarely(3) {
+	if m.rarely(3) && r["optionalOldSelf"] != nil {
+		r["messageExpression"] = strconv.Quote(fmt.Sprintf("computed: %s", r["rule"])) // so that one sees which rule it was
+	} else if m.rarely(3) {
 		r["messageExpression"] = one(m, "'not ' + string(self)", "'of size ' + string(self.size())", "'it is ' + (true ? 'wrong' : '')", "''", "'a\\nb'", "string(1 / 0)", "self", "'  '",
 			"has(self.a) ? 'a' : 'no a'", "string(self == self)", "'x'.replace('x', '')", "self == oldSelf ? 'same' : 'other'")
 	}
