@@ -65,12 +65,18 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 			d.storage = spec.Name
 		}
 	}
-	d.schemas = pipeline.Schemas{Kind: d.GroupKind(), PreserveUnknownFields: crd.Spec.PreserveUnknownFields, ByVersion: map[string]*structuralschema.Structural{}}
-	for name, v := range d.versions {
-		d.schemas.ByVersion[name] = v.structural
-	}
+	d.schemas = d.structurals()
 	slices.SortFunc(d.names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	return d, nil
+}
+
+// structurals collects the schemas of all versions.
+func (d *Definition) structurals() pipeline.Schemas {
+	all := pipeline.Schemas{Kind: d.GroupKind(), PreserveUnknownFields: d.crd.Spec.PreserveUnknownFields, ByVersion: map[string]*structuralschema.Structural{}}
+	for name, v := range d.versions {
+		all.ByVersion[name] = v.structural
+	}
+	return all
 }
 
 func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {

@@ -101,6 +101,7 @@ func (t trimmer) definition(d *Definition, version string) (*Definition, error) 
 		}
 		out.versions[spec.Name] = &Version{definition: out, name: spec.Name, compiled: c}
 	}
+	out.schemas = out.structurals()
 	return out, nil
 }
 
