@@ -65,6 +65,11 @@
 // (webhook_converter.go). Failures are logged by the logger of the request's context
 // (klog.FromContext), successes are not.
 //
+// One thing has no limit here: a field of type resource.Quantity. resource.ParseQuantity
+// takes a second for 1e-7620000, a hundred times longer for an exponent with one digit
+// more, and the pattern that controller-gen writes for quantities allows both. A maxLength
+// in the schema keeps such text away.
+//
 // The package does not default, validate or store objects, and does not talk to
 // a cluster: it imports no client-go.
 package conversion
