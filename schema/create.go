@@ -16,7 +16,8 @@ import (
 )
 
 // Create does what the server does when an object is created in this version. The object is
-// JSON or YAML; what begins with { is JSON. It is decoded, pruned and defaulted; [Mutate] is
+// JSON or YAML; what begins with { is JSON, and of several documents of YAML only the first
+// is read. It is decoded, pruned and defaulted; [Mutate] is
 // called; its status is taken away if that is a subresource; it is validated, converted to
 // the storage version, and read back.
 //
