@@ -61,6 +61,10 @@ func main() {
 		fmt.Printf("  %6d KB of managedFields  %8.2f\n", managed>>10, b.median(func() { post(ours, body) })*1e6/10)
 	}
 
+	if err := b.admission(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if err := b.schema(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
