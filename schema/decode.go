@@ -52,6 +52,11 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 	}
 	strict := r.FieldValidation != metav1.FieldValidationIgnore
 	u, gvk, err := r.decodeStrictly(body, strict)
+	if r.Decoded != nil {
+		if err := r.Decoded(err); err != nil {
+			return nil, err
+		}
+	}
 	if err != nil {
 		strictErr, isStrict := runtime.AsStrictDecodingError(err)
 		if !isStrict || u == nil || r.FieldValidation == metav1.FieldValidationStrict {
@@ -64,7 +69,7 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 		}
 	}
 	r.definition.schemas.SetDefaults(u)
-	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want {
+	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want && r.Decoded == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))
 	}
 	return u, nil

@@ -72,7 +72,9 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if err := checkPlace(u, key); err != nil {
 		return r.fail(err)
 	}
-	r.dedupOwnerReferences(u, "")
+	if r.Decoded == nil { // see DuplicateOwnerReferencesAfterMutatingAdmissionWarningFormat of handlers/rest.go
+		r.dedupOwnerReferences(u, "")
+	}
 	old, err := read()
 	if err != nil {
 		return r.fail(err)
@@ -80,8 +82,10 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if r.Staged {
 		old = old.DeepCopy()
 	}
-	if err := r.checkUID(u.GetUID(), old); err != nil {
-		return r.fail(err)
+	if r.Decoded == nil {
+		if err := r.checkUID(u.GetUID(), old); err != nil {
+			return r.fail(err)
+		}
 	}
 	return r.replace(ctx, u, old, status)
 }

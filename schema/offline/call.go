@@ -1,141 +1,81 @@
 package offline
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/rest"
+	"k8s.io/apiserver/pkg/admission"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
+	webhookutil "k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/apiserver/pkg/warning"
 )
 
-// newClient returns the client with which the server calls a webhook, at the address of a
-// URL, or else of a service. All that it sends goes to the handler
-// (apiserver/pkg/util/webhook/client.go, HookClient).
-func newClient(h http.Handler, address *string, service *serviceAddress, name string) (*rest.RESTClient, error) {
-	hooks := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		admissionv1.AddToScheme, admissionv1beta1.AddToScheme, apiextensionsv1.AddToScheme, apiextensionsv1beta1.AddToScheme,
-	} {
-		if err := add(hooks); err != nil {
+// call asks a webhook, and returns an answer that allows the request: callHook of
+// apiserver/pkg/admission/plugin/webhook/validating/dispatcher.go, and the same half of
+// mutating/dispatcher.go.
+func (r *request) call(ctx context.Context, call *invocation, v *admission.VersionedAttributes) (*admissionv1.AdmissionResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(*call.TimeoutSeconds)*time.Second)
+	defer cancel()
+	uid := r.resource.reviewUID()
+	review, err := call.send(ctx, newReview(call, v, uid))
+	if err != nil {
+		return nil, failed(call, "failed to call webhook: %w", err)
+	}
+	answer, err := verify(review, uid, call.hook)
+	if err != nil {
+		return nil, failed(call, "received invalid webhook response: %w", err)
+	}
+	for _, w := range answer.Warnings {
+		warning.AddWarning(ctx, "", w)
+	}
+	if !answer.Allowed {
+		return nil, &webhookutil.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(call.Name, answer.Result)}
+	}
+	return answer, nil
+}
+
+// send sends a review, in the version that the webhook is to get, and returns the answer.
+func (k *hook) send(ctx context.Context, question *admissionv1.AdmissionReview) (*admissionv1.AdmissionReview, error) {
+	var body, into runtime.Object = question, &admissionv1.AdmissionReview{}
+	if k.reviewVersion == "v1beta1" {
+		body, into = &admissionv1beta1.AdmissionReview{}, &admissionv1beta1.AdmissionReview{}
+		if err := recode(question, body); err != nil {
 			return nil, err
 		}
 	}
-	config := &rest.Config{Host: "https://" + name, Transport: transport{h}, QPS: -1}
-	config.ContentType = runtime.ContentTypeJSON
-	config.NegotiatedSerializer = serializer.NegotiatedSerializerWrapper(runtime.SerializerInfo{
-		Serializer: serializer.NewCodecFactory(hooks).LegacyCodec(
-			admissionv1.SchemeGroupVersion, admissionv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion),
-	})
-	switch {
-	case address != nil:
-		u, err := url.Parse(*address)
-		if err != nil {
-			return nil, err
+	post := k.client.Post().Body(body)
+	deadline, _ := ctx.Deadline()
+	if timeout := time.Until(deadline); timeout > 0 {
+		if whole := timeout.Truncate(time.Second); whole != timeout {
+			timeout = whole + time.Second
 		}
-		config.Host, config.APIPath = u.Scheme+"://"+u.Host, u.Path
-	case service != nil:
-		port := int32(443)
-		if service.port != nil {
-			port = *service.port
-		}
-		config.Host = fmt.Sprintf("https://%s.%s.svc:%d", service.name, service.namespace, port)
-		if service.path != nil {
-			config.APIPath = *service.path
-		}
+		post.Timeout(timeout)
 	}
-	return rest.UnversionedRESTClientFor(config)
-}
-
-// serviceAddress is the ServiceReference of either API.
-type serviceAddress struct {
-	namespace, name string
-	path            *string
-	port            *int32
-}
-
-// transport sends requests to a handler. One that does not answer in time is left alone, as
-// it is by a server.
-type transport struct{ http.Handler }
-
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	in := req.Clone(req.Context())
-	in.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery}
-	in.Host, in.RequestURI, in.RemoteAddr = req.URL.Host, in.URL.RequestURI(), "127.0.0.1:1"
-	if in.Body == nil {
-		in.Body = http.NoBody
+	if err := post.Do(ctx).Into(into); err != nil {
+		return nil, err
 	}
-	type result struct {
-		response *http.Response
-		err      error
+	if answer, ok := into.(*admissionv1.AdmissionReview); ok {
+		return answer, nil
 	}
-	done := make(chan result, 1)
-	go func() {
-		w := &recorder{header: http.Header{}}
-		err := t.serve(w, in)
-		done <- result{w.response(req), err}
-	}()
-	select {
-	case r := <-done:
-		if r.err != nil {
-			return nil, r.err
-		}
-		return r.response, nil
-	case <-req.Context().Done():
-		return nil, context.Cause(req.Context())
+	answer := &admissionv1.AdmissionReview{}
+	return answer, recode(into, answer)
+}
+
+// recode makes of a review one of the other version, which has the same JSON.
+func recode(from, to runtime.Object) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
 	}
+	return json.Unmarshal(text, to)
 }
 
-// serve contains a panic: net/http does so too, and drops the connection.
-func (t transport) serve(w http.ResponseWriter, req *http.Request) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the handler panicked: %v", v)
-		}
-	}()
-	t.ServeHTTP(w, req)
-	return nil
+// failed is the error of a webhook that was not heard.
+func failed(call *invocation, format string, args ...any) error {
+	return &webhookutil.ErrCallingWebhook{WebhookName: call.Name, Reason: fmt.Errorf(format, args...)}
 }
-
-var _ http.RoundTripper = transport{}
-
-// recorder is the ResponseWriter of a call.
-type recorder struct {
-	header, sent http.Header
-	code         int
-	body         bytes.Buffer
-}
-
-func (w *recorder) Header() http.Header { return w.header }
-
-func (w *recorder) WriteHeader(code int) {
-	if w.code == 0 {
-		w.code, w.sent = code, w.header.Clone()
-	}
-}
-
-func (w *recorder) Write(b []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(b)
-}
-
-func (w *recorder) response(req *http.Request) *http.Response {
-	w.WriteHeader(http.StatusOK)
-	if w.sent.Get("Content-Type") == "" && w.body.Len() > 0 {
-		w.sent.Set("Content-Type", http.DetectContentType(w.body.Bytes()))
-	}
-	return &http.Response{
-		Status: fmt.Sprintf("%d %s", w.code, http.StatusText(w.code)), StatusCode: w.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()), Request: req,
-	}
-}
-
-var _ http.ResponseWriter = &recorder{}

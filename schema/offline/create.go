@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -13,83 +14,103 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// Create creates an object, given in JSON or YAML, in a version that is served. Its
-// namespace is the one in the object, or else default. The result has the object as the
-// server answers it, in the same version, and as it is stored; the error is the server's
-// own, an *apierrors.StatusError. The result is not nil even so, and has the warnings.
+// Create creates an object, given in JSON or YAML, in a version that is served. It is
+// created in its own namespace, or else in default. The result has Object, which is the
+// object as the server answers it in this version, and Stored, which is the object as it is
+// stored, in the storage version. Object has all metadata except managedFields.
+//
+// The error is the server's own: see the package documentation. The result is never nil; if
+// there is an error, it has the warnings.
 //
 // The steps are: decode, prune and default; mutating webhooks; validation by the schema;
 // validating webhooks; conversion to the storage version; storage (see
 // [schema.Version.Create], and apiserver/pkg/registry/generic/registry/store.go).
 //
-// The metadata are all there but managedFields. A name that is generated ends in bbbbb, the
-// next one in bbbbc.
+// A server ends the names that it generates with five random letters. Here they are counted:
+// the first name ends in bbbbb, the next one in bbbbc.
 func (r *Resource) Create(ctx context.Context, version string, object []byte, opts ...RequestOption) (*schema.Result, error) {
-	req, err := r.begin(version, "post", admission.Create, opts)
-	if err != nil {
-		return req.fail(err)
-	}
-	var given string // the resource version in the object
-	u, err := req.took(r.definition.Version(version).Create(ctx, object, req.staged(func(ctx context.Context, u *unstructured.Unstructured) error {
-		req.namespace = u.GetNamespace()
-		if err := req.mutate(ctx, req.attributes(u, nil, u.GetName())); err != nil {
-			return serverError(err)
+	req := &request{version: version, operation: admission.Create}
+	return r.serve(ctx, req, "post", opts, func(ctx context.Context) (*schema.Result, error) {
+		const most = 8 // maxNameGenerationCreateAttempts of store.go
+		c := &creation{request: req, body: object}
+		for try := 1; ; try++ {
+			out, err := c.try(ctx)
+			if !c.generatesName || !apierrors.IsAlreadyExists(err) || try == most {
+				return out, err
+			}
 		}
-		if generate := u.GetGenerateName(); generate != "" && u.GetName() == "" {
-			u.SetName(r.generateName(generate))
-		}
-		given = u.GetResourceVersion()
-		removeMetadata(u, "resourceVersion") // the storage is asked last
-		return nil
-	})))
+	})
+}
+
+// creation is a request that creates an object. It is tried again if a generated name is
+// taken.
+type creation struct {
+	*request
+	body          []byte
+	name          string                     // in the request
+	mutated       *unstructured.Unstructured // what the mutating webhooks made; they are called once
+	generatesName bool
+}
+
+func (c *creation) try(ctx context.Context) (*schema.Result, error) {
+	r := c.resource
+	u, err := c.prepared(r.definition.Version(c.version).Create(ctx, c.body, c.untilValidation(c.mutate)))
 	if err != nil {
-		return req.fail(err)
+		return nil, err
 	}
 	u.SetUID(r.uid())
 	u.SetCreationTimestamp(metav1.NewTime(r.now()))
-	if given != "" {
-		u.SetResourceVersion(given)
+	u.SetResourceVersion(c.resourceVersion)
+	// AdmissionToValidateObjectFunc of apiserver/pkg/registry/rest/create.go: a webhook that
+	// changes the name does not change the name of the request.
+	if err := c.validate(ctx, c.attributes(u, nil, cmp.Or(c.name, u.GetName()))); err != nil {
+		return nil, err
 	}
-	if err := req.admitted(ctx, req.attributes(u, nil, u.GetName())); err != nil {
-		return req.fail(err)
-	}
-	if n, err := strconv.ParseUint(given, 10, 64); err == nil && n != 0 {
+	if n, err := strconv.ParseUint(c.resourceVersion, 10, 64); err == nil && n != 0 && !c.dryRun {
 		// apiserver/pkg/storage/errors.go, ErrResourceVersionSetOnCreate.
-		return req.fail(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
-	text, err := r.encode(ctx, u)
+	text, err := c.encode(ctx, u)
 	if err != nil {
-		return req.fail(err)
+		return nil, err
 	}
-	rec, ok := req.store(keyOf(u), text, 0)
+	rec, ok := c.store(keyOf(u), text, 0)
 	if !ok {
-		return req.fail(r.alreadyExists(u))
+		return nil, r.alreadyExists(u)
 	}
-	return req.finish(ctx, rec)
+	return c.finish(ctx, rec)
 }
 
-// alreadyExists is the error of Create in registry/generic/registry/store.go.
+// mutate is mutating admission, and what the server does to the name after that.
+func (c *creation) mutate(ctx context.Context, u *unstructured.Unstructured) error {
+	if c.mutated == nil {
+		c.name, c.namespace = u.GetName(), u.GetNamespace()
+		if err := c.mutateObject(ctx, u, nil, c.name); err != nil {
+			return err
+		}
+		c.mutated = u.DeepCopy()
+		c.generatesName = u.GetGenerateName() != "" && u.GetName() == ""
+	}
+	u.Object = c.mutated.DeepCopy().Object
+	if c.generatesName {
+		u.SetName(c.resource.generateName(u.GetGenerateName()))
+	}
+	c.resourceVersion = u.GetResourceVersion()
+	removeMetadata(u, "resourceVersion") // storage asks for it, after the validating webhooks
+	return nil
+}
+
+// alreadyExists is the error of Create in registry/generic/registry/store.go. If the object
+// asks for a generated name, the server speaks of that, also if it has a name (rest/create.go,
+// CheckGeneratedNameError).
 func (r *Resource) alreadyExists(u *unstructured.Unstructured) error {
-	err := apierrors.NewAlreadyExists(r.gvr("").GroupResource(), u.GetName())
+	err := apierrors.NewAlreadyExists(r.groupResource(), u.GetName())
+	if u.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(r.groupResource(), u.GetName(), 1)
+	}
 	existing := &unstructured.Unstructured{}
-	if rec, ok := r.stored(keyOf(u)); ok && existing.UnmarshalJSON(rec.text) == nil && existing.GetDeletionTimestamp() != nil {
+	if rec, ok := r.find(keyOf(u)); ok && existing.UnmarshalJSON(rec.text) == nil && existing.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err
-}
-
-// generateName is GenerateName of apiserver/pkg/storage/names/generate.go, which counts
-// instead of guessing.
-func (r *Resource) generateName(base string) string {
-	const letters, most = "bcdfghjklmnpqrstvwxz2456789", 58
-	r.mu.Lock()
-	n := r.names
-	r.names++
-	r.mu.Unlock()
-	suffix := []byte("bbbbb")
-	for i := len(suffix) - 1; i >= 0; i-- {
-		suffix[i] = letters[n%uint64(len(letters))]
-		n /= uint64(len(letters))
-	}
-	return base[:min(len(base), most)] + string(suffix)
 }

@@ -13,26 +13,21 @@ import (
 )
 
 // Delete deletes an object, if the webhooks for deletions allow it. Without a namespace,
-// that is default. An object with finalizers stays, marked as being deleted, until an update
-// takes the last of them away: it is the result's Object then. Else that is the Status which
-// the server answers, and Deleted is true (apiserver/pkg/registry/generic/registry/store.go,
-// Delete).
+// that is default.
+//
+// An object without finalizers goes at once. The result's Object is then the Status that the
+// server answers, and Deleted is true. An object with finalizers stays, and is marked as being
+// deleted; it is the result's Object. It goes with the update that takes away its last
+// finalizer (apiserver/pkg/registry/generic/registry/store.go, Delete).
 func (r *Resource) Delete(ctx context.Context, version, namespace, name string, opts ...RequestOption) (*schema.Result, error) {
-	req, err := r.begin(version, "delete", admission.Delete, opts)
-	if err != nil {
-		return req.fail(err)
-	}
-	key := r.key(namespace, name)
-	req.namespace = key.Namespace
-	for {
-		out, again, err := req.tryDelete(ctx, key)
+	req := &request{version: version, namespace: namespace, operation: admission.Delete}
+	return r.serve(ctx, req, "delete", opts, func(ctx context.Context) (*schema.Result, error) {
+		key, err := req.key(name)
 		if err != nil {
-			return req.fail(err)
+			return nil, err
 		}
-		if !again {
-			return out, nil
-		}
-	}
+		return req.retry(ctx, key, func() (*schema.Result, bool, error) { return req.tryDelete(ctx, key) })
+	})
 }
 
 func (r *request) tryDelete(ctx context.Context, key types.NamespacedName) (_ *schema.Result, again bool, _ error) {
@@ -40,7 +35,12 @@ func (r *request) tryDelete(ctx context.Context, key types.NamespacedName) (_ *s
 	if err != nil {
 		return nil, false, err
 	}
-	if err := r.admitted(ctx, r.attributes(nil, old, key.Name)); err != nil {
+	// AdmissionToValidateObjectDeleteFunc of apiserver/pkg/registry/rest/delete.go.
+	attr := r.attributes(nil, old, key.Name)
+	if err := r.mutate(ctx, attr); err != nil {
+		return nil, false, err
+	}
+	if err := r.validate(ctx, attr); err != nil {
 		return nil, false, err
 	}
 	if len(old.GetFinalizers()) == 0 {
@@ -54,7 +54,7 @@ func (r *request) tryDelete(ctx context.Context, key types.NamespacedName) (_ *s
 	if old.GetDeletionTimestamp() == nil {
 		// markAsDeleting of store.go.
 		old.SetGeneration(old.GetGeneration() + 1)
-		old.SetDeletionTimestamp(new(metav1.NewTime(r.now())))
+		old.SetDeletionTimestamp(new(metav1.NewTime(r.resource.now())))
 		old.SetDeletionGracePeriodSeconds(new(int64(0)))
 		text, err := r.encode(ctx, old)
 		if err != nil {
@@ -74,6 +74,6 @@ func (r *request) deleted(u *unstructured.Unstructured) *metav1.Status {
 	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusSuccess,
-		Details:  &metav1.StatusDetails{Name: u.GetName(), Group: r.crd.Spec.Group, Kind: r.crd.Spec.Names.Plural, UID: u.GetUID()},
+		Details:  &metav1.StatusDetails{Name: u.GetName(), Group: r.resource.crd.Spec.Group, Kind: r.resource.crd.Spec.Names.Plural, UID: u.GetUID()},
 	}
 }

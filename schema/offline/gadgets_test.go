@@ -3,6 +3,7 @@ package offline_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -26,6 +27,7 @@ spec:
     served: true
     storage: true
     subresources: {status: {}}
+    selectableFields: [{jsonPath: .spec.color}]
     schema:
       openAPIV3Schema:
         type: object
@@ -41,6 +43,7 @@ spec:
     served: true
     storage: false
     subresources: {status: {}}
+    selectableFields: [{jsonPath: .spec.shape}, {jsonPath: .spec.length}]
     schema:
       openAPIV3Schema:
         type: object
@@ -208,6 +211,12 @@ func oddMutation(request map[string]any) map[string]any {
 		return patch(map[string]any{"op": "remove", "path": "/kind"})
 	case "denies":
 		return map[string]any{"allowed": false, "warnings": []string{"first"}, "status": map[string]any{"reason": "Forbidden", "code": 403}}
+	case "renames":
+		return patch(map[string]any{"op": "replace", "path": "/metadata/name", "value": "renamed"})
+	case "mismanages":
+		return patch(map[string]any{"op": "add", "path": "/metadata/managedFields", "value": []any{map[string]any{"manager": "x", "operation": "Sit"}}})
+	case "unmanages":
+		return patch(map[string]any{"op": "add", "path": "/metadata/managedFields", "value": []any{}})
 	case "names":
 		if object["metadata"].(map[string]any)["name"] == nil {
 			return patch(map[string]any{"op": "add", "path": "/metadata/name", "value": "named"})
@@ -279,6 +288,10 @@ func gadgetHooks(url string, ca []byte) (mutating []admissionregistrationv1.Muta
 			ObjectSelector: labelled("old", "review")},
 		{Name: "h-late.example.com", ClientConfig: at("/label"), Rules: rules("v2", "gadgets", create), SideEffects: none, AdmissionReviewVersions: v1,
 			ObjectSelector: labelled("late", "me")},
+		{Name: "i-team.example.com", ClientConfig: at("/label"), Rules: rules("*", "gadgets", create), SideEffects: none, AdmissionReviewVersions: v1,
+			NamespaceSelector: labelled("team", "gears"), ObjectSelector: labelled("team", "me")},
+		{Name: "j-other-team.example.com", ClientConfig: at("/never"), Rules: rules("*", "gadgets", create), SideEffects: none, AdmissionReviewVersions: v1,
+			NamespaceSelector: labelled("team", "springs"), ObjectSelector: labelled("team", "me")},
 	}
 	validating = []admissionregistrationv1.ValidatingWebhook{
 		{Name: "judge.example.com", ClientConfig: at("/judge"), Rules: rules("v1", "*/*", create, update), SideEffects: none, AdmissionReviewVersions: v1},
@@ -315,6 +328,11 @@ func gadget(version, name, labels, spec string) string {
 	return string(text)
 }
 
+// withMetadata returns an object with one more field in its metadata.
+func withMetadata(object, name, value string) string {
+	return strings.Replace(object, `"metadata":{`, `"metadata":{"`+name+`":"`+value+`",`, 1)
+}
+
 func set(path string, value any) func(map[string]any) {
 	return func(object map[string]any) {
 		keys := strings.Split(path, ".")
@@ -332,6 +350,8 @@ func set(path string, value any) func(map[string]any) {
 	}
 }
 
+const twoOwners = `[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"p"},{"apiVersion":"v1","kind":"Pod","name":"p","uid":"p"}]`
+
 func gadgetSteps() (steps []step) {
 	add := func(s ...step) { steps = append(steps, s...) }
 	add(
@@ -346,6 +366,15 @@ func gadgetSteps() (steps []step) {
 		step{name: "read what is not there", verb: "get", version: "v1", of: "nobody"},
 		step{name: "the name is taken", verb: "create", version: "v2", object: gadget("v2", "a", "", "")},
 		step{name: "the name is taken, dry", verb: "create", version: "v2", dry: true, object: gadget("v2", "a", "", "")},
+		step{name: "the name is taken, and one could be generated", verb: "create", version: "v2", object: withMetadata(gadget("v2", "a", "", ""), "generateName", "a-")},
+		step{name: "the name is taken, and one could be generated, dry", verb: "create", version: "v2", dry: true, object: withMetadata(gadget("v2", "a", "", ""), "generateName", "a-")},
+		step{name: "two names that are generated are taken", verb: "create", version: "v2", dry: true, object: gadget("v2", "taken-", "taken=2", "")},
+		step{name: "all names that are generated are taken", verb: "create", version: "v1", object: gadget("v1", "all-taken-", "taken=always", "")},
+		step{name: "a resource version in the object, dry", verb: "create", version: "v2", dry: true, object: withMetadata(gadget("v2", "versioned", "", ""), "resourceVersion", "7")},
+		step{name: "a resource version that is no number, dry", verb: "create", version: "v2", dry: true, object: withMetadata(gadget("v2", "versioned", "", ""), "resourceVersion", "x")},
+		step{name: "a resource version in the object, and the name is taken, dry", verb: "create", version: "v2", dry: true, object: withMetadata(gadget("v2", "a", "", ""), "resourceVersion", "7")},
+		step{name: "a resource version in the object, and the name is taken", verb: "create", version: "v2", object: withMetadata(gadget("v2", "a", "", ""), "resourceVersion", "7")},
+		step{name: "a webhook for the labels of the namespace", verb: "create", version: "v1", object: gadget("v1", "team", "team=me", "")},
 		step{name: "a resource version in the object", verb: "create", version: "v2", object: strings.Replace(gadget("v2", "generated-", "", ""), `"generateName"`, `"resourceVersion":"7","generateName"`, 1)},
 		step{name: "a name is generated", verb: "create", version: "v1", object: gadget("v1", "generated-", "", "")},
 		step{name: "a webhook gives the name", verb: "create", version: "v1", object: gadget("v1", "generated-", "mutation=names", "")},
@@ -358,7 +387,7 @@ func gadgetSteps() (steps []step) {
 		step{name: "another version in the object", verb: "create", version: "v2", object: gadget("v1", "x", "", "")},
 		step{name: "no JSON", verb: "create", version: "v2", object: "{"},
 	)
-	for _, m := range []string{"adds", "spoils", "impossible", "undecodable", "untyped", "strategic", "kindless", "denies", "warns"} {
+	for _, m := range []string{"adds", "spoils", "impossible", "undecodable", "untyped", "strategic", "kindless", "denies", "warns", "renames", "mismanages", "unmanages"} {
 		add(step{name: "a mutating webhook " + m, verb: "create", version: "v1", object: gadget("v1", "mutation-"+m, "mutation="+m, `{"size":1}`)},
 			step{name: "a mutating webhook " + m + ", in another version", verb: "create", version: "v2", object: gadget("v2", "mutation-"+m+"2", "mutation="+m, `{"length":1}`)})
 	}
@@ -387,6 +416,8 @@ func gadgetSteps() (steps []step) {
 		step{name: "stored before it cannot be converted", verb: "create", version: "v1", object: gadget("v1", "stuck", "conversion=fails", `{"size":1}`)},
 		step{name: "read what cannot be converted", verb: "get", version: "v2", of: "stuck"},
 		step{name: "list what cannot be converted", verb: "list", version: "v2"},
+		step{name: "list what can be converted, by its name", verb: "list", version: "v2", fieldSelector: "metadata.name=a"},
+		step{name: "list what can be converted, by a label", verb: "list", version: "v2", labelSelector: "count=me"},
 		step{name: "patch what cannot be converted", verb: "patch", version: "v2", of: "stuck", as: types.MergePatchType, patch: `{"spec":{"length":2}}`},
 		step{name: "delete what cannot be converted", verb: "delete", version: "v1alpha1", of: "stuck"},
 		step{name: "delete it in its version", verb: "delete", version: "v1", of: "stuck"},
@@ -405,6 +436,9 @@ func gadgetSteps() (steps []step) {
 		step{name: "a dry update", verb: "update", version: "v2", of: "a", dry: true, edit: set("spec.length", 9)},
 		step{name: "it has changed nothing", verb: "get", version: "v2", of: "a"},
 		step{name: "an update keeps the status", verb: "update", version: "v2", of: "a", edit: set("status", map[string]any{"phase": "ignored"})},
+		step{name: "a dry update keeps selfLink", verb: "update", version: "v1", of: "a", dry: true, edit: set("metadata.selfLink", "/a")},
+		step{name: "an update that a webhook mismanages", verb: "update", version: "v1", of: "mutation-mismanages", edit: set("spec.size", 3)},
+		step{name: "an update with field validation that is not there", verb: "update", version: "v2", of: "a", fields: "Hard", edit: set("spec.length", 6)},
 		step{name: "the status", verb: "status", version: "v2", of: "a", edit: func(o map[string]any) {
 			set("status.phase", "fine")(o)
 			set("spec.length", 77)(o)
@@ -426,6 +460,38 @@ func gadgetSteps() (steps []step) {
 		step{name: "a JSON patch with an unknown field", verb: "patch", version: "v1", of: "a", as: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/size","value":4,"why":1}]`},
 		step{name: "a JSON patch that is none", verb: "patch", version: "v1", of: "a", as: types.JSONPatchType, patch: `{}`},
 
+		step{name: "a JSON patch with an unknown field, strict", verb: "patch", version: "v1", of: "a", fields: "Strict", as: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/size","value":4,"why":1},{"op":"add","path":"/spec/siez","value":4}]`},
+		step{name: "a JSON patch with an unknown field and a test that fails, strict", verb: "patch", version: "v1", of: "a", fields: "Strict", as: types.JSONPatchType, patch: `[{"op":"test","path":"/spec/size","value":7,"why":1}]`},
+		step{name: "a merge patch with a field twice, strict", verb: "patch", version: "v2", of: "a", fields: "Strict", as: types.MergePatchType, patch: `{"spec":{"length":8,"length":9}}`},
+		step{name: "a merge patch with unknown fields, strict", verb: "patch", version: "v2", of: "a", fields: "Strict", as: types.MergePatchType, patch: `{"spec":{"lenght":8,"lenght":9}}`},
+		step{name: "a merge patch with unknown fields, ignored", verb: "patch", version: "v2", of: "a", fields: "Ignore", as: types.MergePatchType, patch: `{"spec":{"lenght":8,"lenght":9}}`},
+		step{name: "a merge patch after which nothing can be decoded", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"metadata":{"labels":{"a":{}}},"spec":{"lenght":8,"lenght":9}}`},
+		step{name: "a merge patch that takes the kind away", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"kind":null}`},
+		step{name: "a merge patch to another kind", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"kind":"Widget"}`},
+		step{name: "a merge patch to another version", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"apiVersion":"example.com/v1","spec":{"size":3}}`},
+		step{name: "a merge patch to a version that is not there", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"apiVersion":"example.com/v3"}`},
+		step{name: "a merge patch to another group", verb: "patch", version: "v1", of: "a", as: types.MergePatchType, patch: `{"apiVersion":"v1"}`},
+		step{name: "a merge patch to another uid", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"metadata":{"uid":"11111111-1111-4111-8111-111111111111"}}`},
+		step{name: "a merge patch to another namespace", verb: "patch", version: "v2", of: "a", as: types.MergePatchType, patch: `{"metadata":{"namespace":"other"}}`},
+		step{name: "a merge patch with an owner twice", verb: "patch", version: "v2", of: "a", dry: true, as: types.MergePatchType, patch: `{"metadata":{"ownerReferences":` + twoOwners + `}}`},
+		step{name: "an update with an owner twice", verb: "update", version: "v2", of: "a", dry: true, edit: set("metadata.ownerReferences", json.RawMessage(twoOwners))},
+		step{name: "a merge patch with field validation that is not there", verb: "patch", version: "v2", of: "nobody", fields: "Hard", as: types.MergePatchType, patch: `{}`},
+		step{name: "a strategic merge patch", verb: "patch", version: "v2", of: "a", as: types.StrategicMergePatchType, patch: `{"spec":{"length":8}}`},
+		step{name: "a strategic merge patch of what is not there", verb: "patch", version: "v2", of: "nobody", fields: "Hard", as: types.StrategicMergePatchType, patch: `{}`},
+		step{name: "a patch of a type that is not there", verb: "patch status", version: "v1", of: "a", as: "application/merge-patch+yaml", patch: `{}`},
+		step{name: "a patch of a type that is not there, of a status that is not there", verb: "patch status", version: "v1alpha1", of: "a", as: "application/merge-patch+yaml", patch: `{}`},
+
+		step{name: "list by name", verb: "list", version: "v2", fieldSelector: "metadata.name=a"},
+		step{name: "list by a name that is not there", verb: "list", version: "v2", fieldSelector: "metadata.name=nobody"},
+		step{name: "list all others", verb: "list", version: "v1", fieldSelector: "metadata.name!=a,metadata.namespace=default"},
+		step{name: "list another namespace", verb: "list", version: "v1", fieldSelector: "metadata.namespace=other"},
+		step{name: "list by a field", verb: "list", version: "v1", fieldSelector: "spec.color=grey"},
+		step{name: "list by a field that is a number", verb: "list", version: "v2", fieldSelector: "spec.length=8,spec.shape="},
+		step{name: "list by a field of another version", verb: "list", version: "v2", fieldSelector: "spec.color=grey"},
+		step{name: "list by a field that is not selectable", verb: "list", version: "v1alpha1", fieldSelector: "spec.size=1"},
+		step{name: "list by a label", verb: "list", version: "v1", labelSelector: "gadget=yes,count"},
+		step{name: "list by a label and a field", verb: "list", version: "v1", labelSelector: "gadget", fieldSelector: "metadata.name=again"},
+
 		step{name: "list v1", verb: "list", version: "v1"},
 		step{name: "list v2", verb: "list", version: "v2"},
 		step{name: "list v1alpha1", verb: "list", version: "v1alpha1"},
@@ -437,14 +503,84 @@ func gadgetSteps() (steps []step) {
 		step{name: "one that is kept", verb: "create", version: "v1", object: gadget("v1", "kept", "", "")},
 		step{name: "a deletion is denied", verb: "delete", version: "v1", of: "kept"},
 		step{name: "one with finalizers", verb: "create", version: "v2", object: strings.Replace(gadget("v2", "final", "", `{"length":1}`), `"metadata":{`, `"metadata":{"finalizers":["example.com/a","bad"],`, 1)},
+		step{name: "its deletion would wait", verb: "delete", version: "v2", of: "final", dry: true},
 		step{name: "its deletion waits", verb: "delete", version: "v2", of: "final"},
 		step{name: "its deletion still waits", verb: "delete", version: "v1", of: "final"},
 		step{name: "its name is taken", verb: "create", version: "v1", object: gadget("v1", "final", "", "")},
+		step{name: "its name is taken, and one could be generated", verb: "create", version: "v1", object: withMetadata(gadget("v1", "final", "", ""), "generateName", "a-")},
 		step{name: "it is read", verb: "get", version: "v1", of: "final"},
 		step{name: "it gets no more finalizers", verb: "update", version: "v1", of: "final", edit: set("metadata.finalizers", []any{"example.com/a", "example.com/b"})},
 		step{name: "it loses a finalizer", verb: "update", version: "v1", of: "final", edit: set("metadata.finalizers", []any{"example.com/a"})},
+		step{name: "it would lose the last one", verb: "patch", version: "v2", of: "final", dry: true, as: types.MergePatchType, patch: `{"metadata":{"finalizers":null}}`},
 		step{name: "it loses the last one", verb: "patch", version: "v2", of: "final", as: types.MergePatchType, patch: `{"metadata":{"finalizers":null}}`},
 		step{name: "it has gone", verb: "get", version: "v2", of: "final"},
 	)
 	return steps
+}
+
+// storeInV2 makes v2 the storage version.
+func storeInV2(crd *apiextensionsv1.CustomResourceDefinition) {
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == "v2"
+	}
+}
+
+// upgradeSteps are for gadgets that were stored in v1, when v2 has become the storage version.
+func upgradeSteps() []step {
+	return []step{
+		{name: "an old object, in the new version", verb: "get", version: "v2", of: "a"},
+		{name: "an old object, in its version", verb: "get", version: "v1", of: "again"},
+		{name: "all old objects", verb: "list", version: "v1"},
+		{name: "an update that changes nothing migrates it", verb: "update", version: "v1", of: "a", edit: func(map[string]any) {}},
+		{name: "once", verb: "update", version: "v1", of: "a", edit: func(map[string]any) {}},
+		{name: "a patch that changes nothing migrates it", verb: "patch", version: "v2", of: "again", as: types.MergePatchType, patch: `{}`},
+		{name: "an update of an old object", verb: "update", version: "v2", of: "once", edit: set("spec.length", 4)},
+		{name: "an old object is deleted", verb: "delete", version: "v2", of: "c"},
+		{name: "a new object", verb: "create", version: "v1", object: gadget("v1", "new", "", `{"size":1}`)},
+		{name: "old and new objects", verb: "list", version: "v1"},
+	}
+}
+
+// clusterWide is the definition of gadgets that are in no namespace.
+func clusterWide(url string, ca []byte) *apiextensionsv1.CustomResourceDefinition {
+	crd := unconverted(url, ca)
+	crd.Spec.Scope = apiextensionsv1.ClusterScoped
+	return crd
+}
+
+// clusterHooks ask all gadgets of a cluster: no namespaceSelector is in their way.
+func clusterHooks(url string, ca []byte) (mutating []admissionregistrationv1.MutatingWebhook, validating []admissionregistrationv1.ValidatingWebhook) {
+	mutating, validating = gadgetHooks(url, ca)
+	label := mutating[slices.IndexFunc(mutating, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == "j-other-team.example.com" })]
+	label.ClientConfig.URL = new(url + "/label")
+	return []admissionregistrationv1.MutatingWebhook{label}, validating
+}
+
+func clusterSteps() []step {
+	const elsewhere = "default"
+	edit := set("spec.size", 5)
+	merge := `{"spec":{"size":6}}`
+	return []step{
+		{name: "an object", verb: "create", version: "v1", object: gadget("v1", "a", "", `{"size":1}`)},
+		{name: "one with a namespace", verb: "create", version: "v1", object: withMetadata(gadget("v1", "b", "", `{"size":1}`), "namespace", "x")},
+		{name: "the name is taken", verb: "create", version: "v2", object: gadget("v2", "a", "", "")},
+		{name: "a name is generated", verb: "create", version: "v2", object: gadget("v2", "generated-", "", "")},
+		{name: "a webhook with a selector of namespaces", verb: "create", version: "v2", object: gadget("v2", "team", "team=me", "")},
+		{name: "read it", verb: "get", version: "v2", of: "a"},
+		{name: "read it in a namespace", verb: "get", version: "v2", of: "a", namespace: elsewhere},
+		{name: "read what is not there in a namespace", verb: "get", version: "v2", of: "nobody", namespace: elsewhere},
+		{name: "update it", verb: "update", version: "v1", of: "a", edit: edit},
+		{name: "update it with a namespace", verb: "update", version: "v1", of: "a", edit: set("metadata.namespace", "x")},
+		{name: "update another object", verb: "update", version: "v1", of: "a", edit: set("metadata.uid", "11111111-1111-4111-8111-111111111111")},
+		{name: "patch it", verb: "patch", version: "v1", of: "a", as: types.MergePatchType, patch: merge},
+		{name: "patch it in a namespace", verb: "patch", version: "v1", of: "a", as: types.MergePatchType, patch: merge, namespace: elsewhere},
+		{name: "patch its status in a namespace", verb: "patch status", version: "v1alpha1", of: "a", as: types.MergePatchType, patch: merge, namespace: elsewhere},
+		{name: "list", verb: "list", version: "v1"},
+		{name: "list in a namespace", verb: "list", version: "v1", namespace: elsewhere},
+		{name: "list by name", verb: "list", version: "v1", fieldSelector: "metadata.name=a"},
+		{name: "list by namespace", verb: "list", version: "v1", fieldSelector: "metadata.namespace=x"},
+		{name: "delete it in a namespace", verb: "delete", version: "v1", of: "a", namespace: elsewhere},
+		{name: "delete it", verb: "delete", version: "v1", of: "a"},
+		{name: "it has gone", verb: "get", version: "v1", of: "a"},
+	}
 }

@@ -29,15 +29,17 @@ var update = flag.Bool("update", false, "write testdata from what the real API s
 // golden is written by: go test ./schema/offline -run TestTheAPIServerDoesTheSame -update
 const golden = "testdata/gadgets.json"
 
-func gadgets(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, url string, ca []byte) (*offline.Resource, *reviews) {
+// namespaces are the labels of the namespaces.
+var namespaces = map[string]map[string]string{"default": {"team": "gears"}}
+
+func gadgets(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, mutating []admissionregistrationv1.MutatingWebhook, validating []admissionregistrationv1.ValidatingWebhook, more ...offline.Option) (*offline.Resource, *reviews) {
 	t.Helper()
 	definition, err := schema.New(crd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := &reviews{Handler: gadgetHandler()}
-	mutating, validating := gadgetHooks(url, ca)
-	opts := []offline.Option{offline.Mutate(seen, mutating...), offline.Validate(seen, validating...)}
+	opts := append(more, offline.Mutate(seen, mutating...), offline.Validate(seen, validating...), offline.Namespaces(namespaces))
 	if crd.Spec.Conversion != nil {
 		opts = append(opts, offline.Convert(seen))
 	}
@@ -60,8 +62,9 @@ func TestItDoesWhatAServerDid(t *testing.T) {
 		t.Fatal(err)
 	}
 	const url = "https://127.0.0.1:1"
-	r, seen := gadgets(t, gadgetCRD(url, nil), url, nil)
-	compare(t, want, play(t, offlineServer{r}, seen, gadgetSteps()))
+	mutating, validating := gadgetHooks(url, nil)
+	r, seen := gadgets(t, gadgetCRD(url, nil), mutating, validating)
+	compare(t, want, play(t, offlineServer{r, "default"}, seen, gadgetSteps()))
 }
 
 // define returns the definition of gadgets, without a word on conversion.
@@ -94,11 +97,11 @@ func TestAllMistakesAreFoundWhenItIsMade(t *testing.T) {
 	_, err := offline.New(converted,
 		offline.Mutate(nil),
 		offline.Validate(gadgetHandler(),
-			admissionregistrationv1.ValidatingWebhook{Name: "new", AdmissionReviewVersions: []string{"v3"}},
-			admissionregistrationv1.ValidatingWebhook{Name: "bad", ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}))
-	want := `offline: gadgets.example.com: webhook mutate.gadgets.example.com: the handler is nil
-webhook new: the admission reviews ["v3"] are not supported: there are v1 and v1beta1
-webhook bad: "Like" is not a valid label selector operator
+			admissionregistrationv1.ValidatingWebhook{Name: "new.example.com", AdmissionReviewVersions: []string{"v3"}},
+			admissionregistrationv1.ValidatingWebhook{Name: "bad.example.com", ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}))
+	want := `offline: gadgets.example.com: mutating webhook "mutate.gadgets.example.com": the handler is nil
+validating webhook "new.example.com": webhooks[0].admissionReviewVersions: Invalid value: ["v3"]: must include at least one of v1, v1beta1
+validating webhook "bad.example.com": webhooks[1].objectSelector.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator
 a webhook converts the objects: it is missing, see offline.Convert`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -193,9 +196,9 @@ func TestAHandlerThatPanicsOrSleepsHasFailed(t *testing.T) {
 		"panic": {func(http.ResponseWriter, *http.Request) { panic("gears") }, "the handler panicked: gears"},
 		"sleep": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "context deadline exceeded"},
 	} {
-		r := newGadgets(t, offline.Mutate(c.h, admissionregistrationv1.MutatingWebhook{Name: "m", TimeoutSeconds: new(int32(1))}))
+		r := newGadgets(t, offline.Mutate(c.h, admissionregistrationv1.MutatingWebhook{Name: "m.example.com", TimeoutSeconds: new(int32(1))}))
 		_, err := r.Create(t.Context(), "v1", []byte(gadget("v1", "a", "", "")))
-		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `failed calling webhook "m": failed to call webhook: Post "https://m/?timeout=1s": `+c.want) {
+		if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `failed calling webhook "m.example.com": failed to call webhook: Post "https://m.example.com/?timeout=1s": `+c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
@@ -21,42 +25,98 @@ import (
 // RequestOption changes how a request is handled.
 type RequestOption func(*request)
 
-// DryRun lets a request do everything but store what it has done.
+// DryRun lets a request do everything, except that nothing is stored.
 func DryRun() RequestOption {
 	return func(r *request) { r.dryRun = true }
 }
 
 // FieldValidation says what becomes of fields that are unknown, or there twice: see
-// [schema.FieldValidation].
+// [schema.FieldValidation]. A deletion ignores it.
 func FieldValidation(directive string) RequestOption {
 	return func(r *request) { r.directive = directive }
 }
 
+// As says who sends this request: the userInfo of its reviews. Without it, that is the user
+// of the Resource: see [User].
+func As(user authenticationv1.UserInfo) RequestOption {
+	return func(r *request) { r.user = user }
+}
+
 // request is one request to a resource.
 type request struct {
-	*Resource
-	requested   string // the version of the request
-	operation   admission.Operation
+	resource    *Resource
+	version     string // in the URL
 	subresource string
 	namespace   string
+	operation   admission.Operation // empty for reads
+	user        authenticationv1.UserInfo
 	directive   string
 	dryRun      bool
 	warnings    []string
+	// resourceVersion is that of an object to be created. No object may have one, but a dry
+	// run does not come to where the server looks, and answers with it.
+	resourceVersion string
 }
 
-// begin begins a request. The error says that the version is not there or not served.
-func (r *Resource) begin(version, verb string, operation admission.Operation, opts []RequestOption) (*request, error) {
-	req := &request{Resource: r, requested: version, operation: operation}
+// longest is for how long a server works at a write: requestTimeoutUpperBound of
+// apiserver/pkg/endpoints/handlers/rest.go.
+const longest = 34 * time.Second
+
+// serve handles a request. The verb is that of HTTP.
+func (r *Resource) serve(ctx context.Context, req *request, verb string, opts []RequestOption, handle func(ctx context.Context) (*schema.Result, error)) (*schema.Result, error) {
+	req.resource, req.user = r, r.user
 	for _, opt := range opts {
 		opt(req)
 	}
-	deprecation, err := pipeline.Serve(r.crd, version, verb)
-	req.warn(deprecation)
-	var status apierrors.APIStatus
-	if err != nil && !errors.As(err, &status) {
-		err = fmt.Errorf("%w: %w", errHere, err)
+	deprecation, err := pipeline.Serve(r.crd, req.version, verb)
+	if err != nil {
+		return req.fail(ownError(err))
 	}
-	return req, err
+	if req.namespace != "" && !r.namespaced() {
+		missing := apierrors.NewGenericServerResponse(404, verb, r.groupResource(), "", "", 0, false)
+		return req.fail(ownError(fmt.Errorf("%s are in no namespace, and the request is for %s: %w", r.crd.Spec.Names.Plural, req.namespace, missing)))
+	}
+	req.warn(deprecation)
+	ctx, cancel := context.WithTimeout(warning.WithWarningRecorder(ctx, req), longest)
+	defer cancel()
+	out, err := handle(ctx)
+	if err != nil && ctx.Err() != nil {
+		// apiserver/pkg/endpoints/handlers/finisher/finisher.go, FinishRequest.
+		err = apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", ctx.Err()), 0)
+	}
+	if err != nil {
+		return req.fail(err)
+	}
+	return out, nil
+}
+
+// key is where the object of a request is. Without a namespace, that is default.
+func (r *request) key(name string) (types.NamespacedName, error) {
+	if r.resource.namespaced() && r.namespace == "" {
+		r.namespace = metav1.NamespaceDefault
+	}
+	key := types.NamespacedName{Namespace: r.namespace, Name: name}
+	if name == "" {
+		return key, ownError(errors.New("the request does not name an object"))
+	}
+	return key, nil
+}
+
+// retry does what f does, again and again while another request changes the object
+// meanwhile. A server stops when the time is over, and not before. The limit here is far
+// above what many writers at the same time need.
+func (r *request) retry(ctx context.Context, key types.NamespacedName, f func() (out *schema.Result, again bool, err error)) (*schema.Result, error) {
+	const most = 500
+	for range most {
+		out, again, err := f()
+		if err != nil || !again {
+			return out, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, ownError(fmt.Errorf("%s %q has changed during each of %d attempts: a webhook may write the very object that it is asked about", r.resource.groupResource(), key, most))
 }
 
 // options are those of the request, as the webhooks see them.
@@ -78,21 +138,25 @@ func (r *request) options() runtime.Object {
 	}
 }
 
-// staged is the pipeline until validating admission, with the mutating webhooks in it.
-func (r *request) staged(mutate func(ctx context.Context, object *unstructured.Unstructured) error) schema.Option {
+// untilValidation lets package schema do a write until validating admission, with the
+// mutating webhooks in it.
+func (r *request) untilValidation(mutate func(ctx context.Context, object *unstructured.Unstructured) error) schema.Option {
 	return func(s *pipeline.Settings) {
 		s.Staged, s.FieldValidation, s.DryRun = true, r.directive, r.dryRun
 		s.Mutate = func(ctx context.Context, object map[string]any) error {
 			u := &unstructured.Unstructured{Object: object}
 			err := mutate(ctx, u)
-			replace(object, u.Object)
-			return err
+			by := maps.Clone(u.Object)
+			clear(object)
+			maps.Copy(object, by)
+			return serverError(err)
 		}
 	}
 }
 
-// took takes over what the pipeline says of a request, and returns its object.
-func (r *request) took(out *schema.Result, err error) (*unstructured.Unstructured, error) {
+// prepared is the object that package schema has prepared for validating admission. Its
+// warnings are those of the request.
+func (r *request) prepared(out *schema.Result, err error) (*unstructured.Unstructured, error) {
 	r.warn(out.Warnings...)
 	if err != nil {
 		return nil, err
@@ -110,39 +174,28 @@ func (r *request) warn(warnings ...string) {
 	}
 }
 
-// AddWarning records what a webhook warns of outside the pipeline.
+// AddWarning records what a webhook warns of outside package schema.
 func (r *request) AddWarning(_, text string) { r.warn(text) }
 
 var _ warning.Recorder = &request{}
 
-// admitted is validating admission, and in a deletion the mutating webhooks before that
-// (apiserver/pkg/registry/rest/delete.go, AdmissionToValidateObjectDeleteFunc).
-func (r *request) admitted(ctx context.Context, attr admission.Attributes) error {
-	ctx = warning.WithWarningRecorder(ctx, r)
-	if r.operation == admission.Delete {
-		if err := r.mutate(ctx, attr); err != nil {
-			return err
-		}
-	}
-	return r.validate(ctx, attr)
-}
-
-// fail is the result of a request that fails. What is no error of the API is one that the
-// server did not mean to return (apiserver/pkg/endpoints/handlers/responsewriters/status.go,
-// ErrorToAPIStatus), except that of a version which is not there or not served.
+// fail is the result of a request that fails.
 func (r *request) fail(err error) (*schema.Result, error) {
 	return &schema.Result{Warnings: r.warnings}, serverError(err)
 }
 
+// serverError makes of an error that is none of the API one that the server did not mean to
+// return (apiserver/pkg/endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus). It
+// leaves alone what no server would return.
 func serverError(err error) error {
 	var status apierrors.APIStatus
-	if err == nil || errors.As(err, &status) || errors.Is(err, errHere) {
+	if err == nil || errors.As(err, &status) || errors.Is(err, errOwn) {
 		return err
 	}
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonUnknown, Message: err.Error(),
-	}}
+	return pipeline.InternalError(err.Error())
 }
 
-// errHere marks errors of the caller, which no server would return.
-var errHere = errors.New("offline")
+// errOwn is in the errors that no server would return.
+var errOwn = errors.New("offline")
+
+func ownError(err error) error { return fmt.Errorf("%w: %w", errOwn, err) }

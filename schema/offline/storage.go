@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,47 +13,67 @@ import (
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
-func (r *Resource) stored(key types.NamespacedName) (record, bool) {
+// record is an object in storage.
+type record struct {
+	text    []byte // in the version in which it was written, without a resource version
+	version uint64 // the resource version; 0 is that of an object which is not stored
+}
+
+func (r *Resource) find(key types.NamespacedName) (record, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rec, ok := r.objects[key]
 	return rec, ok
 }
 
-// store writes an object if it is still the one that was read, of which version 0 says that
-// there was none. Without a text, it deletes it.
+// read returns an object of the store, and what it is in the version of the request.
+func (r *request) read(ctx context.Context, key types.NamespacedName) (record, *unstructured.Unstructured, error) {
+	rec, ok := r.resource.find(key)
+	if !ok {
+		return rec, nil, apierrors.NewNotFound(r.resource.groupResource(), key.Name)
+	}
+	u, err := r.resource.decode(ctx, rec, r.version)
+	return rec, u, err
+}
+
+// store writes an object, if the one that is there still has the version that was read; 0
+// says that there was none. Without a text, it deletes the object.
 func (r *request) store(key types.NamespacedName, text []byte, was uint64) (rec record, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	s := r.resource
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case r.objects[key].version != was:
+	case s.objects[key].version != was:
 		return record{}, false
 	case r.dryRun:
 		return record{text, was}, true
 	}
-	r.version++
-	rec = record{text, r.version}
+	s.version++
+	rec = record{text, s.version}
 	if text == nil {
-		delete(r.objects, key)
+		delete(s.objects, key)
 	} else {
-		r.objects[key] = rec
+		s.objects[key] = rec
 	}
 	return rec, true
 }
 
 // encode returns what is stored of an object: it is converted to the storage version
 // (apiserver/pkg/storage/etcd3/store.go).
-func (r *Resource) encode(ctx context.Context, u *unstructured.Unstructured) ([]byte, error) {
-	if u.GroupVersionKind().Version != r.storage {
+func (r *request) encode(ctx context.Context, u *unstructured.Unstructured) ([]byte, error) {
+	if u.GroupVersionKind().Version != r.resource.storage {
 		var err error
-		if u, err = r.convert(ctx, u, r.storage); err != nil {
+		if u, err = r.resource.convert(ctx, u, r.resource.storage); err != nil {
 			return nil, err
 		}
-		if _, err := r.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
+		if _, err := r.resource.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
 			return nil, err
 		}
 	}
-	removeMetadata(u, "resourceVersion", "selfLink")
+	removeMetadata(u, "resourceVersion")
+	if !r.dryRun {
+		removeMetadata(u, "selfLink")
+	}
 	return json.Marshal(u.Object)
 }
 
@@ -78,17 +99,22 @@ func (r *Resource) decode(ctx context.Context, rec record, version string) (*uns
 	return u, nil
 }
 
-// finish is the result of a request that succeeds.
+// finish is the result of a write.
 func (r *request) finish(ctx context.Context, rec record) (*schema.Result, error) {
-	u, err := r.decode(ctx, rec, r.requested)
+	u, err := r.resource.decode(ctx, rec, r.version)
 	if err != nil {
-		return r.fail(err)
+		return nil, err
 	}
-	out := &schema.Result{Stored: bytes.Clone(rec.text), Warnings: r.warnings}
-	if out.Object, err = json.Marshal(u.Object); err != nil {
-		return r.fail(err)
+	if rec.version == 0 {
+		u.SetResourceVersion(r.resourceVersion)
 	}
-	return out, nil
+	return r.result(rec, u)
+}
+
+// result is that of a request which succeeds.
+func (r *request) result(rec record, u *unstructured.Unstructured) (*schema.Result, error) {
+	text, err := json.Marshal(u.Object)
+	return &schema.Result{Object: text, Stored: bytes.Clone(rec.text), Warnings: r.warnings}, err
 }
 
 func keyOf(u *unstructured.Unstructured) types.NamespacedName {

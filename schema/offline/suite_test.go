@@ -15,6 +15,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -36,6 +39,9 @@ type step struct {
 	patch   string
 	dry     bool
 	fields  string // the field validation
+
+	namespace                    string // none for the usual one
+	labelSelector, fieldSelector string
 }
 
 // outcome is what came of a step, in a form to compare.
@@ -59,6 +65,12 @@ type server interface {
 // play sends the steps to a server.
 func play(t *testing.T, to server, seen *reviews, steps []step) (all []outcome) {
 	t.Helper()
+	seen.take()
+	seen.create = func(version, object string) {
+		if _, _, failure := to.do(t, step{verb: "create", version: version, object: object}, []byte(object)); failure != nil {
+			t.Errorf("a webhook that creates an object: %v", failure)
+		}
+	}
 	for _, s := range steps {
 		body, before := []byte(s.object), ""
 		if s.edit != nil {
@@ -108,10 +120,19 @@ var (
 	uids      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	addresses = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 	quoted    = regexp.MustCompile(`is missing in '.*'`) // an object with managedFields
+	times     = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z`)
+	versions  = regexp.MustCompile(`(resourceVersion\\*":\\*")[0-9]+`)
+	generated = regexp.MustCompile(`(taken-)[a-z0-9]{5}`)
 )
 
 func normalize(text string) string {
-	return quoted.ReplaceAllString(addresses.ReplaceAllString(uids.ReplaceAllString(text, "UID"), "ADDRESS"), "is missing in OBJECT")
+	for _, r := range []struct {
+		what *regexp.Regexp
+		by   string
+	}{{uids, "UID"}, {addresses, "ADDRESS"}, {quoted, "is missing in OBJECT"}, {times, "TIME"}, {versions, "${1}VERSION"}, {generated, "${1}NAME"}} {
+		text = r.what.ReplaceAllString(text, r.by)
+	}
+	return text
 }
 
 // strip replaces what differs each time, in the metadata of an object and of the items of a
@@ -162,7 +183,10 @@ func encode(t *testing.T, v any) []byte {
 }
 
 // offlineServer answers with a resource.
-type offlineServer struct{ *offline.Resource }
+type offlineServer struct {
+	*offline.Resource
+	namespace string // of the lists
+}
 
 func (o offlineServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *metav1.Status) {
 	ctx := t.Context()
@@ -182,15 +206,23 @@ func (o offlineServer) do(t *testing.T, s step, body []byte) ([]byte, []string, 
 		case "status":
 			return o.UpdateStatus(ctx, s.version, body, opts...)
 		case "patch":
-			return o.Patch(ctx, s.version, "", s.of, s.as, body, opts...)
+			return o.Patch(ctx, s.version, s.namespace, s.of, s.as, body, opts...)
 		case "patch status":
-			return o.PatchStatus(ctx, s.version, "", s.of, s.as, body, opts...)
+			return o.PatchStatus(ctx, s.version, s.namespace, s.of, s.as, body, opts...)
 		case "get":
-			return o.Get(ctx, s.version, "", s.of)
+			return o.Get(ctx, s.version, s.namespace, s.of)
 		case "list":
-			return o.List(ctx, s.version, "default")
+			labels, err := labels.Parse(s.labelSelector)
+			must(err)
+			fields, err := fields.ParseSelector(s.fieldSelector)
+			must(err)
+			namespace := s.namespace
+			if namespace == "" {
+				namespace = o.namespace
+			}
+			return o.List(ctx, s.version, namespace, offline.LabelSelector(labels), offline.FieldSelector(fields))
 		case "delete":
-			return o.Delete(ctx, s.version, "", s.of, opts...)
+			return o.Delete(ctx, s.version, s.namespace, s.of, opts...)
 		}
 		panic(s.verb)
 	}()
@@ -207,12 +239,12 @@ func (o offlineServer) do(t *testing.T, s step, body []byte) ([]byte, []string, 
 // httpServer is a real one.
 type httpServer struct {
 	client   *http.Client
-	resource func(version string) string // a URL
+	resource func(version, namespace string) string // a URL
 }
 
 func (h httpServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *metav1.Status) {
 	t.Helper()
-	method, path, contentType := "", h.resource(s.version), "application/json"
+	method, path, contentType := "", h.resource(s.version, s.namespace), "application/json"
 	of := s.of
 	if s.object != "" && s.verb != "create" {
 		of = decode(t, body)["metadata"].(map[string]any)["name"].(string)
@@ -245,6 +277,12 @@ func (h httpServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *me
 	if s.fields != "" {
 		query.Set("fieldValidation", s.fields)
 	}
+	if s.labelSelector != "" {
+		query.Set("labelSelector", s.labelSelector)
+	}
+	if s.fieldSelector != "" {
+		query.Set("fieldSelector", s.fieldSelector)
+	}
 	req, err := http.NewRequestWithContext(t.Context(), method, path+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +307,11 @@ func (h httpServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *me
 	}
 	if response.StatusCode >= 300 {
 		status := &metav1.Status{}
+		if response.StatusCode == http.StatusNotFound && !utilyaml.IsJSONBuffer(text) {
+			// There is nothing at all at this URL, and a client makes an error of that.
+			resource := runtimeschema.GroupResource{Group: "example.com", Resource: "gadgets"}
+			return nil, warnings, new(apierrors.NewGenericServerResponse(404, strings.ToLower(method), resource, "", "", 0, false).Status())
+		}
 		if err := json.Unmarshal(text, status); err != nil {
 			t.Fatalf("%s: %d %s", s.name, response.StatusCode, text)
 		}
@@ -281,8 +324,11 @@ func (h httpServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *me
 // reviews notes what a handler of admission reviews is asked.
 type reviews struct {
 	http.Handler
-	mu   sync.Mutex
-	seen []review
+	create func(version, object string) // creates an object in the server that asks
+
+	mu    sync.Mutex
+	seen  []review
+	taken int // how many names
 }
 
 type review struct{ path, text string }
@@ -303,8 +349,32 @@ func (r *reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.seen = append(r.seen, review{req.URL.Path, req.URL.RequestURI() + " " + text})
 		r.mu.Unlock()
 	}
+	if req.URL.Path == "/judge" {
+		r.takeName(body)
+	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	r.Handler.ServeHTTP(w, req)
+}
+
+// takeName creates an object that has the name which is to be given to another one, if that
+// has the label for it.
+func (r *reviews) takeName(body []byte) {
+	var asked struct {
+		Request struct {
+			Object struct{ Metadata metav1.ObjectMeta }
+		}
+	}
+	must(json.Unmarshal(body, &asked))
+	metadata := asked.Request.Object.Metadata
+	r.mu.Lock()
+	take := metadata.Labels["taken"] == "always" || metadata.Labels["taken"] == "2" && r.taken < 2
+	if take {
+		r.taken++
+	}
+	r.mu.Unlock()
+	if take {
+		r.create("v1", withMetadata(gadget("v1", metadata.Name, "", ""), "generateName", metadata.GenerateName))
+	}
 }
 
 // take returns the reviews since the last time, sorted.
@@ -314,7 +384,7 @@ func (r *reviews) take() (all []string) {
 	for _, seen := range r.seen {
 		all = append(all, seen.text)
 	}
-	r.seen = nil
+	r.seen, r.taken = nil, 0
 	slices.Sort(all)
 	return all
 }

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
@@ -17,11 +15,12 @@ import (
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
-// Update replaces the object that has the namespace and name of the one given, in JSON or
-// YAML: see [Resource.Create]. The object must have the resourceVersion of the one that it
-// replaces. If that is being deleted, and has no finalizers any more, it is deleted, and the
-// result says so. An update that changes nothing is not stored, and keeps the
-// resourceVersion.
+// Update replaces the object that has the namespace and the name of the one given, in JSON
+// or YAML: see [Resource.Create]. The new object must have the resourceVersion of the old
+// one. An update that changes nothing is not stored, and the resourceVersion stays.
+//
+// If the old object is being deleted, and the new one has no finalizers, the object is
+// deleted: the result's Deleted is true then.
 func (r *Resource) Update(ctx context.Context, version string, object []byte, opts ...RequestOption) (*schema.Result, error) {
 	return r.put(ctx, version, object, "", opts)
 }
@@ -33,107 +32,101 @@ func (r *Resource) UpdateStatus(ctx context.Context, version string, object []by
 }
 
 func (r *Resource) put(ctx context.Context, version string, object []byte, subresource string, opts []RequestOption) (*schema.Result, error) {
-	req, err := r.begin(version, "put", admission.Update, opts)
-	if err != nil {
-		return req.fail(err)
-	}
-	req.subresource = subresource
-	var named struct {
-		Metadata struct{ Namespace, Name string }
-	}
-	_ = yaml.Unmarshal(object, &named) // the request says what is wrong with it
-	return req.update(ctx, r.key(named.Metadata.Namespace, named.Metadata.Name), func(func() (*unstructured.Unstructured, error)) ([]byte, error) { return object, nil })
+	req := &request{version: version, subresource: subresource, operation: admission.Update}
+	return r.serve(ctx, req, "put", opts, func(ctx context.Context) (*schema.Result, error) {
+		// The URL of a real request has these. If the object cannot be read, the answer says so.
+		var named struct {
+			Metadata struct{ Namespace, Name string }
+		}
+		_ = yaml.Unmarshal(object, &named)
+		if r.namespaced() {
+			req.namespace = named.Metadata.Namespace
+		}
+		w := &replacement{request: req, body: func(context.Context) ([]byte, error) { return object, nil }}
+		w.key, _ = req.key(named.Metadata.Name)
+		return w.run(ctx)
+	})
 }
 
-// key is that of the object of a request.
-func (r *Resource) key(namespace, name string) types.NamespacedName {
-	switch {
-	case !r.namespaced():
-		namespace = ""
-	case namespace == "":
-		namespace = metav1.NamespaceDefault
-	}
-	return types.NamespacedName{Namespace: namespace, Name: name}
+// replacement is a request that replaces an object: an update or a patch.
+type replacement struct {
+	*request
+	key     types.NamespacedName
+	body    func(ctx context.Context) ([]byte, error) // returns the object to be written
+	decoded func(err error) error                     // see [pipeline.Settings]; nil for an update
+
+	// of the attempt
+	was record
+	old *unstructured.Unstructured // nil until it is read
 }
 
-// body makes the object that a request sends. A patch reads the old one for that.
-type body func(read func() (*unstructured.Unstructured, error)) ([]byte, error)
-
-// update is GuaranteedUpdate of the storage: it starts again if somebody else was faster.
-func (r *request) update(ctx context.Context, key types.NamespacedName, b body) (*schema.Result, error) {
-	r.namespace = key.Namespace
-	for {
-		out, again, err := r.tryUpdate(ctx, key, b)
-		if err != nil {
-			return r.fail(err)
-		}
-		if !again {
-			return out, nil
-		}
-	}
+// run is GuaranteedUpdate of the storage.
+func (w *replacement) run(ctx context.Context) (*schema.Result, error) {
+	return w.retry(ctx, w.key, func() (*schema.Result, bool, error) { return w.try(ctx) })
 }
 
-func (r *request) tryUpdate(ctx context.Context, key types.NamespacedName, b body) (_ *schema.Result, again bool, _ error) {
-	var was record
-	var old *unstructured.Unstructured
-	read := func() (_ *unstructured.Unstructured, err error) {
-		if old == nil {
-			was, old, err = r.read(ctx, key)
-		}
-		return old, err
-	}
-	object, err := b(read)
+func (w *replacement) try(ctx context.Context) (_ *schema.Result, again bool, _ error) {
+	w.was, w.old = record{}, nil
+	object, err := w.body(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	write := r.definition.Version(r.requested).Update
-	if r.subresource == "status" {
-		write = r.definition.Version(r.requested).UpdateStatus
+	write := w.resource.definition.Version(w.version).Update
+	if w.subresource == "status" {
+		write = w.resource.definition.Version(w.version).UpdateStatus
 	}
-	out, err := write(ctx, object, nil, r.staged(func(ctx context.Context, u *unstructured.Unstructured) error {
-		return serverError(r.mutate(ctx, r.attributes(u, old, key.Name)))
-	}), func(s *pipeline.Settings) { s.Key, s.Old = key, read })
-	u, err := r.took(out, err)
+	out, err := write(ctx, object, nil, w.untilValidation(w.mutate), func(s *pipeline.Settings) {
+		s.Key, s.Decoded = w.key, w.decoded
+		s.Old = func() (*unstructured.Unstructured, error) { return w.read(ctx) }
+	})
+	u, err := w.prepared(out, err)
 	if err != nil {
 		return nil, false, err
 	}
-	u.SetResourceVersion(old.GetResourceVersion())
-	if err := r.admitted(ctx, r.attributes(u, old, key.Name)); err != nil {
+	u.SetResourceVersion(w.old.GetResourceVersion())
+	if err := w.validate(ctx, w.attributes(u, w.old, w.key.Name)); err != nil {
 		return nil, false, err
 	}
 	if out.Deleted {
-		// The answer is what the request would have stored (deleteWithoutFinalizers of
-		// registry/generic/registry/store.go).
-		if _, ok := r.store(key, nil, was.version); !ok {
-			return nil, true, nil
-		}
-		text, err := json.Marshal(u.Object)
-		return &schema.Result{Object: text, Warnings: r.warnings, Deleted: true}, false, err
+		return w.delete(u)
 	}
-	text, err := r.encode(ctx, u)
+	text, err := w.encode(ctx, u)
 	if err != nil {
 		return nil, false, err
 	}
-	rec := was
-	if !bytes.Equal(text, was.text) {
+	rec := w.was
+	if !bytes.Equal(text, w.was.text) {
 		var ok bool
-		if rec, ok = r.store(key, text, was.version); !ok {
+		if rec, ok = w.store(w.key, text, w.was.version); !ok {
 			return nil, true, nil
 		}
 	}
-	result, err := r.finish(ctx, rec)
+	result, err := w.finish(ctx, rec)
 	return result, false, err
 }
 
-// read returns an object of the storage, and what it is in the version of the request.
-func (r *request) read(ctx context.Context, key types.NamespacedName) (record, *unstructured.Unstructured, error) {
-	if key.Name == "" {
-		return record{}, nil, fmt.Errorf("%w: the object to update has no name", errHere)
+// read returns the old object, in the version of the request.
+func (w *replacement) read(ctx context.Context) (_ *unstructured.Unstructured, err error) {
+	switch {
+	case w.key.Name == "":
+		return nil, ownError(errors.New("the object to update has no name"))
+	case w.old == nil:
+		w.was, w.old, err = w.request.read(ctx, w.key)
 	}
-	rec, ok := r.stored(key)
-	if !ok {
-		return rec, nil, apierrors.NewNotFound(r.gvr("").GroupResource(), key.Name)
+	return w.old, err
+}
+
+// mutate is mutating admission.
+func (w *replacement) mutate(ctx context.Context, u *unstructured.Unstructured) error {
+	return w.mutateObject(ctx, u, w.old, w.key.Name)
+}
+
+// delete deletes an object whose deletion waited for this update. The answer is what the
+// update would have stored (deleteWithoutFinalizers of registry/generic/registry/store.go).
+func (w *replacement) delete(u *unstructured.Unstructured) (_ *schema.Result, again bool, _ error) {
+	if _, ok := w.store(w.key, nil, w.was.version); !ok {
+		return nil, true, nil
 	}
-	u, err := r.decode(ctx, rec, r.requested)
-	return rec, u, err
+	text, err := json.Marshal(u.Object)
+	return &schema.Result{Object: text, Warnings: w.warnings, Deleted: true}, false, err
 }

@@ -24,4 +24,10 @@ type Settings struct {
 	// object that is there, as it is read in the version of the request. It is not changed.
 	Key types.NamespacedName
 	Old func() (*unstructured.Unstructured, error)
+	// Decoded is for a patch, whose errors have other words. It is told how decoding the body
+	// went, which may be an error of the decoder; an error that it returns ends the request.
+	// What an update does and a patch does not is left out then: the version in the body is
+	// not looked at, a uid in it is no precondition, and owners are counted after admission
+	// alone.
+	Decoded func(err error) error
 }

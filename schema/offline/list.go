@@ -1,0 +1,135 @@
+package offline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdkit/crdkit/schema"
+)
+
+// ListOption says which objects are listed.
+type ListOption func(*selection)
+
+// LabelSelector selects objects by their labels, in the version of the request.
+func LabelSelector(s labels.Selector) ListOption {
+	return func(l *selection) { l.labels = s }
+}
+
+// FieldSelector selects objects by metadata.name, metadata.namespace, and the
+// selectableFields of the version: see [schema.Version.SelectableFields]. Another field is
+// an error of the server, BadRequest.
+func FieldSelector(s fields.Selector) ListOption {
+	return func(l *selection) { l.fields = s }
+}
+
+// selection is SelectionPredicate of apiserver/pkg/storage/selection_predicate.go.
+type selection struct {
+	labels labels.Selector
+	fields fields.Selector
+}
+
+// List returns the objects of a namespace, or without one those of all namespaces, in any
+// version that is served. The result's Object is a list, such as a PizzaList, in the server's
+// order.
+func (r *Resource) List(ctx context.Context, version, namespace string, opts ...ListOption) (*schema.Result, error) {
+	sel := selection{labels.Everything(), fields.Everything()}
+	for _, opt := range opts {
+		opt(&sel)
+	}
+	req := &request{version: version, namespace: namespace}
+	return r.serve(ctx, req, "get", nil, func(ctx context.Context) (*schema.Result, error) {
+		if err := r.checkFields(version, sel.fields); err != nil {
+			return nil, err
+		}
+		keys, records, latest := r.all()
+		items := []any{}
+		for i, key := range keys {
+			if !r.reads(key, namespace, sel) {
+				continue
+			}
+			u, err := r.decode(ctx, records[i], version)
+			if err != nil {
+				return nil, err
+			}
+			selected, err := r.selects(u, version, sel)
+			if err != nil {
+				return nil, err
+			}
+			if selected {
+				items = append(items, u.Object)
+			}
+		}
+		text, err := json.Marshal(map[string]any{
+			"apiVersion": r.gvk(version).GroupVersion().String(), "kind": r.crd.Spec.Names.ListKind,
+			"metadata": map[string]any{"resourceVersion": formatVersion(latest)}, "items": items,
+		})
+		return &schema.Result{Object: text, Warnings: req.warnings}, err
+	})
+}
+
+// checkFields is ConvertFieldLabel of apiextensions-apiserver/pkg/apiserver/conversion/converter.go,
+// as listOpts of apiserver/pkg/endpoints/handlers/get.go asks it.
+func (r *Resource) checkFields(version string, s fields.Selector) error {
+	known := []string{"metadata.name"}
+	if r.namespaced() {
+		known = append(known, "metadata.namespace")
+	}
+	for _, f := range r.spec(version).SelectableFields {
+		known = append(known, strings.TrimPrefix(f.JSONPath, "."))
+	}
+	for _, q := range s.Requirements() {
+		if !slices.Contains(known, q.Field) {
+			return apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", q.Field))
+		}
+	}
+	return nil
+}
+
+// reads says whether a list reads an object. If the selector has a name, no other object is
+// read, so that its faults do not matter (apiserver/pkg/registry/generic/registry/store.go,
+// ListPredicate).
+func (r *Resource) reads(key types.NamespacedName, namespace string, sel selection) bool {
+	if namespace != "" && key.Namespace != namespace {
+		return false
+	}
+	name, single := sel.fields.RequiresExactMatch("metadata.name")
+	return !single || namespace == "" && r.namespaced() || key.Name == name
+}
+
+// selects is MatchesObjectAttributes of selection_predicate.go.
+func (r *Resource) selects(u *unstructured.Unstructured, version string, sel selection) (bool, error) {
+	if !sel.labels.Matches(labels.Set(u.GetLabels())) {
+		return false, nil
+	}
+	if sel.fields.Empty() {
+		return true, nil
+	}
+	set, err := r.definition.Version(version).SelectableFields(u.Object)
+	return err == nil && sel.fields.Matches(fields.Set(set)), err
+}
+
+// all returns everything at one point in time, sorted.
+func (r *Resource) all() (keys []types.NamespacedName, records []record, latest uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key := range r.objects {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int {
+		return cmp.Compare(a.String(), b.String()) // as etcd compares its keys
+	})
+	for _, key := range keys {
+		records = append(records, r.objects[key])
+	}
+	return keys, records, r.version
+}
