@@ -12,6 +12,7 @@
 //   - [github.com/crdkit/crdkit/schema]: what does the API server do to a custom object,
 //     offline?
 //   - [github.com/crdkit/crdkit/schema/offline]: and to a whole resource, with its webhooks?
+//   - [github.com/crdkit/crdkit/schema/breaking]: what would a new definition break?
 //   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
 //     changes?
 //   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names

@@ -41,8 +41,9 @@ type compiled struct {
 // serving one that it has from earlier times. Such a one is accepted here if the server
 // would accept an update which does not change it: its schemas need not be structural.
 //
-// The status of the definition matters to [BreakingChanges] alone. New does not change the definition and
-// does not keep it.
+// The status of the definition does not matter here. It is kept, for those who ask
+// [Definition.CustomResourceDefinition]: the storedVersions matter to package breaking. New
+// does not change the definition and does not keep it: it works with a copy.
 func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	if crd == nil {
 		return nil, errors.New("schema: the CustomResourceDefinition is nil")
@@ -65,18 +66,9 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 			d.storage = spec.Name
 		}
 	}
-	d.schemas = d.structurals()
+	d.schemas = pipeline.NewSchemas(crd, func(version string) *structuralschema.Structural { return d.versions[version].structural })
 	slices.SortFunc(d.names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	return d, nil
-}
-
-// structurals collects the schemas of all versions.
-func (d *Definition) structurals() pipeline.Schemas {
-	all := pipeline.Schemas{Kind: d.GroupKind(), PreserveUnknownFields: d.crd.Spec.PreserveUnknownFields, ByVersion: map[string]*structuralschema.Structural{}}
-	for name, v := range d.versions {
-		all.ByVersion[name] = v.structural
-	}
-	return all
 }
 
 func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {

@@ -16,14 +16,14 @@
 //   - [Version.Table] is what kubectl get prints, and [Version.SelectableFields] what a
 //     field selector sees.
 //   - [Check] lists the faults of a definition, each with its line in the file and with
-//     advice. [BreakingChanges] lists what a new definition would break, with objects that
-//     prove it.
+//     advice.
 //
 // Objects go in and out of requests as JSON, or go in as YAML. The steps take and change
 // objects as maps; [Result.Unstructured] makes one of a result.
 //
 // Package offline adds what is around the schema: storage, conversion by webhook, and
-// admission webhooks.
+// admission webhooks. Package breaking compares two definitions, and lists what the new one
+// would break, with objects that prove it.
 //
 // # Where the behaviour comes from
 //

@@ -23,6 +23,7 @@ import (
 type request struct {
 	*Version
 	pipeline.Settings
+	foreign bool // the body says that it is another kind: it has not been pruned
 
 	mu       sync.Mutex
 	warnings []string
@@ -101,7 +102,8 @@ func (v *Version) statusReturns() bool {
 
 // finish is the result of a request that succeeds. What comes back from storage is decoded
 // again (customresource_handler.go, crdConversionRESTOptionsGetter), which changes nothing
-// where it has been decoded so before, unless a status was taken away that has a default.
+// where it has been decoded so before, unless a status was taken away that has a default, or
+// was put there by a body of another kind.
 func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 	out := r.result()
 	var err error
@@ -115,7 +117,7 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 		if out.Stored, err = json.Marshal(u.Object); err != nil {
 			return r.fail(err)
 		}
-		if stores && r.Mutate == nil && !r.statusReturns() {
+		if stores && r.Mutate == nil && !r.foreign && !r.statusReturns() {
 			out.Object = bytes.Clone(out.Stored)
 			return out, nil
 		}

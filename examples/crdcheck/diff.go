@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/breaking"
 )
 
 // change is a change that breaks something, and how it is proven.
 type change struct {
 	Definition string          `json:"definition"` // its kind and group
-	Effect     schema.Effect   `json:"effect"`
+	Effect     breaking.Effect `json:"effect"`
 	Version    string          `json:"version,omitempty"`
 	Path       string          `json:"path,omitempty"`
 	What       string          `json:"what"`
@@ -110,10 +111,10 @@ func (c *command) compare(ctx context.Context, before, after []*schema.Definitio
 			at = 0
 		}
 		if at < 0 {
-			changes = append(changes, change{Definition: name, Effect: schema.EffectClients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
+			changes = append(changes, change{Definition: name, Effect: breaking.Clients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
 			return nil
 		}
-		for _, b := range schema.BreakingChanges(ctx, before[i], after[at]) {
+		for _, b := range breaking.Changes(ctx, before[i], after[at]) {
 			found := change{Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
 			if b.Proof != nil {
 				found.Object, found.Stored, found.Altered = b.Proof.Object, b.Proof.Stored, b.Proof.Altered

@@ -69,10 +69,7 @@ func New(definition *schema.Definition, opts ...Option) (*Resource, error) {
 		uid:        s.uid,
 		objects:    map[types.NamespacedName]record{},
 	}
-	r.schemas = pipeline.Schemas{Kind: definition.GroupKind(), PreserveUnknownFields: r.crd.Spec.PreserveUnknownFields, ByVersion: map[string]*structuralschema.Structural{}}
-	for _, v := range definition.Versions() {
-		r.schemas.ByVersion[v] = definition.Version(v).Structural()
-	}
+	r.schemas = pipeline.NewSchemas(r.crd, func(version string) *structuralschema.Structural { return definition.Version(version).Structural() })
 	r.equivalents = r.newEquivalents()
 	var errs []error
 	conditions := &conditionCompiler{}

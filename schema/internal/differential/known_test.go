@@ -75,3 +75,26 @@ func TestANumberIsAlmostWhole(t *testing.T) {
 		}
 	}
 }
+
+func TestTheEstimatedCostOfRulesIsKnownOfDefinitionsAlone(t *testing.T) {
+	const costly, other = "a.rule: FieldValueForbidden: Forbidden: estimated rule cost exceeds budget by factor of 1.006635x", "a.rule: FieldValueInvalid: Invalid value: x"
+	accepted := Outcome{Code: 201}
+	refused := func(causes ...string) Outcome { return Outcome{Code: 422, Reason: "Invalid", Causes: causes} }
+	for name, test := range map[string]struct {
+		what            string
+		server, offline Outcome
+		want            bool
+	}{
+		"alone":              {"definition", refused(costly), accepted, true},
+		"beside another":     {"definition", refused(costly, other), refused(other), true},
+		"and another":        {"definition", refused(costly, other), accepted, false},
+		"the other way":      {"definition", accepted, refused(costly), false},
+		"in another place":   {"create", refused(costly), accepted, false},
+		"another altogether": {"definition", refused(other), accepted, false},
+	} {
+		c := Comparison{What: test.what, Suite: &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{}}, Server: test.server, Offline: test.offline}
+		if got := len(explain(c)) > 0; got != test.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}

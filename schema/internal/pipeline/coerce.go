@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
@@ -14,6 +15,20 @@ type Schemas struct {
 	Kind                  schema.GroupKind
 	PreserveUnknownFields bool
 	ByVersion             map[string]*structuralschema.Structural
+}
+
+// NewSchemas collects the schemas of a definition. structural returns that of a version.
+func NewSchemas(crd *apiextensionsv1.CustomResourceDefinition, structural func(version string) *structuralschema.Structural) Schemas {
+	s := Schemas{
+		Kind:                  schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+		PreserveUnknownFields: crd.Spec.PreserveUnknownFields,
+		ByVersion:             make(map[string]*structuralschema.Structural, len(crd.Spec.Versions)),
+	}
+	for i := range crd.Spec.Versions {
+		version := crd.Spec.Versions[i].Name
+		s.ByVersion[version] = structural(version)
+	}
+	return s
 }
 
 // Coercion says how an object is coerced: unstructuredSchemaCoercer of

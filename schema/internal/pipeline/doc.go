@@ -1,3 +1,3 @@
-// Package pipeline is what package schema and package offline both do to an object: the
+// Package pipeline is what packages schema, offline and breaking do to an object alike: the
 // steps that need schemas alone, and the settings of a request.
 package pipeline

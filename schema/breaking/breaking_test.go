@@ -1,4 +1,4 @@
-package schema_test
+package breaking_test
 
 import (
 	"context"
@@ -10,21 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/breaking"
 )
 
 // breaks returns what breaks between two definitions, and how each is proven.
 func breaks(t testing.TB, old, new string) (all []string) {
 	t.Helper()
-	var definitions []*schema.Definition
-	for _, text := range []string{old, new} {
-		d, err := schema.Parse([]byte(text))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		definitions = append(definitions, d)
-	}
+	before, after := definition(t, old), definition(t, new)
 	begin := time.Now()
-	for _, c := range schema.BreakingChanges(t.Context(), definitions[0], definitions[1]) {
+	for _, c := range breaking.Changes(t.Context(), before, after) {
 		all = append(all, told(c))
 	}
 	if took := time.Since(begin); took > 20*time.Second {
@@ -34,7 +28,7 @@ func breaks(t testing.TB, old, new string) (all []string) {
 }
 
 // told is a change and its proof in one line.
-func told(c schema.BreakingChange) string {
+func told(c breaking.Change) string {
 	s := c.Path + ": " + c.What
 	if c.Version != "" {
 		s = c.Version + " " + s
@@ -155,6 +149,21 @@ func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 // listMap is a list of the items that are known by some of their fields.
 func listMap(keys string) string {
 	return "{type: array, items: {type: object, required: [k, j], properties: {k: {type: string}, j: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: " + keys + "}"
+}
+
+// withSchema returns a small definition with a schema.
+func withSchema(s string) string {
+	return `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: apples.example.com}
+spec:
+  group: example.com
+  scope: Cluster
+  names: {plural: apples, kind: Apple}
+  versions:
+  - {name: v1, served: true, storage: true,
+     schema: {openAPIV3Schema: ` + s + `}}
+`
 }
 
 // property returns a definition with a schema for spec.a.
@@ -357,18 +366,11 @@ func TestManyChangesAreToldApart(t *testing.T) {
 
 // Without time, the changes are found but not proven.
 func TestChangesAreListedEvenIfThereIsNoTimeToProveThem(t *testing.T) {
-	old, err := schema.Parse([]byte(property("{type: string, enum: [p, q]}")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	new, err := schema.Parse([]byte(property("{type: string, enum: [q]}")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old, new := definition(t, property("{type: string, enum: [p, q]}")), definition(t, property("{type: string, enum: [q]}"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var got []string
-	for _, c := range schema.BreakingChanges(ctx, old, new) {
+	for _, c := range breaking.Changes(ctx, old, new) {
 		got = append(got, c.String())
 	}
 	want := []string{`v1: spec.a: the value "p" is removed: objects that have it are refused (unproven)`}
@@ -393,7 +395,7 @@ func TestEachChangeHasAnEffect(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, c := range schema.BreakingChanges(t.Context(), definition(t, property(test.old)), definition(t, property(test.new))) {
+			for _, c := range breaking.Changes(t.Context(), definition(t, property(test.old)), definition(t, property(test.new))) {
 				s := string(c.Effect)
 				switch {
 				case c.Unproven:
@@ -433,7 +435,7 @@ func TestManyFieldsAreProvenQuickly(t *testing.T) {
 	}
 	old, new := fields(20), fields(10)
 	begin := time.Now()
-	changes := schema.BreakingChanges(t.Context(), old, new)
+	changes := breaking.Changes(t.Context(), old, new)
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -473,28 +475,4 @@ func TestProofsObeyTheRulesAroundThem(t *testing.T) {
 			t.Error(c)
 		}
 	}
-}
-
-// What breaks is proven by an object.
-func ExampleBreakingChanges() {
-	before, err := schema.Parse([]byte(cronTabs))
-	if err != nil {
-		panic(err)
-	}
-	after, err := schema.Parse([]byte(strings.NewReplacer("maxLength: 20", "maxLength: 10", "default: 1,", "default: 2,").Replace(cronTabs)))
-	if err != nil {
-		panic(err)
-	}
-	for _, c := range schema.BreakingChanges(context.Background(), before, after) {
-		fmt.Println(c.Effect, c)
-		fmt.Println(string(c.Proof.Object))
-		fmt.Println(c.Proof.Errors, c.Proof.Altered)
-	}
-	// Output:
-	// altered v1: spec.replicas: the default 1 is now 2: objects without the field get another value than before
-	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":""}}
-	// [] [spec.replicas: 2, was 1]
-	// refused v1: spec.schedule: maxLength 20 is now 10: values beyond it are refused
-	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":"aaaaaaaaaaa"}}
-	// [spec.schedule: Too long: may not be more than 10 bytes] []
 }

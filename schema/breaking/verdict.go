@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"encoding/json"
@@ -9,12 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // verdict is what two definitions make of an object.
@@ -38,10 +33,10 @@ func (v verdict) of(c *change, paths []string) verdict {
 		return slices.ContainsFunc(paths, func(p string) bool { return path == p || c.shown&inside != 0 && under(path, p) })
 	}
 	v.errs = slices.DeleteFunc(slices.Clone(v.errs), func(err *field.Error) bool {
-		return c.shown&refused == 0 || !in(errorPath(err)) || !saying(err, c.says)
+		return c.shown&byError == 0 || !in(errorPath(err)) || !saying(err, c.says)
 	})
 	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(a alteration) bool {
-		return c.shown&altered == 0 || !in(dotted(a.path))
+		return c.shown&byData == 0 || !in(dotted(a.path))
 	})
 	return v
 }
@@ -69,15 +64,15 @@ func (v verdict) proof() *Proof {
 
 // judge creates an object in the same version of both definitions. In a version that is
 // not served in both, nobody creates objects: there, only what is stored counts.
-func (b *breaking) judge(was, is *Version, object map[string]any) verdict {
+func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 	v := verdict{object: object}
-	before, errs := b.store(was, object)
+	before, errs := up.store(was, object)
 	if len(errs) > 0 {
 		return v
 	}
 	v.accepted = true
-	after, errs := b.store(is, object)
-	if was.spec.Served && is.spec.Served {
+	after, errs := up.store(is, object)
+	if bothServed(was, is) {
 		v.errs = errs
 	}
 	if after != nil {
@@ -90,18 +85,18 @@ func (b *breaking) judge(was, is *Version, object map[string]any) verdict {
 // judgeUpdate lets an object replace a stored one, in the same version of both definitions.
 // Only errors are looked at. The old definition must accept both objects. What it has
 // stored is there, whether or not the new one would accept that.
-func (b *breaking) judgeUpdate(was, is *Version, object, stored map[string]any) verdict {
+func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) verdict {
 	v := verdict{object: object, stored: stored}
-	update := func(version *Version) (stands bool, errs field.ErrorList) {
-		old, errs := b.store(version, stored)
+	update := func(in *version) (stands bool, errs field.ErrorList) {
+		old, errs := up.store(in, stored)
 		if old == nil {
 			return false, errs
 		}
-		u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
-		if err := version.take(u); err != nil {
+		u, err := in.take(object)
+		if err != nil {
 			return false, unreadable(err)
 		}
-		return len(errs) == 0, version.ValidateUpdate(b.ctx, u.Object, old)
+		return len(errs) == 0, in.ValidateUpdate(up.ctx, u.Object, old)
 	}
 	stands, errs := update(was)
 	if v.accepted = stands && len(errs) == 0; v.accepted {
@@ -112,35 +107,19 @@ func (b *breaking) judgeUpdate(was, is *Version, object, stored map[string]any) 
 
 // store creates an object, whatever kind and scope the definition has, and reads it back.
 // If there are errors, the object is as it would be without them.
-func (b *breaking) store(v *Version, object map[string]any) (map[string]any, field.ErrorList) {
-	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
-	if err := v.take(u); err != nil {
+func (up *upgrade) store(v *version, object map[string]any) (map[string]any, field.ErrorList) {
+	u, err := v.take(object)
+	if err != nil {
 		return nil, unreadable(err)
 	}
-	errs := v.Validate(b.ctx, u.Object)
-	if storage := v.definition.storage; storage != v.name && v.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
-		err := v.definition.convert(u, storage)
-		if err == nil {
-			err = v.restore(u)
-		}
-		if err != nil {
-			return nil, append(errs, unreadable(err)...)
-		}
+	errs := v.Validate(up.ctx, u.Object)
+	if err := v.viaStorage(u); err != nil {
+		return nil, append(errs, unreadable(err)...)
 	}
 	return u.Object, errs
 }
 
-// take decodes an object as one of this version: it is pruned and gets its defaults.
-func (v *Version) take(u *unstructured.Unstructured) error {
-	u.SetAPIVersion(v.apiVersion())
-	u.SetKind(v.definition.crd.Spec.Names.Kind)
-	if _, err := v.definition.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
-		return err
-	}
-	v.definition.schemas.SetDefaults(u)
-	return nil
-}
-
+// unreadable is the error of an object that cannot be decoded or converted at all.
 func unreadable(err error) field.ErrorList {
 	return field.ErrorList{field.Invalid(nil, nil, err.Error())}
 }
@@ -190,10 +169,16 @@ func differ(before, after any, path string, report func(path, text string)) {
 
 func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
 
+// saying says whether an error has one of the words, or there are none.
 func saying(err *field.Error, words []string) bool {
 	text := err.Error()
 	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
+
+// rulesNotRun begins the error which says that others have kept the rules from being run
+// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate). It is about no
+// field.
+const rulesNotRun = "some validation rules were not checked"
 
 // Paths are compared with dots alone: some errors have the keys of maps in brackets.
 var bracket = regexp.MustCompile(`\[([^]]*)\]`)

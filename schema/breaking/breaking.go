@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"cmp"
@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/schema"
 )
 
-// BreakingChange is a difference between an old definition and a new one for which
-// something that worked does so no longer.
-type BreakingChange struct {
+// Change is a difference between an old definition and a new one for which something that
+// worked does so no longer.
+type Change struct {
 	// Effect says what breaks.
 	Effect Effect
 	// Version is the version that it concerns. It is empty if it concerns all.
@@ -36,17 +38,17 @@ type BreakingChange struct {
 type Effect string
 
 const (
-	// EffectRefused: an object, or an update, that was accepted is refused.
-	EffectRefused Effect = "refused"
-	// EffectAltered: an object is stored, or read, with other data than before.
-	EffectAltered Effect = "altered"
-	// EffectClients: something else is gone or changed that clients rely on, such as a name, a
+	// Refused: an object, or an update, that was accepted is refused.
+	Refused Effect = "refused"
+	// Altered: an object is stored, or read, with other data than before.
+	Altered Effect = "altered"
+	// Clients: something else is gone or changed that clients rely on, such as a name, a
 	// version, a subresource, a printer column, or how server-side apply merges.
-	EffectClients Effect = "clients"
+	Clients Effect = "clients"
 )
 
 // String is the change in one line, without the proof.
-func (c BreakingChange) String() string {
+func (c Change) String() string {
 	s := c.Path + ": " + c.What + ": " + c.Why
 	if c.Version != "" {
 		s = c.Version + ": " + s
@@ -72,7 +74,7 @@ type Proof struct {
 	Altered []string
 }
 
-// BreakingChanges compares two definitions of a kind, and returns the changes that break
+// Changes compares two definitions of a kind, and returns the changes that break
 // stored objects or clients. First come those of the definition as a whole. Then come those
 // of each version that both have, sorted by path.
 //
@@ -88,7 +90,7 @@ type Proof struct {
 //
 // An object is judged as when it is created. The server is milder with objects that are
 // stored already: it forgives a fault that was there before in a part that does not change
-// (see [Version.Update]). But clients that create objects meet the change at once. Nobody
+// (see [schema.Version.Update]). But clients that create objects meet the change at once. Nobody
 // creates objects in a version that is not served. If objects may be stored in it (it is
 // the storage version, or in status.storedVersions of the old definition), then data that
 // is lost or changed is reported, and nothing else.
@@ -96,67 +98,67 @@ type Proof struct {
 // Proving takes up to 15 seconds for each version, and random objects take up to 5 seconds
 // more. Then, or when the context ends, what was being tried is given up soon, and the
 // changes that are left are unproven. But for that, the result is the same each time.
-func BreakingChanges(ctx context.Context, before, after *Definition) []BreakingChange {
-	b := &breaking{ctx: ctx, old: before, new: after}
-	b.names()
-	for _, name := range before.names {
-		was, is := before.versions[name], after.versions[name]
-		b.version(was)
+func Changes(ctx context.Context, before, after *schema.Definition) []Change {
+	up := &upgrade{ctx: ctx, old: newDefinition(before), new: newDefinition(after)}
+	up.names()
+	for _, name := range before.Versions() {
+		was, is := up.old.versions[name], up.new.versions[name]
+		up.presence(was)
 		if is == nil {
 			continue
 		}
-		if was.spec.Served && is.spec.Served {
-			b.serving(was, is)
+		if bothServed(was, is) {
+			up.serving(was, is)
 		}
-		if was.spec.Served && is.spec.Served || b.mayBeStored(name) {
-			b.objects(was, is)
+		if bothServed(was, is) || up.mayBeStored(name) {
+			up.objects(was, is)
 		}
 	}
-	return b.changes
+	return up.changes
 }
 
-// breaking collects breaking changes.
-type breaking struct {
+// upgrade is an old definition that a new one replaces, and what was found to break.
+type upgrade struct {
 	ctx      context.Context
-	old, new *Definition
-	changes  []BreakingChange
+	old, new *definition
+	changes  []Change
 }
 
-func (b *breaking) add(effect Effect, version, path, what, why string) *BreakingChange {
-	b.changes = append(b.changes, BreakingChange{Effect: effect, Version: version, Path: path, What: what, Why: why})
-	return &b.changes[len(b.changes)-1]
+func (up *upgrade) add(effect Effect, version, path, what, why string) *Change {
+	up.changes = append(up.changes, Change{Effect: effect, Version: version, Path: path, What: what, Why: why})
+	return &up.changes[len(up.changes)-1]
 }
 
 // mayBeStored says whether objects may be stored in a version.
-func (b *breaking) mayBeStored(version string) bool {
-	return version == b.old.storage || slices.Contains(b.old.crd.Status.StoredVersions, version)
+func (up *upgrade) mayBeStored(version string) bool {
+	return version == up.old.storage || slices.Contains(up.old.crd.Status.StoredVersions, version)
 }
 
 // objects compares what objects of a version may be.
-func (b *breaking) objects(was, is *Version) {
-	if b.old.crd.Spec.PreserveUnknownFields || was.structural == nil || is.structural == nil {
+func (up *upgrade) objects(was, is *version) {
+	if up.old.crd.Spec.PreserveUnknownFields || was.structural == nil || is.structural == nil {
 		return // no objects are made of a schema that is not structural
 	}
-	if sameSchema(was, is) && sameSchema(b.old.versions[b.old.storage], b.new.versions[b.new.storage]) {
+	if sameSchema(was, is) && sameSchema(up.old.versions[up.old.storage], up.new.versions[up.new.storage]) {
 		return
 	}
 	c := &comparison{}
 	c.compare(was.structural, is.structural, nil)
-	if !was.spec.Served || !is.spec.Served {
-		c.changes = slices.DeleteFunc(c.changes, func(c *change) bool { return c.shown&altered == 0 || c.merged })
+	if !bothServed(was, is) {
+		c.changes = slices.DeleteFunc(c.changes, func(c *change) bool { return c.shown&byData == 0 || c.merged })
 	}
 	slices.SortStableFunc(c.changes, func(x, y *change) int { return cmp.Compare(x.Path, y.Path) })
-	s := newSearch(b, was, is, c.changes)
+	s := newSearch(up, was, is, c.changes)
 	s.proveAll()
 	s.net()
 	for _, change := range s.changes {
 		change.Version = was.name
 		change.Effect = change.effect()
 		change.Unproven = change.Proof == nil && !change.merged
-		b.changes = append(b.changes, change.BreakingChange)
+		up.changes = append(up.changes, change.Change)
 	}
 }
 
-func sameSchema(was, is *Version) bool {
+func sameSchema(was, is *version) bool {
 	return was != nil && is != nil && reflect.DeepEqual(was.structural, is.structural)
 }

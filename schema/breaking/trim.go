@@ -1,10 +1,12 @@
-package schema
+package breaking
 
 import (
 	"maps"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crdkit/crdkit/schema"
 )
 
 // The server looks at each property of a schema whenever it validates an object, even if
@@ -37,7 +39,7 @@ func isWide(s *apiextensionsv1.JSONSchemaProps) bool {
 // narrower returns a search in versions that have the fields which some changes are about.
 // If nothing is gained by that, it is the same search.
 func (s *search) narrower(changes []*change) *search {
-	if !isWide(schemaOf(s.was)) && !isWide(schemaOf(s.is)) {
+	if !isWide(s.was.props()) && !isWide(s.is.props()) {
 		return s
 	}
 	names := map[string]bool{}
@@ -47,29 +49,22 @@ func (s *search) narrower(changes []*change) *search {
 			names[step] = true
 		}
 	}
-	mentioned := inRules(s.is.structural)
+	now := rulesOf(s.is.structural)
 	t := trimmer{keep: func(name string) bool {
-		return names[name] || !isIdentifier(name) || s.mentioned(name) || mentioned(name)
+		return names[name] || !isIdentifier(name) || s.rules.mention(name) || now.mention(name)
 	}}
-	old, err := t.definition(s.old, s.was.name)
+	before, err := t.definition(s.was)
 	if err != nil {
 		return s
 	}
-	now, err := t.definition(s.new, s.is.name)
+	after, err := t.definition(s.is)
 	if err != nil {
 		return s
 	}
 	small := *s
-	small.breaking = &breaking{ctx: s.ctx, old: old, new: now}
-	small.was, small.is = old.versions[s.was.name], now.versions[s.is.name]
+	small.upgrade = &upgrade{ctx: s.ctx, old: before, new: after}
+	small.was, small.is = before.versions[s.was.name], after.versions[s.is.name]
 	return &small
-}
-
-func schemaOf(v *Version) *apiextensionsv1.JSONSchemaProps {
-	if v.spec.Schema == nil {
-		return nil
-	}
-	return v.spec.Schema.OpenAPIV3Schema
 }
 
 // isIdentifier says whether CEL rules write a name as it is.
@@ -82,31 +77,31 @@ func isIdentifier(name string) bool {
 // trimmer takes away properties that only matter to objects which have them.
 type trimmer struct{ keep func(name string) bool }
 
-// definition returns a definition with a version, and the one that is stored.
-func (t trimmer) definition(d *Definition, version string) (*Definition, error) {
-	crd := *d.crd
-	crd.Spec.Versions = slices.Clone(crd.Spec.Versions)
-	out := &Definition{crd: &crd, versions: map[string]*Version{}, names: d.names, storage: d.storage}
-	for i := range crd.Spec.Versions {
-		spec := &crd.Spec.Versions[i]
+// definition returns the definition of a version with that one alone, and with the one that
+// is stored. The error is that it is no definition: something else in it, such as the default
+// of an object, has a property that is gone.
+func (t trimmer) definition(v *version) (*definition, error) {
+	crd := *v.definition.crd
+	crd.Spec.Versions = nil
+	for _, spec := range v.definition.crd.Spec.Versions {
+		if spec.Name != v.name && !spec.Storage {
+			continue
+		}
 		if spec.Schema != nil && spec.Schema.OpenAPIV3Schema != nil {
 			spec.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: t.schema(spec.Schema.OpenAPIV3Schema)}
 		}
-		if spec.Name != version && spec.Name != d.storage {
-			continue
-		}
-		c, err := compile(&crd, spec)
-		if err != nil {
-			return nil, err
-		}
-		out.versions[spec.Name] = &Version{definition: out, name: spec.Name, compiled: c}
+		spec.SelectableFields = nil // they must be in the schema, and play no part when an object is judged
+		crd.Spec.Versions = append(crd.Spec.Versions, spec)
 	}
-	out.schemas = out.structurals()
-	return out, nil
+	trimmed, err := schema.New(&crd)
+	if err != nil {
+		return nil, err
+	}
+	return newDefinition(trimmed), nil
 }
 
-// schema keeps a property that is required, has a default, or is mentioned in a rule or
-// anywhere else in the schema: those matter to objects without it. Where unknown fields are
+// schema keeps a property that is required, has a default, or is mentioned in a rule or in a
+// composition: those matter to objects without it. Where unknown fields are
 // kept, all properties stay: one that is taken away would be an unknown field.
 func (t trimmer) schema(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	out := *s

@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"maps"
@@ -137,7 +137,7 @@ func (m *mender) changes(l level) (all []func(value any, i int)) {
 			set(true)
 			set(false)
 		}
-		if m.mentioned(name) && len(orNone(p.ValueValidation).Enum) == 0 && p.Type != "boolean" {
+		if m.rules.mention(name) && len(orNone(p.ValueValidation).Enum) == 0 && p.Type != "boolean" {
 			if value, ok := m.leastValue(&p); ok {
 				set(value)
 			}

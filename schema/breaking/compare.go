@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 
 // change is a breaking change of a schema, and how to find an object that shows it.
 type change struct {
-	BreakingChange
+	Change
 	steps []string // to the value
 	// child is the field of the value that errors and alterations are about, if not the
 	// value itself.
@@ -32,8 +32,8 @@ type change struct {
 type shown int
 
 const (
-	refused shown = 1 << iota // an error at the place
-	altered                   // what is stored there
+	byError shown = 1 << iota // an error at the place
+	byData                    // what is stored there
 	inside                    // and either below the place, too
 )
 
@@ -41,18 +41,18 @@ const (
 func (c *change) effect() Effect {
 	switch {
 	case c.merged:
-		return EffectClients
-	case c.Proof != nil && len(c.Proof.Errors) > 0, c.Proof == nil && c.shown&refused != 0:
-		return EffectRefused
+		return Clients
+	case c.Proof != nil && len(c.Proof.Errors) > 0, c.Proof == nil && c.shown&byError != 0:
+		return Refused
 	}
-	return EffectAltered
+	return Altered
 }
 
 // comparison collects the breaking changes between two schemas.
 type comparison struct{ changes []*change }
 
 func (c *comparison) add(steps []string, what, why string) *change {
-	added := &change{BreakingChange: BreakingChange{Path: pathOf(steps), What: what, Why: why}, steps: slices.Clone(steps), shown: refused, creates: true}
+	added := &change{Change: Change{Path: pathOf(steps), What: what, Why: why}, steps: slices.Clone(steps), shown: byError, creates: true}
 	c.changes = append(c.changes, added)
 	return added
 }
@@ -73,7 +73,7 @@ func (c *comparison) compare(was, is *structuralschema.Structural, steps []strin
 	}
 	if was.Nullable && !is.Nullable {
 		nullable := c.add(steps, "it is no longer nullable", "null is removed, replaced by the default, or refused in a list")
-		nullable.shown = refused | altered
+		nullable.shown = byError | byData
 		nullable.put = func(any) []any { return []any{nil} }
 	}
 	c.constraints(was, is, steps)
@@ -119,7 +119,7 @@ func (c *comparison) otherType(was, is *structuralschema.Structural, steps []str
 		}
 	}
 	added := c.add(steps, what, why)
-	added.shown, added.says = refused|altered|inside, words["type"]
+	added.shown, added.says = byError|byData|inside, words["type"]
 	switch typeOf(was) {
 	case "any":
 		added.put = func(value any) []any { return []any{"", int64(0), false, value} }
@@ -147,7 +147,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		case root && isMeta(name) && (!declares(before, name) || !declares(now, name)):
 			// The server knows what it is, and keeps it.
 		case is == nil:
-			c.add(at, "the field is removed", "it is pruned: its value is lost").shown = altered
+			c.add(at, "the field is removed", "it is pruned: its value is lost").shown = byData
 		default:
 			c.defaults(was, is, steps, name, before)
 			c.compare(was, is, at)
@@ -159,7 +159,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		c.compare(was, is, below(steps, anyValue))
 	case before.AdditionalProperties == nil:
 		unknown := c.add(steps, "unknown fields are no longer preserved", "they are pruned: their values are lost")
-		unknown.shown = altered | inside
+		unknown.shown = byData | inside
 		unknown.put = func(value any) []any {
 			object, ok := value.(map[string]any)
 			if !ok {
@@ -171,7 +171,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		}
 	default:
 		removed := c.add(steps, "it is no longer a map", "keys that are no fields are pruned: their values are lost")
-		removed.narrow, removed.shown = nonempty, altered|inside
+		removed.narrow, removed.shown = nonempty, byData|inside
 	}
 }
 
@@ -192,7 +192,7 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 		what, why = "the default "+text(before)+" is removed", "new objects without the field stay without it"
 	}
 	added := c.add(below(steps, name), what, why)
-	added.steps, added.child, added.shown = slices.Clone(steps), name, altered|inside
+	added.steps, added.child, added.shown = slices.Clone(steps), name, byData|inside
 	added.narrow = without(name)
 }
 

@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"fmt"
@@ -111,11 +111,12 @@ func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps
 			v.Maximum, v.ExclusiveMaximum = now.Minimum, !now.ExclusiveMinimum
 		}
 	}
-	for _, b := range []struct {
+	type size struct {
 		name        string
 		before, now *int64
 		opposite    func(v *structuralschema.ValueValidation) **int64
-	}{
+	}
+	for _, b := range []size{
 		{"maxLength", before.MaxLength, now.MaxLength, func(v *structuralschema.ValueValidation) **int64 { return &v.MinLength }},
 		{"maxItems", before.MaxItems, now.MaxItems, func(v *structuralschema.ValueValidation) **int64 { return &v.MinItems }},
 		{"maxProperties", before.MaxProperties, now.MaxProperties, func(v *structuralschema.ValueValidation) **int64 { return &v.MinProperties }},
@@ -126,11 +127,7 @@ func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps
 			}
 		}
 	}
-	for _, b := range []struct {
-		name        string
-		before, now *int64
-		opposite    func(v *structuralschema.ValueValidation) **int64
-	}{
+	for _, b := range []size{
 		{"minLength", before.MinLength, now.MinLength, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxLength }},
 		{"minItems", before.MinItems, now.MinItems, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxItems }},
 		{"minProperties", before.MinProperties, now.MinProperties, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxProperties }},

@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"encoding/json"
@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/generate"
@@ -26,18 +25,18 @@ const (
 
 // search looks for objects that show breaking changes of a version.
 type search struct {
-	*breaking
-	was, is   *Version
-	changes   []*change
-	mentioned func(name string) bool // in the rules of the old schema
-	until     time.Time              // for all changes
-	enough    time.Time              // for the one at hand
+	*upgrade
+	was, is *version
+	changes []*change
+	rules   *ruleText // of the old schema
+	until   time.Time // for all changes
+	enough  time.Time // for the one at hand
 }
 
-func newSearch(b *breaking, was, is *Version, changes []*change) *search {
+func newSearch(up *upgrade, was, is *version, changes []*change) *search {
 	return &search{
-		breaking: b, was: was, is: is, changes: changes,
-		mentioned: inRules(was.structural), until: time.Now().Add(allTime),
+		upgrade: up, was: was, is: is, changes: changes,
+		rules: rulesOf(was.structural), until: time.Now().Add(allTime),
 	}
 }
 
@@ -92,7 +91,7 @@ func (s *search) construct(c *change) *Proof {
 	if v, ok := s.shows(c, object); ok {
 		return v.proof()
 	}
-	if s.was.cel == nil {
+	if s.rules.none() {
 		return nil
 	}
 	if object = s.mend(object, c.steps); object == nil {
@@ -105,7 +104,7 @@ func (s *search) construct(c *change) *Proof {
 // seek makes objects that the old definition accepts until one shows a change, and makes
 // that smaller.
 func (s *search) seek(c *change) *Proof {
-	part := portion{whole: true, wanted: s.mentioned}.part(s.was.structural, c.steps)
+	part := portion{whole: true, wanted: s.rules.mention}.part(s.was.structural, c.steps)
 	g := s.generator(c, part, func(object map[string]any) bool {
 		if s.over() {
 			return false
@@ -253,17 +252,17 @@ func (c *change) about(places []located) (paths []string) {
 }
 
 // least returns a small object of a version, and nil if none is found.
-func (b *breaking) least(v *Version) json.RawMessage {
+func (up *upgrade) least(v *version) json.RawMessage {
 	if v.structural == nil {
 		return nil
 	}
-	part := portion{wanted: inRules(v.structural)}.part(v.structural, nil)
+	part := portion{wanted: rulesOf(v.structural).mention}.part(v.structural, nil)
 	until := time.Now().Add(proofTime)
 	g, err := generate.New(v.gvk(), part, func(object map[string]any) bool {
-		if b.ctx.Err() != nil || time.Now().After(until) {
+		if up.ctx.Err() != nil || time.Now().After(until) {
 			return false
 		}
-		_, errs := b.store(v, object)
+		_, errs := up.store(v, object)
 		return len(errs) == 0
 	})
 	if err != nil {

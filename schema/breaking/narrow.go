@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"maps"
@@ -94,14 +94,21 @@ func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool
 	return all
 }
 
-// inRules returns a function that says whether some CEL rule of a schema mentions a field
-// of that name.
-func inRules(s *structuralschema.Structural) func(name string) bool {
+// ruleText is the text of all CEL rules of a schema, with their paths and the expressions of
+// their messages.
+type ruleText struct {
+	text  string
+	known map[string]bool // what mention has said before
+}
+
+func rulesOf(s *structuralschema.Structural) *ruleText {
 	var rules strings.Builder
 	var collect func(s *structuralschema.Structural)
 	collect = func(s *structuralschema.Structural) {
 		for _, rule := range s.XValidations {
-			rules.WriteString(rule.Rule)
+			for _, text := range []string{rule.Rule, rule.MessageExpression, rule.FieldPath} {
+				rules.WriteString(text + "\n")
+			}
 		}
 		for _, p := range s.Properties {
 			collect(&p)
@@ -114,15 +121,21 @@ func inRules(s *structuralschema.Structural) func(name string) bool {
 		}
 	}
 	collect(s)
-	text, known := rules.String(), map[string]bool{}
-	return func(name string) bool {
-		mentioned, ok := known[name]
-		if !ok {
-			mentioned = strings.Contains(text, "."+name)
-			known[name] = mentioned
-		}
-		return mentioned
+	return &ruleText{text: rules.String(), known: map[string]bool{}}
+}
+
+// none says that there are no rules.
+func (r *ruleText) none() bool { return r.text == "" }
+
+// mention says whether some rule seems to be about a field of that name: all that begins
+// with the name counts, too.
+func (r *ruleText) mention(name string) bool {
+	mentioned, ok := r.known[name]
+	if !ok {
+		mentioned = strings.Contains(r.text, "."+name)
+		r.known[name] = mentioned
 	}
+	return mentioned
 }
 
 // narrow changes a schema so that each object has something at a place, and there what

@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"math/rand"
@@ -80,12 +80,12 @@ func (s *search) unexplained(v verdict) *change {
 		return true
 	}
 	for _, err := range v.errs {
-		if path := errorPath(err); !strings.HasPrefix(err.Detail, "some validation rules were not checked") && !explained(path, refused) {
+		if path := errorPath(err); !strings.HasPrefix(err.Detail, rulesNotRun) && !explained(path, byError) {
 			return s.unnamed(path, v.object, "values that were accepted are refused")
 		}
 	}
 	for _, a := range v.altered {
-		if path := dotted(a.path); !explained(path, altered) {
+		if path := dotted(a.path); !explained(path, byData) {
 			return s.unnamed(path, v.object, "values are stored otherwise than before")
 		}
 	}
@@ -95,9 +95,9 @@ func (s *search) unexplained(v verdict) *change {
 func (s *search) unnamed(path string, object map[string]any, what string) *change {
 	steps := s.stepsOf(path, object)
 	return &change{
-		BreakingChange: BreakingChange{Path: pathOf(steps), What: what, Why: "a random object shows it"},
-		steps:          steps,
-		shown:          refused | altered,
+		Change: Change{Path: pathOf(steps), What: what, Why: "a random object shows it"},
+		steps:  steps,
+		shown:  byError | byData,
 	}
 }
 

@@ -1,4 +1,4 @@
-package schema
+package breaking
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/schema"
 )
 
 // The proofs go by words of the server's errors. If it says something else one day, this
@@ -40,15 +42,15 @@ spec:
 		{"format", "{type: integer}", "{type: integer, format: int32}"},
 		{"duplicate", "{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}"},
 	} {
-		var definitions []*Definition
+		var definitions []*schema.Definition
 		for _, s := range []string{test.old, test.new} {
-			d, err := Parse(fmt.Appendf(nil, definition, s))
+			d, err := schema.Parse(fmt.Appendf(nil, definition, s))
 			if err != nil {
 				t.Fatal(err)
 			}
 			definitions = append(definitions, d)
 		}
-		for _, c := range BreakingChanges(t.Context(), definitions[0], definitions[1]) {
+		for _, c := range Changes(t.Context(), definitions[0], definitions[1]) {
 			if c.Proof == nil {
 				t.Errorf("%s of %s: %s", test.about, test.new, c)
 				continue

@@ -1,0 +1,134 @@
+package breaking
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// names compares what the definitions say of all versions alike.
+func (up *upgrade) names() {
+	before, now := &up.old.crd.Spec, &up.new.crd.Spec
+	const (
+		another   = "to the API server it is another resource: its objects, URLs and RBAC rules are not those of before"
+		immutable = "the API server refuses the update, and "
+	)
+	for _, n := range []struct{ path, before, now, why string }{
+		{"spec.group", before.Group, now.Group, another},
+		{"spec.names.plural", before.Names.Plural, now.Names.Plural, another},
+		{"spec.names.kind", before.Names.Kind, now.Names.Kind, immutable + "stored objects and clients say the old kind"},
+		{"spec.scope", string(before.Scope), string(now.Scope), immutable + "objects are stored, and asked for, with a namespace or without one"},
+		{"spec.names.listKind", before.Names.ListKind, now.Names.ListKind, "clients that go by the kind of a list do not know the new one"},
+		{"spec.names.singular", before.Names.Singular, now.Names.Singular, "kubectl no longer knows " + before.Names.Singular},
+	} {
+		if n.before != n.now {
+			up.add(Clients, "", n.path, fmt.Sprintf("%s is now %s", n.before, n.now), n.why)
+		}
+	}
+	for _, name := range missing(before.Names.ShortNames, now.Names.ShortNames) {
+		up.add(Clients, "", "spec.names.shortNames", name+" is removed", "kubectl get "+name+" fails")
+	}
+	for _, name := range missing(before.Names.Categories, now.Names.Categories) {
+		up.add(Clients, "", "spec.names.categories", name+" is removed", "kubectl get "+name+" no longer shows these objects")
+	}
+	if before.Conversion.Strategy == apiextensionsv1.WebhookConverter && now.Conversion.Strategy != before.Conversion.Strategy && len(up.old.versions) > 1 {
+		up.add(Altered, "", "spec.conversion.strategy", "Webhook is now None", "objects get another apiVersion, but are not converted: fields that the other version has elsewhere are pruned")
+	}
+	if before.PreserveUnknownFields && !now.PreserveUnknownFields {
+		c := up.add(Altered, "", "spec.preserveUnknownFields", "true is now false", "fields that the schema does not have are pruned")
+		c.Proof = up.unknownField()
+		c.Unproven = c.Proof == nil
+	}
+}
+
+// unknownField proves that fields are pruned which were not.
+func (up *upgrade) unknownField() *Proof {
+	for _, name := range up.old.Versions() {
+		was, is := up.old.versions[name], up.new.versions[name]
+		if is == nil {
+			continue
+		}
+		apiVersion, kind := was.gvk().ToAPIVersionAndKind()
+		object := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "x"}, "unknown": "field"}
+		if proof := up.judge(was, is, object).proof(); proof != nil {
+			return proof
+		}
+	}
+	return nil
+}
+
+// presence compares whether a version is there, and served.
+func (up *upgrade) presence(was *version) {
+	name := was.name
+	is := up.new.versions[name]
+	path := "spec.versions[" + name + "]"
+	stored := up.mayBeStored(name)
+	switch {
+	case is == nil && (was.Served() || stored):
+		why := "clients of that version find nothing"
+		if stored {
+			why = "objects may be stored in it, which nobody can read then; the API server refuses the update as long as it is in status.storedVersions"
+			if was.Served() {
+				why += "; and clients of that version find nothing"
+			}
+		}
+		c := up.add(Clients, name, path, "the version is removed", why)
+		if object := up.least(was); object != nil {
+			c.Proof = &Proof{Object: object, Errors: up.new.Version(name).Validate(up.ctx, nil)}
+		}
+	case is != nil && was.Served() && !is.Served():
+		up.add(Clients, name, path+".served", "true is now false", "clients of that version find nothing")
+	}
+}
+
+// serving compares how a version is served, apart from its objects.
+func (up *upgrade) serving(was, is *version) {
+	before, now := was.subresources(), is.subresources()
+	if before.Status != nil && now.Status == nil {
+		up.add(Clients, was.name, "subresources.status", "the subresource is removed", "clients that write the status find no such URL, and any other write changes the status too")
+	}
+	if before.Status == nil && now.Status != nil {
+		up.add(Clients, was.name, "subresources.status", "the subresource is added", "a write to the object no longer changes its status, and a write to the status nothing else")
+	}
+	switch {
+	case before.Scale != nil && now.Scale == nil:
+		up.add(Clients, was.name, "subresources.scale", "the subresource is removed", "kubectl scale and autoscalers fail")
+	case before.Scale != nil && !reflect.DeepEqual(before.Scale, now.Scale):
+		up.add(Clients, was.name, "subresources.scale", "other fields are read", "kubectl scale and autoscalers read and write other fields than before")
+	}
+	columns := map[string]apiextensionsv1.CustomResourceColumnDefinition{}
+	for _, column := range is.spec.AdditionalPrinterColumns {
+		columns[column.Name] = column
+	}
+	for _, column := range was.spec.AdditionalPrinterColumns {
+		path := "additionalPrinterColumns[" + column.Name + "]"
+		switch now, ok := columns[column.Name]; {
+		case !ok:
+			up.add(Clients, was.name, path, "the column is removed", "clients that read it from a table do not find it")
+		case now.Type != column.Type || now.JSONPath != column.JSONPath:
+			up.add(Clients, was.name, path, fmt.Sprintf("%s %s is now %s %s", column.Type, column.JSONPath, now.Type, now.JSONPath), "clients that read it from a table find something else")
+		}
+	}
+	for _, path := range missing(selectable(was), selectable(is)) {
+		up.add(Clients, was.name, "selectableFields["+path+"]", "the field is removed", "requests with a field selector for it are refused")
+	}
+}
+
+func selectable(v *version) (paths []string) {
+	for _, f := range v.spec.SelectableFields {
+		paths = append(paths, f.JSONPath)
+	}
+	return paths
+}
+
+// missing returns what the old list has and the new one has not.
+func missing(before, now []string) (gone []string) {
+	for _, name := range before {
+		if !slices.Contains(now, name) {
+			gone = append(gone, name)
+		}
+	}
+	return gone
+}

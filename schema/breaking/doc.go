@@ -1,0 +1,36 @@
+// Package breaking answers one question: what would a new definition break that works with
+// the old one?
+//
+//	before, err := schema.Parse(oldYAML)
+//	after, err := schema.Parse(newYAML)
+//	for _, c := range breaking.Changes(ctx, before, after) {
+//		fmt.Println(c)
+//	}
+//
+// So a test, or CI, says before a release what its users would find: which objects are
+// refused that were accepted ([Refused]), which data is lost or changed ([Altered]), and
+// what else is gone that clients rely on ([Clients]). Most changes of a schema come with a
+// [Proof]: an object that shows it. What each definition does to that object is what package
+// schema says.
+//
+// # How a change is found
+//
+// The definitions are compared, and so are the schemas of each version, field by field. Of
+// each change of a schema, a small object is made that the old definition accepts, and that
+// should show the change. If a rule refuses it, it is mended; if it shows nothing, random
+// ones are tried. At last, random objects of the whole schema find what the comparison
+// overlooks.
+//
+// # What it does not do
+//
+// It does not show that nothing breaks: whether a pattern or a CEL rule allows less than
+// another one cannot be decided in general, and random objects are a sample. A change of
+// which no object was found is reported all the same, as unproven.
+//
+// It does not say what the API server says of the update of the definition itself, beyond
+// the changes that it never accepts. [schema.Check] lists the faults of one definition.
+//
+// Webhooks are not called. Where one converts, an object is judged in its own version alone.
+// Objects that are stored already, and that the server is milder with, are not told apart
+// from new ones: see [Changes].
+package breaking
