@@ -450,8 +450,9 @@ func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 					t.Errorf("seed %d: more than 10 lines:\n%s", seed, c.report())
 				}
 			}
-			row := fmt.Sprintf("| %s | %s | %d |", b.name, b.law, iterations)
-			fmt.Fprintf(&table, "%s %v | %d |\n", row, slowest.Round(time.Millisecond), lines)
+			// A bug may depend on the order of a map, and so what it takes to find it.
+			row := fmt.Sprintf("| %s | %s |", b.name, b.law)
+			fmt.Fprintf(&table, "%s %d | %v | %d |\n", row, iterations, slowest.Round(time.Millisecond), lines)
 			rows[row] = true
 		})
 	}
