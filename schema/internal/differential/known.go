@@ -236,6 +236,9 @@ func (c *Comparison) leaveOut(some func(*apiextensionsv1.JSONSchemaProps, *apiex
 						if rule.Message != "" {
 							said = append(said, ": "+rule.Message)
 						}
+						if rule.Reason != nil && *rule.Reason == apiextensionsv1.FieldValueDuplicate {
+							said = append(said, "FieldValueDuplicate: Duplicate value") // which is all that it says
+						}
 					}
 				}
 				return false

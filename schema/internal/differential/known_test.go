@@ -23,7 +23,7 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"b": {
 				XListType: new("set"), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
 			}}, XValidations: apiextensionsv1.ValidationRules{
-				{Rule: "oldSelf.value() == self", OptionalOldSelf: new(true)}, {Rule: "oldSelf.hasValue()", OptionalOldSelf: new(true)}, {Rule: "self.a"}, {Rule: "self.b == oldSelf.b"},
+				{Rule: "oldSelf.value() == self", OptionalOldSelf: new(true)}, {Rule: "oldSelf.hasValue()", OptionalOldSelf: new(true)}, {Rule: "self.a"}, {Rule: "self.b == oldSelf.b"}, {Rule: "self.b + self.b != self.b", Reason: new(apiextensionsv1.FieldValueDuplicate)},
 			}},
 		}}},
 	}}}
@@ -42,6 +42,8 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 		"another rule":                  {refused(ruled), accepted, ""},
 		"an optional beside another":    {refused(optional, ruled), refused(ruled), "the value of an optional oldSelf"},
 		"a set of maps":                 {refused(unhashable), accepted, "sets in rules"},
+		"a set that says no more":       {accepted, refused("spec: FieldValueDuplicate: Duplicate value"), "sets in rules"},
+		"a set with a duplicate":        {accepted, refused("spec: FieldValueDuplicate: Duplicate value: 1"), ""},
 		"a set of maps, and another":    {refused(unhashable, ruled), accepted, ""},
 		"an optional and a set":         {refused(has), refused(unhashable), "the value of an optional oldSelf, sets in rules"},
 		"an optional, a set and more":   {refused(has, ruled), refused(unhashable), ""},
