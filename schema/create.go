@@ -35,30 +35,23 @@ import (
 // (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
 // apiserver/pkg/registry/generic/registry/store.go)
 func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
-	ctx, r, err := v.begin(ctx, "post", opts)
-	if err == nil {
-		err = r.checkOptions("CreateOptions")
-	}
-	if err != nil {
-		return r.fail(err)
-	}
-	u, err := r.decode(object)
+	ctx, r, u, err := v.receive(ctx, object, opts)
 	if err != nil {
 		return r.fail(err)
 	}
 	// WipeObjectMetaSystemFields of registry/rest/meta.go; selfLink is of the past.
-	removeMetadata(u, "creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+	pipeline.RemoveMetadata(u, "creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 	namespace := r.requestNamespace(u)
 	if err := setNamespace(u, namespace); err != nil {
 		return r.fail(err)
 	}
 	r.dedupOwnerReferences(u, "")
-	removeMetadata(u, "managedFields") // the server makes its own
+	pipeline.RemoveMetadata(u, "managedFields") // the server makes its own
 	if err := r.admit(ctx, u); err != nil {
 		return r.fail(err)
 	}
 	// Admission does not decide on what is the system's (FillObjectMetaSystemFields).
-	removeMetadata(u, "creationTimestamp", "uid")
+	pipeline.RemoveMetadata(u, "creationTimestamp", "uid")
 	if generate := u.GetGenerateName(); generate != "" && u.GetName() == "" {
 		// apiserver/pkg/storage/names/generate.go, with a suffix that is no secret.
 		u.SetName(generate[:min(len(generate), 58)] + "xxxxx")
@@ -82,7 +75,7 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 		// apiserver/pkg/storage/errors.go, ErrResourceVersionSetOnCreate.
 		return r.fail(pipeline.InternalError("resourceVersion should not be set on objects to be created"))
 	}
-	removeMetadata(u, "resourceVersion")
+	pipeline.RemoveMetadata(u, "resourceVersion")
 	return r.finish(u)
 }
 
@@ -159,13 +152,4 @@ func pointed(b *bool) string {
 		return ""
 	}
 	return strconv.FormatBool(*b)
-}
-
-// removeMetadata removes fields of an object's metadata.
-func removeMetadata(u *unstructured.Unstructured, names ...string) {
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
-		for _, name := range names {
-			delete(metadata, name)
-		}
-	}
 }

@@ -24,14 +24,7 @@ import (
 // [FieldValidation]. The result's Object is the object; its Stored is nil. See
 // [Version.Create] for the errors.
 func (v *Version) Decode(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
-	_, r, err := v.begin(ctx, "post", opts)
-	if err == nil {
-		err = r.checkOptions("CreateOptions")
-	}
-	if err != nil {
-		return r.fail(err)
-	}
-	u, err := r.decode(object)
+	_, r, u, err := v.receive(ctx, object, opts)
 	if err != nil {
 		return r.fail(err)
 	}
@@ -40,6 +33,19 @@ func (v *Version) Decode(ctx context.Context, object []byte, opts ...Option) (*R
 		return r.fail(err)
 	}
 	return out, nil
+}
+
+// receive begins the creation of an object.
+func (v *Version) receive(ctx context.Context, object []byte, opts []Option) (context.Context, *request, *unstructured.Unstructured, error) {
+	ctx, r, err := v.begin(ctx, "post", opts)
+	if err == nil {
+		err = r.checkOptions("CreateOptions")
+	}
+	if err != nil {
+		return ctx, r, nil, err
+	}
+	u, err := r.decode(object)
+	return ctx, r, u, err
 }
 
 // decode reads the body of a request: JSON as application/json, anything else as

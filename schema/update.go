@@ -104,14 +104,14 @@ func (v *Version) parseOld(stored []byte) (*unstructured.Unstructured, error) {
 // It changes both.
 func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured, status bool) (*Result, error) {
 	namespace := old.GetNamespace()
-	removeMetadata(u, "managedFields") // the server makes its own
-	removeMetadata(old, "managedFields")
+	pipeline.RemoveMetadata(u, "managedFields") // the server makes its own
+	pipeline.RemoveMetadata(old, "managedFields")
 	// An old object that a server has stored has these.
 	if old.GetUID() == "" {
-		removeMetadata(u, "uid")
+		pipeline.RemoveMetadata(u, "uid")
 	}
 	if created := old.GetCreationTimestamp(); created.IsZero() {
-		removeMetadata(u, "creationTimestamp")
+		pipeline.RemoveMetadata(u, "creationTimestamp")
 	}
 	if err := r.admit(ctx, u); err != nil {
 		return r.fail(err)
@@ -134,8 +134,8 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 		r.warnOfFinalizers(u.GetFinalizers(), old.GetFinalizers())
 	}
 	// apiserver/pkg/storage/api_object_versioner.go, PrepareObjectForStorage.
-	if removeMetadata(u, "resourceVersion"); !r.DryRun {
-		removeMetadata(u, "selfLink")
+	if pipeline.RemoveMetadata(u, "resourceVersion"); !r.DryRun {
+		pipeline.RemoveMetadata(u, "selfLink")
 	}
 	out, err := r.finish(u)
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Create creates an object, given in JSON or YAML, in a version that is served. It is
@@ -96,7 +97,7 @@ func (c *creation) mutate(ctx context.Context, u *unstructured.Unstructured) err
 		u.SetName(c.resource.generateName(u.GetGenerateName()))
 	}
 	c.resourceVersion = u.GetResourceVersion()
-	removeMetadata(u, "resourceVersion") // storage asks for it, after the validating webhooks
+	pipeline.RemoveMetadata(u, "resourceVersion") // storage asks for it, after the validating webhooks
 	return nil
 }
 

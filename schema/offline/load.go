@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // load puts an object into the store as it is, for [Stored].
@@ -48,7 +50,7 @@ func (r *Resource) load(text []byte) error {
 	if u.GetGeneration() == 0 {
 		u.SetGeneration(1)
 	}
-	removeMetadata(u, "resourceVersion", "selfLink", "managedFields")
+	pipeline.RemoveMetadata(u, "resourceVersion", "selfLink", "managedFields")
 	if _, taken := r.objects[keyOf(u)]; taken {
 		return fmt.Errorf("%s is there already", keyOf(u))
 	}

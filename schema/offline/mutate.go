@@ -16,6 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // mutateObject is mutating admission of an object that is written. Its managedFields, which
@@ -28,7 +30,7 @@ func (r *request) mutateObject(ctx context.Context, u, old *unstructured.Unstruc
 	if err := managedfields.ValidateManagedFields(u.GetManagedFields()); err != nil {
 		warning.AddWarning(ctx, "", fmt.Sprintf(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: %v", err))
 	}
-	removeMetadata(u, "managedFields")
+	pipeline.RemoveMetadata(u, "managedFields")
 	return nil
 }
 

@@ -70,9 +70,9 @@ func (r *request) encode(ctx context.Context, u *unstructured.Unstructured) ([]b
 			return nil, err
 		}
 	}
-	removeMetadata(u, "resourceVersion")
+	pipeline.RemoveMetadata(u, "resourceVersion")
 	if !r.dryRun {
-		removeMetadata(u, "selfLink")
+		pipeline.RemoveMetadata(u, "selfLink")
 	}
 	return json.Marshal(u.Object)
 }
@@ -119,12 +119,4 @@ func (r *request) result(rec record, u *unstructured.Unstructured) (*schema.Resu
 
 func keyOf(u *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
-}
-
-func removeMetadata(u *unstructured.Unstructured, names ...string) {
-	if metadata, ok := u.Object["metadata"].(map[string]any); ok {
-		for _, name := range names {
-			delete(metadata, name)
-		}
-	}
 }

@@ -165,22 +165,11 @@ func (k difference) mend(c *Comparison) bool {
 // a multiple of what a schema asks for.
 func (c *Comparison) almostWhole() bool {
 	factors := []float64{1}
-	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{c.Suite.CRD, c.Suite.Before} {
-		if crd == nil {
-			continue
+	c.eachSchema(func(s *apiextensionsv1.JSONSchemaProps) {
+		if s.MultipleOf != nil {
+			factors = append(factors, *s.MultipleOf)
 		}
-		for _, v := range crd.Spec.Versions {
-			if v.Schema == nil {
-				continue
-			}
-			within(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) bool {
-				if s.MultipleOf != nil {
-					factors = append(factors, *s.MultipleOf)
-				}
-				return false
-			})
-		}
-	}
+	})
 	var almost func(v any) bool
 	almost = func(v any) bool {
 		switch v := v.(type) {
@@ -221,30 +210,21 @@ func (c *Comparison) rewrite(older func(text string) string) (changed bool) {
 // invalid, nothing is left to compare it with.
 func (c *Comparison) leaveOut(some func(*apiextensionsv1.JSONSchemaProps, *apiextensionsv1.ValidationRule) bool) (changed bool) {
 	var said []string
-	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{c.Suite.CRD, c.Suite.Before} {
-		if crd == nil {
-			continue
-		}
-		for _, v := range crd.Spec.Versions {
-			if v.Schema == nil {
+	c.eachSchema(func(s *apiextensionsv1.JSONSchemaProps) {
+		for i := range s.XValidations {
+			rule := &s.XValidations[i]
+			if !some(s, rule) {
 				continue
 			}
-			within(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) bool {
-				for i := range s.XValidations {
-					if rule := &s.XValidations[i]; some(s, rule) {
-						said = append(said, strings.TrimSpace(rule.Rule))
-						if rule.Message != "" {
-							said = append(said, ": "+rule.Message)
-						}
-						if rule.Reason != nil && *rule.Reason == apiextensionsv1.FieldValueDuplicate {
-							said = append(said, "FieldValueDuplicate: Duplicate value") // which is all that it says
-						}
-					}
-				}
-				return false
-			})
+			said = append(said, strings.TrimSpace(rule.Rule))
+			if rule.Message != "" {
+				said = append(said, ": "+rule.Message)
+			}
+			if rule.Reason != nil && *rule.Reason == apiextensionsv1.FieldValueDuplicate {
+				said = append(said, "FieldValueDuplicate: Duplicate value") // which is all that it says
+			}
 		}
-	}
+	})
 	by := func(text string) bool {
 		return slices.ContainsFunc(said, func(s string) bool { return strings.HasSuffix(text, s) || strings.Contains(text, s+" ") })
 	}
@@ -262,6 +242,23 @@ func (c *Comparison) leaveOut(some func(*apiextensionsv1.JSONSchemaProps, *apiex
 		}
 	}
 	return changed
+}
+
+// eachSchema calls f with each schema of the definitions, and each that is in it.
+func (c *Comparison) eachSchema(f func(*apiextensionsv1.JSONSchemaProps)) {
+	for _, crd := range []*apiextensionsv1.CustomResourceDefinition{c.Suite.CRD, c.Suite.Before} {
+		if crd == nil {
+			continue
+		}
+		for _, v := range crd.Spec.Versions {
+			if v.Schema != nil {
+				within(v.Schema.OpenAPIV3Schema, func(s *apiextensionsv1.JSONSchemaProps) bool {
+					f(s)
+					return false
+				})
+			}
+		}
+	}
 }
 
 // within says whether something is so of a schema or of one that is in it.
