@@ -53,8 +53,8 @@ func (v *Version) receive(ctx context.Context, object []byte, opts []Option) (co
 // validation (apiserver/pkg/endpoints/handlers/create.go and customresource_handler.go,
 // DecoderToVersion).
 func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
-	if len(body) > maxRequest {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxRequest))
+	if len(body) > pipeline.MaxRequest {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", pipeline.MaxRequest))
 	}
 	strict := r.FieldValidation != metav1.FieldValidationIgnore
 	u, gvk, err := r.decodeStrictly(body, strict)

@@ -10,11 +10,9 @@ import (
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-)
 
-// maxRequest is the size of the largest request that the server reads
-// (apiserver/pkg/server/config.go, MaxRequestBodyBytes).
-const maxRequest = 3 << 20
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
+)
 
 // Parse reads one CustomResourceDefinition, of apiextensions.k8s.io/v1 or v1beta1, in
 // YAML or JSON, and compiles it. The error is written for programs: it is the server's own,
@@ -83,8 +81,8 @@ func (o *object) parse() (*Definition, error) {
 // definitionVersion returns the apiVersion of a definition. It is an error if the JSON is
 // not that of a definition.
 func definitionVersion(text []byte) (string, error) {
-	if len(text) > maxRequest {
-		return "", fmt.Errorf("it has %d bytes: the limit is %d", len(text), maxRequest)
+	if len(text) > pipeline.MaxRequest {
+		return "", fmt.Errorf("it has %d bytes: the limit is %d", len(text), pipeline.MaxRequest)
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return "", errors.New("it is not an object")

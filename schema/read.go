@@ -43,8 +43,8 @@ func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
 
 // parseStored decodes a stored object, from JSON or YAML.
 func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, error) {
-	if len(stored) > maxRequest {
-		return nil, fmt.Errorf("schema: the stored object has %d bytes: the limit is %d", len(stored), maxRequest)
+	if len(stored) > pipeline.MaxRequest {
+		return nil, fmt.Errorf("schema: the stored object has %d bytes: the limit is %d", len(stored), pipeline.MaxRequest)
 	}
 	if !utilyaml.IsJSONBuffer(stored) {
 		var err error

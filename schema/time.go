@@ -2,23 +2,18 @@ package schema
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// maxTime is how long a write may take
-// (apiserver/pkg/endpoints/handlers/rest.go, requestTimeoutUpperBound).
-const maxTime = 34 * time.Second
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
+)
 
 // inTime validates until the context ends, or the time of a write is over; the error is the
 // server's Timeout then. Some of upstream's validation takes quadratic time, and does not
 // look at a context: like the server, inTime leaves it alone
 // (apiserver/pkg/endpoints/handlers/finisher/finisher.go, FinishRequest).
 func inTime(ctx context.Context, validate func(context.Context) field.ErrorList) (field.ErrorList, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	ctx, cancel := context.WithTimeout(ctx, pipeline.MaxTime)
 	defer cancel()
 	type result struct {
 		errs     field.ErrorList
@@ -40,6 +35,6 @@ func inTime(ctx context.Context, validate func(context.Context) field.ErrorList)
 		}
 		return r.errs, nil
 	case <-ctx.Done():
-		return nil, apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", ctx.Err()), 0)
+		return nil, pipeline.Timeout(ctx.Err())
 	}
 }

@@ -22,6 +22,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Patch changes an object with a JSON merge patch or a JSON patch. The patch is applied to
@@ -77,7 +78,6 @@ type patcher struct {
 
 // check is what the server looks at before it reads the object: PatchResource.
 func (p *patcher) check(name string) error {
-	const maxRequest = 3 << 20 // MaxRequestBodyBytes of apiserver/pkg/server/config.go
 	if p.subresource == "status" {
 		if s := p.resource.spec(p.version).Subresources; s == nil || s.Status == nil {
 			return apierrors.NewNotFound(p.resource.groupResource(), name)
@@ -95,8 +95,8 @@ func (p *patcher) check(name string) error {
 			Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(accepted, ", "),
 		}}
 	}
-	if len(p.text) > maxRequest {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxRequest))
+	if len(p.text) > pipeline.MaxRequest {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", pipeline.MaxRequest))
 	}
 	if errs := metav1validation.ValidatePatchOptions(&metav1.PatchOptions{FieldValidation: p.directive}, p.patchType); len(errs) > 0 {
 		return apierrors.NewInvalid(runtimeschema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -58,10 +57,6 @@ type request struct {
 	resourceVersion string
 }
 
-// longest is for how long a server works at a write: requestTimeoutUpperBound of
-// apiserver/pkg/endpoints/handlers/rest.go.
-const longest = 34 * time.Second
-
 // serve handles a request. The verb is that of HTTP.
 func (r *Resource) serve(ctx context.Context, req *request, verb string, opts []RequestOption, handle func(ctx context.Context) (*schema.Result, error)) (*schema.Result, error) {
 	req.resource, req.user = r, r.user
@@ -77,12 +72,11 @@ func (r *Resource) serve(ctx context.Context, req *request, verb string, opts []
 		return req.fail(ownError(fmt.Errorf("%s are in no namespace, and the request is for %s: %w", r.crd.Spec.Names.Plural, req.namespace, missing)))
 	}
 	req.warn(deprecation)
-	ctx, cancel := context.WithTimeout(warning.WithWarningRecorder(ctx, req), longest)
+	ctx, cancel := context.WithTimeout(warning.WithWarningRecorder(ctx, req), pipeline.MaxTime)
 	defer cancel()
 	out, err := handle(ctx)
 	if err != nil && ctx.Err() != nil {
-		// apiserver/pkg/endpoints/handlers/finisher/finisher.go, FinishRequest.
-		err = apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", ctx.Err()), 0)
+		err = pipeline.Timeout(ctx.Err())
 	}
 	if err != nil {
 		return req.fail(err)
