@@ -51,7 +51,7 @@ func (w *worker) convert(ctx context.Context, dst []byte, c *rawjson.Cursor, to 
 			out, err = nil, fmt.Errorf("cannot convert %s from %s to %s: panic: %v", o, o.apiVersion, to, v)
 		}
 	}()
-	w.reset()
+	w.memory.Reset()
 	begin := c.Offset()
 	err = w.cut(c)
 	w.source = c.Since(begin)

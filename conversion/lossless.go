@@ -16,6 +16,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/conversion/internal/lost"
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -398,7 +399,7 @@ func partsOf(document []byte) (parts, error) {
 		case string(m.Name) != "metadata":
 			body = appendMember(body, m.Text)
 		default:
-			if err := slow(m.Value, &metadata); err != nil {
+			if err := codec.Slow(m.Value, &metadata); err != nil {
 				return parts{}, err
 			}
 		}

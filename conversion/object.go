@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/kinds"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -63,7 +63,7 @@ func (w *worker) cut(c *rawjson.Cursor) error {
 		case "apiVersion":
 			o.gv, o.apiVersion, versionErr = w.apiVersion(c)
 		case "kind":
-			o.kind, _ = w.string(c)
+			o.kind, _ = w.memory.String(c)
 		case "metadata":
 			o.meta, o.labels, o.annotations, w.rest = metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0], w.rest[:1]
 			if o.metadata = noMetadata; c.Begins() == 'n' {
@@ -87,7 +87,7 @@ func (w *worker) cut(c *rawjson.Cursor) error {
 	}
 	if len(w.rest) > 1 {
 		w.rest = append(w.rest, '}')
-		if err := slow(w.rest, &o.meta); err != nil {
+		if err := codec.Slow(w.rest, &o.meta); err != nil {
 			return fmt.Errorf("metadata: %w", err)
 		}
 		o.meta.ManagedFields = nil
@@ -108,7 +108,7 @@ func (w *worker) apiVersion(c *rawjson.Cursor) (gv schema.GroupVersion, apiVersi
 	if v, ok := w.registry.versions[string(w.decoded)]; ok {
 		return v.gv, v.name, nil
 	}
-	apiVersion = w.intern(w.decoded)
+	apiVersion = w.memory.Intern(w.decoded)
 	gv, err = schema.ParseGroupVersion(apiVersion)
 	return gv, apiVersion, err
 }
@@ -126,22 +126,22 @@ func (w *worker) cutMetadata(c *rawjson.Cursor) {
 		done := false
 		switch string(c.Name()) {
 		case "name":
-			m.Name, done = w.string(c)
+			m.Name, done = w.memory.String(c)
 		case "namespace":
-			m.Namespace, done = w.string(c)
+			m.Namespace, done = w.memory.String(c)
 		case "generateName":
-			m.GenerateName, done = w.string(c)
+			m.GenerateName, done = w.memory.String(c)
 		case "resourceVersion":
-			m.ResourceVersion, done = w.string(c)
+			m.ResourceVersion, done = w.memory.String(c)
 		case "uid":
 			var uid string
-			uid, done = w.string(c)
+			uid, done = w.memory.String(c)
 			m.UID = types.UID(uid)
 		case "generation":
 			n, err := strconv.ParseInt(string(c.Value()), 10, 64)
 			m.Generation, done = n, err == nil
 		case "creationTimestamp":
-			m.CreationTimestamp, done = decodeTime(c.Value())
+			m.CreationTimestamp, done = codec.Time(c.Value())
 		case "labels":
 			w.cutMap(c, "labels", &w.labels, &m.Labels, &o.labels)
 			continue
@@ -160,15 +160,6 @@ func (w *worker) cutMetadata(c *rawjson.Cursor) {
 	}
 }
 
-// decodeTime decodes a timestamp as metav1.Time does.
-func decodeTime(value []byte) (metav1.Time, bool) {
-	var t time.Time
-	if len(value) < 2 || value[0] != '"' || t.UnmarshalText(value[1:len(value)-1]) != nil {
-		return metav1.Time{}, false
-	}
-	return metav1.NewTime(t.Local()), true
-}
-
 // cutMap decodes an object of strings into a map, and into pairs. The map is the
 // worker's own.
 func (w *worker) cutMap(c *rawjson.Cursor, name string, own, into *map[string]string, pairs *[]pair) {
@@ -177,8 +168,8 @@ func (w *worker) cutMap(c *rawjson.Cursor, name string, own, into *map[string]st
 		c.Value()
 	} else {
 		for c.Enter('{'); c.Next(); {
-			key, known := w.name(c)
-			value, ok := w.string(c)
+			key, known := w.memory.Name(c)
+			value, ok := w.memory.String(c)
 			strange = strange || !known || !ok
 			*pairs = append(*pairs, pair{key, value})
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -19,8 +20,7 @@ type Registry struct {
 	kinds    map[schema.GroupKind]*kind
 	versions map[string]version // by apiVersion
 	forms    map[reflect.Type]*typed
-	decoders *decoders
-	encoders encoders
+	codecs   *codec.Codecs
 	workers  sync.Pool // of idle workers
 	chunks   sync.Pool // of lists
 }
@@ -33,8 +33,7 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 		kinds:    map[schema.GroupKind]*kind{},
 		versions: map[string]version{},
 		forms:    map[reflect.Type]*typed{},
-		decoders: newDecoders(),
-		encoders: encoders{},
+		codecs:   codec.New(),
 	}
 }
 

@@ -3,12 +3,12 @@ package conversion
 import (
 	"maps"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -17,12 +17,12 @@ type typed struct {
 	goType  reflect.Type // the struct
 	id      int          // of its object in a worker
 	empty   func(v reflect.Value)
-	decoder decoder
+	decoder codec.Decoder
 	whole   bool // the type has a decoder of its own, and gets the whole object
 
 	// encoder encodes the fields which are not metadata. It is nil where that is not
 	// the body: if the type has an encoder of its own, or strange fields.
-	encoder encoder
+	encoder codec.Encoder
 }
 
 // form returns the form of a pointer to a struct, the same for the same type.
@@ -30,12 +30,8 @@ func (r *Registry) form(t reflect.Type) *typed {
 	t = t.Elem()
 	f := r.forms[t]
 	if f == nil {
-		f = &typed{goType: t, id: len(r.forms), empty: emptyOf(t), decoder: r.decoders.of(t), whole: decodesItself(t)}
-		if fields, ok := fieldsOf(t); ok && !encodesItself(t) {
-			f.encoder = r.encoders.members(t, slices.DeleteFunc(fields, func(f structField) bool {
-				return f.name == "apiVersion" || f.name == "kind" || f.name == "metadata"
-			}))
-		}
+		f = &typed{goType: t, id: len(r.forms), empty: emptyOf(t), decoder: r.codecs.Decoder(t), whole: codec.DecodesItself(t)}
+		f.encoder, _ = r.codecs.EncoderWithout(t, "apiVersion", "kind", "metadata")
 		r.forms[t] = f
 	}
 	return f
@@ -124,28 +120,27 @@ func (f *typed) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, e
 		if err != nil {
 			return nil, err
 		}
-		err = slow(text, v.object)
+		err = codec.Slow(text, v.object)
 		v.setMeta(w, t, p.labels, p.annotations) // less managedFields
 		return v.object, err
 	}
 	w.cursor = rawjson.NewCursor(p.body)
-	if f.decoder(w, &w.cursor, v.value) == nil {
+	if f.decoder(&w.memory, &w.cursor, v.value) == nil {
 		return v.object, nil
 	}
 	v = f.blank(w, t, p.labels, p.annotations) // without what the decoder has left
-	return v.object, slow(p.body, v.object)
+	return v.object, codec.Slow(p.body, v.object)
 }
 
 func (f *typed) encode(w *worker, obj runtime.Object) ([]byte, error) {
 	if f.encoder != nil {
 		var err error
-		w.body, err = f.encoder(w, w.body[:0], reflect.ValueOf(obj).Elem())
-		w.depth = 0
+		w.body, err = f.encoder(&w.memory, w.body[:0], reflect.ValueOf(obj).Elem())
 		return w.body, err
 	}
 	v := w.vessels[f.id]
 	*v.typeMeta, *v.meta = metav1.TypeMeta{}, metav1.ObjectMeta{} // their text is at hand
-	text, err := w.encode(obj)
+	text, err := w.memory.Encode(obj)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -96,7 +97,7 @@ func (w *worker) unstructuredMetadata() (map[string]any, error) {
 		}
 	}
 	metadata := map[string]any{}
-	return metadata, slow(text, &metadata)
+	return metadata, codec.Slow(text, &metadata)
 }
 
 func (f unstructuredForm) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
@@ -105,7 +106,7 @@ func (f unstructuredForm) source(w *worker, t metav1.TypeMeta, p parts) (runtime
 		return nil, err
 	}
 	fields := map[string]any{}
-	if err := slow(p.body, &fields); err != nil {
+	if err := codec.Slow(p.body, &fields); err != nil {
 		return nil, err
 	}
 	maps.Copy(obj.(*unstructured.Unstructured).Object, fields)
@@ -113,7 +114,7 @@ func (f unstructuredForm) source(w *worker, t metav1.TypeMeta, p parts) (runtime
 }
 
 func (unstructuredForm) encode(w *worker, obj runtime.Object) ([]byte, error) {
-	text, err := w.encode(obj.(*unstructured.Unstructured).Object)
+	text, err := w.memory.Encode(obj.(*unstructured.Unstructured).Object)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package conversion
+package codec
 
 import (
 	"encoding/json"
@@ -28,6 +28,8 @@ type everything struct {
 	Map             map[string]*string `json:"map"`
 	Ints            map[int]bool       `json:"ints"`
 	Time            *metav1.Time       `json:"time"`
+	Created         metav1.Time        `json:"created,omitempty,omitzero"`
+	Labels          map[string]string  `json:"labels"`
 	Duration        metav1.Duration    `json:"duration"`
 	Quantity        resource.Quantity  `json:"quantity"`
 	IntOrString     intstr.IntOrString `json:"intOrString"`
@@ -69,7 +71,7 @@ type inner struct {
 
 type word string
 
-// strange has features that are left to slow.
+// strange has features that are left to Slow.
 type strange struct {
 	*Embedded `json:",inline"`
 	Quoted    int `json:"quoted,string"`
@@ -77,6 +79,7 @@ type strange struct {
 
 var everythings = []string{
 	`{"s":"a","i":1,"l":9007199254740993,"u":255,"f":1e3,"b":null,"bytes":"aGk=","array":[1,2],"quoted":"7","list":[{"s":"x"},null],"map":{"a":null,"b":"c"},"ints":{"1":true}}`,
+	`{"created":"2026-11-21T03:15:10+01:00","time":"2026-11-21T03:15:10,5Z","labels":{"b":"","a":null,"\\u0061":"x","a":"y"}}`, `{"created":null,"labels":{"a":1}}`,
 	`{"time":"2026-11-21T03:15:10Z","duration":"1m","quantity":"1.50","intOrString":8080,"nested":{"a":"b","A":"c"},"e":"f","Untagged":"g","Ignored":"h"}`,
 	`{"S":"wrong case","s":"a","s":"b","list":[{"i":1}],"list":[{"s":"x"}],"map":{"a":"1"},"map":{"b":"2"},"unknown":{"x":[1.0]}}`,
 	`{"inner":{"x":"a"}}`, `{"array":[1],"bytes":null,"f":-0,"i":1.0,"u":256}`, `{"array":[1,2,3]}`,
@@ -84,27 +87,27 @@ var everythings = []string{
 	`{"number":12.50,"pointers":7,"unsigned":18446744073709551615,"small":1e39}`, `{"strings":["a","b","c","d","e","f"],"lists":[["1","2","3"],["4"]],"words":["1","2","3","4","5"]}`, `{"strings":[],"words":[],"list":[],"map":{},"byWord":{},"lists":[]}`, `{"list":{},"map":[]}`, "{\"s\":\"\xff\\ud800\"}", `null`, ``,
 }
 
-// FuzzDecode checks the promise of a decoder: where it finds no error, slow finds the
+// FuzzDecode checks the promise of a decoder: where it finds no error, Slow finds the
 // same value.
 func FuzzDecode(f *testing.F) {
 	for _, s := range everythings {
 		f.Add([]byte(s))
 	}
-	decode := newDecoders().of(reflect.TypeFor[everything]())
+	decode := New().Decoder(reflect.TypeFor[everything]())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if !json.Valid(text) { // the cursor has seen to that
 			return
 		}
 		var quick, sure everything
-		w := &worker{}
-		for range 2 { // what one object leaves in the worker must not end up in the next
+		m := &Memory{}
+		for range 2 { // what one value leaves in the memory must not end up in the next
 			quick = everything{}
 			c := rawjson.NewCursor(text)
-			if decode(w, &c, reflect.ValueOf(&quick).Elem()) != nil {
+			if decode(m, &c, reflect.ValueOf(&quick).Elem()) != nil {
 				return
 			}
 		}
-		if err := slow(text, &sure); err != nil {
+		if err := Slow(text, &sure); err != nil {
 			t.Fatalf("%q: only the decoder takes it: %v", text, err)
 		}
 		if !reflect.DeepEqual(quick, sure) {

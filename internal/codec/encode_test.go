@@ -1,4 +1,4 @@
-package conversion
+package codec
 
 import (
 	"bytes"
@@ -46,10 +46,9 @@ type byRef struct{ N int }
 func (b *byRef) IsZero() bool { return b.N == 7 }
 
 // same compares what the encoder and encoding/json make of a value.
-func sameText(t *testing.T, w *worker, encode encoder, value any) {
+func sameText(t *testing.T, m *Memory, encode Encoder, value any) {
 	t.Helper()
-	got, err := encode(w, nil, reflect.ValueOf(value).Elem())
-	w.depth = 0
+	got, err := encode(m, nil, reflect.ValueOf(value).Elem())
 	var want bytes.Buffer
 	e := json.NewEncoder(&want)
 	e.SetEscapeHTML(false)
@@ -73,7 +72,7 @@ func sameText(t *testing.T, w *worker, encode encoder, value any) {
 }
 
 func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
-	encode := encoders{}.of(reflect.TypeFor[zeros]())
+	encode := New().Encoder(reflect.TypeFor[zeros]())
 	now := time.Unix(1, 2).UTC()
 	for _, value := range []zeros{
 		{},
@@ -84,7 +83,7 @@ func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
 		{Float: math.NaN()},
 		{Floats: map[string]float64{"x": math.Inf(-1)}},
 	} {
-		sameText(t, &worker{}, encode, &value)
+		sameText(t, &Memory{}, encode, &value)
 	}
 }
 
@@ -94,11 +93,11 @@ func TestWhatCanBeReadCanBeWrittenHoweverDeep(t *testing.T) {
 	}
 	text := strings.Repeat(`{"next":`, 5000) + "{}" + strings.Repeat("}", 5000)
 	c := rawjson.NewCursor([]byte(text))
-	w, n := &worker{}, &node{}
-	if err := newDecoders().of(reflect.TypeFor[node]())(w, &c, reflect.ValueOf(n).Elem()); err != nil {
+	m, n := &Memory{}, &node{}
+	if err := New().Decoder(reflect.TypeFor[node]())(m, &c, reflect.ValueOf(n).Elem()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := (encoders{}).of(reflect.TypeFor[node]())(w, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
+	if got, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(n).Elem()); err != nil || string(got) != text {
 		t.Errorf("%v, %d bytes", err, len(got))
 	}
 }
@@ -107,8 +106,8 @@ func TestAnObjectThatHoldsItselfIsAnError(t *testing.T) {
 	type node struct{ Next *node }
 	loop := &node{}
 	loop.Next = loop
-	w := &worker{}
-	if _, err := (encoders{}).of(reflect.TypeFor[node]())(w, nil, reflect.ValueOf(loop).Elem()); err == nil || !strings.Contains(err.Error(), "holds itself") {
+	m := &Memory{}
+	if _, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem()); err == nil || !strings.Contains(err.Error(), "holds itself") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -118,12 +117,12 @@ func FuzzEncode(f *testing.F) {
 	for _, s := range everythings {
 		f.Add([]byte(s))
 	}
-	encode := encoders{}.of(reflect.TypeFor[everything]())
+	encode := New().Encoder(reflect.TypeFor[everything]())
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var value everything
-		if slow(text, &value) != nil {
+		if Slow(text, &value) != nil {
 			return
 		}
-		sameText(t, &worker{}, encode, &value)
+		sameText(t, &Memory{}, encode, &value)
 	})
 }

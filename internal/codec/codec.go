@@ -1,0 +1,52 @@
+package codec
+
+import "reflect"
+
+// Codecs makes the decoders and encoders of types. What it has made may be used from
+// many goroutines, but not while it makes more.
+type Codecs struct {
+	decoders decoders
+	encoders encoders
+}
+
+// New returns what makes decoders and encoders.
+func New() *Codecs {
+	return &Codecs{decoders{made: map[reflect.Type]*Decoder{}}, encoders{}}
+}
+
+// Decoder returns the decoder of a type. That of a struct passes over the members at
+// the paths, names joined by dots, and leaves their fields zero.
+func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
+	if len(without) > 0 && t.Kind() == reflect.Struct && !DecodesItself(t) {
+		return c.decoders.structOf(t, without)
+	}
+	return c.decoders.of(t)
+}
+
+// Encoder returns the encoder of a type.
+func (c *Codecs) Encoder(t reflect.Type) Encoder { return fromTheTop(c.encoders.of(t)) }
+
+// EncoderWithout returns an encoder of a struct that leaves out some members; ok is
+// false if that is not possible, because the type has an encoder of its own, or
+// strange fields.
+func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok bool) {
+	fields, ok := fieldsOf(t)
+	if !ok || encodesItself(t) {
+		return nil, false
+	}
+	kept := fields[:0:0]
+	for _, f := range fields {
+		if _, it := under(names, f.name); !it {
+			kept = append(kept, f)
+		}
+	}
+	return fromTheTop(c.encoders.members(t, kept)), true
+}
+
+// fromTheTop returns an encoder of values that are not inside others.
+func fromTheTop(e Encoder) Encoder {
+	return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
+		m.depth = 0
+		return e(m, b, v)
+	}
+}
