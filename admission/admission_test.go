@@ -442,8 +442,8 @@ func TestAChangeInTheHubHitsTheRightElementOfTheSpoke(t *testing.T) {
 func TestWarningsMayComeFromSeveralGoroutines(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		var wg sync.WaitGroup
-		for range 8 {
-			wg.Go(func() { admission.Warn(ctx, "hot") })
+		for i := range 8 {
+			wg.Go(func() { admission.Warn(ctx, "hot %d", i) })
 		}
 		wg.Wait()
 		return nil, nil
@@ -528,7 +528,7 @@ func TestTheRequestIsInTheContext(t *testing.T) {
 }
 
 func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
-	type unknown = metav1.PartialObjectMetadata
+	type unknown struct{ v1beta1.Pizza }
 	for name, c := range map[string]struct {
 		options []admission.Option
 		want    []string
@@ -540,7 +540,7 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 				admission.Mutate(func(context.Context, *unknown) error { return nil }),
 				admission.Validate(func(context.Context, runtime.Object) (field.ErrorList, error) { return nil, nil }),
 			},
-			[]string{"the scheme does not know *v1.PartialObjectMetadata", "runtime.Object is not a pointer to a struct"},
+			[]string{"the scheme does not know *admission_test.unknown", "runtime.Object is not a pointer to a struct"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

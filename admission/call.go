@@ -14,64 +14,96 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
-	kjson "sigs.k8s.io/json"
 
-	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // call is one request on its way through the functions.
 type call struct {
-	handler           *handler
-	request           *admissionv1.AdmissionRequest
-	object, oldObject []byte // text, in the version of the request; nil if there is none
-	patch             [][]byte
+	handler     *handler
+	memory      *memory
+	kind        schema.GroupVersionKind
+	operation   admissionv1.Operation
+	subresource string
+	namespace   string
+	name        string
 
-	mu       sync.Mutex // a function may warn from several goroutines
-	warnings []string
+	object, oldObject []byte   // text, in the version of the request; nil if there is none
+	patches           [][]byte // each for what the one before has made
+	applied           int      // how many of them are in object
+	seen              []seen
+
+	// A function may have started goroutines, which ask for things at the same time, or
+	// when the call is over.
+	mu          sync.Mutex
+	raw         []byte // the text of the request; nil when the call is over
+	request     *admissionv1.AdmissionRequest
+	warnings    []string
+	annotations map[string]string
 }
 
-func (c *call) kind() schema.GroupVersionKind { return schema.GroupVersionKind(c.request.Kind) }
-
-// String names the object as users know it.
-func (c *call) String() string {
-	return kinds.Name(c.request.Kind.Kind, c.request.Namespace, c.request.Name)
+// memory is what a call needs while it lasts, and the next one then.
+type memory struct {
+	codec.Memory
+	before, after []byte // texts of an object
 }
 
-func (c *call) decide(ctx context.Context) (*admissionv1.AdmissionResponse, error) {
-	if c.request.SubResource != "" {
-		return &admissionv1.AdmissionResponse{Allowed: true}, nil
+// seen is an object that a validating function has seen; the next one of its form sees
+// the same.
+type seen struct {
+	form form
+	kind schema.GroupVersionKind
+	old  bool
+	obj  runtime.Object
+}
+
+func (c *call) decide(ctx context.Context) error {
+	if err := c.check(); err != nil {
+		return err
 	}
-	if err := c.handler.serves(c.kind()); err != nil {
-		return nil, err
+	if err := c.mutate(ctx); err != nil {
+		return err
 	}
-	if err := c.complete(); err != nil {
-		return nil, err
-	}
-	err := c.mutate(ctx)
-	if err == nil {
-		err = c.validate(ctx)
-	}
-	if err != nil {
-		status, denied := c.denial(err)
-		if !denied {
-			return nil, err
+	return c.validate(ctx)
+}
+
+// check returns an error if the request is one that the webhook should not have got:
+// its rules and the handler do not fit together then.
+func (c *call) check() error {
+	var versions []string
+	any := false
+	for _, f := range c.handler.functions {
+		switch {
+		case f.subresource != c.subresource:
+		case f.matches(c.handler, c.kind):
+			return c.complete()
+		default:
+			any = true
+			if f.kind.GroupKind() == c.kind.GroupKind() && !slices.Contains(versions, f.kind.Version) {
+				versions = append(versions, f.kind.Version)
+			}
 		}
-		return &admissionv1.AdmissionResponse{Result: status}, nil
 	}
-	response := &admissionv1.AdmissionResponse{Allowed: true}
-	if len(c.patch) > 0 {
-		response.Patch = joinPatches(c.patch)
-		response.PatchType = new(admissionv1.PatchTypeJSONPatch)
+	of := ""
+	if c.subresource != "" {
+		if !any {
+			return nil // an author cannot know all of them
+		}
+		of = " of subresource " + c.subresource
 	}
-	return response, nil
+	if len(versions) == 0 {
+		return fmt.Errorf("no function is registered for kind %s%s", c.kind.GroupKind(), of)
+	}
+	return fmt.Errorf("the functions for kind %s%s are for version %s, not %s: use ConvertWith, or add functions for %s",
+		c.kind.GroupKind(), of, strings.Join(versions, " and "), c.kind.Version, c.kind.Version)
 }
 
 // complete returns an error if the request lacks an object that its operation has.
 func (c *call) complete() error {
-	op := c.request.Operation
+	op := c.operation
 	if (op == admissionv1.Create || op == admissionv1.Update) && c.object == nil {
-		return fmt.Errorf("the request for %s has no object", op)
+		return c.noObject()
 	}
 	if (op == admissionv1.Update || op == admissionv1.Delete) && c.oldObject == nil {
 		return fmt.Errorf("the request for %s has no oldObject", op)
@@ -79,37 +111,24 @@ func (c *call) complete() error {
 	return nil
 }
 
-// serves returns an error if no function could be called for a kind.
-func (h *handler) serves(kind schema.GroupVersionKind) error {
-	var versions []string
-	for _, f := range h.kinds {
-		if h.calls(f, kind) {
-			return nil
-		}
-		if f.GroupKind() == kind.GroupKind() && !slices.Contains(versions, f.Version) {
-			versions = append(versions, f.Version)
-		}
+func (c *call) noObject() error { return fmt.Errorf("the request for %s has no object", c.operation) }
+
+// kindFor returns the kind and version in which a function wants the object.
+func (c *call) kindFor(f *function) schema.GroupVersionKind {
+	if f.kind.Empty() {
+		return c.kind
 	}
-	if len(versions) == 0 {
-		return fmt.Errorf("no function is registered for kind %s", kind.GroupKind())
-	}
-	return fmt.Errorf("the functions for kind %s are for version %s, not %s: use ConvertWith, or add functions for %s",
-		kind.GroupKind(), strings.Join(versions, " and "), kind.Version, kind.Version)
+	return f.kind
 }
 
-// calls says whether a function for one kind is called with objects of another.
-func (h *handler) calls(function, kind schema.GroupVersionKind) bool {
-	return function == kind || h.converter != nil && function.GroupKind() == kind.GroupKind()
-}
-
-// decode returns the object as the Go type of a kind, converted if need be.
-func (c *call) decode(ctx context.Context, text []byte, kind schema.GroupVersionKind, newObject func() runtime.Object) (runtime.Object, error) {
-	converted, err := c.convert(ctx, text, c.kind().GroupVersion(), kind.GroupVersion())
+// decode returns an object in a form, converted if need be.
+func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form) (runtime.Object, error) {
+	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
 	if err != nil {
 		return nil, errors.Join(c.misfit(text), err)
 	}
-	obj := newObject()
-	if err := decode(converted, obj); err != nil {
+	obj, err := form.decode(m, converted)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errMisfit, err)
 	}
 	return obj, nil
@@ -121,20 +140,14 @@ var errMisfit = errors.New("the object does not fit its Go type")
 // misfit returns an error if the text does not fit the Go type of its own version:
 // then it is no wonder that it could not be converted.
 func (c *call) misfit(text []byte) error {
-	obj, err := c.handler.scheme.New(c.kind())
+	obj, err := c.handler.scheme.New(c.kind)
 	if err != nil {
 		return nil
 	}
-	if err := decode(text, obj); err != nil {
+	if err := codec.Slow(text, obj); err != nil {
 		return fmt.Errorf("%w: %w", errMisfit, err)
 	}
 	return nil
-}
-
-// decode decodes JSON with the API server's own decoder: case-sensitive, and
-// lenient otherwise.
-func decode(text []byte, into runtime.Object) error {
-	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
 // convert converts the text of an object between versions, if they differ.
@@ -151,40 +164,40 @@ func (c *call) guard(ctx context.Context, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission function panicked",
-				"kind", c.request.Kind.Kind, "object", klog.KRef(c.request.Namespace, c.request.Name),
-				"operation", c.request.Operation, "uid", c.request.UID, "stack", string(debug.Stack()))
+				"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.name), "operation", c.operation, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the admission function panicked: %v", v)
 		}
 	}()
 	return f()
 }
 
-// apply adds a patch to the answer, and applies it to the object, for the
-// functions that follow. It is applied with the API server's own library.
-func (c *call) apply(patch []byte) error {
-	if patch == nil {
-		return nil
+// current returns the text of the object with all patches so far. They are applied
+// with the API server's own library, and only if somebody wants to see the result.
+func (c *call) current() ([]byte, error) {
+	for ; c.applied < len(c.patches); c.applied++ {
+		patch, err := jsonpatch.DecodePatch(c.patches[c.applied])
+		if err != nil {
+			return nil, err
+		}
+		if c.object, err = patch.Apply(c.object); err != nil {
+			return nil, err
+		}
 	}
-	decoded, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		return err
-	}
-	if c.object, err = decoded.Apply(c.object); err != nil {
-		return err
-	}
-	c.patch = append(c.patch, patch)
-	return nil
+	return c.object, nil
 }
 
-// joinPatches makes one patch of several that apply to each other's results.
-func joinPatches(patches [][]byte) []byte {
-	if len(patches) == 1 {
-		return patches[0]
+// patch makes one patch of all.
+func (c *call) patch() []byte {
+	switch len(c.patches) {
+	case 0:
+		return nil
+	case 1:
+		return c.patches[0]
 	}
 	joined := []byte{'['}
-	for _, patch := range patches {
+	for _, patch := range c.patches {
 		for op, err := range rawjson.Elements(patch) {
-			if err != nil { // each has been decoded before
+			if err != nil { // we have written it ourselves
 				panic(err)
 			}
 			if len(joined) > 1 {

@@ -34,7 +34,7 @@ func (c *call) denial(err error) (*metav1.Status, bool) {
 	if len(invalid) == 0 {
 		return status, status != nil
 	}
-	all := apierrors.NewInvalid(c.kind().GroupKind(), c.request.Name, invalid).Status()
+	all := apierrors.NewInvalid(c.kind.GroupKind(), c.name, invalid).Status()
 	if status != nil {
 		all.Message += "; " + status.Message
 	}

@@ -2,18 +2,17 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
+	"sync"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/review"
 )
 
@@ -27,16 +26,19 @@ func MaxRequestBytes(n int64) Option {
 	return func(h *handler) { h.maxBytes = n }
 }
 
-var errNoFunction = errors.New("admission: a function is nil")
-
 type handler struct {
-	scheme     *runtime.Scheme
-	maxBytes   int64
-	converter  Converter
-	kinds      []schema.GroupVersionKind // those of all functions
-	mutators   []mutator
-	validators []validator
-	faults     []error
+	scheme           *runtime.Scheme
+	maxBytes         int64
+	converter        Converter
+	firstDenialStops bool
+	mutators         []*function
+	validators       []*function
+	functions        []*function // all of them
+	codecs           *codec.Codecs
+	forms            map[reflect.Type]form
+	kindTexts        map[string]schema.GroupVersionKind // of the functions
+	memories         sync.Pool                          // of calls
+	faults           []error
 }
 
 // NewHandler returns an admission webhook that calls the functions of the
@@ -51,11 +53,14 @@ type handler struct {
 // the API server refuses a patch from it.
 //
 // A function is called for the objects of its own kind and version; see
-// [ConvertWith] for all versions. A request for a subresource, such as status,
-// passes without a call: its object may be of another kind. So does an operation
-// for which no function is there. A request for a kind and version for which no
-// function is there is an error: then the webhook's rules and the handler do not
+// [ConvertWith] for all versions, and [Filter] for what narrows this down. It is not
+// called for a subresource such as status, whose object may be of another kind, but for
+// the one that it is meant for: see [Subresource]. A request for a subresource or an
+// operation for which no function is there passes. One for a kind and version for which
+// no function is there is an error: then the webhook's rules and the handler do not
 // fit together.
+//
+// Functions see an object without metadata.managedFields, which stay as they are.
 //
 // What is no review that can be answered gets an HTTP error with a Status: 400,
 // 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
@@ -64,52 +69,75 @@ type handler struct {
 // the scheme does not know the type of one: that is a mistake of the program,
 // to be found when it starts.
 func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
-	h := &handler{scheme: s, maxBytes: 16 << 20}
+	h := &handler{
+		scheme:    s,
+		maxBytes:  16 << 20,
+		codecs:    codec.New(),
+		forms:     map[reflect.Type]form{},
+		kindTexts: map[string]schema.GroupVersionKind{},
+	}
 	for _, opt := range opts {
 		opt(h)
 	}
-	if len(h.kinds)+len(h.faults) == 0 {
+	h.functions = slices.Concat(h.mutators, h.validators)
+	if len(h.functions)+len(h.faults) == 0 {
 		h.faults = append(h.faults, errors.New("admission: the handler has no functions"))
 	}
 	if err := errors.Join(h.faults...); err != nil {
 		panic(err)
 	}
+	for _, f := range h.functions {
+		h.kindTexts[kindText(f.kind)] = f.kind
+	}
 	return review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
+		Head:   members,
 		Answer: h.answer,
 	}.Handler(h.maxBytes)
 }
 
-// kindOf returns the one kind under which the scheme knows T. A fault is noted.
-func kindOf[T runtime.Object](h *handler) schema.GroupVersionKind {
-	kind, err := kinds.Of(h.scheme, reflect.TypeFor[T]())
-	if err != nil {
-		h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
-		return kind
+// form returns the form of a type, the same for the same type.
+func (h *handler) form(t reflect.Type) form {
+	if h.forms[t] == nil {
+		h.forms[t] = newForm(h.codecs, t)
 	}
-	h.kinds = append(h.kinds, kind)
-	return kind
-}
-
-func newObject[T runtime.Object]() runtime.Object {
-	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return h.forms[t]
 }
 
 // answer decides about one AdmissionRequest.
 func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
-	// The requests of v1 and of v1beta1 have the same fields.
-	request := &admissionv1.AdmissionRequest{}
-	if err := json.Unmarshal(req.Raw, request); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("request: %v", err))
+	m, _ := h.memories.Get().(*memory)
+	if m == nil {
+		m = &memory{}
 	}
-	c := &call{handler: h, request: request, object: request.Object.Raw, oldObject: request.OldObject.Raw}
-	response, err := c.decide(withCall(ctx, c))
-	if err != nil {
-		return nil, c.undecided(err)
+	c := &call{handler: h, memory: m}
+	defer c.close()
+	if err := c.read(req); err != nil {
+		return nil, err
 	}
-	response.UID = req.UID
-	response.Warnings = c.warnings
-	encoded, err := json.Marshal(response)
-	return append(b, encoded...), err
+	var status *metav1.Status
+	if err := c.decide(withCall(ctx, c)); err != nil {
+		var denied bool
+		if status, denied = c.denial(err); !denied {
+			return nil, c.undecided(err)
+		}
+		c.patches = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, err := c.respond(b, req.UID, status, c.patch())
+	const keep = 4 << 20 // one enormous object must not stay for ever
+	if m.Size()+cap(m.before)+cap(m.after) <= keep {
+		h.memories.Put(m) // and not after a panic: who knows in which state it is
+	}
+	return b, err
+}
+
+// close ends the call: what functions have left running gets nothing more from it. The
+// text of the request is somebody else's memory.
+func (c *call) close() {
+	c.mu.Lock()
+	c.raw, c.object, c.oldObject = nil, nil, nil
+	c.mu.Unlock()
 }

@@ -3,7 +3,6 @@ package admission
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,106 +11,116 @@ import (
 	"github.com/crdkit/crdkit/admission/internal/patch"
 )
 
-type mutator struct {
-	kind      schema.GroupVersionKind
-	newObject func() runtime.Object
-	mutate    func(ctx context.Context, obj runtime.Object) error
-}
-
-// Mutate adds a function that changes objects of one type, a pointer to a
-// struct, when they are created or updated. It changes the object in place; what
-// it changes becomes a JSON patch. It must be idempotent, because the API server
-// may call it again for the same request (reinvocationPolicy), and must not
-// expect that the object is valid, because the schema is checked later.
+// Mutate adds a function that changes objects of one type, a pointer to a struct, when
+// they are created or updated. T may also be *[unstructured.Unstructured] or
+// *[metav1.PartialObjectMetadata], for the objects of every kind that reach the handler:
+// see [ForKind]. The function changes the object in place; what it changes becomes a JSON
+// patch. It must be idempotent, because the API server may call it again for the same
+// request (reinvocationPolicy), and must not expect that the object is valid, because
+// the schema is checked later.
 //
 // An error stops the chain. See the package documentation for which errors deny
 // and which leave the request undecided.
-func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error) Option {
+//
+// [unstructured.Unstructured]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured#Unstructured
+// [metav1.PartialObjectMetadata]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#PartialObjectMetadata
+func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters ...Filter) Option {
 	return func(h *handler) {
-		if f == nil {
-			h.faults = append(h.faults, errNoFunction)
-		}
-		h.mutators = append(h.mutators, mutator{
-			kind:      kindOf[T](h),
-			newObject: newObject[T],
-			mutate:    func(ctx context.Context, obj runtime.Object) error { return f(ctx, obj.(T)) },
-		})
+		h.mutators = append(h.mutators, prepare[T](h, &function{
+			operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
+			mutate:     func(ctx context.Context, obj runtime.Object) error { return f(ctx, obj.(T)) },
+		}, f == nil, filters))
 	}
 }
 
-// mutate runs the mutating functions and makes the patch. Neighbours of one type
-// share one decoded object, and so one patch.
+// mutate runs the mutating functions and makes the patches. Neighbours that want the
+// object alike share one decoded object, and so one patch.
 func (c *call) mutate(ctx context.Context) error {
-	if op := c.request.Operation; op != admissionv1.Create && op != admissionv1.Update {
-		return nil
-	}
-	var chain []mutator
-	for _, m := range c.handler.mutators {
-		if c.handler.calls(m.kind, c.kind()) {
-			chain = append(chain, m)
+	var chain []*function
+	run := func() error {
+		if len(chain) == 0 {
+			return nil
 		}
+		err := c.mutateWith(ctx, chain)
+		chain = chain[:0]
+		return err
 	}
-	for len(chain) > 0 {
-		n := 1
-		for n < len(chain) && chain[n].kind == chain[0].kind {
-			n++
+	for _, f := range c.handler.mutators {
+		if len(chain) > 0 && (f.form != chain[0].form || c.kindFor(f) != c.kindFor(chain[0]) || f.changed != nil) {
+			if err := run(); err != nil {
+				return err
+			}
 		}
-		if err := c.mutateAs(ctx, chain[:n]); err != nil {
+		applies, err := f.applies(c)
+		if err != nil {
 			return err
 		}
-		chain = chain[n:]
+		if applies {
+			chain = append(chain, f)
+		}
 	}
-	return nil
+	return run()
 }
 
-// mutateAs runs functions of one type.
-func (c *call) mutateAs(ctx context.Context, chain []mutator) error {
-	kind := chain[0].kind
-	obj, err := c.decode(ctx, c.object, kind, chain[0].newObject)
+// mutateWith runs functions that want the object alike.
+func (c *call) mutateWith(ctx context.Context, chain []*function) error {
+	kind, form := c.kindFor(chain[0]), chain[0].form
+	object, err := c.current()
+	if err != nil {
+		return err
+	}
+	if object == nil {
+		return c.noObject()
+	}
+	obj, err := c.decode(ctx, &c.memory.Memory, object, kind, form)
 	if err != nil {
 		return c.theirs(err)
 	}
-	before, err := c.encode(ctx, obj, kind)
+	before, err := c.encode(ctx, c.memory.before[:0], obj, kind, form)
 	if err != nil {
 		return err
 	}
-	for _, m := range chain {
-		if err := c.guard(ctx, func() error { return m.mutate(ctx, obj) }); err != nil {
+	c.memory.before = before
+	for _, f := range chain {
+		if err := c.guard(ctx, func() error { return f.mutate(ctx, obj) }); err != nil {
 			return err
 		}
 	}
-	after, err := c.encode(ctx, obj, kind)
+	after, err := c.encode(ctx, c.memory.after[:0], obj, kind, form)
 	if err != nil {
 		return err
 	}
+	c.memory.after = after
 	if bytes.Equal(before, after) {
 		return nil
 	}
 	// Both are converted back, so that what the conversion itself makes of the
 	// object is on both sides, and is not taken for the function's change.
-	if before, err = c.convert(ctx, before, kind.GroupVersion(), c.kind().GroupVersion()); err != nil {
+	if before, err = c.convert(ctx, before, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
 		return err
 	}
-	if after, err = c.convert(ctx, after, kind.GroupVersion(), c.kind().GroupVersion()); err != nil {
+	if after, err = c.convert(ctx, after, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
 		return err
 	}
 	makePatch := patch.Make
-	if kind != c.kind() {
+	if kind != c.kind {
 		makePatch = patch.MakeConverted
 	}
-	p, err := makePatch(c.object, before, after)
-	if err != nil {
-		return err
+	p, err := makePatch(object, before, after)
+	if err == nil && p != nil {
+		c.patches = append(c.patches, p)
 	}
-	return c.apply(p)
+	return err
 }
 
-// encode returns the text of an object, with its type, which a function that
+// encode appends the text of an object, with its type, which a function that
 // assigns the whole object has cleared.
-func (c *call) encode(ctx context.Context, obj runtime.Object, kind schema.GroupVersionKind) (text []byte, err error) {
-	obj.GetObjectKind().SetGroupVersionKind(kind)
+func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, form form) (text []byte, err error) {
 	err = c.guard(ctx, func() error {
-		text, err = json.Marshal(obj)
+		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {
+			k.SetGroupVersionKind(kind)
+		}
+		text, err = form.encode(&c.memory.Memory, b, obj)
 		return err
 	})
 	return text, err

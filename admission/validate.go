@@ -8,86 +8,78 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-type validator struct {
-	kind      schema.GroupVersionKind
-	newObject func() runtime.Object
-	on        map[admissionv1.Operation]bool
-	seesOld   bool
-	validate  func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
-}
-
-// Validate adds a function that judges objects of one type, a pointer to a
-// struct, when they are created or updated. It must not change the object.
+// Validate adds a function that judges objects of one type, such as [Mutate] takes, when
+// they are created or updated. It must not change the object, which the functions that
+// follow see too.
 //
 // The field errors of all functions are joined, and deny the request with 422.
 // The error is for everything else: one that forbids, such as
 // [k8s.io/apimachinery/pkg/api/errors.NewForbidden], or one that keeps the
 // function from judging. See the package documentation.
-func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error)) Option {
-	return addValidator[T](f == nil, func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
-		return f(ctx, obj.(T))
-	}, admissionv1.Create, admissionv1.Update)
+func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
+	return addValidator[T](&function{
+		operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
+		validate: func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
+			return f(ctx, obj.(T))
+		},
+	}, f == nil, filters)
 }
 
 // ValidateUpdate is like [Validate], for updates alone: the function sees the
 // object as it was, too.
-func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error)) Option {
-	return addValidator[T](f == nil, func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error) {
-		return f(ctx, obj.(T), old.(T))
-	}, admissionv1.Update)
+func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
+	return addValidator[T](&function{
+		operations: []admissionv1.Operation{admissionv1.Update},
+		seesOld:    true,
+		validate: func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error) {
+			return f(ctx, obj.(T), old.(T))
+		},
+	}, f == nil, filters)
 }
 
 // ValidateDelete is like [Validate], for deletions alone: the function sees the
 // object that is to be deleted.
-func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error)) Option {
-	return addValidator[T](f == nil, func(ctx context.Context, _, old runtime.Object) (field.ErrorList, error) {
-		return f(ctx, old.(T))
-	}, admissionv1.Delete)
+func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error), filters ...Filter) Option {
+	return addValidator[T](&function{
+		operations: []admissionv1.Operation{admissionv1.Delete},
+		seesOld:    true,
+		validate: func(ctx context.Context, _, old runtime.Object) (field.ErrorList, error) {
+			return f(ctx, old.(T))
+		},
+	}, f == nil, filters)
 }
 
-func addValidator[T runtime.Object](isNil bool, f func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error), ops ...admissionv1.Operation) Option {
+func addValidator[T runtime.Object](f *function, isNil bool, filters []Filter) Option {
 	return func(h *handler) {
-		if isNil {
-			h.faults = append(h.faults, errNoFunction)
-		}
-		v := validator{kind: kindOf[T](h), newObject: newObject[T], on: map[admissionv1.Operation]bool{}, validate: f}
-		for _, op := range ops {
-			v.on[op] = true
-		}
-		v.seesOld = !v.on[admissionv1.Create]
-		h.validators = append(h.validators, v)
+		h.validators = append(h.validators, prepare[T](h, f, isNil, filters))
 	}
 }
 
-// validate runs the validating functions, all of them. An error that leaves the
-// request undecided weighs more than any denial.
+// FirstDenialStops has no more functions called when one has denied the request. The
+// default is to call all validating functions, so that users see all that is wrong.
+func FirstDenialStops() Option {
+	return func(h *handler) { h.firstDenialStops = true }
+}
+
+// validate runs the validating functions. An error that leaves the request undecided
+// weighs more than any denial.
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
-	for _, v := range c.handler.validators {
-		if !c.handler.calls(v.kind, c.kind()) || !v.on[c.request.Operation] {
+	for _, f := range c.handler.validators {
+		applies, err := f.applies(c)
+		if err != nil {
+			return err
+		}
+		if !applies {
 			continue
 		}
-		var obj, old runtime.Object
-		var err error
-		if c.object != nil {
-			if obj, err = c.decode(ctx, c.object, v.kind, v.newObject); err != nil {
-				return c.theirs(err)
+		if err := c.validateWith(ctx, f); err != nil {
+			if c.handler.firstDenialStops {
+				return err
 			}
-		}
-		if v.seesOld {
-			if old, err = c.decode(ctx, c.oldObject, v.kind, v.newObject); err != nil {
-				return fmt.Errorf("the object as it is stored: %w", err)
-			}
-		}
-		err = c.guard(ctx, func() error {
-			list, err := v.validate(ctx, obj, old)
-			return errors.Join(err, list.ToAggregate())
-		})
-		if err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -97,6 +89,45 @@ func (c *call) validate(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *call) validateWith(ctx context.Context, f *function) error {
+	var obj, old runtime.Object
+	object, err := c.current()
+	if err != nil {
+		return err
+	}
+	if object != nil {
+		if obj, err = c.see(ctx, f, object, false); err != nil {
+			return c.theirs(err)
+		}
+	} else if c.operation != admissionv1.Delete {
+		return c.noObject()
+	}
+	if f.seesOld {
+		if old, err = c.see(ctx, f, c.oldObject, true); err != nil {
+			return fmt.Errorf("the object as it is stored: %w", err)
+		}
+	}
+	return c.guard(ctx, func() error {
+		list, err := f.validate(ctx, obj, old)
+		return errors.Join(err, list.ToAggregate())
+	})
+}
+
+// see returns the object for a validating function.
+func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {
+	kind := c.kindFor(f)
+	for _, s := range c.seen {
+		if s.form == f.form && s.kind == kind && s.old == old {
+			return s.obj, nil
+		}
+	}
+	obj, err := c.decode(ctx, &c.memory.Memory, text, kind, f.form)
+	if err == nil {
+		c.seen = append(c.seen, seen{f.form, kind, old, obj})
+	}
+	return obj, err
 }
 
 // theirs makes a denial of an error about an object that the user wrote and that

@@ -19,8 +19,7 @@ type Request struct {
 	APIVersion string
 	// UID of the request. The answer has the same.
 	UID types.UID
-	// Raw is the text of the request, if the protocol has no list. It was cut out and
-	// not looked at: what reads it must check that it is JSON.
+	// Raw is the text of the request, if the protocol has no list.
 	Raw []byte
 	// Head holds the texts of the members that [Protocol.Head] names, in that order;
 	// nil is one that is absent.
@@ -161,8 +160,6 @@ func (p *parser) readRequest() {
 			}
 			p.List, p.list = &p.list, rawjson.NewCursor(c.Cut())
 			p.list.Enter('[')
-		case p.protocol.List == "":
-			c.Cut() // the whole request is read once more
 		default:
 			c.Value()
 		}

@@ -24,12 +24,14 @@ import (
 // Protocol is one kind of review.
 type Protocol struct {
 	Group, Kind string
-	// List names the member of the request that is a list, and may be long; none if it
-	// is empty. Head names those without which the list cannot be answered.
-	List string
+	// Head names members of the request that are to be found in it.
 	Head []string
-	// Answer, which finishes a request with a list, appends the JSON of the response to b. What it is given of the request
-	// is used again for the next one: it must not keep any of it.
+	// List names the member of the request that is a list, and may be long; none if it
+	// is empty. It cannot be answered without those that Head names.
+	List string
+	// Answer, which finishes a request with a list, appends the JSON of the response to
+	// b. What it is given of the request is used again for the next one: it must not keep
+	// any of it.
 	Answer func(ctx context.Context, req *Request, b []byte) ([]byte, error)
 	// Failure returns the JSON of a response which says that the request failed.
 	// Where it is nil, a failure is an HTTP error with a Status: that is what

@@ -1,0 +1,79 @@
+package admission
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// form is how functions want to see an object: less metadata.managedFields, which
+// may be larger than all the rest, and are none of their business.
+type form interface {
+	// decode returns the object with that text.
+	decode(m *codec.Memory, text []byte) (runtime.Object, error)
+	// encode appends the text of an object.
+	encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error)
+}
+
+// everyKind says whether a type can hold objects of every kind.
+func everyKind(t reflect.Type) bool {
+	return t == reflect.TypeFor[*unstructured.Unstructured]() || t == reflect.TypeFor[*metav1.PartialObjectMetadata]()
+}
+
+// newForm returns the form of a type.
+func newForm(codecs *codec.Codecs, t reflect.Type) form {
+	if t == reflect.TypeFor[*unstructured.Unstructured]() {
+		return unstructuredForm{}
+	}
+	t = t.Elem()
+	return &typed{t, codecs.Decoder(t, "metadata.managedFields"), codecs.Encoder(t)}
+}
+
+// typed is the form of a Go type.
+type typed struct {
+	goType  reflect.Type // the struct
+	decoder codec.Decoder
+	encoder codec.Encoder
+}
+
+func (f *typed) decode(m *codec.Memory, text []byte) (runtime.Object, error) {
+	value := reflect.New(f.goType)
+	cursor := rawjson.NewCursor(text)
+	if f.decoder(m, &cursor, value.Elem()) == nil && cursor.End() == nil {
+		return value.Interface().(runtime.Object), nil
+	}
+	obj := reflect.New(f.goType).Interface().(runtime.Object) // without what the decoder has left
+	if err := codec.Slow(text, obj); err != nil {
+		return nil, err
+	}
+	if o, ok := obj.(metav1.ObjectMetaAccessor); ok && o.GetObjectMeta() != nil {
+		o.GetObjectMeta().SetManagedFields(nil)
+	}
+	return obj, nil
+}
+
+func (f *typed) encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error) {
+	return f.encoder(m, b, reflect.ValueOf(obj).Elem())
+}
+
+// unstructuredForm is the form of maps.
+type unstructuredForm struct{}
+
+func (unstructuredForm) decode(_ *codec.Memory, text []byte) (runtime.Object, error) {
+	obj := &unstructured.Unstructured{}
+	if err := codec.Slow(text, &obj.Object); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")
+	return obj, nil
+}
+
+func (unstructuredForm) encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error) {
+	text, err := m.Encode(obj.(*unstructured.Unstructured).Object)
+	return append(b, text...), err
+}

@@ -1,0 +1,138 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/review"
+)
+
+// The members of a request that decide what is to be done; the others are decoded when
+// a function asks for them. The requests of v1 and of v1beta1 have the same members.
+var members = []string{"kind", "subResource", "name", "namespace", "operation", "object", "oldObject"}
+
+// read takes what the call needs from a request.
+func (c *call) read(req *review.Request) error {
+	c.raw = req.Raw
+	var subresource, operation string
+	for i, into := range []any{&c.kind, &subresource, &c.name, &c.namespace, &operation, &c.object, &c.oldObject} {
+		text, ok := req.Head[i], true
+		switch into := into.(type) {
+		case *schema.GroupVersionKind:
+			*into, ok = c.handler.kindOf(text)
+		case *[]byte:
+			if string(text) != "null" {
+				*into = text
+			}
+		case *string:
+			if text != nil && string(text) != "null" {
+				*into, ok = rawjson.String(text)
+			}
+		}
+		if !ok {
+			return apierrors.NewBadRequest(fmt.Sprintf("request.%s is not what it should be: %.100s", members[i], text))
+		}
+	}
+	c.subresource, c.operation = subresource, admissionv1.Operation(operation)
+	return nil
+}
+
+// kindOf decodes the kind of a request.
+func (h *handler) kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
+	if kind, known := h.kindTexts[string(text)]; known {
+		return kind, true
+	}
+	err := json.Unmarshal(text, &kind)
+	return kind, err == nil
+}
+
+// kindText is a kind as the API server writes it.
+func kindText(kind schema.GroupVersionKind) string {
+	b := rawjson.AppendQuote([]byte(`{"group":`), kind.Group)
+	b = rawjson.AppendQuote(append(b, `,"version":`...), kind.Version)
+	b = rawjson.AppendQuote(append(b, `,"kind":`...), kind.Kind)
+	return string(append(b, '}'))
+}
+
+// String names the object as users know it.
+func (c *call) String() string { return kinds.Name(c.kind.Kind, c.namespace, c.name) }
+
+type contextKey struct{}
+
+func withCall(ctx context.Context, c *call) context.Context {
+	return context.WithValue(ctx, contextKey{}, c)
+}
+
+func callFrom(ctx context.Context) *call {
+	c, _ := ctx.Value(contextKey{}).(*call)
+	return c
+}
+
+// RequestFrom returns the request which the function that was given the context is
+// called for: the user, the operation, the options, and the text of the objects as the
+// API server sent them. DryRun is not nil: if it points to true, the function must have
+// no side effects. The request must not be changed. Outside such a function, and when it
+// has returned, ok is false; so it is if the request does not fit its Go type.
+func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok bool) {
+	c := callFrom(ctx)
+	if c == nil {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.request == nil && c.raw != nil {
+		request := &admissionv1.AdmissionRequest{}
+		if json.Unmarshal(c.raw, request) != nil {
+			return nil, false
+		}
+		if request.DryRun == nil {
+			request.DryRun = new(false)
+		}
+		c.request = request
+	}
+	return c.request, c.request != nil
+}
+
+// OldFrom returns the object as it was before the UPDATE or DELETE which the function
+// that was given the context is called for, converted to the version of T if need be. It
+// is nil on another operation, and outside such a function. T is a type that [Mutate]
+// takes. The error says that the object does not fit its Go type or cannot be converted.
+func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
+	c := callFrom(ctx)
+	if c == nil {
+		return old, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.raw == nil || c.oldObject == nil {
+		return old, nil
+	}
+	kind, t := c.kind, reflect.TypeFor[T]()
+	if !everyKind(t) {
+		if kind, err = kinds.Of(c.handler.scheme, t); err != nil {
+			return old, fmt.Errorf("admission: %w", err)
+		}
+		if kind != c.kind && (c.handler.converter == nil || kind.GroupKind() != c.kind.GroupKind()) {
+			return old, fmt.Errorf("admission: the request is for %s, and not for %s", c.kind, kind)
+		}
+	}
+	form := c.handler.forms[t]
+	if form == nil {
+		form = newForm(codec.New(), t)
+	}
+	obj, err := c.decode(ctx, &codec.Memory{}, c.oldObject, kind, form)
+	if err != nil {
+		return old, fmt.Errorf("the object as it is stored: %w", err)
+	}
+	return obj.(T), nil
+}
