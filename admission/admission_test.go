@@ -48,7 +48,7 @@ func addTomato(_ context.Context, p *v1beta1.Pizza) error {
 
 // request is a review of a pizza; the parts that are empty are left out.
 type request struct {
-	review, kind, version, operation, subresource, object, old string
+	review, group, kind, version, operation, subresource, object, old string
 }
 
 func (r request) String() string {
@@ -58,7 +58,7 @@ func (r request) String() string {
 		}
 		return s
 	}
-	gv := fmt.Sprintf(`"group":"restaurant.programming-kubernetes.info","version":%q`, or(r.version, "v1beta1"))
+	gv := fmt.Sprintf(`"group":%q,"version":%q`, strings.TrimPrefix(or(r.group, "restaurant.programming-kubernetes.info"), "none"), or(r.version, "v1beta1"))
 	text := fmt.Sprintf(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/%s","request":{"uid":"u-1","kind":{%s,"kind":%q},"resource":{%s,"resource":"pizzas"},"name":"margherita","namespace":"default","operation":%q,"userInfo":{"username":"ada"},"dryRun":true`,
 		or(r.review, "v1"), gv, or(r.kind, "Pizza"), gv, or(r.operation, "CREATE"))
 	if r.subresource != "" {
@@ -439,6 +439,25 @@ func TestAChangeInTheHubHitsTheRightElementOfTheSpoke(t *testing.T) {
 	}
 }
 
+func TestTheFirstDenialStopsTheRestIfItIsToldTo(t *testing.T) {
+	var c calls
+	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return field.ErrorList{field.Required(field.NewPath("spec"), "say what")}, nil
+	})
+	for want, options := range map[string][]admission.Option{
+		"[first last]": {c.validator("first"), deny, c.validator("last")},
+		"[first]":      {admission.FirstDenialStops(), c.validator("first"), deny, c.validator("last")},
+	} {
+		c = nil
+		if ask(t, admission.NewHandler(pizzaScheme(t), options...), request{object: pizza("v1beta1", "")}).Allowed {
+			t.Error("it is allowed")
+		}
+		if got := fmt.Sprint(c); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestWarningsMayComeFromSeveralGoroutines(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		var wg sync.WaitGroup
@@ -515,6 +534,9 @@ func TestWhatNoFunctionIsWrittenForIsAnError(t *testing.T) {
 func TestTheRequestIsInTheContext(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		r, ok := admission.RequestFrom(ctx)
+		if again, _ := admission.RequestFrom(ctx); again != r {
+			t.Error("it is decoded twice")
+		}
 		if !ok || r.UserInfo.Username != "ada" || !*r.DryRun || r.Operation != admissionv1.Create || r.Name != "margherita" {
 			t.Errorf("the request is %+v, %v", r, ok)
 		}

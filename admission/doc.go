@@ -11,17 +11,27 @@
 //	mux.Handle("/admit", admission.NewHandler(s, admission.Mutate(defaultToppings)))
 //	mux.Handle("/validate", admission.NewHandler(s, admission.Validate(knownToppings)))
 //
-// # Every version
+// # Every version, and every kind
 //
 // A function sees the objects of its own type. With [ConvertWith], one that is
 // written for one version of a kind serves all: an object of another version is
-// converted to it, and what the function changed is converted back.
+// converted to it, and what the function changed is converted back. A function of
+// *unstructured.Unstructured or *metav1.PartialObjectMetadata sees objects of every
+// kind. A [Filter] narrows down what a function is called for:
+//
+//	admission.Validate(knownToppings, admission.IfChanged("spec"), admission.UnlessDeleting())
+//	admission.Validate(smallScale, admission.Subresource("scale"))
+//
+// What else there is to know about a request is in the context: see [RequestFrom] and
+// [OldFrom]; and what else there is to say goes there: see [Warn] and
+// [AuditAnnotation].
 //
 // # Nothing lost
 //
 // A patch is made from what the functions changed, and applied to the text that
 // the API server sent. Fields which the Go type does not know stay where they
-// are, also within list elements that move; numbers keep their digits.
+// are, also within list elements that move; numbers keep their digits. The functions of
+// one webhook make one patch; if they change nothing there is none.
 //
 // # Denied, or not decided
 //
@@ -43,8 +53,10 @@
 //     admission/plugin/webhook/errors.ToStatusErr). The details of the Status
 //     carry the UID of the request, and a cause of type ReviewVersion its version.
 //
-// The package does not look into a cluster (see admission/reference), does not
-// listen (see webhook), and imports no client-go.
+// The package does not look into a cluster (see admission/reference), knows no rules for
+// fields (see admission/validate), does not listen and does not register itself with the
+// API server (see webhook), and imports no client-go. It keeps no metrics, but see
+// admission/metrics.
 package admission
 
 import "k8s.io/apimachinery/pkg/util/validation/field"

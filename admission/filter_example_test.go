@@ -1,0 +1,162 @@
+package admission_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/scheme"
+)
+
+// admit prints how a webhook answers.
+func admit(h http.Handler, r request) {
+	hr := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(r.String()))
+	hr.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, hr)
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
+		panic(err)
+	}
+	switch a := review.Response; {
+	case !a.Allowed:
+		fmt.Println("denied:", a.Result.Message)
+	case a.Patch != nil:
+		fmt.Println("allowed, with the patch", string(a.Patch))
+	default:
+		fmt.Println("allowed")
+	}
+	for _, warning := range review.Response.Warnings {
+		fmt.Println("warning:", warning)
+	}
+}
+
+// mustScheme has pizzas, and the Scale of every scalable resource.
+func mustScheme() *runtime.Scheme {
+	s, err := scheme.New(
+		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+		scheme.Functions(autoscalingv1.AddToScheme))
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// fewToppings is a rule that came when there were already pizzas with many toppings.
+func fewToppings(_ context.Context, p *v1beta1.Pizza) (errs field.ErrorList, _ error) {
+	if n := len(p.Spec.Toppings); n > 1 {
+		errs = append(errs, field.TooMany(field.NewPath("spec", "toppings"), n, 1))
+	}
+	return errs, nil
+}
+
+const (
+	rich     = `{"metadata":{"name":"rich"},"spec":{"toppings":[{"name":"a"},{"name":"b"}]}}`
+	richer   = `{"metadata":{"name":"rich"},"spec":{"toppings":[{"name":"a"},{"name":"b"},{"name":"c"}]}}`
+	baked    = `{"metadata":{"name":"rich","labels":{"baked":"yes"}},"spec":{"toppings":[{"name":"a"},{"name":"b"}]}}`
+	deleting = `{"metadata":{"name":"rich","deletionTimestamp":"2026-11-21T00:00:00Z"},"spec":{"toppings":[{"name":"a"},{"name":"b"}]}}`
+)
+
+// What was written before a rule was made can still be labelled.
+func ExampleIfChanged() {
+	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings, admission.IfChanged("spec")))
+	admit(h, request{operation: "UPDATE", object: baked, old: rich})
+	admit(h, request{operation: "UPDATE", object: richer, old: rich})
+	// Output:
+	// allowed
+	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings: Too many: 3: must have at most 1 item
+}
+
+// The update that removes the last finalizer is never denied.
+func ExampleUnlessDeleting() {
+	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings, admission.UnlessDeleting()))
+	admit(h, request{operation: "UPDATE", object: deleting, old: deleting})
+	admit(h, request{operation: "UPDATE", object: rich, old: rich})
+	// Output:
+	// allowed
+	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings: Too many: 2: must have at most 1 item
+}
+
+// A Scale has a kind of its own, and a function for it sees nothing else.
+func ExampleSubresource() {
+	smallScale := func(_ context.Context, s *autoscalingv1.Scale) (errs field.ErrorList, _ error) {
+		if s.Spec.Replicas > 10 {
+			errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), s.Spec.Replicas, "the oven holds 10"))
+		}
+		return errs, nil
+	}
+	h := admission.NewHandler(mustScheme(),
+		admission.Validate(fewToppings),
+		admission.Validate(smallScale, admission.Subresource("scale")))
+	admit(h, request{operation: "UPDATE", subresource: "scale", group: "autoscaling", version: "v1", kind: "Scale", object: `{"spec":{"replicas":11}}`, old: `{}`})
+	// Output:
+	// denied: Scale.autoscaling "margherita" is invalid: spec.replicas: Invalid value: 11: the oven holds 10
+}
+
+// The creator is noted once.
+func ExampleOn() {
+	note := func(ctx context.Context, p *v1beta1.Pizza) error {
+		request, _ := admission.RequestFrom(ctx)
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, "creator", request.UserInfo.Username)
+		return nil
+	}
+	h := admission.NewHandler(mustScheme(), admission.Mutate(note, admission.On(admissionv1.Create)))
+	admit(h, request{operation: "CREATE", object: rich})
+	admit(h, request{operation: "UPDATE", object: baked, old: rich})
+	// Output:
+	// allowed, with the patch [{"op":"add","path":"/metadata/annotations","value":{"creator":"ada"}}]
+	// allowed
+}
+
+// Metadata is there in every kind; the rest of the object is not even decoded.
+func ExampleForKind() {
+	label := func(_ context.Context, m *metav1.PartialObjectMetadata) error {
+		metav1.SetMetaDataLabel(&m.ObjectMeta, "team", "kitchen")
+		return nil
+	}
+	h := admission.NewHandler(runtime.NewScheme(),
+		admission.Mutate(label, admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))))
+	admit(h, request{object: rich})
+	// Output:
+	// allowed, with the patch [{"op":"add","path":"/metadata/labels","value":{"team":"kitchen"}}]
+}
+
+// A mutating function compares with the object as it was.
+func ExampleOldFrom() {
+	count := func(ctx context.Context, p *v1beta1.Pizza) error {
+		old, err := admission.OldFrom[*v1beta1.Pizza](ctx)
+		if err == nil && old != nil && len(old.Spec.Toppings) != len(p.Spec.Toppings) {
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, "toppings-before", fmt.Sprint(len(old.Spec.Toppings)))
+		}
+		return err
+	}
+	h := admission.NewHandler(mustScheme(), admission.Mutate(count))
+	admit(h, request{operation: "UPDATE", object: richer, old: rich})
+	// Output:
+	// allowed, with the patch [{"op":"add","path":"/metadata/annotations","value":{"toppings-before":"2"}}]
+}
+
+// Users see warnings; what is said to the audit log, nobody else reads.
+func ExampleWarn() {
+	judge := func(ctx context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+		if len(p.Spec.Toppings) > 2 {
+			admission.Warn(ctx, "spec.toppings: %d of them are hard to cut", len(p.Spec.Toppings))
+		}
+		return nil, admission.AuditAnnotation(ctx, "toppings", fmt.Sprint(len(p.Spec.Toppings)))
+	}
+	admit(admission.NewHandler(mustScheme(), admission.Validate(judge)), request{object: richer})
+	// Output:
+	// allowed
+	// warning: spec.toppings: 3 of them are hard to cut
+}

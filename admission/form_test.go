@@ -1,0 +1,139 @@
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// label labels an object of any form.
+func label[T metav1.Object](_ context.Context, obj T) error {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels["baked"] = "yes"
+	obj.SetLabels(labels)
+	return nil
+}
+
+func TestEachFormIsChangedAndKeepsWhatItDoesNotKnow(t *testing.T) {
+	const managed = `"managedFields":[{"manager":"x","fieldsV1":{"f:spec":{}}}]`
+	object := strings.Replace(pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","future":9007199254740993}],"exact":1.50}`), `{"name"`, `{`+managed+`,"name"`, 1)
+	want := strings.Replace(object, managed, `"labels":{"baked":"yes"},`+managed, 1)
+	for form, option := range map[string]admission.Option{
+		"a Go type":    admission.Mutate(label[*v1beta1.Pizza]),
+		"unstructured": admission.Mutate(label[*unstructured.Unstructured]),
+		"metadata":     admission.Mutate(label[*metav1.PartialObjectMetadata]),
+	} {
+		t.Run(form, func(t *testing.T) {
+			response := ask(t, admission.NewHandler(pizzaScheme(t), option), request{object: object})
+			if diff := cmp.Diff(`[{"op":"add","path":"/metadata/labels","value":{"baked":"yes"}}]`, string(response.Patch)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			// The library writes the members of what it changed in the order of names.
+			if diff := cmp.Diff(want, patched(t, object, response)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMetadataAndUnstructuredObjectsAreOfEveryKind(t *testing.T) {
+	var seen []string
+	h := admission.NewHandler(runtime.NewScheme(), // which knows nothing
+		admission.Mutate(func(_ context.Context, m *metav1.PartialObjectMetadata) error {
+			seen = append(seen, fmt.Sprint(m.GroupVersionKind().Kind, " ", m.Name, " ", len(m.ManagedFields)))
+			return label(nil, m)
+		}),
+		admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
+			_, managed := u.Object["metadata"].(map[string]any)["managedFields"]
+			seen = append(seen, fmt.Sprint(u.GetKind(), " ", u.GetLabels()["baked"], " ", managed))
+			return nil, nil
+		}),
+		admission.ValidateDelete(func(_ context.Context, m *metav1.PartialObjectMetadata) (field.ErrorList, error) {
+			seen = append(seen, "delete "+m.Name)
+			return nil, nil
+		}))
+	object := `{"apiVersion":"made.up/v7","kind":"Thing","metadata":{"name":"x","managedFields":[{"manager":"y"}]},"spec":7}`
+	for _, r := range []request{
+		{group: "made.up", version: "v7", kind: "Thing", object: object},
+		{group: "made.up", version: "v7", kind: "Thing", operation: "DELETE", old: object},
+	} {
+		if response := ask(t, h, r); !response.Allowed {
+			t.Errorf("got %+v", response)
+		}
+	}
+	if diff := cmp.Diff([]string{"Thing x 0", "Thing yes false", "delete x"}, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAFunctionMaySeeTheObjectAsItWas(t *testing.T) {
+	old := pizza("v1alpha1", `,"spec":{"toppings":["salami"]}`)
+	var got []any
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
+		hub, err := admission.OldFrom[*v1beta1.Pizza](ctx)
+		if err != nil {
+			return err
+		}
+		if hub == nil {
+			got = append(got, nil)
+			return nil
+		}
+		spoke, err := admission.OldFrom[*v1alpha1.Pizza](ctx)
+		if err != nil {
+			return err
+		}
+		meta, err := admission.OldFrom[*metav1.PartialObjectMetadata](ctx)
+		got = append(got, hub.Spec.Toppings[0].Name, spoke.Spec.Toppings, meta.Name)
+		return err
+	}))
+	ask(t, h, request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", ""), old: old})
+	ask(t, h, request{version: "v1alpha1", object: old})
+	if diff := cmp.Diff([]any{"salami", []string{"salami"}, "margherita", nil}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if hub, err := admission.OldFrom[*v1beta1.Pizza](t.Context()); hub != nil || err != nil {
+		t.Errorf("outside a function: %v, %v", hub, err)
+	}
+}
+
+func TestAnOldObjectOfAnotherKindIsAnError(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
+		_, err := admission.OldFrom[*v1alpha1.Topping](ctx)
+		return err
+	}))
+	got := undecided(t, h, request{operation: "UPDATE", object: pizza("v1beta1", "")})
+	if want := "the request is for restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza, and not for restaurant.programming-kubernetes.info/v1alpha1, Kind=Topping"; !strings.Contains(got.Message, want) {
+		t.Errorf("got %s", got.Message)
+	}
+}
+
+// What a function keeps must stay as it is when the memory of the call is used again.
+func TestWhatAFunctionKeepsStaysGood(t *testing.T) {
+	var kept []*v1beta1.Pizza
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
+		kept = append(kept, p)
+		return nil
+	}))
+	for i := range 50 {
+		ask(t, h, request{object: pizza("v1beta1", fmt.Sprintf(`,"spec":{"toppings":[{"name":"topping-%d","quantity":%d}]}`, i, i))})
+	}
+	for i, p := range kept {
+		if p.Name != "margherita" || p.Spec.Toppings[0].Name != fmt.Sprintf("topping-%d", i) || *p.Spec.Toppings[0].Quantity != int32(i) {
+			t.Errorf("pizza %d has become %+v", i, p)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// warn returns the warnings of an answer.
+func warn(t *testing.T, texts ...string) []string {
+	t.Helper()
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
+		for _, text := range texts {
+			admission.Warn(ctx, "%s", text)
+		}
+		return nil
+	}))
+	return ask(t, h, request{object: pizza("v1beta1", "")}).Warnings
+}
+
+func TestAWarningHasNothingForWhichTheAPIServerWouldDropIt(t *testing.T) {
+	got := warn(t, "two\nlines\tand a bell\x07\u0085", "\xff", "", " \n", "twice", "twice", "mozzarella 🧀 <é>")
+	if diff := cmp.Diff([]string{"two lines and a bell", "\uFFFD", "twice", "mozzarella 🧀 <é>"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLongWarningsAreCutOnlyIfTheyDoNotFit(t *testing.T) {
+	long := strings.Repeat("é", 4000)
+	if diff := cmp.Diff([]string{long, "short"}, warn(t, long, "short")); diff != "" {
+		t.Errorf("what fits is cut (-want +got):\n%s", diff)
+	}
+	got := warn(t, long, "short", long+"!")
+	if len(got) != 3 || got[1] != "short" || got[0] != strings.Repeat("é", 255)+"…" {
+		t.Errorf("got %q", got)
+	}
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprint(i, strings.Repeat("x", 98)))
+	}
+	got = warn(t, many...)
+	total := 0
+	for _, w := range got {
+		total += utf8.RuneCountInString(w)
+	}
+	if total > 4096 || total < 3500 || got[len(got)-1] != fmt.Sprintf("and %d more warnings", 100-len(got)+1) {
+		t.Errorf("%d runes, %q", total, got)
+	}
+}
+
+func TestAuditAnnotationsAreInTheAnswer(t *testing.T) {
+	var wrong []string
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
+		for _, key := range []string{"oven", "", "a/b", "-x", strings.Repeat("x", 64)} {
+			if err := admission.AuditAnnotation(ctx, key, "hot"); err != nil {
+				wrong = append(wrong, key)
+			}
+		}
+		return admission.AuditAnnotation(ctx, "oven", "300 °C")
+	}))
+	response := ask(t, h, request{object: pizza("v1beta1", "")})
+	if diff := cmp.Diff(map[string]string{"oven": "300 °C"}, response.AuditAnnotations); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"", "a/b", "-x", strings.Repeat("x", 64)}, wrong); diff != "" {
+		t.Errorf("wrong keys (-want +got):\n%s", diff)
+	}
+	if err := admission.AuditAnnotation(t.Context(), "oven", "cold"); err == nil {
+		t.Error("nobody hears this, and there is no error")
+	}
+}
+
+// The memory of a request is used for the next one: a goroutine that a function has left
+// behind must not read it.
+func TestACallThatIsOverHasNothingMoreToSay(t *testing.T) {
+	var kept context.Context
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
+		kept = ctx
+		return nil
+	}))
+	ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", "")})
+	if r, ok := admission.RequestFrom(kept); ok {
+		t.Errorf("there is a request: %+v", r)
+	}
+	if old, err := admission.OldFrom[*v1beta1.Pizza](kept); old != nil || err != nil {
+		t.Errorf("there is an old object: %+v, %v", old, err)
+	}
+	if err := admission.AuditAnnotation(kept, "oven", "cold"); err == nil {
+		t.Error("an audit annotation is taken")
+	}
+	admission.Warn(kept, "too late")
+}
