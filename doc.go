@@ -15,6 +15,8 @@
 //   - [github.com/crdkit/crdkit/schema/breaking]: what would a new definition break?
 //   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
 //     changes?
+//   - [github.com/crdkit/crdkit/admission/validate]: may this field become that?
+//   - [github.com/crdkit/crdkit/admission/metrics]: what has the webhook decided?
 //   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names
 //     exist?
 //   - [github.com/crdkit/crdkit/webhook]: how do the handlers reach the API server?

@@ -26,6 +26,8 @@ func TestRoomsStaySmall(t *testing.T) {
 		"conversion/metrics":  {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion":          {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"admission":           {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
+		"admission/validate":  {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
+		"admission/metrics":   {clientGo, apiServer, extensions, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference": {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"schema":              offline,
 		"schema/offline":      offline,

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -135,5 +137,22 @@ func TestWhatAFunctionKeepsStaysGood(t *testing.T) {
 		if p.Name != "margherita" || p.Spec.Toppings[0].Name != fmt.Sprintf("topping-%d", i) || *p.Spec.Toppings[0].Quantity != int32(i) {
 			t.Errorf("pizza %d has become %+v", i, p)
 		}
+	}
+}
+
+func TestAFunctionCanBeTestedWithoutAHandler(t *testing.T) {
+	ctx := admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{
+		Operation: admissionv1.Update,
+		UserInfo:  authenticationv1.UserInfo{Username: "ada"},
+		OldObject: runtime.RawExtension{Raw: []byte(pizza("v1beta1", `,"spec":{"toppings":[{"name":"salami"}]}`))},
+	})
+	r, ok := admission.RequestFrom(ctx)
+	old, err := admission.OldFrom[*v1beta1.Pizza](ctx)
+	if !ok || r.UserInfo.Username != "ada" || *r.DryRun || err != nil || old.Spec.Toppings[0].Name != "salami" {
+		t.Errorf("got %+v, %v, %+v, %v", r, ok, old, err)
+	}
+	admission.Warn(ctx, "hot")
+	if err := admission.AuditAnnotation(ctx, "oven", "hot"); err != nil {
+		t.Error(err)
 	}
 }

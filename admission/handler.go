@@ -31,6 +31,7 @@ type handler struct {
 	maxBytes         int64
 	converter        Converter
 	firstDenialStops bool
+	observers        []func(Observation)
 	mutators         []*function
 	validators       []*function
 	functions        []*function // all of them
@@ -89,12 +90,13 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	for _, f := range h.functions {
 		h.kindTexts[kindText(f.kind)] = f.kind
 	}
-	return review.Protocol{
+	return h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
 		Head:   members,
 		Answer: h.answer,
-	}.Handler(h.maxBytes)
+		Failed: noteFailure,
+	}.Handler(h.maxBytes))
 }
 
 // form returns the form of a type, the same for the same type.
@@ -116,6 +118,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	if err := c.read(req); err != nil {
 		return nil, err
 	}
+	c.note(ctx)
 	var status *metav1.Status
 	if err := c.decide(withCall(ctx, c)); err != nil {
 		var denied bool
@@ -126,7 +129,9 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := c.respond(b, req.UID, status, c.patch())
+	patch := c.patch()
+	noteDecision(ctx, status, patch)
+	b, err := c.respond(b, req.UID, status, patch)
 	const keep = 4 << 20 // one enormous object must not stay for ever
 	if m.Size()+cap(m.before)+cap(m.after) <= keep {
 		h.memories.Put(m) // and not after a panic: who knows in which state it is

@@ -103,6 +103,17 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 	return c.request, c.request != nil
 }
 
+// WithRequest returns a context such as functions are given, for tests that call one
+// without a handler: [RequestFrom] returns the request, and [OldFrom] its old object, if
+// that has the type which is asked for. Warnings and audit annotations go nowhere.
+func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) context.Context {
+	c := &call{request: request.DeepCopy(), kind: schema.GroupVersionKind(request.Kind), oldObject: request.OldObject.Raw, raw: []byte(`{}`)}
+	if c.request.DryRun == nil {
+		c.request.DryRun = new(false)
+	}
+	return withCall(ctx, c)
+}
+
 // OldFrom returns the object as it was before the UPDATE or DELETE which the function
 // that was given the context is called for, converted to the version of T if need be. It
 // is nil on another operation, and outside such a function. T is a type that [Mutate]
@@ -118,7 +129,11 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		return old, nil
 	}
 	kind, t := c.kind, reflect.TypeFor[T]()
-	if !everyKind(t) {
+	var form form
+	if c.handler != nil {
+		form = c.handler.forms[t]
+	}
+	if !everyKind(t) && c.handler != nil {
 		if kind, err = kinds.Of(c.handler.scheme, t); err != nil {
 			return old, fmt.Errorf("admission: %w", err)
 		}
@@ -126,7 +141,6 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 			return old, fmt.Errorf("admission: the request is for %s, and not for %s", c.kind, kind)
 		}
 	}
-	form := c.handler.forms[t]
 	if form == nil {
 		form = newForm(codec.New(), t)
 	}

@@ -19,7 +19,7 @@ type Request struct {
 	APIVersion string
 	// UID of the request. The answer has the same.
 	UID types.UID
-	// Raw is the text of the request, if the protocol has no list.
+	// Raw is the text of the request, unless it has the protocol's list.
 	Raw []byte
 	// Head holds the texts of the members that [Protocol.Head] names, in that order;
 	// nil is one that is absent.
@@ -121,11 +121,11 @@ func (p *parser) readReview() {
 			p.once("kind", p.kind != "")
 			p.kind = known(c.Value(), p.protocol.Kind)
 		case "request":
+			p.once("request", p.asked)
 			if c.Begins() == 'n' {
 				c.Value()
 				break
 			}
-			p.once("request", p.asked)
 			p.asked = true
 			begin := c.Offset()
 			c.Enter('{')
@@ -151,8 +151,12 @@ func (p *parser) readRequest() {
 			p.once("uid", p.UID != "")
 			uid, _ := rawjson.String(c.Value())
 			p.UID = types.UID(uid)
-		case p.protocol.List != "" && string(name) == p.protocol.List && c.Begins() != 'n':
+		case p.protocol.List != "" && string(name) == p.protocol.List:
 			p.once(p.protocol.List, p.List != nil)
+			if c.Begins() == 'n' {
+				c.Value()
+				break
+			}
 			if p.ready() {
 				p.List, p.stopped = c, true
 				c.Enter('[')

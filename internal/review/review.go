@@ -37,6 +37,8 @@ type Protocol struct {
 	// Where it is nil, a failure is an HTTP error with a Status: that is what
 	// makes the API server apply a failure policy or try again.
 	Failure func(req *Request, err error) (response []byte)
+	// Failed, if it is set, is told why a request failed, before that is answered.
+	Failed func(ctx context.Context, err error)
 
 	apiVersions []string
 	heads       [][]byte // of answers in them
@@ -120,6 +122,9 @@ func (p *Protocol) head(apiVersion string) []byte {
 // and the version of the question in its details: client-go reads an error
 // response as a Status or not at all (rest.Result.Error).
 func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request, err error) {
+	if p.Failed != nil {
+		p.Failed(ctx, err)
+	}
 	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion) {
 		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
 		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))

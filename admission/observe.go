@@ -1,0 +1,147 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Decision is what became of a request.
+type Decision string
+
+const (
+	// Allowed is a review that is allowed, and changes nothing. A request that passes
+	// without a call, such as that for a subresource, is too.
+	Allowed Decision = "allowed"
+	// Patched is a review that is allowed, with a patch.
+	Patched Decision = "patched"
+	// Denied is a review that is not allowed: the functions said no, or the object does
+	// not fit its Go type.
+	Denied Decision = "denied"
+	// Undecided is an HTTP error: a function could not judge, or panicked, or the
+	// request is no review that can be answered. The API server tries again or applies
+	// the webhook's failurePolicy. See the package documentation.
+	Undecided Decision = "undecided"
+)
+
+// Observation is what became of one request.
+//
+// Whoever reaches the webhook can ask for anything; what a client makes up is not for
+// the label of a metric. So Kind and Operation have few values.
+type Observation struct {
+	// Kind and version of the object, in the request's version. It is empty if no
+	// function is there for the group and kind, as for the Scale of a subresource, and
+	// if the request is no review that can be read. For a function of every kind, those
+	// of the scheme are there. The version alone is empty if neither a function nor the
+	// scheme has it.
+	Kind schema.GroupVersionKind
+	// Operation of the request. It is empty if it is none of the four of the API, and if
+	// the request is no review that can be read.
+	Operation admissionv1.Operation
+	// SubResource is what the request says, such as status: anything.
+	SubResource string
+	// Decision is what was answered. The API server may have stopped waiting.
+	Decision Decision
+	// Duration is how long the request took, with the reading of its body and the
+	// writing of the answer.
+	Duration time.Duration
+	// Err is nil if the request is allowed. If it is denied, it is the API error with the
+	// Status that the user sees; if it is undecided, it says why.
+	Err error
+}
+
+// Observe has a function called with each request after it is answered, also with one
+// that is no review. Package admission/metrics has one for Prometheus. It may be called
+// from several goroutines at a time. Several functions are called in their order.
+func Observe(f func(Observation)) Option {
+	return func(h *handler) {
+		if f == nil {
+			h.faults = append(h.faults, errNoFunction)
+		}
+		h.observers = append(h.observers, f)
+	}
+}
+
+type observationKey struct{}
+
+// observed returns a handler that calls the observers after next.
+func (h *handler) observed(next http.Handler) http.Handler {
+	if len(h.observers) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		o := &Observation{}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), observationKey{}, o)))
+		o.Duration = time.Since(start)
+		for _, observe := range h.observers {
+			observe(*o)
+		}
+	})
+}
+
+// observation returns that of the request, if it has observers.
+func observation(ctx context.Context) *Observation {
+	o, _ := ctx.Value(observationKey{}).(*Observation)
+	return o
+}
+
+// noteFailure notes that a request is not decided, whether it was a request or not.
+func noteFailure(ctx context.Context, err error) {
+	if o := observation(ctx); o != nil {
+		o.Decision, o.Err = Undecided, err
+	}
+}
+
+// note notes what the call is about.
+func (c *call) note(ctx context.Context) {
+	o := observation(ctx)
+	if o == nil {
+		return
+	}
+	o.Kind, o.SubResource = c.handler.known(c.kind), c.subresource
+	switch c.operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
+		o.Operation = c.operation
+	}
+}
+
+// noteDecision notes what was decided; with a status the request is denied.
+func noteDecision(ctx context.Context, status *metav1.Status, patch []byte) {
+	o := observation(ctx)
+	switch {
+	case o == nil:
+	case status != nil:
+		o.Decision, o.Err = Denied, &apierrors.StatusError{ErrStatus: *status}
+	case patch != nil:
+		o.Decision = Patched
+	default:
+		o.Decision = Allowed
+	}
+}
+
+// known returns of a kind what is not made up.
+func (h *handler) known(kind schema.GroupVersionKind) schema.GroupVersionKind {
+	if h.scheme.Recognizes(kind) && slices.ContainsFunc(h.functions, func(f *function) bool { return f.kind.Empty() }) {
+		return kind
+	}
+	var known schema.GroupVersionKind
+	for _, f := range h.functions {
+		switch {
+		case f.kind == kind:
+			return kind
+		case f.kind.GroupKind() == kind.GroupKind():
+			known.Group, known.Kind = kind.Group, kind.Kind
+		}
+	}
+	if known.Kind != "" && h.scheme.Recognizes(kind) {
+		known.Version = kind.Version
+	}
+	return known
+}
