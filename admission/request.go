@@ -24,18 +24,19 @@ var members = []string{"kind", "subResource", "name", "namespace", "operation", 
 // read takes what the call needs from a request.
 func (c *call) read(req *review.Request) error {
 	c.raw = req.Raw
-	var subresource, operation string
-	for i, into := range []any{&c.kind, &subresource, &c.name, &c.namespace, &operation, &c.object, &c.oldObject} {
+	var operation string
+	for i, into := range []any{&c.kind, &c.subresource, &c.name, &c.namespace, &operation, &c.object, &c.oldObject} {
 		text, ok := req.Head[i], true
+		if string(text) == "null" {
+			text = nil
+		}
 		switch into := into.(type) {
 		case *schema.GroupVersionKind:
 			*into, ok = c.handler.kindOf(text)
 		case *[]byte:
-			if string(text) != "null" {
-				*into = text
-			}
+			*into = text
 		case *string:
-			if text != nil && string(text) != "null" {
+			if text != nil {
 				*into, ok = rawjson.String(text)
 			}
 		}
@@ -43,17 +44,18 @@ func (c *call) read(req *review.Request) error {
 			return apierrors.NewBadRequest(fmt.Sprintf("request.%s is not what it should be: %.100s", members[i], text))
 		}
 	}
-	c.subresource, c.operation = subresource, admissionv1.Operation(operation)
+	c.operation = admissionv1.Operation(operation)
 	return nil
 }
 
 // kindOf decodes the kind of a request.
 func (h *handler) kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
-	if kind, known := h.kindTexts[string(text)]; known {
-		return kind, true
+	if kind, ok = h.kindTexts[string(text)]; !ok {
+		var decoded schema.GroupVersionKind
+		ok = json.Unmarshal(text, &decoded) == nil
+		kind = decoded
 	}
-	err := json.Unmarshal(text, &kind)
-	return kind, err == nil
+	return kind, ok
 }
 
 // kindText is a kind as the API server writes it.

@@ -3,9 +3,11 @@ package codec
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,12 +108,30 @@ func decodeInt(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
 		c.Value()
 		return nil
 	}
-	n, err := strconv.ParseInt(string(c.Value()), 10, v.Type().Bits())
+	n, err := parseInt(c.Value(), v.Type().Bits())
 	if err != nil {
 		return errSlow
 	}
 	v.SetInt(n)
 	return nil
+}
+
+// parseInt is strconv.ParseInt, and quick with small numbers.
+func parseInt(text []byte, bits int) (int64, error) {
+	if len(text) == 0 || len(text) > 4 {
+		return strconv.ParseInt(string(text), 10, bits)
+	}
+	n := int64(0)
+	for _, c := range text {
+		if c < '0' || '9' < c {
+			return strconv.ParseInt(string(text), 10, bits)
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if bits == 8 && n > math.MaxInt8 {
+		return 0, errSlow
+	}
+	return n, nil
 }
 
 func decodeUint(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
@@ -152,6 +172,20 @@ func decodeString(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
 }
 
 func (d *decoders) pointer(t reflect.Type) Decoder {
+	switch t {
+	case reflect.TypeFor[*int32]():
+		return pointerTo(d, decodeInteger[int32])
+	case reflect.TypeFor[*int64]():
+		return pointerTo(d, decodeInteger[int64])
+	case reflect.TypeFor[*bool]():
+		return pointerTo(d, func(_ *Memory, c *rawjson.Cursor) (b, ok bool) {
+			first := c.Begins()
+			c.Value()
+			return first == 't', first == 't' || first == 'f'
+		})
+	case reflect.TypeFor[*string]():
+		return pointerTo(d, (*Memory).String)
+	}
 	elem, alloc := d.of(t.Elem()), d.allocator(t.Elem())
 	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
 		if c.Begins() == 'n' {
@@ -161,6 +195,30 @@ func (d *decoders) pointer(t reflect.Type) Decoder {
 		v.Set(alloc(m).Convert(t))
 		return elem(m, c, v.Elem())
 	}
+}
+
+// pointerTo is pointer for the most frequent types.
+func pointerTo[T any](d *decoders, decode func(m *Memory, c *rawjson.Cursor) (value T, ok bool)) Decoder {
+	alloc := allocatorOf[T](d)
+	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+		if c.Begins() == 'n' {
+			c.Value()
+			return nil
+		}
+		value, ok := decode(m, c)
+		if !ok {
+			return errSlow
+		}
+		p := alloc(m)
+		*p = value
+		*v.Addr().Interface().(**T) = p
+		return nil
+	}
+}
+
+func decodeInteger[T int32 | int64](_ *Memory, c *rawjson.Cursor) (value T, ok bool) {
+	n, err := parseInt(c.Value(), reflect.TypeFor[T]().Bits())
+	return T(n), err == nil
 }
 
 func (d *decoders) slice(t reflect.Type) Decoder {
@@ -247,7 +305,7 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
 	if c.Begins() != '{' {
 		return nullOrSlow(c)
 	}
-	strings := map[string]string{}
+	decoded := map[string]string{}
 	for c.Enter('{'); c.Next(); {
 		name, ok := m.Name(c)
 		null := c.Begins() == 'n'
@@ -255,9 +313,9 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
 		if !ok || !isString && !null {
 			return errSlow
 		}
-		strings[name] = s
+		decoded[name] = s
 	}
-	*v.Addr().Interface().(*map[string]string) = strings
+	*v.Addr().Interface().(*map[string]string) = decoded
 	return nil
 }
 
@@ -288,11 +346,15 @@ func Time(text []byte) (decoded metav1.Time, ok bool) {
 // paths.
 func (d *decoders) structOf(t reflect.Type, without []string) Decoder {
 	fields, ok := fieldsOf(t)
-	if !ok {
+	if !ok || len(fields) == 0 {
 		return decodeSlowly
 	}
-	decode := make([]Decoder, len(fields))
+	// The API server writes the members of custom objects in this order; so the next one
+	// is easy to guess.
+	slices.SortFunc(fields, func(a, b structField) int { return strings.Compare(a.name, b.name) })
+	guesses, decode := make([][]byte, len(fields)), make([]Decoder, len(fields))
 	for i, f := range fields {
+		guesses[i] = append(rawjson.Quote(f.name), ':')
 		fieldType := t.FieldByIndex(f.index).Type
 		switch below, it := under(without, f.name); {
 		case it:
@@ -308,9 +370,18 @@ func (d *decoders) structOf(t reflect.Type, without []string) Decoder {
 			return nullOrSlow(c)
 		}
 		var seen uint64
-		for c.Enter('{'); c.Next(); {
-			name := c.Name()
-			i := slices.IndexFunc(fields, func(f structField) bool { return f.name == string(name) })
+		guess := 0
+		c.Enter('{')
+		for {
+			more, right := c.NextGuess(guesses[guess])
+			if !more {
+				return nil
+			}
+			i := guess
+			if !right {
+				name := c.Name()
+				i = slices.IndexFunc(fields, func(f structField) bool { return f.name == string(name) })
+			}
 			if i < 0 {
 				c.Value()
 				continue
@@ -319,11 +390,13 @@ func (d *decoders) structOf(t reflect.Type, without []string) Decoder {
 				return errSlow // it merges the two
 			}
 			seen |= 1 << i
-			if err := decode[i](m, c, v.FieldByIndex(fields[i].index)); err != nil {
+			if guess = i + 1; guess == len(fields) {
+				guess = 0
+			}
+			if err := decode[i](m, c, fields[i].of(v)); err != nil {
 				return err
 			}
 		}
-		return nil
 	}
 }
 

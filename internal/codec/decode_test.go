@@ -30,6 +30,9 @@ type everything struct {
 	Time            *metav1.Time       `json:"time"`
 	Created         metav1.Time        `json:"created,omitempty,omitzero"`
 	Labels          map[string]string  `json:"labels"`
+	Small8          int8               `json:"small8"`
+	PI              *int32             `json:"pi"`
+	PS              *string            `json:"ps"`
 	Duration        metav1.Duration    `json:"duration"`
 	Quantity        resource.Quantity  `json:"quantity"`
 	IntOrString     intstr.IntOrString `json:"intOrString"`
@@ -79,7 +82,7 @@ type strange struct {
 
 var everythings = []string{
 	`{"s":"a","i":1,"l":9007199254740993,"u":255,"f":1e3,"b":null,"bytes":"aGk=","array":[1,2],"quoted":"7","list":[{"s":"x"},null],"map":{"a":null,"b":"c"},"ints":{"1":true}}`,
-	`{"created":"2026-11-21T03:15:10+01:00","time":"2026-11-21T03:15:10,5Z","labels":{"b":"","a":null,"\\u0061":"x","a":"y"}}`, `{"created":null,"labels":{"a":1}}`,
+	`{"created":"2026-11-21T03:15:10+01:00","time":"2026-11-21T03:15:10,5Z","labels":{"b":"","a":null,"\\u0061":"x","a":"y"}}`, `{"created":null,"labels":{"a":1}}`, `{"pi":7,"ps":"x","small8":127,"l":-9}`, `{"small8":128}`, `{"pi":2147483648}`, `{"pi":"7"}`, `{"ps":7}`, `{"b":1}`, `{"pi":1.0}`, `{"ps":null,"pi":-0}`,
 	`{"time":"2026-11-21T03:15:10Z","duration":"1m","quantity":"1.50","intOrString":8080,"nested":{"a":"b","A":"c"},"e":"f","Untagged":"g","Ignored":"h"}`,
 	`{"S":"wrong case","s":"a","s":"b","list":[{"i":1}],"list":[{"s":"x"}],"map":{"a":"1"},"map":{"b":"2"},"unknown":{"x":[1.0]}}`,
 	`{"inner":{"x":"a"}}`, `{"array":[1],"bytes":null,"f":-0,"i":1.0,"u":256}`, `{"array":[1,2,3]}`,

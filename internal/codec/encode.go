@@ -212,8 +212,8 @@ func (e encoders) members(t reflect.Type, fields []structField) Encoder {
 	return func(m *Memory, b []byte, v reflect.Value) (_ []byte, err error) {
 		b = append(b, '{')
 		begin := len(b)
-		for i, f := range fields {
-			value := v.FieldByIndex(f.index)
+		for i := range fields {
+			value := fields[i].of(v)
 			if omit[i](value) {
 				continue
 			}

@@ -15,6 +15,14 @@ type structField struct {
 	index   []int
 }
 
+// of returns the field of a struct.
+func (f *structField) of(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	return v.FieldByIndex(f.index)
+}
+
 // fieldsOf returns the fields of a struct that JSON knows; ok is false if it has
 // something strange, such as two fields of one name, of which either may win.
 func fieldsOf(t reflect.Type) (fields []structField, ok bool) {

@@ -71,6 +71,9 @@ func Quote(s string) []byte { return AppendQuote(nil, s) }
 
 // AppendQuote appends s to b as [Quote] returns it.
 func AppendQuote(b []byte, s string) []byte {
+	if plain(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
 	b, _ = jsontext.AppendQuote(b, s) // the error only reports the replacement
 	return b
 }
