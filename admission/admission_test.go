@@ -18,6 +18,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -592,7 +593,20 @@ func FuzzHandler(f *testing.F) {
 	f.Add([]byte(request{object: pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","quantity":2,"x":[1.0]}]}`)}.String()))
 	f.Add([]byte(request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":null`), old: "{}"}.String()))
 	f.Add([]byte(request{operation: "DELETE", review: "v1beta1", old: pizza("v1beta1", "")}.String()))
-	h := admission.NewHandler(pizzaScheme(f), admission.ConvertWith(registry(f)), admission.Mutate(addTomato))
+	f.Add([]byte(request{operation: "UPDATE", subresource: "status", object: `{"metadata":{"deletionTimestamp":"x"},"spec":1}`, old: `{"spec":1.0}`}.String()))
+	f.Add([]byte(request{operation: "CONNECT", kind: "Calzone", version: "v1alpha1", object: `{"metadata":{"labels":{"a":null},"managedFields":[{}]}}`}.String()))
+	h := admission.NewHandler(pizzaScheme(f), admission.ConvertWith(registry(f)),
+		admission.Mutate(addTomato),
+		admission.Mutate(label[*unstructured.Unstructured]),
+		admission.Mutate(label[*metav1.PartialObjectMetadata], admission.On(admissionv1.Connect, admissionv1.Update), admission.UnlessDeleting()),
+		admission.Mutate(label[*v1beta1.Pizza], admission.Subresource("status")),
+		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+			if _, err := admission.OldFrom[*unstructured.Unstructured](ctx); err != nil {
+				return nil, err
+			}
+			admission.RequestFrom(ctx)
+			return nil, nil
+		}, admission.IfChanged("spec", "metadata.labels")))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := post(t, h, string(body))
 		answer := &admissionv1.AdmissionReview{}
