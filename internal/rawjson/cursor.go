@@ -140,6 +140,9 @@ func (c *Cursor) Name() []byte {
 	return c.name
 }
 
+// NameText returns the text of that name: a JSON string.
+func (c *Cursor) NameText() []byte { return c.text[c.start:][:len(c.name)+2] }
+
 // Value passes over the value that begins here and returns its text.
 func (c *Cursor) Value() []byte { return c.take(skipValue) }
 

@@ -184,8 +184,10 @@ func skipString(b []byte, i int) (int, error) {
 // and only the lowest counts.
 func special(x uint64) uint64 {
 	const each = 0x0101010101010101 // a byte times this is eight of it
-	quote, backslash := x^'"'*each, x^'\\'*each
-	return ((quote-each)&^quote | (backslash-each)&^backslash | (x-' '*each)&^x) & (0x80 * each)
+	// With the second bit turned, a quotation mark is a space, which comes next to the
+	// control characters; these stay such.
+	turned, backslash := x^2*each, x^'\\'*each
+	return ((turned-(' '+1)*each)&^turned | (backslash-each)&^backslash) & (0x80 * each)
 }
 
 // skipEscape returns the offset after the escape whose backslash is at i.

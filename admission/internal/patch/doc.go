@@ -60,6 +60,12 @@
 // operations on its elements, or when they would be very many; what stays in it
 // then is raw's text. The same input gives the same bytes.
 //
+// There are at most 10,000 operations, as many as the API server takes in a PATCH
+// request; where there would be more, objects and lists are replaced whole. Of a
+// webhook it takes any number, and bounds only what copy operations copy, of which
+// there are none here. What it cannot read, because it is nested deeper than
+// 10,000 levels, is an error.
+//
 // # What it does not do
 //
 // [Make] believes that before's list elements are in raw's order; where a

@@ -457,34 +457,34 @@ func bare(v any, count map[string]int) any {
 	}
 }
 
-// TestSharingReadsTheSame checks the reader's two short cuts: to take kids from
-// a like node, and to read whole values at once.
+// TestSharingReadsTheSame checks the reader's short cut: to read a text side by
+// side with another one, and to take from there what is the same.
 func TestSharingReadsTheSame(t *testing.T) {
-	read := func(text, like []byte, spare int) (string, error) {
-		r := reader{spare: spare}
-		var l *node
-		if like != nil {
-			var err error
-			if l, err = r.object(like, nil); err != nil {
-				return "", err
-			}
-		}
-		n, err := r.object(text, l)
-		var all func(n, like *node) string
-		all = func(n, like *node) string {
-			likes := r.kids(like, nil)
+	read := func(text, like []byte, deep, first bool) (string, error) {
+		var r reader
+		var all func(n *node) string
+		all = func(n *node) string {
 			s := fmt.Sprintf("%c%s", n.kind, n.text)
-			for i, k := range r.kids(n, like) {
-				var l *node
-				if i < len(likes) {
-					l = likes[i].node
-				}
-				s += fmt.Sprintf(" %q:(%s)", k.name, all(k.node, l))
+			for _, k := range r.kids(n) {
+				s += fmt.Sprintf(" %q:(%s)", k.name, all(k))
 			}
 			return s
 		}
-		s := all(n, l)
-		return s, err
+		var l *node
+		if like != nil {
+			var err error
+			if l, err = r.object(like, nil, false); err != nil {
+				return "", err
+			}
+			if first {
+				all(l)
+			}
+		}
+		n, err := r.object(text, l, deep)
+		if err != nil {
+			return "", err
+		}
+		return all(n), nil
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t}
@@ -502,11 +502,14 @@ func TestSharingReadsTheSame(t *testing.T) {
 			}
 			text = slices.Replace(text, i, j, insert...)
 		}
-		want, wantErr := read(text, nil, 1<<20)
-		for _, spare := range []int{-1, 1 << 20} {
-			got, err := read(text, like, spare)
+		if _, err := read(text, nil, false, false); (err == nil) != json.Valid(text) {
+			t.Fatalf("%s: %v", text, err)
+		}
+		want, wantErr := read(text, nil, false, false)
+		for _, how := range [][2]bool{{false, false}, {false, true}, {true, false}} {
+			got, err := read(text, like, how[0], how[1])
 			if (err == nil) != (wantErr == nil) || err == nil && got != want {
-				t.Fatalf("spare %d:\n%s like\n%s\nwant %s %v\ngot  %s %v", spare, text, like, want, wantErr, got, err)
+				t.Fatalf("%v:\n%s like\n%s\nwant %s %v\ngot  %s %v", how, text, like, want, wantErr, got, err)
 			}
 		}
 	})

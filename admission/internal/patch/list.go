@@ -16,12 +16,13 @@ type order struct {
 	from   []int  // the index in raw of each element, or none
 	gone   []int  // the indexes in raw of those that are removed, falling
 	stay   []int  // the indexes in raw of those that are not, in their new order
-	still  []bool // which of them need not move
+	still  []bool // which of them need not move; nil if all
+	now    []int  // where not all are still, the indexes of stay in their old order
 	shifts int    // how many elements are removed, moved or added
 }
 
-func newOrder(from []int, raw int) *order {
-	o := &order{from: from, stay: make([]int, 0, len(from))}
+func (r *reader) newOrder(from []int, raw int) *order {
+	o := &order{from: from, stay: r.ints.take(len(from))[:0]}
 	stays := make([]bool, raw)
 	for _, i := range from {
 		if i != none {
@@ -29,13 +30,25 @@ func newOrder(from []int, raw int) *order {
 			stays[i] = true
 		}
 	}
-	for i := raw - 1; i >= 0; i-- {
-		if !stays[i] {
-			o.gone = append(o.gone, i)
+	if len(o.stay) < raw {
+		o.gone = r.ints.take(raw - len(o.stay))[:0]
+		for i := raw - 1; i >= 0; i-- {
+			if !stays[i] {
+				o.gone = append(o.gone, i)
+			}
 		}
 	}
-	o.still = rising(o.stay)
-	o.shifts = len(o.gone) + len(from) - len(o.stay)
+	o.shifts = raw + len(from) - 2*len(o.stay)
+	if slices.IsSorted(o.stay) {
+		return o
+	}
+	o.now = r.ints.take(len(o.stay))[:0]
+	for i, s := range stays {
+		if s {
+			o.now = append(o.now, i)
+		}
+	}
+	o.still = r.rising(o.stay)
 	for _, s := range o.still {
 		if !s {
 			o.shifts++
@@ -49,7 +62,7 @@ func newOrder(from []int, raw int) *order {
 // through the list once more to add and to edit. So every index is right when
 // its turn comes.
 func (p *patch) list(raw, want *node) {
-	if p.whole(raw, want) {
+	if p.whole(raw, want) || !p.allow(want.edits) {
 		p.op("replace", want)
 		return
 	}
@@ -60,10 +73,10 @@ func (p *patch) list(raw, want *node) {
 	for j, i := range want.order.from {
 		var old *node
 		if i != none {
-			old = raw.kids[i].node
+			old = raw.kids[i]
 		}
-		if old != want.kids[j].node {
-			p.at(j, func() { p.diff(old, want.kids[j].node) })
+		if old != want.kids[j] {
+			p.at(j, func() { p.diff(old, want.kids[j]) })
 		}
 	}
 }
@@ -71,22 +84,27 @@ func (p *patch) list(raw, want *node) {
 // whole reports whether a list is better replaced whole: because that is
 // shorter, or because the operations are too much work.
 func (p *patch) whole(raw, want *node) bool {
-	kept := 0 // the size of what would be written for nothing
-	for j, i := range want.order.from {
-		if i != none && (want.kids[j].text == nil || want.kids[j].node == raw.kids[i].node) {
-			kept += len(raw.kids[i].text)
+	if want.order.shifts > maxWork/max(len(raw.kids), len(want.kids)) {
+		return true
+	}
+	size := (want.ops - 1) * (opSize + len(p.path))
+	for j, i := range want.order.from { // until what would be written for nothing is more
+		if size <= 0 {
+			return false
+		}
+		if i != none && (want.kids[j].text == nil || want.kids[j] == raw.kids[i]) {
+			size -= len(raw.kids[i].text)
 		}
 	}
-	return (want.ops-1)*(opSize+len(p.path)) > kept ||
-		want.order.shifts > maxWork/max(len(raw.kids), len(want.kids))
+	return size > 0
 }
 
 // moves brings the elements that stay, now in raw's order, into their new one.
 func (p *patch) moves(o *order) {
-	if !slices.Contains(o.still, false) {
+	if o.still == nil {
 		return
 	}
-	now := slices.Sorted(slices.Values(o.stay))
+	now := o.now
 	to := 0 // where the next element belongs, among those that are still to move away
 	for k, e := range o.stay {
 		if o.still[k] {
@@ -105,12 +123,15 @@ func (p *patch) moves(o *order) {
 }
 
 // rising marks the members of a longest rising subsequence of distinct numbers.
-func rising(s []int) []bool {
+func (r *reader) rising(s []int) []bool {
 	marks := make([]bool, len(s))
-	ends := make([]int, 0, len(s)) // ends[n] is where the subsequence of n+1 with the least end ends
-	prev := make([]int, len(s))    // what comes before s[k] in its subsequence
+	ends := r.ints.take(len(s))[:0] // ends[n] is where the subsequence of n+1 with the least end ends
+	prev := r.ints.take(len(s))     // what comes before s[k] in its subsequence
 	for k, v := range s {
-		n, _ := slices.BinarySearchFunc(ends, v, func(e, v int) int { return s[e] - v })
+		n := len(ends)
+		if n > 0 && s[ends[n-1]] > v {
+			n, _ = slices.BinarySearchFunc(ends, v, func(e, v int) int { return s[e] - v })
+		}
 		prev[k] = none
 		if n > 0 {
 			prev[k] = ends[n-1]

@@ -1,8 +1,8 @@
 package patch
 
 import (
+	"bytes"
 	"cmp"
-	"hash/maphash"
 	"iter"
 	"slices"
 )
@@ -22,8 +22,19 @@ const maxLikeness = 1 << 12
 // matcher finds out which element of a list before is which one after.
 type matcher struct {
 	*reader
-	before, after []kid
+	before, after []*node
 	from, to      []int // after's index to before's, and back, or none
+}
+
+func (r *reader) newMatcher(before, after []*node) *matcher {
+	m := &matcher{r, before, after, r.ints.take(len(after)), r.ints.take(len(before))}
+	for i := range m.to {
+		m.to[i] = none
+	}
+	for j := range m.from {
+		m.from[j] = none
+	}
+	return m
 }
 
 // match returns for each element of after the index of the element of before
@@ -34,14 +45,8 @@ type matcher struct {
 // inherit what belonged to somebody else. In a list without a key it is those
 // in the same gap between matched neighbours that are more alike than not, and
 // then those at the same place of a gap that has not changed its length.
-func (r *reader) match(before, after []kid) []int {
-	m := &matcher{r, before, after, make([]int, len(after)), make([]int, len(before))}
-	for i := range m.to {
-		m.to[i] = none
-	}
-	for j := range m.from {
-		m.from[j] = none
-	}
+func (r *reader) match(before, after []*node) []int {
+	m := r.newMatcher(before, after)
 	m.byText()
 	if m.open() && !m.byKey() {
 		m.byLikeness()
@@ -55,7 +60,7 @@ func (m *matcher) pair(i, j int) { m.from[j], m.to[i] = i, j }
 // try pairs i and j if both are there, free and equal.
 func (m *matcher) try(i, j int) bool {
 	ok := i >= 0 && j >= 0 && i < len(m.before) && j < len(m.after) &&
-		m.to[i] == none && m.from[j] == none && m.before[i].equal(m.after[j].node)
+		m.to[i] == none && m.from[j] == none && m.before[i].equal(m.after[j])
 	if ok {
 		m.pair(i, j)
 	}
@@ -84,54 +89,57 @@ func (m *matcher) byText() {
 	if lo+1 == nb && lo+1 == na {
 		// One element was edited. Any rule pairs it, if no key is against that; the
 		// others need not be read to know.
-		if m.sameKeys(m.before[lo].node, m.after[lo].node) {
+		if m.sameKeys(m.before[lo], m.after[lo]) {
 			m.pair(lo, lo)
 		}
 		return
 	}
-	type text struct {
-		before, after int // how often it is there
-		first         int // the first place before that has not been looked at
-	}
-	texts := make(map[uint64]*text, nb-lo)
-	next := make([]int, nb) // the next place before with the same text
-	seed := maphash.MakeSeed()
+	// Of each text: how often it is there before and after, and the first place
+	// before that has not been looked at.
+	m.texts.reset(nb - lo)
+	inBefore, inAfter, first := m.ints.take(nb-lo), m.ints.take(nb-lo), m.ints.take(nb-lo)
+	next := m.ints.take(nb) // the next place before with the same text
+	of := m.ints.take(na)   // the text of each place after, or none
 	for i := nb - 1; i >= lo; i-- {
-		hash := maphash.Bytes(seed, m.before[i].text) // try looks at the text itself
-		t := texts[hash]
-		if t == nil {
-			t = &text{first: none}
-			texts[hash] = t
+		text, added := m.texts.add(m.before[i].text)
+		if added {
+			first[text] = none
 		}
-		t.before++
-		next[i], t.first = t.first, i
+		inBefore[text]++
+		next[i], first[text] = first[text], i
+		m.before[i].mark = text + 1
 	}
-	of := make([]*text, na)
 	for j := lo; j < na; j++ {
-		if t := texts[maphash.Bytes(seed, m.after[j].text)]; t != nil {
-			t.after++
-			of[j] = t
+		of[j] = m.after[j].mark - 1
+		if of[j] == none { // not one of before's nodes
+			of[j] = m.texts.find(m.after[j].text)
 		}
+		if of[j] != none {
+			inAfter[of[j]]++
+		}
+	}
+	for _, b := range m.before[lo:nb] {
+		b.mark = 0
 	}
 
 	for j := lo; j < na; j++ {
-		if t := of[j]; t != nil && t.before == 1 && t.after == 1 {
-			m.try(t.first, j)
+		if text := of[j]; text != none && inBefore[text] == 1 && inAfter[text] == 1 {
+			m.try(first[text], j)
 		}
 	}
 	for j := lo + 1; j < na; j++ {
-		if m.from[j-1] != none {
+		if m.from[j] == none && m.from[j-1] != none {
 			m.try(m.from[j-1]+1, j)
 		}
 	}
 	for j := na - 2; j >= lo; j-- {
-		if m.from[j+1] != none {
+		if m.from[j] == none && m.from[j+1] != none {
 			m.try(m.from[j+1]-1, j)
 		}
 	}
 	for j := lo; j < na; j++ {
-		for t := of[j]; t != nil && m.from[j] == none && t.first != none; t.first = next[t.first] {
-			m.try(t.first, j)
+		for text := of[j]; text != none && m.from[j] == none && first[text] != none; first[text] = next[first[text]] {
+			m.try(first[text], j)
 		}
 	}
 }
@@ -139,16 +147,15 @@ func (m *matcher) byText() {
 // byKey pairs elements of equal keys. It reports whether the list has a key.
 func (m *matcher) byKey() bool {
 	for _, key := range keys {
-		index := m.index(key)
-		if index == nil {
+		if !m.index(key) {
 			continue
 		}
 		for j, a := range m.after {
 			if m.from[j] != none {
 				continue
 			}
-			if v, ok := m.valueOf(a.node, key); ok {
-				if i, ok := index[v]; ok && m.to[i] == none {
+			if v, ok := m.valueOf(a, key); ok {
+				if i := m.texts.find(v); i != none && m.to[i] == none {
 					m.pair(i, j)
 				}
 			}
@@ -158,34 +165,38 @@ func (m *matcher) byKey() bool {
 	return false
 }
 
-// index returns before's elements by that key, nil if it is not the key of the list.
-func (m *matcher) index(key []string) map[string]int {
-	var index map[string]int
-	for i, b := range m.before {
-		v, ok := m.valueOf(b.node, key)
-		if _, twice := index[v]; !ok || twice {
-			return nil
+// index numbers before's elements by that key. It reports whether it is the key
+// of the list.
+func (m *matcher) index(key []string) bool {
+	m.texts.reset(len(m.before))
+	for _, b := range m.before {
+		v, ok := m.valueOf(b, key)
+		if !ok {
+			return false
 		}
-		if index == nil {
-			index = make(map[string]int, len(m.before))
+		if _, added := m.texts.add(v); !added {
+			return false
 		}
-		index[v] = i
 	}
-	return index
+	return len(m.before) > 0
 }
 
 // valueOf returns the value of a key in an element.
-func (m *matcher) valueOf(n *node, key []string) (value string, ok bool) {
+func (m *matcher) valueOf(n *node, key []string) (value []byte, ok bool) {
 	if !n.is('{') {
-		return "", false
+		return nil, false
 	}
-	members := m.kids(n, nil)
+	members := m.kids(n)
 	for i, name := range key {
 		switch v := member(members, name); {
-		case v.is('"') || v.is('0'):
-			value += string(v.text) + ","
+		case !v.is('"') && !v.is('0'):
+			if i == 0 {
+				return nil, false
+			}
 		case i == 0:
-			return "", false
+			value = v.text
+		default:
+			value = slices.Concat(value, []byte{','}, v.text)
 		}
 	}
 	return value, true
@@ -196,7 +207,7 @@ func (m *matcher) sameKeys(b, a *node) bool {
 	for _, key := range keys {
 		v, _ := m.valueOf(b, key)
 		w, _ := m.valueOf(a, key)
-		if v != w {
+		if !bytes.Equal(v, w) {
 			return false
 		}
 	}
@@ -251,7 +262,7 @@ func (m *matcher) byLikeness() {
 		var likes []like
 		for i := g.before; i < g.beforeEnd; i++ {
 			for j := g.after; j < g.afterEnd; j++ {
-				if score := m.likeness(m.before[i].node, m.after[j].node); score > 0 {
+				if score := m.likeness(m.before[i], m.after[j]); score > 0 {
 					shift := (i - g.before) - (j - g.after)
 					likes = append(likes, like{i, j, score, max(shift, -shift)})
 				}
@@ -273,7 +284,7 @@ func (m *matcher) likeness(b, a *node) int {
 	if !b.is('{') || !a.is('{') {
 		return 0
 	}
-	bs, as := m.kids(b, nil), m.kids(a, b)
+	bs, as := m.kids(b), m.kids(a)
 	score := -max(len(bs), len(as))
 	for len(bs) > 0 && len(as) > 0 {
 		name := first(bs, as)

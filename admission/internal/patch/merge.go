@@ -1,5 +1,7 @@
 package patch
 
+import "bytes"
+
 // none is the index of an element that has no counterpart.
 const none = -1
 
@@ -11,7 +13,7 @@ func (r *reader) merge(raw, before, after *node) *node {
 		return raw
 	case after.is('{') && mergeable(raw, before):
 		return r.mergeObject(raw, before, after)
-	case after.is('[') && before.is('[') && raw.is('[') && len(r.kids(before, nil)) == len(r.kids(raw, before)):
+	case after.is('[') && before.is('[') && raw.is('[') && len(r.kids(before)) == len(r.kids(raw)):
 		if places, ok := r.places(raw, before); ok {
 			return r.mergeList(raw, before, after, places)
 		}
@@ -40,10 +42,20 @@ func mergeable(raw, before *node) bool {
 // mergeObject merges what is in before or in after, and keeps what is in
 // neither: the members that the Go type does not know.
 func (r *reader) mergeObject(raw, before, after *node) *node {
-	befores := r.kids(before, nil)
-	olds, afters := r.kids(raw, before), r.kids(after, before)
-	n := &node{kind: '{', read: true, kids: make([]kid, 0, len(olds)+1)}
+	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
+	n := &r.nodes.take(1)[0]
+	*n = node{kind: '{', read: true, kids: r.lists.take(len(olds) + len(afters))[:0]}
+	if raw != nil {
+		n.name = raw.name
+	} else {
+		n.name = after.name
+	}
 	for len(olds)+len(befores)+len(afters) > 0 {
+		if len(olds) > 0 && len(befores) > 0 && len(afters) > 0 && befores[0] == afters[0] && bytes.Equal(olds[0].name, afters[0].name) {
+			n.kids = append(n.kids, olds[0]) // as nearly always
+			olds, befores, afters = olds[1:], befores[1:], afters[1:]
+			continue
+		}
 		name := first(olds, befores, afters)
 		old, b, a := take(&olds, name), take(&befores, name), take(&afters, name)
 		want := old
@@ -53,9 +65,9 @@ func (r *reader) mergeObject(raw, before, after *node) *node {
 			want = nil
 		}
 		if want != nil {
-			n.kids = append(n.kids, kid{name: name, node: want})
+			n.kids = append(n.kids, want)
 		}
-		n.ops += cost(old, want)
+		n.edit(old, want)
 	}
 	if n.ops == 0 {
 		return raw
@@ -64,37 +76,49 @@ func (r *reader) mergeObject(raw, before, after *node) *node {
 }
 
 // mergeList merges each element of after into the element of raw that it was,
-// wherever that stood. places are those of before's elements in raw.
+// wherever that stood. places are those of before's elements in raw, nil if they
+// are the same.
 func (r *reader) mergeList(raw, before, after *node, places []int) *node {
-	olds, befores, afters := r.kids(raw, before), r.kids(before, nil), r.kids(after, before)
-	n := &node{kind: '[', read: true, kids: make([]kid, len(afters))}
+	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
+	n := &r.nodes.take(1)[0]
+	*n = node{kind: '[', read: true, name: raw.name, kids: r.lists.take(len(afters))}
 	from := r.match(befores, afters)
 	for j, i := range from {
 		if i == none {
-			n.kids[j].node = afters[j].node
+			n.kids[j] = afters[j]
 			continue
 		}
-		old := olds[places[i]].node
-		n.kids[j].node = r.merge(old, befores[i].node, afters[j].node)
-		n.ops += cost(old, n.kids[j].node)
-		from[j] = places[i]
+		place := i
+		if places != nil {
+			place = places[i]
+			from[j] = place
+		}
+		old := olds[place]
+		if befores[i] == afters[j] { // as nearly always
+			n.kids[j] = old
+			continue
+		}
+		n.kids[j] = r.merge(old, befores[i], afters[j])
+		n.edit(old, n.kids[j])
 	}
-	n.order = newOrder(from, len(olds))
+	n.order = r.newOrder(from, len(olds))
 	n.ops += n.order.shifts
+	n.edits += n.order.shifts
 	if n.ops == 0 {
 		return raw
 	}
 	return n
 }
 
-// cost returns about how many operations lead from raw to what merge made of it.
-func cost(raw, want *node) int {
+// edit notes what merge made of a kid.
+func (n *node) edit(raw, want *node) {
 	switch {
 	case raw == want:
-		return 0
+		return
 	case want == nil || want.text != nil:
-		return 1
+		n.ops++
 	default:
-		return want.ops
+		n.ops += want.ops
 	}
+	n.edits++
 }

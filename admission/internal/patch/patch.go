@@ -3,12 +3,25 @@ package patch
 import (
 	"bytes"
 	"fmt"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // maxPath bounds the paths of a patch. Deeper down a value is replaced whole:
 // in an object as deep as the tokenizer allows, with an edit at every level, the
 // paths alone would be thousands of times its size.
 const maxPath = 1 << 10
+
+// maxOps bounds the operations of a patch. The API server takes no more in a
+// PATCH request (maxJSONPatchOperations in endpoints/handlers/patch.go). Of a
+// webhook it takes any number (admission/plugin/webhook/mutating/dispatcher.go),
+// but they are as much work.
+const maxOps = 10_000
+
+// shallow is the length up to which no patch can be nested deeper than the API
+// server reads, which is 10,000 levels. A value may be a level deeper in a patch
+// than in its object.
+const shallow = 20_000
 
 // Make returns the JSON patch (RFC 6902) that makes to raw the changes that lead
 // from before to after. It returns nil when there are none.
@@ -35,30 +48,42 @@ func newPatch(raw, before, after []byte, converted bool) ([]byte, error) {
 	if bytes.Equal(before, after) {
 		return nil, nil
 	}
-	r := newReader(len(raw) + len(before) + len(after))
+	r := readers.Get().(*reader)
+	defer func() {
+		r.reset()
+		readers.Put(r)
+	}()
 	r.converted = converted
-	b, err := r.object(before, nil)
+	return r.make(raw, before, after)
+}
+
+func (r *reader) make(raw, before, after []byte) ([]byte, error) {
+	b, err := r.object(before, nil, false)
 	if err != nil {
 		return nil, fmt.Errorf("the object before: %w", err)
 	}
-	a, err := r.object(after, b)
+	a, err := r.object(after, b, true)
 	if err != nil {
 		return nil, fmt.Errorf("the object after: %w", err)
 	}
-	old, err := r.object(raw, b)
+	old, err := r.object(raw, b, false)
 	if err != nil {
 		return nil, fmt.Errorf("the raw object: %w", err)
 	}
-	want := r.merge(old, b, a)
-	if r.err != nil {
-		return nil, r.err
-	}
-	var p patch
-	p.diff(old, want)
-	if p.ops == nil {
+	p := &r.patch
+	p.spare = maxOps - 1
+	p.diff(old, r.merge(old, b, a))
+	if len(p.ops) == 0 {
 		return nil, nil
 	}
-	return append(p.ops, ']'), nil
+	p.ops = append(p.ops, ']')
+	if len(p.ops) > shallow {
+		c := rawjson.NewCursor(p.ops)
+		if c.Value(); c.End() != nil {
+			return nil, fmt.Errorf("the patch: %w", c.End())
+		}
+	}
+	return bytes.Clone(p.ops), nil
 }
 
 // diff writes the operations that make raw what merge made of it. A nil node is
@@ -81,12 +106,29 @@ func (p *patch) diff(raw, want *node) {
 
 // object writes the operations for the members that differ, in order of names.
 func (p *patch) object(raw, want *node) {
+	if !p.allow(want.edits) {
+		p.op("replace", want)
+		return
+	}
 	olds, wants := raw.kids, want.kids
 	for len(olds)+len(wants) > 0 {
+		if len(olds) > 0 && len(wants) > 0 && olds[0] == wants[0] {
+			olds, wants = olds[1:], wants[1:]
+			continue
+		}
 		name := first(olds, wants)
 		old, want := take(&olds, name), take(&wants, name)
 		if old != want {
 			p.in(name, func() { p.diff(old, want) })
 		}
 	}
+}
+
+// allow reports whether there may be so many operations in the place of one.
+func (p *patch) allow(ops int) bool {
+	if ops-1 > p.spare {
+		return false
+	}
+	p.spare -= ops - 1
+	return true
 }

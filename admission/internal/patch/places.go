@@ -3,31 +3,30 @@ package patch
 import "strconv"
 
 // places returns for each element of before its index in raw, a list of the same
-// length. ok is false if that cannot be told.
+// length; nil if they are at the same places. ok is false if that cannot be told.
 //
 // A decoder keeps the order of a list. A conversion need not: it may sort a list,
 // or count equal elements. So what has been converted is looked at: an element is
 // at its own index if raw's agrees with it there, else where the list's key or an
 // equal text says.
 func (r *reader) places(raw, before *node) (places []int, ok bool) {
-	olds, befores := r.kids(raw, before), r.kids(before, nil)
-	places = make([]int, len(befores))
+	if !r.converted {
+		return nil, true
+	}
+	olds, befores := r.kids(raw), r.kids(before)
 	agree := true
-	for i := range places {
-		places[i] = i
-		agree = agree && (!r.converted || r.agree(olds[i].node, befores[i].node))
+	for i := range olds {
+		agree = agree && r.agree(olds[i], befores[i])
 	}
 	if agree {
-		return places, true
+		return nil, true
 	}
-	m := &matcher{r, olds, befores, places, make([]int, len(olds))}
-	for i := range places {
-		m.from[i], m.to[i] = none, none
-	}
+	m := r.newMatcher(olds, befores)
+	places = m.from
 	m.byText()
 	m.byKey()
 	for j, i := range places {
-		if i == none || !r.agree(olds[i].node, befores[j].node) {
+		if i == none || !r.agree(olds[i], befores[j]) {
 			return nil, false
 		}
 	}
@@ -46,20 +45,20 @@ func (r *reader) agree(raw, before *node) bool {
 	case raw.kind != before.kind:
 		return false
 	case raw.is('{'):
-		olds := r.kids(raw, before)
-		for _, b := range r.kids(before, nil) {
-			if !r.agree(member(olds, string(b.name)), b.node) {
+		olds := r.kids(raw)
+		for _, b := range r.kids(before) {
+			if !r.agree(member(olds, string(b.name)), b) {
 				return false
 			}
 		}
 		return true
 	case raw.is('['):
-		olds, befores := r.kids(raw, before), r.kids(before, nil)
+		olds, befores := r.kids(raw), r.kids(before)
 		if len(olds) != len(befores) {
 			return false
 		}
 		for i := range olds {
-			if !r.agree(olds[i].node, befores[i].node) {
+			if !r.agree(olds[i], befores[i]) {
 				return false
 			}
 		}
@@ -79,8 +78,8 @@ func (r *reader) zero(n *node) bool {
 	case n.empty():
 		return true
 	case n.is('{'), n.is('['):
-		for _, k := range r.kids(n, nil) {
-			if n.is('[') || !r.zero(k.node) {
+		for _, k := range r.kids(n) {
+			if n.is('[') || !r.zero(k) {
 				return false
 			}
 		}

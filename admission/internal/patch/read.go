@@ -1,236 +1,236 @@
 package patch
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"io"
-	"slices"
+	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// reader reads the kids of nodes.
+// maxFollow is how deep two texts are read side by side. Deeper down a text is
+// read by itself: at each level all that is below is compared, which would be
+// quadratic in a very deep object.
+const maxFollow = 64
+
+// resync is how many elements of a list may be missing in a row before what
+// comes after them is read anew. It shrinks while nothing is found.
+const resync = 8
+
+// reader reads inputs into nodes. An input is passed over once, and checked; the
+// spans that this leaves behind lead to the kids of any value in it. Where a text
+// goes on like that of a value that has been read already, it is not even that:
+// it becomes the same node.
 type reader struct {
-	dec   jsontext.Decoder
-	src   bytes.Buffer
-	text  []byte // what dec reads
-	err   error  // the first one
-	spare int    // how many bytes may still be read level by level
-	stack []kid  // the kids of the values that are being read
-	slab  []node // where the next nodes are taken from
-
 	converted bool // see MakeConverted
+
+	spans []rawjson.Span
+	stack []*node // the kids of the values that are being read
+	nodes slab[node]
+	lists slab[*node]
+	ints  slab[int]
+	texts texts
+	patch patch
 }
 
-// newReader returns a reader for inputs of that size together. To read level by
-// level is what makes skipping possible, but it looks at a value once for each
-// level above it, which would be quadratic in a very deep object. So after that
-// many bytes whole values are read at once.
-func newReader(size int) *reader { return &reader{spare: 16 * size, stack: make([]kid, 0, 16)} }
+var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// lenient are the options of the API server's own decoder: it takes duplicate
-// names and invalid UTF-8.
-func lenient() (names, utf8 jsontext.Options) {
-	return jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
+// reset makes the reader as new, with nothing of an input in it, but keeps memory
+// for an object of common size.
+func (r *reader) reset() {
+	const most = 1 << 14 // elements
+	r.converted = false
+	r.spans = r.spans[:0]
+	if cap(r.spans) > most {
+		r.spans = nil
+	}
+	clear(r.stack[:cap(r.stack)])
+	r.stack = r.stack[:0]
+	if cap(r.stack) > most {
+		r.stack = nil
+	}
+	r.nodes.reset(most)
+	r.lists.reset(most)
+	r.ints.reset(most)
+	r.texts.free(most)
+	r.patch.free(1 << 20)
 }
 
-// object reads a text that must be one JSON object.
-func (r *reader) object(text []byte, like *node) (*node, error) {
-	n := &node{kind: '{', text: text}
-	r.kids(n, like)
-	return n, r.err
+// slab is memory that is handed out in pieces and taken back at once.
+type slab[T any] struct{ used []T }
+
+// take returns n zero values.
+func (s *slab[T]) take(n int) []T {
+	if cap(s.used)-len(s.used) < n {
+		s.used = make([]T, 0, max(2*cap(s.used), n, 32)) // whoever has a piece of the old one keeps it
+	}
+	from := len(s.used)
+	s.used = s.used[:from+n]
+	return s.used[from : from+n : from+n]
 }
 
-// kids returns the kids of an object or a list; none for another kind, for a nil
-// node and after an error. Like is a node that may have much text in common
-// with n, or nil.
-func (r *reader) kids(n, like *node) []kid {
-	switch {
-	case n == nil:
-		return nil
-	case n.read || n.kind != '{' && n.kind != '[' || r.err != nil:
-		return n.kids
+// reset takes everything back, and keeps room for so many values.
+func (s *slab[T]) reset(most int) {
+	if cap(s.used) > most {
+		s.used = nil
+		return
 	}
-	if !r.share(n, like) {
-		n.have(r.parse(n.text, n.kind))
-	}
-	return n.kids
+	clear(s.used)
+	s.used = s.used[:0]
 }
 
-// share reads the kids of n, but takes those in the common beginning and end of
-// the two texts from like. The tokenizer sees what is between, with a
-// placeholder on either side for what is not: when that is one JSON value, it is
-// n without the shared kids. It reports whether n could be read so.
-func (r *reader) share(n, like *node) bool {
-	if like == nil || like.kind != n.kind || !like.read || like.lost {
-		return false
+// object reads a text that must be one JSON object. Like is a node that may have
+// much text in common with it, or nil. The text is read side by side with it where
+// its kids have been read, and with deep everywhere.
+func (r *reader) object(text []byte, like *node, deep bool) (*node, error) {
+	c := rawjson.NewCursor(text)
+	var n *node
+	if c.Begins() == '{' {
+		n = r.value(&c, like, deep, 0)
+	} else {
+		c.Enter('{') // it tells what there is instead
 	}
-	head := commonPrefix(like.text, n.text)
-	tail := commonSuffix(like.text[head:], n.text[head:])
-	// Shared is what ends by from or starts at to. The byte next to it must be in
-	// common too, lest a number go on.
-	from, to := 0, len(like.text)
-	for _, k := range like.kids {
-		if k.end < head {
-			from = max(from, k.end)
-		}
-		if k.start > len(like.text)-tail {
-			to = min(to, k.start)
-		}
+	if err := c.End(); err != nil {
+		return nil, err
 	}
-	before, behind := from > 0, to < len(like.text)
-	if to-from > len(like.text)/2 {
-		return false // too little to be worth it
-	}
-
-	open, placeholder, end := "[", "0", "]"
-	if n.kind == '{' {
-		open, placeholder, end = "{", `"":0`, "}"
-	}
-	middle := n.text[from : to+len(n.text)-len(like.text)]
-	text := make([]byte, 0, len(middle)+2*(len(open)+len(placeholder)))
-	if before {
-		text = append(text, open+placeholder...)
-	}
-	text = append(text, middle...)
-	if behind {
-		text = append(text, placeholder+end...)
-	}
-	between := r.parse(text, n.kind)
-	if r.err != nil {
-		r.err = nil // to read the whole will tell better
-		return false
-	}
-	if before {
-		between = between[1:]
-	}
-	if behind {
-		between = between[:len(between)-1]
-	}
-
-	kids := make([]kid, 0, len(like.kids)+len(between))
-	for _, k := range like.kids {
-		if k.end <= from {
-			kids = append(kids, k)
-		}
-	}
-	kids = append(kids, between...)
-	for _, k := range like.kids {
-		if k.start >= to {
-			kids = append(kids, k)
-		}
-	}
-	n.have(kids)
-	return true
+	return n, nil
 }
 
-// parse returns the kids of a text that must be one value of that kind.
-func (r *reader) parse(text []byte, kind jsontext.Kind) []kid {
-	names, utf8 := lenient()
-	r.text = text
-	r.src = *bytes.NewBuffer(text)
-	r.dec.Reset(&r.src, names, utf8)
-	r.spare -= len(text)
-	kids := r.next(kind, r.spare < 0)
-	if _, err := r.dec.ReadToken(); err != io.EOF {
-		r.fail(errors.New("there is more after the JSON value"))
+// value reads the value at the cursor, as object does: if the text is the same, it
+// is the node like.
+func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *node {
+	if like != nil && c.Follow(like.text) {
+		return like
 	}
-	return kids
+	n := &r.nodes.take(1)[0]
+	n.kind = kindOf(c.Begins())
+	if depth == 0 || n.nests() && like.is(n.kind) && (deep || like.read) && depth < maxFollow {
+		r.follow(c, n, r.kids(like), deep, depth)
+	} else {
+		n.span = len(r.spans)
+		n.text, r.spans = c.Outline(r.spans)
+	}
+	return n
 }
 
-// next returns the kids of the decoder's next value; with deep, it reads theirs
-// too.
-func (r *reader) next(kind jsontext.Kind, deep bool) []kid {
-	base := len(r.stack)
-	if t, err := r.dec.ReadToken(); err != nil {
-		r.fail(err)
-	} else if t.Kind() != kind {
-		r.fail(fmt.Errorf("got a JSON %v where %v is due", t.Kind(), kind))
-	}
-	for r.err == nil {
-		peek := r.dec.PeekKind()
-		if peek == '}' || peek == ']' {
-			break
+// follow reads an object or list side by side with the kids of another.
+func (r *reader) follow(c *rawjson.Cursor, n *node, likes []*node, deep bool, depth int) {
+	start, base := c.Offset(), len(r.stack)
+	s := side{ahead: resync}
+	for c.Enter(n.kind); c.Next(); {
+		var like, k *node
+		var name []byte
+		if n.kind == '{' {
+			name = unquote(c.NameText())
+			like = s.member(likes, name)
+		} else if k = s.follow(c, likes); k == nil {
+			like = s.element(likes)
 		}
-		k := kid{node: r.alloc()}
-		if kind == '{' {
-			name := r.value()
-			k.name = unquote(name)
-			k.start = int(r.dec.InputOffset()) - len(name)
-			peek = r.dec.PeekKind()
+		if k == nil {
+			k = r.value(c, like, deep, depth+1)
 		}
-		k.kind = peek
-		if deep && (peek == '{' || peek == '[') {
-			start := int(r.dec.InputOffset())
-			k.have(r.next(peek, deep))
-			k.text = bytes.TrimLeft(r.text[start:r.dec.InputOffset()], ":, \t\r\n")
-		} else {
-			k.text = r.value()
-		}
-		k.end = int(r.dec.InputOffset())
-		if kind == '[' {
-			k.start = k.end - len(k.text)
+		if k != like {
+			k.name = name
 		}
 		r.stack = append(r.stack, k)
 	}
-	if _, err := r.dec.ReadToken(); err != nil {
-		r.fail(err)
+	if c.Err() == nil {
+		n.text = c.Since(start)
+		r.have(n, base)
 	}
-	kids := slices.Clone(r.stack[base:])
-	r.stack = r.stack[:base]
-	return kids
 }
 
-// value returns the text of the decoder's next value.
-func (r *reader) value() []byte {
-	v, err := r.dec.ReadValue()
-	if err != nil {
-		r.fail(err)
+// side is a place in the kids of the other value.
+type side struct {
+	next int // the kid that is due
+	late int // one that has been due before, and was not there
+
+	ahead int // how far to look for an element
+}
+
+// member returns the member of that name; most often it is the next.
+func (s *side) member(likes []*node, name []byte) *node {
+	i, ok := s.next, s.next < len(likes) && string(likes[s.next].name) == string(name)
+	if !ok {
+		i, ok = find(likes, name)
+	}
+	if !ok {
 		return nil
 	}
-	end := int(r.dec.InputOffset())
-	return r.text[end-len(v) : end : end]
+	s.next = i + 1
+	return likes[i]
 }
 
-// fail keeps the first error.
-func (r *reader) fail(err error) {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+// follow passes over an element that is on the other side too: the next one,
+// one that was due before, or one a little further on. It returns nil if none of
+// these has the same text.
+func (s *side) follow(c *rawjson.Cursor, likes []*node) *node {
+	found := func(i int) *node {
+		if i >= len(likes) || !c.Follow(likes[i].text) {
+			return nil
+		}
+		*s = side{next: i + 1, late: i + 1, ahead: resync}
+		return likes[i]
 	}
-	if r.err == nil {
-		r.err = err
+	if k := found(s.next); k != nil {
+		return k
 	}
+	if k := found(s.late); k != nil {
+		return k
+	}
+	for i := range s.ahead {
+		if k := found(s.next + 1 + i); k != nil {
+			return k
+		}
+	}
+	s.ahead /= 2
+	return nil
 }
 
-func (r *reader) alloc() *node {
-	if len(r.slab) == cap(r.slab) {
-		r.slab = make([]node, 0, min(max(32, 2*cap(r.slab)), 4096))
+// element returns the element that stands where one that is not on the other
+// side stands on this.
+func (s *side) element(likes []*node) *node {
+	s.next++
+	if s.next > len(likes) {
+		return nil
 	}
-	r.slab = append(r.slab, node{})
-	return &r.slab[len(r.slab)-1]
+	return likes[s.next-1]
 }
 
-func commonPrefix(a, b []byte) int {
-	const block = 64 // compared at once
-	n, end := 0, min(len(a), len(b))
-	for n+block <= end && bytes.Equal(a[n:n+block], b[n:n+block]) {
-		n += block
+// kids returns the kids of an object or a list; none for another kind or for a
+// nil node.
+func (r *reader) kids(n *node) []*node {
+	switch {
+	case n == nil:
+		return nil
+	case n.read || !n.nests():
+		return n.kids
 	}
-	for n < end && a[n] == b[n] {
-		n++
+	base := len(r.stack)
+	c := rawjson.NewCursor(n.text)
+	span := n.span + 1
+	for c.Enter(n.kind); c.Next(); {
+		k := &r.nodes.take(1)[0]
+		if n.kind == '{' {
+			k.name = unquote(c.NameText())
+		}
+		if k.kind = kindOf(c.Begins()); k.nests() {
+			k.text, k.span = c.Skip(r.spans[span].Size), span
+			span += r.spans[span].Count
+		} else {
+			k.text, r.spans = c.Outline(r.spans) // there are none in it
+		}
+		r.stack = append(r.stack, k)
 	}
-	return n
+	r.have(n, base)
+	return n.kids
 }
 
-func commonSuffix(a, b []byte) int {
-	const block = 64
-	n, end := 0, min(len(a), len(b))
-	for n+block <= end && bytes.Equal(a[len(a)-n-block:len(a)-n], b[len(b)-n-block:len(b)-n]) {
-		n += block
+// have gives n the kids on the stack.
+func (r *reader) have(n *node, base int) {
+	n.kids = r.lists.take(len(r.stack) - base)
+	copy(n.kids, r.stack[base:])
+	r.stack = r.stack[:base]
+	n.read = true
+	if n.kind == '{' {
+		n.kids = byName(n.kids)
 	}
-	for n < end && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
-	return n
 }

@@ -1,16 +1,31 @@
 package patch
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // patch is the text of the operations so far.
 type patch struct {
-	ops  []byte
-	path []byte // the JSON pointer of the value that is being compared
+	ops   []byte
+	path  []byte // the JSON pointer of the value that is being compared
+	spare int    // how many operations there may be beside one for each difference that is being written
+}
+
+// free forgets the operations, and keeps room for so many bytes.
+func (p *patch) free(most int) {
+	if cap(p.ops) > most {
+		p.ops = nil
+	}
+	if cap(p.path) > most {
+		p.path = nil
+	}
+	clear(p.ops)
+	clear(p.path[:cap(p.path)])
+	*p = patch{ops: p.ops[:0], path: p.path[:0]}
 }
 
 // in runs f at the member of that name.
@@ -77,13 +92,8 @@ func (p *patch) pointer(name string, pointer []byte) {
 // appendValue writes a value without white space; strings and numbers keep
 // their text.
 func appendValue(dst []byte, n *node) []byte {
-	switch {
-	case n.text != nil && bytes.ContainsAny(n.text, " \t\r\n"):
-		names, utf8 := lenient()
-		dst, _ = jsontext.AppendFormat(dst, n.text, names, utf8, jsontext.PreserveRawStrings(true)) // it has been read once
-		return dst
-	case n.text != nil:
-		return append(dst, n.text...)
+	if n.text != nil {
+		return rawjson.AppendCompact(dst, n.text)
 	}
 	object := n.is('{')
 	open, end := byte('['), byte(']')
@@ -99,7 +109,7 @@ func appendValue(dst []byte, n *node) []byte {
 			dst, _ = jsontext.AppendQuote(dst, k.name)
 			dst = append(dst, ':')
 		}
-		dst = appendValue(dst, k.node)
+		dst = appendValue(dst, k)
 	}
 	return append(dst, end)
 }
