@@ -37,7 +37,8 @@ type call struct {
 	// A function may have started goroutines, which ask for things at the same time, or
 	// when the call is over.
 	mu          sync.Mutex
-	raw         []byte // the text of the request; nil when the call is over
+	raw         []byte                  // the text of the request; nil when the call is over
+	sees        schema.GroupVersionKind // what the function is given that is called now
 	request     *admissionv1.AdmissionRequest
 	warnings    []string
 	annotations map[string]string
@@ -158,7 +159,15 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 	return c.handler.converter.Convert(ctx, text, to)
 }
 
-// guard calls a function of the author. A panic becomes an error, and reaches
+// run calls a function of the author that is given objects of that kind.
+func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func() error) error {
+	c.mu.Lock()
+	c.sees = kind
+	c.mu.Unlock()
+	return c.guard(ctx, f)
+}
+
+// guard calls what the author has written. A panic becomes an error, and reaches
 // the log with its stack.
 func (c *call) guard(ctx context.Context, f func() error) (err error) {
 	defer func() {

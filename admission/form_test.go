@@ -112,6 +112,21 @@ func TestAFunctionMaySeeTheObjectAsItWas(t *testing.T) {
 	}
 }
 
+func TestAnUnstructuredObjectAsItWasHasTheVersionThatTheFunctionSees(t *testing.T) {
+	var got []string
+	see := func(ctx context.Context, u *unstructured.Unstructured) error {
+		old, err := admission.OldFrom[*unstructured.Unstructured](ctx)
+		got = append(got, u.GroupVersionKind().Version+" "+old.GroupVersionKind().Version)
+		return err
+	}
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)),
+		admission.Mutate(see), admission.Mutate(see, admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))))
+	ask(t, h, request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", "")})
+	if diff := cmp.Diff([]string{"v1alpha1 v1alpha1", "v1beta1 v1beta1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestAnOldObjectOfAnotherKindIsAnError(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
 		_, err := admission.OldFrom[*v1alpha1.Topping](ctx)

@@ -109,7 +109,8 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 // without a handler: [RequestFrom] returns the request, and [OldFrom] its old object, if
 // that has the type which is asked for. Warnings and audit annotations go nowhere.
 func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) context.Context {
-	c := &call{request: request.DeepCopy(), kind: schema.GroupVersionKind(request.Kind), oldObject: request.OldObject.Raw, raw: []byte(`{}`)}
+	kind := schema.GroupVersionKind(request.Kind)
+	c := &call{request: request.DeepCopy(), kind: kind, sees: kind, oldObject: request.OldObject.Raw, raw: []byte(`{}`)}
 	if c.request.DryRun == nil {
 		c.request.DryRun = new(false)
 	}
@@ -117,9 +118,10 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 }
 
 // OldFrom returns the object as it was before the UPDATE or DELETE which the function
-// that was given the context is called for, converted to the version of T if need be. It
-// is nil on another operation, and outside such a function. T is a type that [Mutate]
-// takes. The error says that the object does not fit its Go type or cannot be converted.
+// that was given the context is called for. It is converted, if need be, to the version
+// of T, or, if T has none, to that in which the function sees the object. It is nil on
+// another operation, and outside such a function. T is a type that [Mutate] takes. The
+// error says that the object does not fit its Go type or cannot be converted.
 func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	c := callFrom(ctx)
 	if c == nil {
@@ -130,7 +132,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	if c.raw == nil || c.oldObject == nil {
 		return old, nil
 	}
-	kind, t := c.kind, reflect.TypeFor[T]()
+	kind, t := c.sees, reflect.TypeFor[T]()
 	var form form
 	if c.handler != nil {
 		form = c.handler.forms[t]

@@ -109,7 +109,7 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 			return fmt.Errorf("the object as it is stored: %w", err)
 		}
 	}
-	return c.guard(ctx, func() error {
+	return c.run(ctx, c.kindFor(f), func() error {
 		list, err := f.validate(ctx, obj, old)
 		return errors.Join(err, list.ToAggregate())
 	})

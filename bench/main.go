@@ -65,6 +65,10 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	if err := b.reference(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	if err := b.schema(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

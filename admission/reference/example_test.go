@@ -5,34 +5,54 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/webhook"
 )
 
 // Pizzas may name only toppings that exist, and a topping that is named stays.
 func Example() {
-	// Real informers come from client-go; here one is filled by hand.
-	toppingInformer := &informer{Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
-	pizzaInformer := &informer{Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	// Real informers come from client-go; these are filled by hand.
+	toppingIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	pizzaIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	filled := func() bool { return true }
 	getTopping := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(toppings, name) }
 
-	known := reference.NewTarget(toppings, toppingInformer, getTopping)
-	referrers, err := reference.NewReferrers(pizzas, pizzaInformer, toppingsOf)
+	topping := reference.ClusterScoped(toppings)
+	known, err := reference.NewTarget(topping, reference.Indexer(toppingIndexer, filled), getTopping)
+	if err != nil {
+		panic(err)
+	}
+	toppingsOf, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name"})
+	if err != nil {
+		panic(err)
+	}
+	pizzasOf, err := reference.NewReferrers(pizzas, reference.Indexer(pizzaIndexer, filled), topping, toppingsOf)
 	if err != nil {
 		panic(err)
 	}
 	knownToppings := reference.Exists(known, toppingsOf)
-	unusedTopping := reference.NotReferenced[*v1alpha1.Topping](toppings, referrers)
+	unusedTopping := reference.NotReferenced[*v1alpha1.Topping](pizzasOf)
 
-	_ = toppingInformer.Add(topping("tomato"))
+	tomato := &v1alpha1.Topping{}
+	tomato.Name = "tomato"
+	_ = toppingIndexer.Add(tomato)
 	errs, err := knownToppings(context.Background(), pizza("margherita", "tomato", "mozarella"))
 	fmt.Println(errs.ToAggregate(), err)
 
-	_ = pizzaInformer.Add(pizza("marinara", "tomato"))
-	_, err = unusedTopping(context.Background(), topping("tomato"))
+	_ = pizzaIndexer.Add(pizza("marinara", "tomato"))
+	_, err = unusedTopping(context.Background(), tomato)
 	fmt.Println(err)
 
 	// Both are what a handler takes.
@@ -40,4 +60,91 @@ func Example() {
 	// Output:
 	// spec.toppings[1].name: Not found: "mozarella" <nil>
 	// toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/marinara
+}
+
+// A path that the type does not have is found when the program starts.
+func ExampleFields() {
+	refs, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name"})
+	for _, ref := range refs(pizza("margherita", "tomato", "mozzarella")) {
+		fmt.Println(ref.Path, ref.Name, err)
+	}
+	_, err = reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.topings[*].name"})
+	fmt.Println(err)
+	// Output:
+	// spec.toppings[0].name tomato <nil>
+	// spec.toppings[1].name mozzarella <nil>
+	// reference: the fields of *v1beta1.Pizza: spec.topings[*].name: v1beta1.PizzaSpec has no field "topings"
+}
+
+// A certificate names a secret, perhaps of another namespace.
+func ExampleFields_unstructured() {
+	refs, err := reference.Fields[*unstructured.Unstructured](
+		reference.Field{Name: "spec.secretRefs[*].name", Namespace: "spec.secretRefs[*].namespace"})
+	if err != nil {
+		panic(err)
+	}
+	certificate := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"secretRefs": []any{
+		map[string]any{"name": "tls"},
+		map[string]any{"name": "ca", "namespace": "shared"},
+	}}}}
+	for _, ref := range refs(certificate) {
+		fmt.Printf("%s %q %q\n", ref.Path, ref.Namespace, ref.Name)
+	}
+	// Output:
+	// spec.secretRefs[0].name "" "tls"
+	// spec.secretRefs[1].name "shared" "ca"
+}
+
+// Into another namespace only what the policy allows may be named.
+func ExampleCrossNamespace() {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	_ = indexer.Add(secret("shared", "ca"))
+	getSecret := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(secrets, name) }
+	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Indexer(indexer, func() bool { return true }), getSecret)
+	if err != nil {
+		panic(err)
+	}
+	// A policy may also look for an object in to.Namespace that allows it.
+	shared := func(_ context.Context, from string, to cache.ObjectName) (bool, error) {
+		return to.Namespace == "shared", nil
+	}
+	check := reference.Exists(known, secretsOf, reference.CrossNamespace(shared))
+	errs, err := check(context.Background(), pizza("margherita", "shared/ca", "private/ca"))
+	fmt.Println(errs.ToAggregate(), err)
+	// Output:
+	// spec.toppings[1].name: Forbidden: objects in namespace "default" may not name secrets in namespace "private" <nil>
+}
+
+// With a dynamic informer, a live read of the metadata, and a permission check,
+// as an operator has them.
+func Example_dynamic() {
+	setUp := func(config *rest.Config) (admission.Option, webhook.Checks, error) {
+		ovens := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "ovens"}
+		objects, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		live, err := metadata.NewForConfig(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		users, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		factory := dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)
+		known, err := reference.NewTarget(reference.Namespaced(ovens.GroupResource()), factory.ForResource(ovens).Informer(), reference.Metadata(live, ovens))
+		if err != nil {
+			return nil, nil, err
+		}
+		ovenOf := func(p *v1beta1.Pizza) []reference.Ref { return nil } // or Fields
+		mayUse := reference.Authorize(users.AuthorizationV1().SubjectAccessReviews(), "get")
+		return admission.Validate(reference.Exists(known, ovenOf, mayUse)), webhook.Checks{"ovens": known.Check}, nil
+	}
+	option, checks, err := setUp(&rest.Config{Host: "https://127.0.0.1:6443"})
+	fmt.Println(option != nil, len(checks), err)
+	fmt.Println(checks["ovens"](nil))
+	// Output:
+	// true 1 <nil>
+	// the informer of ovens.example.com has not synced yet
 }

@@ -2,49 +2,58 @@ package reference_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/scheme"
 )
 
 var (
 	pizzas   = schema.GroupResource{Group: "restaurant.programming-kubernetes.info", Resource: "pizzas"}
 	toppings = schema.GroupResource{Group: "restaurant.programming-kubernetes.info", Resource: "toppings"}
+	secrets  = schema.GroupResource{Resource: "secrets"}
 )
 
-// informer is an informer that is filled by hand.
-type informer struct {
+// kitchen is an indexer that is filled by hand.
+type kitchen struct {
 	cache.Indexer
 	behind bool
 }
 
-func (i *informer) HasSynced() bool           { return !i.behind }
-func (i *informer) GetIndexer() cache.Indexer { return i.Indexer }
+func (k *kitchen) informer() reference.Informer {
+	return reference.Indexer(k.Indexer, func() bool { return !k.behind })
+}
 
-var _ reference.Informer = cache.SharedIndexInformer(nil)
-
-func newInformer(t testing.TB, objects ...any) *informer {
+func newKitchen(t testing.TB, objects ...any) *kitchen {
 	t.Helper()
-	i := &informer{Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	k := &kitchen{Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
 	for _, obj := range objects {
-		if err := i.Add(obj); err != nil {
+		if err := k.Add(obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return i
+	return k
 }
 
 func topping(name string) *v1alpha1.Topping {
@@ -54,8 +63,15 @@ func topping(name string) *v1alpha1.Topping {
 	}
 }
 
+func secret(namespace, name string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
 func pizza(name string, toppings ...string) *v1beta1.Pizza {
-	p := &v1beta1.Pizza{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	p := &v1beta1.Pizza{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: "Pizza"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+	}
 	for _, t := range toppings {
 		p.Spec.Toppings = append(p.Spec.Toppings, v1beta1.PizzaTopping{Name: t})
 	}
@@ -70,156 +86,165 @@ func toppingsOf(p *v1beta1.Pizza) []reference.Ref {
 	return refs
 }
 
-// live is a cluster that counts how often it is asked for a name.
-type live map[string]int
+// secretsOf takes the toppings for secrets, named namespace/name or name.
+func secretsOf(p *v1beta1.Pizza) []reference.Ref {
+	refs := toppingsOf(p)
+	for i := range refs {
+		if namespace, name, found := strings.Cut(refs[i].Name, "/"); found {
+			refs[i].Namespace, refs[i].Name = namespace, name
+		}
+	}
+	return refs
+}
 
-func (l live) get(_ context.Context, _, name string) error {
-	l[name]++
-	switch name {
-	case "new":
+// live is a cluster that counts how often it is asked for a name. It has the names
+// that begin with "new".
+type live struct {
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (l *live) get(_ context.Context, namespace, name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asked == nil {
+		l.asked = map[string]int{}
+	}
+	l.asked[cache.NewObjectName(namespace, name).String()]++
+	switch {
+	case strings.HasPrefix(name, "new"):
 		return nil
-	case "secret":
+	case name == "locked":
 		return apierrors.NewForbidden(toppings, name, errors.New("RBAC"))
+	case name == "unserved":
+		return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", toppings, name, "404 page not found", 0, true)
 	default:
 		return apierrors.NewNotFound(toppings, name)
 	}
 }
 
-func TestAllMissingReferencesAreNamedWithTheirFields(t *testing.T) {
-	asked := live{}
-	check := reference.Exists(reference.NewTarget(toppings, newInformer(t, topping("tomato")), asked.get), toppingsOf)
-	errs, err := check(t.Context(), pizza("x", "tomato", "nails", "tomato", "new", "glue", "nails", ""))
+func (l *live) was() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.asked)
+}
+
+func target(t testing.TB, resource reference.Resource, k *kitchen, l *live, opts ...reference.LiveOption) *reference.Target {
+	t.Helper()
+	got, err := reference.NewTarget(resource, k.informer(), l.get, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
+	return got
+}
+
+func messages(errs field.ErrorList) (all []string) {
 	for _, e := range errs {
-		got = append(got, e.Error())
+		all = append(all, e.Error())
 	}
-	want := []string{
-		`spec.toppings[1].name: Not found: "nails"`,
-		`spec.toppings[4].name: Not found: "glue"`,
-		`spec.toppings[5].name: Not found: "nails"`,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("errors (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(live{"nails": 1, "new": 1, "glue": 1}, asked); diff != "" {
-		t.Errorf("only what the informer does not know is looked up, once (-want +got):\n%s", diff)
-	}
+	return all
 }
 
-func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
-	behind := newInformer(t)
-	behind.behind = true
-	referrers, err := reference.NewReferrers(pizzas, behind, toppingsOf)
-	if err != nil {
-		t.Fatal(err)
+// request is an admission request for a pizza.
+type request struct {
+	old, pizza runtime.Object
+	user       string
+	groups     []string
+	version    string // of the pizzas; v1beta1
+}
+
+// ask sends a request through a handler. It returns why the request is denied, or
+// what happened instead.
+func ask(t testing.TB, h http.Handler, r request) string {
+	t.Helper()
+	if r.version == "" {
+		r.version = v1beta1.GroupVersion.Version
 	}
-	asked := live{}
-	_, existsErr := reference.Exists(reference.NewTarget(toppings, behind, asked.get), toppingsOf)(t.Context(), pizza("x", "nails"))
-	_, notReferencedErr := reference.NotReferenced[*v1alpha1.Topping](toppings, referrers)(t.Context(), topping("tomato"))
-	for resource, err := range map[string]error{"toppings": existsErr, "pizzas": notReferencedErr} {
-		var status *apierrors.StatusError
-		if !errors.As(err, &status) || status.ErrStatus.Code != http.StatusServiceUnavailable || status.ErrStatus.Details.RetryAfterSeconds != 1 {
-			t.Errorf("%s: got %v, want an error to be tried again", resource, err)
-		} else if want := "the informer of " + resource + ".restaurant.programming-kubernetes.info has not synced yet"; err.Error() != want {
-			t.Errorf("got %q, want %q", err, want)
+	text := func(obj runtime.Object) runtime.RawExtension {
+		if obj == nil {
+			return runtime.RawExtension{}
 		}
-	}
-	if len(asked) > 0 {
-		t.Errorf("the API server was asked for %v", asked)
-	}
-}
-
-func TestAFailedLookupIsNoVerdict(t *testing.T) {
-	check := reference.Exists(reference.NewTarget(toppings, newInformer(t), live{}.get), toppingsOf)
-	errs, err := check(t.Context(), pizza("x", "secret"))
-	if errs != nil || !apierrors.IsServiceUnavailable(err) || apierrors.IsForbidden(err) {
-		t.Errorf("got %v and %v, want an error to be tried again", errs, err)
-	}
-	if want := `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "secret" exists`; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-func TestANamespacedReferenceIsLookedUpInItsNamespace(t *testing.T) {
-	known := newInformer(t, pizza("margherita"))
-	check := reference.Exists(
-		reference.NewTarget(pizzas, known, func(context.Context, string, string) error { return apierrors.NewNotFound(pizzas, "") }),
-		func(*v1beta1.Pizza) []reference.Ref {
-			return []reference.Ref{
-				{Path: field.NewPath("a"), Namespace: "default", Name: "margherita"},
-				{Path: field.NewPath("b"), Namespace: "other", Name: "margherita"},
-			}
-		})
-	errs, err := check(t.Context(), pizza("x"))
-	if err != nil || len(errs) != 1 || errs[0].Field != "b" {
-		t.Errorf("got %v and %v", errs, err)
-	}
-}
-
-func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
-	informer := newInformer(t, pizza("margherita", "tomato", "mozzarella", "tomato"), pizza("bianca", "mozzarella"))
-	referrers, err := reference.NewReferrers(pizzas, informer, toppingsOf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := reference.NotReferenced[*v1alpha1.Topping](toppings, referrers)
-	message := func(name string) string {
-		errs, err := check(t.Context(), topping(name))
-		if errs != nil || err != nil && !apierrors.IsForbidden(err) {
-			t.Errorf("%s: got %v and %v", name, errs, err)
-		}
-		return fmt.Sprint(err)
-	}
-	const forbidden = `toppings.restaurant.programming-kubernetes.info %q is forbidden: it is used by %s`
-	if got := message("salami"); got != "<nil>" {
-		t.Errorf("an unused topping: %s", got)
-	}
-	if diff := cmp.Diff(fmt.Sprintf(forbidden, "mozzarella", "pizzas: default/bianca, default/margherita"), message("mozzarella")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(fmt.Sprintf(forbidden, "tomato", "pizzas: default/margherita"), message("tomato")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for i := range 12 {
-		if err := informer.Add(pizza(fmt.Sprintf("p%02d", i), "tomato")); err != nil {
+		raw, err := json.Marshal(obj)
+		if err != nil {
 			t.Fatal(err)
 		}
+		return runtime.RawExtension{Raw: raw}
 	}
-	want := "pizzas: default/margherita, default/p00, default/p01, default/p02, default/p03, default/p04, default/p05, default/p06, default/p07, default/p08 and 3 more, 13 in all"
-	if diff := cmp.Diff(fmt.Sprintf(forbidden, "tomato", want), message("tomato")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	review := admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID:       "u-1",
+			Kind:      metav1.GroupVersionKind{Group: pizzas.Group, Version: r.version, Kind: "Pizza"},
+			Resource:  metav1.GroupVersionResource{Group: pizzas.Group, Version: r.version, Resource: pizzas.Resource},
+			Namespace: "default",
+			Name:      "margherita",
+			Operation: admissionv1.Update,
+			UserInfo:  authenticationv1.UserInfo{Username: r.user, Groups: r.groups, UID: "42", Extra: map[string]authenticationv1.ExtraValue{"scopes": {"kitchen"}}},
+			Object:    text(r.pizza),
+			OldObject: text(r.old),
+		},
 	}
-}
-
-func TestOneInformerTakesOneIndexAResource(t *testing.T) {
-	informer := newInformer(t)
-	if _, err := reference.NewReferrers(pizzas, informer, toppingsOf); err != nil {
-		t.Fatal(err)
+	switch {
+	case r.old == nil:
+		review.Request.Operation = admissionv1.Create
+	case r.pizza == nil:
+		review.Request.Operation = admissionv1.Delete
 	}
-	if _, err := reference.NewReferrers(pizzas, informer, toppingsOf); err == nil || !strings.Contains(err.Error(), "reference: indexing pizzas.restaurant.programming-kubernetes.info") {
-		t.Errorf("got %v, want a conflict", err)
-	}
-}
-
-func TestAnObjectThatIsBeingDeletedIsNotChecked(t *testing.T) {
-	check := reference.Exists(reference.NewTarget(toppings, newInformer(t), live{}.get), toppingsOf)
-	p := pizza("x", "nails")
-	p.DeletionTimestamp = new(metav1.Now())
-	if errs, err := check(t.Context(), p); errs != nil || err != nil {
-		t.Errorf("got %v and %v", errs, err)
-	}
-}
-
-func TestObjectsOfAnotherTypeAndEmptyNamesAreNotIndexed(t *testing.T) {
-	informer := newInformer(t, topping("tomato"), pizza("x", ""))
-	referrers, err := reference.NewReferrers(pizzas, informer, toppingsOf)
+	body, err := json.Marshal(review)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keys, err := referrers.Of("", ""); len(keys) > 0 || err != nil {
-		t.Errorf("got %v and %v", keys, err)
+	post := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(string(body)))
+	post.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, post)
+	if w.Code != http.StatusOK {
+		var status metav1.Status
+		if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil {
+			t.Fatal(err)
+		}
+		retry := ""
+		if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+			retry = fmt.Sprintf(", again in %d s", status.Details.RetryAfterSeconds)
+		}
+		return fmt.Sprintf("undecided, %d%s: %s", w.Code, retry, status.Message)
 	}
+	var answer admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer.Response.Allowed {
+		return "allowed"
+	}
+	return answer.Response.Result.Message
+}
+
+// newHandler returns a handler for pizzas of version v1beta1.
+func newHandler(t testing.TB, opts ...admission.Option) http.Handler {
+	t.Helper()
+	s, err := scheme.New(
+		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admission.NewHandler(s, opts...)
+}
+
+// isRetry says whether an error makes the API server try again in a second.
+func isRetry(err error, code int32) bool {
+	var status *apierrors.StatusError
+	return errors.As(err, &status) && status.ErrStatus.Code == code && status.ErrStatus.Details.RetryAfterSeconds == 1
+}
+
+func mustPanic(t testing.TB, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if v := recover(); v == nil || fmt.Sprint(v) != want {
+			t.Errorf("got a panic of %v, want %s", v, want)
+		}
+	}()
+	f()
 }

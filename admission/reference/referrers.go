@@ -1,91 +1,202 @@
 package reference
 
 import (
-	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
-	"strings"
+	"sync/atomic"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 )
 
-// maxNamed is how many referrers an answer names; of the others it gives the number.
-const maxNamed = 10
-
-// Referrers is the reverse of a reference: the objects that name others, found by
-// what they name.
+// Referrers is the reverse of a reference: the objects of one kind that name
+// objects of another, found by what they name. It follows an informer.
 type Referrers struct {
-	resource schema.GroupResource
-	informer Informer
-	index    string
+	resource  schema.GroupResource
+	target    Resource
+	deleting  bool
+	hasSynced func() bool
+	index     *index
+	bare      *bareReferrers
+	fault     atomic.Pointer[error]
 }
 
-// NewReferrers adds an index to the informer, which holds objects of type T, by
-// the objects to which they refer. The resource is that of T, and stands in error
-// messages; it also names the index, so that one informer takes one NewReferrers
-// for each resource. The error is that of [cache.Indexer].AddIndexers.
+// ReferrersOption changes what [NewReferrers] counts.
+type ReferrersOption func(*Referrers)
+
+// WithDeleting counts also objects that are themselves being deleted, but wait for
+// their finalizers. Use it if a finalizer needs what the object names, and can rely
+// on that nothing else makes it wait: an object that is deleted in the foreground
+// waits for those it owns, and they must not wait for it because it names them too.
+func WithDeleting() ReferrersOption { return func(r *Referrers) { r.deleting = true } }
+
+// NewReferrers follows an informer of objects of type T, which are of the given
+// resource, and remembers which objects of the target they name. The informer may
+// serve any number of NewReferrers, and anything else; its owner starts it. An
+// [Indexer] takes one for each pair of resources.
 //
-// An object of another type than T is not indexed: a typed informer holds
-// pointers to structs, a dynamic one *unstructured.Unstructured, a metadata-only
-// one *metav1.PartialObjectMetadata.
-func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Informer, refs func(obj T) []Ref) (*Referrers, error) {
-	r := &Referrers{resource: resource, informer: informer, index: "crdkit/reference/" + resource.String()}
-	err := informer.GetIndexer().AddIndexers(cache.Indexers{r.index: func(obj any) ([]string, error) {
-		t, ok := obj.(T)
-		if !ok {
-			return nil, nil // an error would be a panic of the informer
-		}
-		var keys []string
-		for _, ref := range refs(t) {
-			if ref.Name != "" {
-				keys = append(keys, ref.key())
+// T is what the informer holds: a pointer to a struct for a typed informer,
+// *unstructured.Unstructured for a dynamic one, *metav1.PartialObjectMetadata for a
+// metadata-only one. If an object is of another type, Check and [NotReferenced]
+// return an error from then on: not to know a user must not look like having none.
+//
+// References that are optional, and those of an object to itself, are passed over;
+// so are objects that are being deleted, unless [WithDeleting] is given. What the
+// informer does not hold is not known: one that is limited to namespaces or by a
+// selector does not protect from the others.
+//
+// The error joins all faults of the arguments, or is that of the informer.
+func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Informer, target Resource, refs func(obj T) []Ref, opts ...ReferrersOption) (*Referrers, error) {
+	r := &Referrers{resource: resource, target: target}
+	for _, opt := range opts {
+		opt(r)
+	}
+	errs := []error{check(informer)}
+	if resource.Empty() || target.resource.Empty() {
+		errs = append(errs, errors.New("a resource is empty"))
+	}
+	if refs == nil {
+		errs = append(errs, errors.New("the function is nil"))
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		err = r.follow(informer, func(obj any) ([]cache.ObjectName, bool) {
+			t, ok := obj.(T)
+			if !ok {
+				fault := fmt.Errorf("the informer of %s holds a %T, not a %T", resource, obj, t)
+				r.fault.Store(&fault)
+				return nil, false
 			}
-		}
-		slices.Sort(keys)
-		return slices.Compact(keys), nil
-	}})
+			return r.named(t, func() []Ref { return refs(t) }), true
+		})
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reference: indexing %s: %w", resource, err)
+		return nil, fmt.Errorf("reference: %s that name %s: %w", resource, target, err)
 	}
 	return r, nil
 }
 
-// Of returns the keys, namespace/name, of the objects that name the given one,
-// sorted. The namespace is empty for a cluster-scoped object.
-func (r *Referrers) Of(namespace, name string) ([]string, error) {
-	keys, err := r.informer.GetIndexer().IndexKeys(r.index, cache.NewObjectName(namespace, name).String())
-	slices.Sort(keys)
-	return keys, err
+// follow makes the index follow the informer.
+func (r *Referrers) follow(informer Informer, named func(obj any) ([]cache.ObjectName, bool)) error {
+	if bare, ok := informer.(*bareIndexer); ok {
+		r.hasSynced = bare.HasSynced
+		r.bare = &bareReferrers{bare.indexer, fmt.Sprintf("crdkit/reference/%s/%s", r.resource, r.target)}
+		return r.bare.add(named)
+	}
+	r.index = newIndex()
+	set := func(obj any) {
+		name, err := cache.ObjectToName(obj)
+		if err != nil {
+			return // it is nothing that an informer holds
+		}
+		if targets, ok := named(obj); ok {
+			r.index.set(name, targets)
+		}
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, obj any) { set(obj) },
+		DeleteFunc: func(obj any) {
+			if name, err := cache.DeletionHandlingObjectToName(obj); err == nil {
+				r.index.set(name, nil)
+			}
+		},
+	})
+	if err == nil {
+		r.hasSynced = registration.HasSynced // the events have come, not only the objects
+	}
+	return err
 }
 
-// NotReferenced returns a validating function for the deletion of objects of type
-// T, which are of the given resource: it is forbidden while others name the
-// object. The error names up to ten of them; of more, it says how many there are.
-//
-// It returns an error that is no verdict while the informer has not synced.
-func NotReferenced[T runtime.Object](resource schema.GroupResource, referrers *Referrers) func(ctx context.Context, obj T) (field.ErrorList, error) {
-	return func(_ context.Context, obj T) (field.ErrorList, error) {
-		if !referrers.informer.HasSynced() {
-			return nil, notSynced(referrers.resource)
-		}
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return nil, err
-		}
-		keys, err := referrers.Of(m.GetNamespace(), m.GetName())
-		if err != nil || len(keys) == 0 {
-			return nil, err
-		}
-		named := strings.Join(keys[:min(len(keys), maxNamed)], ", ")
-		if more := len(keys) - maxNamed; more > 0 {
-			named += fmt.Sprintf(" and %d more, %d in all", more, len(keys))
-		}
-		return nil, apierrors.NewForbidden(resource, m.GetName(),
-			fmt.Errorf("it is used by %s: %s", referrers.resource.Resource, named))
+// named returns what an object names and keeps, sorted and each once.
+func (r *Referrers) named(obj runtime.Object, refs func() []Ref) []cache.ObjectName {
+	m, err := meta.Accessor(obj)
+	if err != nil || m.GetDeletionTimestamp() != nil && !r.deleting {
+		return nil
 	}
+	var all []cache.ObjectName
+	for _, ref := range refs() {
+		name := r.target.named(m.GetNamespace(), ref)
+		itself := r.resource == r.target.resource && name == cache.MetaObjectToName(m)
+		homeless := r.target.namespaced && name.Namespace == ""
+		if ref.Name != "" && !ref.Optional && !itself && !homeless {
+			all = append(all, name)
+		}
+	}
+	slices.SortFunc(all, compareNames)
+	return slices.Compact(all)
+}
+
+// Of returns the objects that name the given one, sorted by namespace and name.
+// The namespace is empty for a cluster-scoped object.
+//
+// It copies them all: for a controller that looks at each. An event of the target
+// may come before those of its users; a controller must look at a new user anyway.
+func (r *Referrers) Of(namespace, name string) []cache.ObjectName {
+	names, _ := r.first(cache.ObjectName{Namespace: namespace, Name: name}, -1)
+	return names
+}
+
+// first returns the number of those who name an object, and the first of them; all,
+// if most is negative.
+func (r *Referrers) first(target cache.ObjectName, most int) ([]cache.ObjectName, int) {
+	if r.bare != nil {
+		return r.bare.of(target, most)
+	}
+	return r.index.of(target, most)
+}
+
+// HasSynced says whether the objects are known that were there when the informer
+// started.
+func (r *Referrers) HasSynced() bool { return r.hasSynced() }
+
+// Check returns an error until the informer has synced, and if it holds objects of
+// another type. It is a check of webhook.Checks.
+func (r *Referrers) Check(*http.Request) error {
+	if fault := r.fault.Load(); fault != nil {
+		return *fault
+	}
+	if !r.HasSynced() {
+		return notSynced(r.resource.String())
+	}
+	return nil
+}
+
+// bareReferrers is the reverse of a reference in a bare indexer.
+type bareReferrers struct {
+	indexer cache.Indexer
+	name    string
+}
+
+func (b *bareReferrers) add(named func(obj any) ([]cache.ObjectName, bool)) error {
+	return b.indexer.AddIndexers(cache.Indexers{b.name: func(obj any) ([]string, error) {
+		targets, _ := named(obj)
+		keys := make([]string, 0, len(targets))
+		for _, target := range targets {
+			keys = append(keys, target.String())
+		}
+		return keys, nil // an error would be a panic of the indexer
+	}})
+}
+
+func (b *bareReferrers) of(target cache.ObjectName, most int) ([]cache.ObjectName, int) {
+	keys, err := b.indexer.IndexKeys(b.name, target.String())
+	if err != nil {
+		panic(err) // the index was added, and indexes are never removed
+	}
+	names := make([]cache.ObjectName, 0, len(keys))
+	for _, key := range keys {
+		if name, err := cache.ParseObjectName(key); err == nil {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, compareNames)
+	if most < 0 || most > len(names) {
+		most = len(names)
+	}
+	return names[:most], len(names)
 }

@@ -2,122 +2,99 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Ref is one reference that an object holds.
-type Ref struct {
-	// Path of the field that holds the name.
-	Path *field.Path
-	// Namespace of the named object; empty if it is cluster-scoped.
-	Namespace string
-	// Name of the named object.
-	Name string
-}
-
-func (r Ref) key() string { return cache.NewObjectName(r.Namespace, r.Name).String() }
-
-// Informer is what this package needs of an informer. Every
-// [cache.SharedIndexInformer] has it: typed, dynamic or metadata-only.
-type Informer interface {
-	HasSynced() bool
-	GetIndexer() cache.Indexer
-}
-
-// Getter reads one object from the API server. It returns nil if the object
-// exists, and an error for which [apierrors.IsNotFound] holds if it does not.
-type Getter func(ctx context.Context, namespace, name string) error
-
-// Target is a kind that other objects refer to.
+// Target is a kind to which others refer, and how to find out whether one of its
+// objects exists. It serves any number of [Exists], which share its limits.
 type Target struct {
-	resource schema.GroupResource
-	informer Informer
-	get      Getter
+	resource Resource
+	informer lookup
+	reads    *live[cache.ObjectName, bool]
 }
 
-// NewTarget returns the kind of which the informer holds the objects. The
-// resource stands in error messages. The getter confirms what the informer does
-// not know; it is called for no name that the informer knows.
-func NewTarget(resource schema.GroupResource, informer Informer, get Getter) *Target {
-	return &Target{resource: resource, informer: informer, get: get}
-}
-
-// Exists returns a validating function for objects of type T: all objects to
-// which it refers must exist. The answer has one field.NotFound error for each
-// field that names a missing object. An empty name is no reference: whether it is
-// allowed is for the schema to say. An object that is being deleted is not
-// checked: what it refers to may be gone already, and to remove its finalizers
-// must not be denied.
+// NewTarget returns the kind of which the informer holds the objects. The getter
+// confirms what the informer does not know (see [Metadata]); it is called within
+// the limits of the options.
 //
-// It returns an error, and so no verdict, while the informer has not synced, and
-// when a live read fails.
-func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref) func(ctx context.Context, obj T) (field.ErrorList, error) {
-	return func(ctx context.Context, obj T) (field.ErrorList, error) {
-		if m, err := meta.Accessor(obj); err == nil && m.GetDeletionTimestamp() != nil {
-			return nil, nil
-		}
-		if !target.informer.HasSynced() {
-			return nil, notSynced(target.resource)
-		}
-		var errs field.ErrorList
-		known := map[string]bool{} // each name is looked up once
-		for _, ref := range refs(obj) {
-			if ref.Name == "" {
-				continue
-			}
-			exists, looked := known[ref.key()]
-			if !looked {
-				var err error
-				if exists, err = target.exists(ctx, ref); err != nil {
-					return nil, err
-				}
-				known[ref.key()] = exists
-			}
-			if !exists {
-				errs = append(errs, field.NotFound(ref.Path, ref.Name))
-			}
-		}
-		return errs, nil
+// The error joins all faults of the arguments; or it is that of the informer, for
+// one that has no store and takes no event handler.
+func NewTarget(resource Resource, informer Informer, get Getter, opts ...LiveOption) (*Target, error) {
+	l := limits{timeout: 2 * time.Second, concurrency: 10, qps: 20, burst: 100}
+	for _, opt := range opts {
+		opt(&l)
 	}
+	errs := []error{check(informer), l.check()}
+	if resource.resource.Empty() {
+		errs = append(errs, errors.New("the resource is empty"))
+	}
+	if get == nil {
+		errs = append(errs, errors.New("the getter is nil"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("reference: target %s: %w", resource, err)
+	}
+	known, err := newLookup(informer)
+	if err != nil {
+		return nil, fmt.Errorf("reference: target %s: %w", resource, err)
+	}
+	return &Target{resource: resource, informer: known, reads: newLive(l, func(ctx context.Context, name cache.ObjectName) (bool, error) {
+		err := get(ctx, name.Namespace, name.Name)
+		if isMissing(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})}, nil
 }
 
-func (t *Target) exists(ctx context.Context, ref Ref) (bool, error) {
-	if _, found, err := t.informer.GetIndexer().GetByKey(ref.key()); err != nil || found {
-		return found, err
+// isMissing says whether an error means that an object does not exist. Where the
+// whole resource is not served, the API server answers 404 too, for every name.
+func isMissing(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// HasSynced says whether the informer knows the objects that were there when it
+// started.
+func (t *Target) HasSynced() bool { return t.informer.HasSynced() }
+
+// Check returns an error until the informer has synced. It is a check of
+// webhook.Checks.
+func (t *Target) Check(*http.Request) error {
+	if !t.HasSynced() {
+		return notSynced(t.resource.String())
 	}
-	switch err := t.get(ctx, ref.Namespace, ref.Name); {
+	return nil
+}
+
+// knows says whether the informer knows an object. It is an error if that cannot
+// be said.
+func (t *Target) knows(name cache.ObjectName) (bool, error) {
+	if !t.HasSynced() {
+		return false, notSynced(t.resource.String())
+	}
+	found, err := t.informer.has(name)
+	if err != nil {
+		return false, unavailable("looking up %s %q: %v", t.resource, name, err)
+	}
+	return found, nil
+}
+
+// read says whether an object exists, by a live read.
+func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) {
+	found, err := t.reads.do(ctx, name)
+	switch {
 	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err):
-		return false, nil
+		return found, nil
+	case errors.Is(err, errTooMany):
+		return false, tooMany("cannot find out whether %s %q exists: %v", t.resource, name, err)
 	default:
-		return false, unavailable("%s: cannot find out whether %s %q exists: %v", ref.Path, t.resource, ref.key(), err)
+		return false, unavailable("cannot find out whether %s %q exists: %v", t.resource, name, err)
 	}
-}
-
-// notSynced says that the question cannot be answered yet.
-func notSynced(resource schema.GroupResource) error {
-	return unavailable("the informer of %s has not synced yet", resource)
-}
-
-// unavailable is an error that the API server may try again in a second. It
-// wraps nothing: a NotFound or a Forbidden of our own live read must not be
-// taken for a verdict about the user's request.
-func unavailable(format string, args ...any) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status:  metav1.StatusFailure,
-		Code:    http.StatusServiceUnavailable,
-		Reason:  metav1.StatusReasonServiceUnavailable,
-		Message: fmt.Sprintf(format, args...),
-		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
-	}}
 }

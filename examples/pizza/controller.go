@@ -25,21 +25,21 @@ import (
 
 // controller keeps the cost of every pizza right.
 type controller struct {
-	clients   *clients
-	pizzas    cache.SharedIndexInformer
-	toppings  cache.SharedIndexInformer
-	referrers *reference.Referrers
-	queue     workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	clients  *clients
+	pizzas   cache.SharedIndexInformer
+	toppings cache.SharedIndexInformer
+	pizzasOf *reference.Referrers
+	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
 // newController returns a controller of the pizzas in the informers, which it
 // does not start.
-func newController(clients *clients, pizzas, toppings cache.SharedIndexInformer, referrers *reference.Referrers) (*controller, error) {
+func newController(clients *clients, pizzas, toppings cache.SharedIndexInformer, pizzasOf *reference.Referrers) (*controller, error) {
 	c := &controller{
-		clients:   clients,
-		pizzas:    pizzas,
-		toppings:  toppings,
-		referrers: referrers,
+		clients:  clients,
+		pizzas:   pizzas,
+		toppings: toppings,
+		pizzasOf: pizzasOf,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](100*time.Millisecond, 30*time.Second),
 			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "pizzas"}),
@@ -69,14 +69,8 @@ func (c *controller) enqueueReferrers(obj any) {
 	if err != nil {
 		return
 	}
-	keys, err := c.referrers.Of(name.Namespace, name.Name)
-	if err != nil {
-		return
-	}
-	for _, key := range keys {
-		if pizza, err := cache.ParseObjectName(key); err == nil {
-			c.queue.Add(pizza)
-		}
+	for _, pizza := range c.pizzasOf.Of(name.Namespace, name.Name) {
+		c.queue.Add(pizza)
 	}
 }
 

@@ -249,8 +249,10 @@ func toppingsServer(t *testing.T, e Endpoint) string {
 		}
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
-			w.WriteHeader(int(status.Status().Code))
-			_ = json.NewEncoder(w).Encode(status.Status())
+			answer := status.Status()
+			answer.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+			w.WriteHeader(int(answer.Code))
+			_ = json.NewEncoder(w).Encode(answer)
 			return
 		}
 		_, _ = w.Write(out.Object)

@@ -3,7 +3,6 @@ package pizza
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 
@@ -47,7 +46,7 @@ func Run(ctx context.Context, config *rest.Config, listener net.Listener, certs 
 	}()
 	go op.pizzas.RunWithContext(ctx)
 	go op.toppings.RunWithContext(ctx)
-	if cache.WaitForCacheSync(ctx.Done(), op.pizzas.HasSynced, op.toppings.HasSynced) {
+	if cache.WaitForCacheSync(ctx.Done(), op.pizzasOf.HasSynced, op.known.HasSynced) {
 		klog.FromContext(ctx).Info("The operator is ready", "address", listener.Addr())
 		op.controller.run(ctx, workers)
 	}
@@ -60,6 +59,8 @@ type operator struct {
 	validatePizza    http.Handler
 	validateTopping  http.Handler
 	pizzas, toppings cache.SharedIndexInformer
+	known            *reference.Target
+	pizzasOf         *reference.Referrers
 	controller       *controller
 }
 
@@ -78,25 +79,30 @@ func newOperator(config *rest.Config) (*operator, error) {
 	}
 	pizzas := newInformer(clients.Pizzas(""), &v1beta1.Pizza{})
 	toppings := newInformer(clients.Toppings(), &v1alpha1.Topping{})
-	referrers, err := reference.NewReferrers(pizzaResource, pizzas, toppingsOf)
+	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), toppingsOf)
 	if err != nil {
 		return nil, err
 	}
-	controller, err := newController(clients, pizzas, toppings, referrers)
+	controller, err := newController(clients, pizzas, toppings, pizzasOf)
 	if err != nil {
 		return nil, err
 	}
-	known := reference.NewTarget(toppingResource, toppings, func(ctx context.Context, _, name string) error {
+	known, err := reference.NewTarget(reference.ClusterScoped(toppingResource), toppings, func(ctx context.Context, _, name string) error {
 		_, err := clients.Toppings().Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
 	return &operator{
 		registry:        registry,
 		admit:           admission.NewHandler(s, admission.ConvertWith(registry), admission.Mutate(defaultToppings)),
 		validatePizza:   admission.NewHandler(s, admission.Validate(reference.Exists(known, toppingsOf)), admission.Validate(reference.Exists(known, toppingsOfAlpha))),
-		validateTopping: admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](toppingResource, referrers))),
+		validateTopping: admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf))),
 		pizzas:          pizzas,
 		toppings:        toppings,
+		known:           known,
+		pizzasOf:        pizzasOf,
 		controller:      controller,
 	}, nil
 }
@@ -128,21 +134,12 @@ func (op *operator) handler(certs webhook.Certificates) http.Handler {
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.Handle("/healthz", webhook.Checks{})
 	checks := webhook.Checks{
-		"informer-pizzas":   synced(op.pizzas),
-		"informer-toppings": synced(op.toppings),
+		"informer-pizzas":   op.pizzasOf.Check,
+		"informer-toppings": op.known.Check,
 	}
 	if c, ok := certs.(interface{ Check() error }); ok {
 		checks["certificate"] = func(*http.Request) error { return c.Check() }
 	}
 	mux.Handle("/readyz", checks)
 	return mux
-}
-
-func synced(informer cache.SharedIndexInformer) func(*http.Request) error {
-	return func(*http.Request) error {
-		if !informer.HasSynced() {
-			return fmt.Errorf("has not synced yet")
-		}
-		return nil
-	}
 }

@@ -9,8 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+	testingcache "k8s.io/client-go/tools/cache/testing"
 	"pgregory.net/rapid"
 
+	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
@@ -151,12 +153,21 @@ func TestTheCostIsExactToTheCent(t *testing.T) {
 }
 
 func TestAChangedToppingAsksForTheCostOfItsPizzas(t *testing.T) {
-	op, _ := apiServer(t, http.StatusOK)
+	source := testingcache.NewFakeControllerSource()
 	for name, topping := range map[string]string{"a": "tomato", "b": "tomato", "c": "salami"} {
-		if err := op.pizzas.GetIndexer().Add(pizzaOf(name, nil, topping)); err != nil {
-			t.Fatal(err)
-		}
+		source.Add(pizzaOf(name, nil, topping))
 	}
+	pizzas := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), toppingsOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, pizzas)
+	if !cache.WaitForCacheSync(t.Context().Done(), pizzasOf.HasSynced) {
+		t.Fatal("the referrers have not synced")
+	}
+	op, _ := apiServer(t, http.StatusOK)
+	op.controller.pizzasOf = pizzasOf
 	op.controller.enqueueReferrers(cache.DeletedFinalStateUnknown{Key: "tomato"})
 	got := map[cache.ObjectName]bool{}
 	for op.controller.queue.Len() > 0 {

@@ -1,12 +1,22 @@
-// Package controllerruntime lets API types that were written for
-// controller-runtime's conversion webhook convert with crdkit: one kind at a time,
-// and without a change to the types.
+// Package controllerruntime joins crdkit and controller-runtime.
+//
+// API types that were written for controller-runtime's conversion webhook convert
+// with crdkit, one kind at a time, and without a change to the types:
 //
 //	err := controllerruntime.AddSpoke[*v1.CronJob, *v2.CronJob](reg)
 //	mgr.GetWebhookServer().Register("/convert", conversion.NewHandler(reg))
 //
 // The handler is a plain http.Handler and runs on a manager's webhook server, in
 // the place of the one that controller-runtime's builder would register.
+//
+// Package admission/reference checks references with the informers of a manager's
+// cache:
+//
+//	secrets, err := controllerruntime.Informer(ctx, mgr.GetCache(), &corev1.Secret{})
+//	live := controllerruntime.Getter(mgr.GetAPIReader(), corev1.SchemeGroupVersion.WithKind("Secret"))
+//	known, err := reference.NewTarget(secret, secrets, live)
+//
+// The package starts no manager, and registers no webhook.
 package controllerruntime
 
 import (

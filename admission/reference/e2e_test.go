@@ -1,0 +1,202 @@
+package reference_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/admission/reference"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/scheme"
+)
+
+// In this test a ConfigMap names Secrets, in the value of "secrets".
+func secretsOfConfigMap(cm *corev1.ConfigMap) []reference.Ref {
+	var refs []reference.Ref
+	for _, name := range strings.Fields(cm.Data["secrets"]) {
+		ref := reference.Ref{Path: field.NewPath("data").Key("secrets"), Name: name}
+		if namespace, name, found := strings.Cut(name, "/"); found {
+			ref.Namespace, ref.Name = namespace, name
+		}
+		refs = append(refs, ref)
+	}
+	return refs
+}
+
+// TestTheAPIServerKeepsReferences runs both directions on a real one.
+func TestTheAPIServerKeepsReferences(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	config := cp.Config()
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps := schema.GroupResource{Resource: "configmaps"}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	configMapInformer := factory.Core().V1().ConfigMaps().Informer()
+	// The informer of the secrets sees none: it is as far behind as one can be.
+	behind := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=nothing" })).Core().V1().Secrets().Informer()
+	known, err := reference.NewTarget(reference.Namespaced(secrets), behind, reference.Metadata(live, corev1.SchemeGroupVersion.WithResource("secrets")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMapsOf := follow(t, configMaps, configMapInformer, reference.Namespaced(secrets), secretsOfConfigMap)
+	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/exists", admission.NewHandler(s, admission.Validate(reference.Exists(known, secretsOfConfigMap,
+		reference.Authorize(client.AuthorizationV1().SubjectAccessReviews(), "get"),
+		reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { return true, nil })))))
+	mux.Handle("/unused", admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*corev1.Secret](configMapsOf))))
+	url, ca := webhooktest.Serve(t, mux)
+
+	registerReferences(t, client, url, ca)
+	configMap := func(name, secrets string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"secrets": secrets}}
+	}
+	create := func(client kubernetes.Interface, name, secrets string) error {
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap(name, secrets), metav1.CreateOptions{})
+		return err
+	}
+	expect := func(when string, err error, want ...string) {
+		t.Helper()
+		for _, part := range want {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: got %v, want %s", when, err, part)
+			}
+		}
+		if len(want) == 0 && err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	run(t, behind)
+	run(t, configMapInformer)
+	until(t, "the informers have synced", func() bool { return known.Check(nil) == nil && configMapsOf.Check(nil) == nil })
+	// The API server takes a moment to ask a new webhook.
+	until(t, "the webhook is asked", func() bool { return apierrors.IsInvalid(create(client, "nothing", "none")) })
+
+	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "oven"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	expect("a secret that the informer does not know", create(client, "menu", "oven"))
+	err = create(client, "wrong", "nails oven glue")
+	expect("two that are missing", err, `ConfigMap "wrong" is invalid: [data[secrets]: Not found: "nails", data[secrets]: Not found: "glue"]`)
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("it is not Invalid: %v", err)
+	}
+
+	until(t, "the informer knows the menu", func() bool { return slices.Contains(names(configMapsOf, "default", "oven"), "default/menu") })
+	remove := func(opts metav1.DeleteOptions) error {
+		return client.CoreV1().Secrets("default").Delete(t.Context(), "oven", opts)
+	}
+	const used = `secrets "oven" is forbidden: it is used by configmaps: default/menu`
+	expect("a secret that is used", remove(metav1.DeleteOptions{}), used)
+	expect("a dry run", remove(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}), used)
+	expect("a collection", client.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), used)
+
+	// Bob may write ConfigMaps, and read one Secret.
+	bob := userWho(t, cp, client)
+	expect("what bob may read", create(bob, "bobs-menu", "oven"))
+	if _, err := client.CoreV1().Secrets("default").Create(t.Context(), secret("default", "safe"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	const forbidden = `data[secrets]: Forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace `
+	expect("what bob may not read", create(bob, "bobs-loot", "safe nails kube-system/nails"), forbidden+`"default"`, forbidden+`"kube-system"`)
+	expect("what bob touches only", patch(t, client, "menu", `{"data":{"secrets":"oven safe"}}`))
+	expect("what bob touches only", patch(t, bob, "menu", `{"metadata":{"labels":{"touched-by":"bob"}}}`))
+	expect("what bob changes", patch(t, bob, "menu", `{"data":{"secrets":"safe nails"}}`), forbidden+`"default"`)
+
+	for _, name := range []string{"menu", "bobs-menu"} {
+		if err := client.CoreV1().ConfigMaps("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "the secret can be deleted", func() bool { return remove(metav1.DeleteOptions{}) == nil })
+}
+
+func patch(t testing.TB, client kubernetes.Interface, name, text string) error {
+	_, err := client.CoreV1().ConfigMaps("default").Patch(t.Context(), name, types.MergePatchType, []byte(text), metav1.PatchOptions{})
+	return err
+}
+
+// userWho returns the client of bob.
+func userWho(t testing.TB, cp *controlplane.ControlPlane, admin kubernetes.Interface) kubernetes.Interface {
+	t.Helper()
+	config, err := cp.User("bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "bob"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"oven"}, Verbs: []string{"get"}},
+	}}
+	if _, err := admin.RbacV1().Roles("default").Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "bob"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "bob"}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "bob"},
+	}
+	if _, err := admin.RbacV1().RoleBindings("default").Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "bob may read the secret", func() bool {
+		_, err := client.CoreV1().Secrets("default").Get(t.Context(), "oven", metav1.GetOptions{})
+		return err == nil
+	})
+	return client
+}
+
+func registerReferences(t testing.TB, client kubernetes.Interface, url string, ca []byte) {
+	t.Helper()
+	hook := func(name, resource string, ops ...admissionregistrationv1.OperationType) admissionregistrationv1.ValidatingWebhook {
+		return admissionregistrationv1.ValidatingWebhook{
+			Name:         name + ".example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(url + "/" + name), CABundle: ca},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: ops,
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+			}},
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "default"}},
+			FailurePolicy:           new(admissionregistrationv1.Fail),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}
+	}
+	hooks := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "references"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{
+		hook("exists", "configmaps", admissionregistrationv1.Create, admissionregistrationv1.Update),
+		hook("unused", "secrets", admissionregistrationv1.Delete),
+	}}
+	if _, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), hooks, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,249 @@
+package reference_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
+	"k8s.io/client-go/metadata/metadatainformer"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+	testingcache "k8s.io/client-go/tools/cache/testing"
+
+	"github.com/crdkit/crdkit/admission/reference"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// run runs an informer until the test ends.
+func run(t testing.TB, informer cache.SharedIndexInformer) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		informer.RunWithContext(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-stopped })
+}
+
+// until waits until an informer, which is behind, has caught up.
+func until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for !done() {
+		if t.Context().Err() != nil {
+			t.Fatalf("it never came that %s", what)
+		}
+	}
+}
+
+func TestATypedInformerOfAFactoryServesBothDirections(t *testing.T) {
+	client := kubefake.NewClientset(secret("default", "oven"),
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cook"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}}}}})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	podInformer, secretInformer := factory.Core().V1().Pods().Informer(), factory.Core().V1().Secrets().Informer()
+	secretsOfPod, err := reference.Fields[*corev1.Pod](reference.Field{Name: "spec.volumes[*].secret.secretName"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	podsOf := follow(t, schema.GroupResource{Resource: "pods"}, podInformer, reference.Namespaced(secrets), secretsOfPod)
+	known, err := reference.NewTarget(reference.Namespaced(secrets), secretInformer, (&live{}).get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, podInformer)
+	run(t, secretInformer)
+	until(t, "both have synced", func() bool { return podsOf.Check(nil) == nil && known.Check(nil) == nil })
+
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{
+		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}},
+		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "nails"}}},
+	}}}
+	errs, err := reference.Exists(known, secretsOfPod)(t.Context(), pod)
+	if diff := cmp.Diff([]string{`spec.volumes[1].secret.secretName: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	unused := reference.NotReferenced[*corev1.Secret](podsOf)
+	if _, err := unused(t.Context(), secret("default", "oven")); fmt.Sprint(err) != `secrets "oven" is forbidden: it is used by pods: default/cook` {
+		t.Error(err)
+	}
+	if _, err := unused(t.Context(), secret("other", "oven")); err != nil {
+		t.Error(err)
+	}
+	if err := client.CoreV1().Pods("default").Delete(t.Context(), "cook", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "nobody uses the secret", func() bool { _, err := unused(t.Context(), secret("default", "oven")); return err == nil })
+}
+
+func TestADynamicInformerServesBothDirections(t *testing.T) {
+	object := func(kind, namespace, name string, toppings ...any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"toppings": toppings}}}
+		u.SetAPIVersion(v1beta1.GroupVersion.String())
+		u.SetKind(kind)
+		u.SetNamespace(namespace)
+		u.SetName(name)
+		return u
+	}
+	pizzaVersion, toppingVersion := pizzas.WithVersion("v1beta1"), toppings.WithVersion("v1beta1")
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{pizzaVersion: "PizzaList", toppingVersion: "ToppingList"},
+		object("Topping", "", "tomato"), object("Pizza", "default", "margherita", map[string]any{"name": "tomato"}))
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	pizzaInformer, toppingInformer := factory.ForResource(pizzaVersion).Informer(), factory.ForResource(toppingVersion).Informer()
+	refs, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), refs)
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), toppingInformer, func(ctx context.Context, _, name string) error {
+		_, err := client.Resource(toppingVersion).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, pizzaInformer)
+	run(t, toppingInformer)
+	until(t, "both have synced", func() bool { return pizzasOf.Check(nil) == nil && known.Check(nil) == nil })
+	exists := reference.Exists(known, refs)
+	errs, err := exists(t.Context(), object("Pizza", "default", "x", map[string]any{"name": "tomato"}, map[string]any{"name": "nails"}))
+	if diff := cmp.Diff([]string{`spec.toppings[1].name: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	// A topping that was created this moment is found, whether the informer has it or not.
+	if _, err := client.Resource(toppingVersion).Create(t.Context(), object("Topping", "", "salami"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if errs, err := exists(t.Context(), object("Pizza", "default", "x", map[string]any{"name": "salami"})); errs != nil || err != nil {
+		t.Errorf("got %v and %v", errs, err)
+	}
+	if _, err := reference.NotReferenced[*unstructured.Unstructured](pizzasOf)(t.Context(), object("Topping", "", "tomato")); fmt.Sprint(err) != `toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/margherita` {
+		t.Error(err)
+	}
+}
+
+func TestAMetadataOnlyInformerServesBothDirections(t *testing.T) {
+	s := metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	object := func(kind, namespace, name, topping string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.GroupVersion.String(), Kind: kind},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"example.com/topping": topping}},
+		}
+	}
+	pizzaVersion, toppingVersion := pizzas.WithVersion("v1beta1"), toppings.WithVersion("v1beta1")
+	client := metadatafake.NewSimpleMetadataClient(s, object("Topping", "", "tomato", ""), object("Topping", "shop", "tomato", ""), object("Pizza", "default", "margherita", "tomato"))
+	pizzaInformer := metadatainformer.NewFilteredMetadataInformer(client, pizzaVersion, "", 0, cache.Indexers{}, nil).Informer()
+	refs, err := reference.Fields[*metav1.PartialObjectMetadata](reference.Field{Name: "metadata.annotations['example.com/topping']"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), refs)
+	run(t, pizzaInformer)
+	until(t, "it has synced", func() bool { return pizzasOf.Check(nil) == nil })
+	if got := denial(t, "tomato", pizzasOf); got != "pizzas: default/margherita" {
+		t.Error(got)
+	}
+	// No informer has this topping: the metadata client finds it.
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), reference.Metadata(client, toppingVersion))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := reference.Exists(known, refs)
+	if errs, err := exists(t.Context(), object("Pizza", "default", "x", "tomato")); errs != nil || err != nil {
+		t.Errorf("got %v and %v", errs, err)
+	}
+	errs, err := exists(t.Context(), object("Pizza", "default", "x", "nails"))
+	if diff := cmp.Diff([]string{`metadata.annotations[example.com/topping]: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	get := reference.Metadata(client, toppingVersion)
+	if err := get(t.Context(), "shop", "tomato"); err != nil {
+		t.Error(err)
+	}
+	var reads []clienttesting.GetActionImpl
+	for _, action := range client.Actions() {
+		if get, ok := action.(clienttesting.GetActionImpl); ok {
+			reads = append(reads, get)
+		}
+	}
+	want := []clienttesting.GetActionImpl{
+		clienttesting.NewRootGetAction(toppingVersion, "tomato"),
+		clienttesting.NewRootGetAction(toppingVersion, "nails"),
+		clienttesting.NewGetAction(toppingVersion, "shop", "tomato"),
+	}
+	if diff := cmp.Diff(want, reads); diff != "" {
+		t.Errorf("reads, of which none names a resourceVersion (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheIndexIsExactAfterAWatchBreaks lets an informer miss changes, so that it must list again.
+func TestTheIndexIsExactAfterAWatchBreaks(t *testing.T) {
+	source := testingcache.NewFakeControllerSource()
+	for i := range 500 {
+		source.Add(pizza(fmt.Sprintf("p%03d", i), "tomato"))
+	}
+	informer := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	run(t, informer)
+	until(t, "it has synced", pizzasOf.HasSynced)
+	if got := pizzasOf.Of("", "tomato"); len(got) != 500 {
+		t.Fatalf("when it has synced, there are %d users", len(got))
+	}
+	for i := range 500 {
+		p := pizza(fmt.Sprintf("p%03d", i), "salami")
+		switch {
+		case i%3 == 0:
+			source.DeleteDropWatch(p)
+		case i%3 == 1:
+			source.ModifyDropWatch(p)
+		}
+	}
+	source.AddDropWatch(pizza("fresh", "tomato", "salami"))
+	source.ResetWatch()
+	until(t, "the new one is there", func() bool { return len(pizzasOf.Of("", "salami")) == 168 })
+	until(t, "the others have gone", func() bool { return len(pizzasOf.Of("", "tomato")) == 167 })
+	if got, want := pizzasOf.Of("", "salami")[0].String(), "default/fresh"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Events come while users are asked for.
+func TestUsersAreAskedForWhileEventsCome(t *testing.T) {
+	source := testingcache.NewFakeControllerSource()
+	informer := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {
+		return append(toppingsOf(p), reference.Ref{Path: field.NewPath("x"), Name: "dough"})
+	})
+	run(t, informer)
+	until(t, "it has synced", pizzasOf.HasSynced)
+	go func() {
+		for i := range 300 {
+			source.Add(pizza(fmt.Sprintf("p%d", i), fmt.Sprintf("t%d", i%3)))
+		}
+	}()
+	last := 0
+	until(t, "all are there", func() bool {
+		got := len(pizzasOf.Of("", "dough"))
+		if got < last {
+			t.Errorf("from %d to %d", last, got)
+		}
+		last = got
+		_ = denial(t, "t1", pizzasOf)
+		return got == 300
+	})
+}

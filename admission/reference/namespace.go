@@ -1,0 +1,39 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Policy says whether objects in one namespace may name an object in another.
+// It is called from several goroutines.
+type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
+
+// CrossNamespace allows what the policy allows, of references from one namespace
+// into another. Without it they are denied. The policy may look into the cluster,
+// for an object in the other namespace that allows the reference, as Gateway API's
+// ReferenceGrant does. Its error leaves the request undecided.
+//
+// The policy is not asked about references within a namespace, to cluster-scoped
+// kinds, or from cluster-scoped objects: who may write those is trusted in every
+// namespace, unless [Authorize] says otherwise. Neither is it asked about
+// references that an object had before the update.
+//
+// A reference into another namespace tells by the verdict whether something exists
+// there. Where that matters, use [Authorize] too.
+func CrossNamespace(policy Policy) Option {
+	return func(o *options) {
+		if policy == nil {
+			o.faults = append(o.faults, errors.New("reference: CrossNamespace: the policy is nil"))
+		}
+		o.crossing = policy
+	}
+}
+
+// crosses says that a reference is not allowed, and not whether it leads anywhere.
+func (c *checker) crosses(from string, to cache.ObjectName) string {
+	return fmt.Sprintf("objects in namespace %q may not name %s in namespace %q", from, c.target.resource, to.Namespace)
+}

@@ -1,0 +1,326 @@
+package reference_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/admission/reference"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// events is an informer whose events are sent by hand.
+type events struct {
+	handlers []cache.ResourceEventHandler
+	synced   bool // the registration's
+	fails    error
+}
+
+func (*events) HasSynced() bool                     { return true }
+func (*events) HasSyncedChecker() cache.DoneChecker { return nil }
+
+func (e *events) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	e.handlers = append(e.handlers, h)
+	return registration{e}, e.fails
+}
+
+type registration struct{ *events }
+
+func (r registration) HasSynced() bool { return r.synced }
+
+func (e *events) add(objects ...any) {
+	for _, obj := range objects {
+		for _, h := range e.handlers {
+			h.OnAdd(obj, false)
+		}
+	}
+}
+
+func (e *events) update(obj any) {
+	for _, h := range e.handlers {
+		h.OnUpdate(nil, obj)
+	}
+}
+
+func (e *events) delete(obj any) {
+	for _, h := range e.handlers {
+		h.OnDelete(obj)
+	}
+}
+
+func follow[T runtime.Object](t testing.TB, resource schema.GroupResource, informer reference.Informer, target reference.Resource, refs func(T) []reference.Ref, opts ...reference.ReferrersOption) *reference.Referrers {
+	t.Helper()
+	r, err := reference.NewReferrers(resource, informer, target, refs, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// denial returns why a topping cannot be deleted; it is empty if it can.
+func denial(t testing.TB, name string, referrers ...*reference.Referrers) string {
+	t.Helper()
+	errs, err := reference.NotReferenced[*v1alpha1.Topping](referrers...)(t.Context(), topping(name))
+	if err == nil && errs == nil {
+		return ""
+	}
+	text, ok := strings.CutPrefix(fmt.Sprint(err), fmt.Sprintf("toppings.restaurant.programming-kubernetes.info %q is forbidden: it is used by ", name))
+	if errs != nil || !ok || !apierrors.IsForbidden(err) {
+		t.Errorf("%s: got %v and %v", name, errs, err)
+	}
+	return text
+}
+
+func names(referrers *reference.Referrers, namespace, name string) (all []string) {
+	for _, user := range referrers.Of(namespace, name) {
+		all = append(all, user.String())
+	}
+	return all
+}
+
+func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
+	informer, bare := &events{synced: true}, newKitchen(t)
+	for kind, c := range map[string]struct {
+		informer reference.Informer
+		add      func(...any)
+	}{
+		"an informer": {informer, informer.add},
+		"a bare indexer": {bare.informer(), func(objects ...any) {
+			for _, obj := range objects {
+				if err := bare.Add(obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+	} {
+		pizzasOf := follow(t, pizzas, c.informer, reference.ClusterScoped(toppings), toppingsOf)
+		c.add(pizza("margherita", "tomato", "mozzarella", "tomato"), pizza("bianca", "mozzarella", ""))
+		for name, want := range map[string]string{"salami": "", "mozzarella": "pizzas: default/bianca, default/margherita", "tomato": "pizzas: default/margherita"} {
+			if got := denial(t, name, pizzasOf); got != want {
+				t.Errorf("%s, %s: got %s, want %s", kind, name, got, want)
+			}
+		}
+		for i := range 12 {
+			c.add(pizza(fmt.Sprintf("p%02d", 11-i), "tomato"))
+		}
+		want := "pizzas: default/margherita, default/p00, default/p01, default/p02, default/p03, default/p04, default/p05, default/p06, default/p07, default/p08 and 3 more, 13 in all"
+		if diff := cmp.Diff(want, denial(t, "tomato", pizzasOf)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+		if got := names(pizzasOf, "", "tomato"); len(got) != 13 || got[12] != "default/p11" {
+			t.Errorf("%s: all are %v", kind, got)
+		}
+	}
+}
+
+func TestTheIndexFollowsEveryEvent(t *testing.T) {
+	informer := &events{synced: true}
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	check := func(when string, tomato, salami []string) {
+		t.Helper()
+		if diff := cmp.Diff([][]string{tomato, salami}, [][]string{names(pizzasOf, "", "tomato"), names(pizzasOf, "", "salami")}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	informer.add(pizza("a", "tomato"), pizza("b", "tomato", "salami"))
+	check("added", []string{"default/a", "default/b"}, []string{"default/b"})
+	informer.update(pizza("a", "salami"))
+	check("changed", []string{"default/b"}, []string{"default/a", "default/b"})
+	informer.update(pizza("a", "salami"))
+	check("sent again", []string{"default/b"}, []string{"default/a", "default/b"})
+	informer.add(pizza("a", "tomato"))
+	check("added again, as after an informer was replaced", []string{"default/a", "default/b"}, []string{"default/b"})
+	informer.delete(cache.DeletedFinalStateUnknown{Key: "default/a", Obj: pizza("a", "mushrooms")})
+	check("gone in another state", []string{"default/b"}, []string{"default/b"})
+	informer.delete(pizza("a", "tomato"))
+	check("gone again", []string{"default/b"}, []string{"default/b"})
+	informer.delete(cache.DeletedFinalStateUnknown{Key: "default/b"})
+	check("gone in no state", nil, nil)
+}
+
+func TestObjectsOfTwoKindsAndTwoTargetsOfOneKind(t *testing.T) {
+	pizzaEvents, menuEvents := &events{synced: true}, &events{synced: true}
+	menus := schema.GroupResource{Group: "example.com", Resource: "menus"}
+	ovens := schema.GroupResource{Group: "example.com", Resource: "ovens"}
+	pizzasOf := follow(t, pizzas, pizzaEvents, reference.ClusterScoped(toppings), toppingsOf)
+	bakedIn := follow(t, pizzas, pizzaEvents, reference.Namespaced(ovens), func(p *v1beta1.Pizza) []reference.Ref {
+		return []reference.Ref{{Name: p.Labels["oven"]}, {Namespace: "cellar", Name: "grill", Optional: p.Name == "x"}}
+	})
+	onMenu, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "topping"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	menusOf := follow(t, menus, menuEvents, reference.ClusterScoped(toppings), onMenu)
+
+	p := pizza("margherita", "tomato")
+	p.Labels = map[string]string{"oven": "big"}
+	pizzaEvents.add(p, pizza("x", "tomato"))
+	for i := range 12 {
+		menuEvents.add(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": fmt.Sprintf("m%02d", i)}, "topping": "tomato"}})
+	}
+	want := "pizzas: default/margherita, default/x; menus: m00, m01, m02, m03, m04, m05, m06, m07 and 4 more, 14 in all"
+	if diff := cmp.Diff(want, denial(t, "tomato", pizzasOf, menusOf)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// The namespace of a pizza is that of its oven; what is optional keeps nothing.
+	if diff := cmp.Diff([]string{"default/margherita"}, names(bakedIn, "default", "big")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"default/margherita"}, names(bakedIn, "cellar", "grill")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsAllowedBeforeTheEventsHaveCome(t *testing.T) {
+	informer := &events{}
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	_, err := reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), topping("tomato"))
+	const want = "the informer of pizzas.restaurant.programming-kubernetes.info has not synced yet"
+	if !isRetry(err, http.StatusServiceUnavailable) || err.Error() != want || pizzasOf.HasSynced() {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := pizzasOf.Check(nil); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	informer.synced = true
+	if err := pizzasOf.Check(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnInformerOfAnotherTypeIsNoInformerWithoutUsers(t *testing.T) {
+	informer, bare := &events{synced: true}, newKitchen(t)
+	of := []*reference.Referrers{
+		follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf),
+		follow(t, pizzas, bare.informer(), reference.ClusterScoped(toppings), toppingsOf),
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}}
+	informer.add(u)
+	if err := bare.Add(u); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range of {
+		_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("tomato"))
+		want := "the informer of pizzas.restaurant.programming-kubernetes.info holds a *unstructured.Unstructured, not a *v1beta1.Pizza"
+		if err == nil || err.Error() != want || r.Check(nil) == nil {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestUsersThatAreBeingDeletedCountOnlyIfAskedFor(t *testing.T) {
+	informer := &events{synced: true}
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	all := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf, reference.WithDeleting())
+	p := pizza("margherita", "tomato")
+	informer.add(p)
+	if got := denial(t, "tomato", pizzasOf); got != "pizzas: default/margherita" {
+		t.Errorf("before: %s", got)
+	}
+	p = p.DeepCopy()
+	p.DeletionTimestamp = new(metav1.Now())
+	informer.update(p)
+	if got := denial(t, "tomato", pizzasOf); got != "" {
+		t.Errorf("while it is being deleted: %s", got)
+	}
+	if got := denial(t, "tomato", all); got != "pizzas: default/margherita" {
+		t.Errorf("with those that are being deleted: %s", got)
+	}
+}
+
+func TestWhatIsBeingDeletedAlreadyIsNotKept(t *testing.T) {
+	informer := &events{synced: true}
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	informer.add(pizza("margherita", "tomato"))
+	tomato := topping("tomato")
+	tomato.DeletionTimestamp = new(metav1.Now())
+	if errs, err := reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), tomato); errs != nil || err != nil {
+		t.Errorf("got %v and %v", errs, err)
+	}
+}
+
+// Pizzas that name each other must not keep their namespace.
+func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
+	informer := &events{synced: true}
+	pizzasOf := follow(t, pizzas, informer, reference.Namespaced(pizzas), secretsOf)
+	h := newHandler(t, admission.ValidateDelete(reference.NotReferenced[*v1beta1.Pizza](pizzasOf)))
+	margherita := pizza("margherita", "margherita", "bianca")
+	informer.add(margherita, pizza("bianca", "margherita"))
+	const controller = "system:serviceaccount:kube-system:namespace-controller"
+	const forbidden = `pizzas.restaurant.programming-kubernetes.info "margherita" is forbidden: it is used by pizzas: `
+	if got := ask(t, h, request{old: margherita, user: "ada"}); got != forbidden+"default/bianca" {
+		t.Errorf("a user deletes it: %s", got)
+	}
+	if got := ask(t, h, request{old: margherita, user: controller}); got != "allowed" {
+		t.Errorf("the namespace is deleted: %s", got)
+	}
+	elsewhere := pizza("calzone", "default/margherita")
+	elsewhere.Namespace = "other"
+	informer.add(elsewhere)
+	if got := ask(t, h, request{old: margherita, user: controller}); got != forbidden+"other/calzone" {
+		t.Errorf("the namespace is deleted, with a user elsewhere: %s", got)
+	}
+	if got := ask(t, h, request{old: margherita, user: "ada"}); got != forbidden+"default/bianca, other/calzone" {
+		t.Errorf("a user deletes it: %s", got)
+	}
+}
+
+func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
+	_, err := reference.NewReferrers[*v1beta1.Pizza](schema.GroupResource{}, nil, reference.ClusterScoped(toppings), nil)
+	want := "reference:  that name toppings.restaurant.programming-kubernetes.info: the informer is nil\na resource is empty\nthe function is nil"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := reference.NewReferrers(pizzas, &events{fails: fmt.Errorf("it has stopped")}, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
+		t.Errorf("got %v", err)
+	}
+	bare := newKitchen(t).informer()
+	follow(t, pizzas, bare, reference.ClusterScoped(toppings), toppingsOf)
+	if _, err := reference.NewReferrers(pizzas, bare, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.Contains(err.Error(), "indexer conflict") {
+		t.Errorf("got %v, want a conflict", err)
+	}
+	a := follow(t, pizzas, &events{}, reference.ClusterScoped(toppings), toppingsOf)
+	b := follow(t, pizzas, &events{}, reference.Namespaced(secrets), toppingsOf)
+	mustPanic(t, "reference: NotReferenced: there are no referrers", func() { reference.NotReferenced[*v1alpha1.Topping]() })
+	mustPanic(t, "reference: NotReferenced: pizzas.restaurant.programming-kubernetes.info name secrets, and not toppings.restaurant.programming-kubernetes.info as pizzas.restaurant.programming-kubernetes.info do\nreference: NotReferenced: the referrers at 2 are nil", func() {
+		reference.NotReferenced[*v1alpha1.Topping](a, b, nil)
+	})
+}
+
+// An informer without a store is one of several namespaces, of controller-runtime.
+func TestOfAnInformerWithoutAStoreTheNamesAreKept(t *testing.T) {
+	informer, asked := &events{}, &live{}
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), informer, asked.get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := reference.Exists(known, toppingsOf)
+	informer.add(topping("tomato"), topping("salami"))
+	if _, err := check(t.Context(), pizza("x", "tomato")); !isRetry(err, http.StatusServiceUnavailable) {
+		t.Errorf("before it has synced: %v", err)
+	}
+	informer.synced = true
+	informer.update(topping("tomato"))
+	informer.delete(cache.DeletedFinalStateUnknown{Key: "salami"})
+	errs, err := check(t.Context(), pizza("x", "tomato", "salami"))
+	if diff := cmp.Diff([]string{`spec.toppings[1].name: Not found: "salami"`}, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff(map[string]int{"salami": 1}, asked.was()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: fmt.Errorf("it has stopped")}, asked.get); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
+		t.Errorf("got %v", err)
+	}
+}
