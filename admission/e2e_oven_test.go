@@ -351,6 +351,15 @@ func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
 			t.Errorf("the finalizer stays: %v", err)
 		}
 	})
+	t.Run("a deletionTimestamp that a user writes is none", func(t *testing.T) {
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"sly","deletionTimestamp":"2020-01-01T00:00:00Z"},"spec":{"racks":[{},{},{},{},{}]}}`)); err != nil {
+			t.Fatal(err)
+		}
+		if o, err := ovens.Apply(ctx, "sly", o, metav1.ApplyOptions{FieldManager: "test"}); !apierrors.IsInvalid(err) {
+			t.Errorf("got %v, %v", o, err)
+		}
+	})
 	t.Run("a deletion is denied", func(t *testing.T) {
 		if _, err := create("hot", "nothing", `{}`, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)

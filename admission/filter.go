@@ -81,17 +81,18 @@ func IfChanged(paths ...string) Filter {
 	}
 }
 
-// UnlessDeleting has a function not called for an object that is being deleted: one
-// with a deletionTimestamp, which waits for its finalizers. A webhook that denies the
-// update which removes the last finalizer keeps the object, and often its namespace, for
-// ever.
+// UnlessDeleting has a function not called for an update of an object that is being
+// deleted: one which has a deletionTimestamp, and waits for its finalizers. A webhook that
+// denies the update which removes the last finalizer keeps the object, and often its
+// namespace, for ever. Only the timestamp of the old object is believed: that of a new
+// one may be what the user wrote, as in a server-side apply that creates.
 func UnlessDeleting() Filter {
 	return func(f *function) { f.unlessDeleting = true }
 }
 
-// isDeleting says whether an object has a deletionTimestamp.
-func isDeleting(object []byte) bool {
-	timestamp := valueAt(object, "metadata.deletionTimestamp")
+// isDeleting says whether an object, as it is stored, has a deletionTimestamp.
+func isDeleting(stored []byte) bool {
+	timestamp := valueAt(stored, "metadata.deletionTimestamp")
 	return timestamp != nil && string(timestamp) != "null"
 }
 

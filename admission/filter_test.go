@@ -148,6 +148,9 @@ func TestAnObjectThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	c.expect(t, h, request{operation: "UPDATE", object: deleting, old: deleting}, "always")
 	c.expect(t, h, request{operation: "UPDATE", object: strings.Replace(deleting, `"2026-11-21T00:00:00Z"`, "null", 1)}, "mutate", "validate", "always")
 	c.expect(t, h, request{object: pizza("v1beta1", "")}, "mutate", "validate", "always")
+	// What a user writes deletes nothing.
+	c.expect(t, h, request{object: deleting}, "mutate", "validate", "always")
+	c.expect(t, h, request{operation: "UPDATE", object: deleting}, "mutate", "validate", "always")
 }
 
 func TestAFunctionOfOneKindIsNotCalledForOthers(t *testing.T) {

@@ -79,7 +79,7 @@ func (f *function) applies(c *call) (bool, error) {
 	if f.subresource != c.subresource || !f.matches(c.handler, c.kind) || !slices.Contains(f.operations, c.operation) {
 		return false, nil
 	}
-	if f.unlessDeleting && isDeleting(c.object) {
+	if f.unlessDeleting && isDeleting(c.oldObject) {
 		return false, nil
 	}
 	if f.changed == nil || c.operation != admissionv1.Update {
