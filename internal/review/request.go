@@ -19,10 +19,11 @@ type Request struct {
 	APIVersion string
 	// UID of the request. The answer has the same.
 	UID types.UID
-	// Raw is the text of the request, unless it has the protocol's list.
+	// Raw is the text of the request, unless it has the protocol's list. As for Head.
 	Raw []byte
 	// Head holds the texts of the members that [Protocol.Head] names, in that order;
-	// nil is one that is absent.
+	// nil is one that is absent. If the protocol has no list, they were cut out and not
+	// looked at: what reads them must check that they are JSON.
 	Head [][]byte
 	// List is a cursor inside the protocol's list, before the first element; nil if
 	// there is no list. Whoever answers reads it to its end.
@@ -146,7 +147,11 @@ func (p *parser) readRequest() {
 		switch i := slices.Index(p.protocol.Head, string(name)); {
 		case i >= 0:
 			p.once(p.protocol.Head[i], p.Head[i] != nil)
-			p.Head[i] = c.Value()
+			if p.protocol.List == "" {
+				p.Head[i] = c.Cut() // it may be large, and is read once more
+			} else {
+				p.Head[i] = c.Value()
+			}
 		case string(name) == "uid":
 			p.once("uid", p.UID != "")
 			uid, _ := rawjson.String(c.Value())
