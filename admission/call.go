@@ -33,6 +33,7 @@ type call struct {
 	patches           [][]byte // each for what the one before has made
 	applied           int      // how many of them are in object
 	seen              []seen
+	broken            bool // by a panic: who knows in which state the memory is
 
 	// A function may have started goroutines, which ask for things at the same time, or
 	// when the call is over.
@@ -73,14 +74,14 @@ func (c *call) decide(ctx context.Context) error {
 // its rules and the handler do not fit together then.
 func (c *call) check() error {
 	var versions []string
-	any := false
+	known := false // the subresource
 	for _, f := range c.handler.functions {
 		switch {
 		case f.subresource != c.subresource:
 		case f.matches(c.handler, c.kind):
 			return c.complete()
 		default:
-			any = true
+			known = true
 			if f.kind.GroupKind() == c.kind.GroupKind() && !slices.Contains(versions, f.kind.Version) {
 				versions = append(versions, f.kind.Version)
 			}
@@ -88,7 +89,7 @@ func (c *call) check() error {
 	}
 	of := ""
 	if c.subresource != "" {
-		if !any {
+		if !known {
 			return nil // an author cannot know all of them
 		}
 		of = " of subresource " + c.subresource
@@ -114,19 +115,14 @@ func (c *call) complete() error {
 
 func (c *call) noObject() error { return fmt.Errorf("the request for %s has no object", c.operation) }
 
-// kindFor returns the kind and version in which a function wants the object.
-func (c *call) kindFor(f *function) schema.GroupVersionKind {
-	if f.kind.Empty() {
-		return c.kind
-	}
-	return f.kind
-}
-
 // decode returns an object in a form, converted if need be.
 func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form) (runtime.Object, error) {
 	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
 	if err != nil {
-		return nil, errors.Join(c.misfit(text), err)
+		if misfit := c.misfit(text); misfit != nil {
+			err = misfit // then it is no wonder that it could not be converted
+		}
+		return nil, err
 	}
 	obj, err := form.decode(m, converted)
 	if err != nil {
@@ -138,8 +134,7 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 // errMisfit says that the text of an object does not fit its Go type.
 var errMisfit = errors.New("the object does not fit its Go type")
 
-// misfit returns an error if the text does not fit the Go type of its own version:
-// then it is no wonder that it could not be converted.
+// misfit returns an error if the text does not fit the Go type of its own version.
 func (c *call) misfit(text []byte) error {
 	obj, err := c.handler.scheme.New(c.kind)
 	if err != nil {
@@ -164,17 +159,18 @@ func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func() e
 	c.mu.Lock()
 	c.sees = kind
 	c.mu.Unlock()
-	return c.guard(ctx, f)
+	return c.guard(ctx, "the admission function", f)
 }
 
 // guard calls what the author has written. A panic becomes an error, and reaches
 // the log with its stack.
-func (c *call) guard(ctx context.Context, f func() error) (err error) {
+func (c *call) guard(ctx context.Context, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission function panicked",
-				"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.name), "operation", c.operation, "stack", string(debug.Stack()))
-			err = fmt.Errorf("the admission function panicked: %v", v)
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission panicked",
+				"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation, "stack", string(debug.Stack()))
+			c.broken = true
+			err = fmt.Errorf("%s panicked: %v", what, v)
 		}
 	}()
 	return f()

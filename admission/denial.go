@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,7 @@ func (c *call) denial(err error) (*metav1.Status, bool) {
 	if len(invalid) == 0 {
 		return status, status != nil
 	}
-	all := apierrors.NewInvalid(c.kind.GroupKind(), c.name, invalid).Status()
+	all := apierrors.NewInvalid(c.kind.GroupKind(), c.objectName(), invalid).Status()
 	if status != nil {
 		all.Message += "; " + status.Message
 	}
@@ -61,6 +62,9 @@ func leavesOf(err error) []error {
 	switch joined := err.(type) {
 	case interface{ Unwrap() []error }:
 		all = joined.Unwrap()
+		if !onlyJoins(err, all) {
+			return []error{err}
+		}
 	case interface{ Errors() []error }:
 		all = joined.Errors()
 	default:
@@ -75,6 +79,16 @@ func leavesOf(err error) []error {
 		leaves = append(leaves, leavesOf(e)...)
 	}
 	return leaves
+}
+
+// onlyJoins says whether an error says no more than the others, as that of
+// [errors.Join]; [fmt.Errorf] with several %w says more.
+func onlyJoins(err error, all []error) bool {
+	texts := make([]string, len(all))
+	for i, e := range all {
+		texts[i] = e.Error()
+	}
+	return err.Error() == strings.Join(texts, "\n")
 }
 
 // denies returns the Status of an error that denies by itself.

@@ -2,19 +2,20 @@ package admission
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // Filter says for which requests a function is called. A function with several
-// filters is called for those that pass all of them.
+// filters is called for those that pass all of them; none may be given twice.
 type Filter func(*function)
 
 // Subresource has a function called for requests to a subresource, such as status,
@@ -23,6 +24,7 @@ type Filter func(*function)
 // autoscaling/v1 Scale, and exec core/v1 PodExecOptions. An empty name is a fault.
 func Subresource(name string) Filter {
 	return func(f *function) {
+		f.once("Subresource", f.subresource != "")
 		if name == "" {
 			f.fault("Subresource has no name")
 		}
@@ -30,10 +32,10 @@ func Subresource(name string) Filter {
 	}
 }
 
-// On has a function of [Mutate] or [Validate] called for those operations, and not for
-// CREATE and UPDATE. The object of a CONNECT is its options, such as PodExecOptions. It
-// is a fault for functions that are made for one operation, and for DELETE, which has
-// no new object: see [ValidateDelete].
+// On has a function of [Mutate] or [Validate] called for those operations, and for no
+// others: without it, these are CREATE and UPDATE. The object of a CONNECT is its
+// options, such as PodExecOptions. On is a fault for functions that are made for one
+// operation, and for DELETE, which has no new object: see [ValidateDelete].
 func On(operations ...admissionv1.Operation) Filter {
 	return func(f *function) {
 		if f.seesOld {
@@ -47,37 +49,58 @@ func On(operations ...admissionv1.Operation) Filter {
 		if len(operations) == 0 {
 			f.fault("On has no operations")
 		}
-		f.operations = slices.Clone(operations)
+		f.once("On", f.on)
+		f.operations, f.on = slices.Clone(operations), true
 	}
 }
 
-// ForKind has a function of unstructured objects or of metadata called for objects of
-// one kind, in that version: with [ConvertWith], objects of other versions are converted
-// to it. Without ForKind, such a function is called for objects of every kind and
-// version, as they are.
+// ForKind has a function of unstructured objects called for objects of one kind, in that
+// version: with [ConvertWith], objects of other versions are converted to it. A function
+// of metadata, which is the same in all versions, is called for all versions of the kind.
+// Without ForKind, such functions are called for objects of every kind and version, as
+// they are.
 func ForKind(kind schema.GroupVersionKind) Filter {
 	return func(f *function) {
-		if kind.Empty() {
-			f.fault("ForKind has no kind")
+		if kind.Kind == "" || kind.Version == "" {
+			f.fault("ForKind %s has no kind or no version", kind)
 		}
+		f.once("ForKind", !f.kind.Empty())
 		f.kind = kind
 	}
 }
 
 // IfChanged has a function called for an update only if one of the members differs
 // between the old object and the new one, as it is after the functions of [Mutate]. A
-// member is named by a path, names joined by dots: IfChanged("spec"). So an object that
-// was written before a rule was made can still get a label, a status or a finalizer
-// (ratcheting; see KEP-4008 for the same with a schema). The order of the members of an
-// object does not matter; null and absence differ.
+// member is named by a path: IfChanged("spec"), IfChanged("metadata.annotations['a.b/c']").
+// So an object that was written before a rule was made can still get a label, a status or
+// a finalizer (ratcheting; see KEP-4008 for the same with a schema). The order of the
+// members of an object does not matter; null and absence differ.
 //
-// On other operations, the function is called in any case. An empty path is a fault.
+// The objects are compared in the version of the function: what two versions keep in
+// different places is the same to it. On other operations, the function is called in any
+// case.
+//
+// A path is a fault that cannot be read, leads into a list, or is none of the function's
+// Go type. Of objects of every kind nothing is known beforehand.
 func IfChanged(paths ...string) Filter {
 	return func(f *function) {
-		if len(paths) == 0 || slices.Contains(paths, "") {
-			f.fault("IfChanged has no path, or an empty one")
+		f.once("IfChanged", f.changed != nil)
+		if len(paths) == 0 {
+			f.fault("IfChanged has no path")
 		}
-		f.changed = append(f.changed, paths...)
+		for _, path := range paths {
+			steps, err := fieldpath.Parse(path)
+			if err == nil && slices.ContainsFunc(steps, func(s fieldpath.Step) bool { return s.All }) {
+				err = fmt.Errorf("%q: a list can change as a whole", path)
+			}
+			if err == nil && !everyKind(f.goType) {
+				_, err = fieldpath.Resolve(f.goType, path, steps)
+			}
+			if err != nil {
+				f.fault("IfChanged: %w", err)
+			}
+			f.changed = append(f.changed, steps)
+		}
 	}
 }
 
@@ -87,44 +110,57 @@ func IfChanged(paths ...string) Filter {
 // namespace, for ever. Only the timestamp of the old object is believed: that of a new
 // one may be what the user wrote, as in a server-side apply that creates.
 func UnlessDeleting() Filter {
-	return func(f *function) { f.unlessDeleting = true }
+	return func(f *function) {
+		f.once("UnlessDeleting", f.unlessDeleting)
+		f.unlessDeleting = true
+	}
 }
 
 // isDeleting says whether an object, as it is stored, has a deletionTimestamp.
 func isDeleting(stored []byte) bool {
-	timestamp := valueAt(stored, "metadata.deletionTimestamp")
+	timestamp := valueAt(stored, deletionTimestamp)
 	return timestamp != nil && string(timestamp) != "null"
 }
 
-// differ says whether two objects have different values at a path.
-func differ(object, old []byte, path string) bool {
+var (
+	deletionTimestamp = []fieldpath.Step{{Name: "metadata"}, {Name: "deletionTimestamp"}}
+	metadataName      = []fieldpath.Step{{Name: "metadata"}, {Name: "name"}}
+	generateName      = []fieldpath.Step{{Name: "metadata"}, {Name: "generateName"}}
+)
+
+// differ says whether two objects have different values at a path. Numbers are compared
+// by their text.
+func differ(object, old []byte, path []fieldpath.Step) bool {
 	a, b := valueAt(object, path), valueAt(old, path)
-	if bytes.Equal(a, b) {
-		return false
+	if a == nil || b == nil || bytes.Equal(a, b) {
+		return (a == nil) != (b == nil)
 	}
-	var x, y any
-	return a == nil || b == nil || codec.Slow(a, &x) != nil || codec.Slow(b, &y) != nil || !reflect.DeepEqual(x, y)
+	decode := func(text []byte) (v any, err error) {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		err = d.Decode(&v)
+		return v, err
+	}
+	x, errX := decode(a)
+	y, errY := decode(b)
+	return errX != nil || errY != nil || !reflect.DeepEqual(x, y)
 }
 
 // valueAt returns the text of the value at a path, nil if there is none. Of duplicate
 // members the last counts, as in the API server's decoder.
-func valueAt(object []byte, path string) (value []byte) {
-	if object == nil {
-		return nil
-	}
-	name, rest, deeper := strings.Cut(path, ".")
+func valueAt(object []byte, path []fieldpath.Step) (value []byte) {
 	c := rawjson.NewCursor(object)
 	if c.Begins() != '{' {
 		return nil
 	}
 	for c.Enter('{'); c.Next(); {
-		found := string(c.Name()) == name
+		found := string(c.Name()) == path[0].Name
 		if text := c.Value(); found {
 			value = text
 		}
 	}
-	if deeper && value != nil {
-		return valueAt(value, rest)
+	if len(path) > 1 && value != nil {
+		return valueAt(value, path[1:])
 	}
 	return value
 }

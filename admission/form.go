@@ -44,13 +44,14 @@ type typed struct {
 func (f *typed) decode(m *codec.Memory, text []byte) (runtime.Object, error) {
 	value := reflect.New(f.goType)
 	cursor := rawjson.NewCursor(text)
-	if f.decoder(m, &cursor, value.Elem()) == nil && cursor.End() == nil {
-		return value.Interface().(runtime.Object), nil
+	obj := value.Interface().(runtime.Object)
+	if f.decoder(m, &cursor, value.Elem()) != nil || cursor.End() != nil {
+		obj = reflect.New(f.goType).Interface().(runtime.Object) // without what the decoder has left
+		if err := codec.Slow(text, obj); err != nil {
+			return nil, err
+		}
 	}
-	obj := reflect.New(f.goType).Interface().(runtime.Object) // without what the decoder has left
-	if err := codec.Slow(text, obj); err != nil {
-		return nil, err
-	}
+	// A decoder that is not fast knows of no path that it should pass over.
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok && o.GetObjectMeta() != nil {
 		o.GetObjectMeta().SetManagedFields(nil)
 	}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,10 +9,12 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/kinds"
 )
 
@@ -21,8 +24,9 @@ type function struct {
 	form           form
 	goType         reflect.Type
 	operations     []admissionv1.Operation
+	on             bool // the operations are those of On
 	subresource    string
-	changed        []string // see IfChanged
+	changed        [][]fieldpath.Step // see IfChanged
 	unlessDeleting bool
 	seesOld        bool
 	faults         []error
@@ -36,19 +40,29 @@ func (f *function) fault(format string, args ...any) {
 	f.faults = append(f.faults, fmt.Errorf(format, args...))
 }
 
+func (f *function) once(filter string, twice bool) {
+	if twice {
+		f.fault("%s is given twice", filter)
+	}
+}
+
 var errNoFunction = errors.New("a function is nil")
 
 // prepare completes a function for objects of type T. Faults are noted.
-func prepare[T runtime.Object](h *handler, f *function, isNil bool, filters []Filter) *function {
+func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []Filter) *function {
+	f := &made
 	f.goType = reflect.TypeFor[T]()
 	if isNil {
 		f.faults = append(f.faults, errNoFunction)
 	}
 	for _, filter := range filters {
+		if filter == nil {
+			f.fault("a filter is nil")
+			continue
+		}
 		filter(f)
 	}
-	switch {
-	case !everyKind(f.goType):
+	if !everyKind(f.goType) {
 		kind, err := kinds.Of(h.scheme, f.goType)
 		switch {
 		case err != nil:
@@ -57,8 +71,6 @@ func prepare[T runtime.Object](h *handler, f *function, isNil bool, filters []Fi
 			f.fault("a function for %s cannot be one for %s", kind, f.kind)
 		}
 		f.kind = kind
-	case f.kind.Version == "" && f.kind.Kind != "":
-		f.fault("ForKind %s has no version", f.kind)
 	}
 	if len(f.faults) == 0 {
 		f.form = h.form(f.goType)
@@ -71,11 +83,26 @@ func prepare[T runtime.Object](h *handler, f *function, isNil bool, filters []Fi
 
 // matches says whether a function is for a kind, perhaps after a conversion.
 func (f *function) matches(h *handler, kind schema.GroupVersionKind) bool {
-	return f.kind.Empty() || f.kind == kind || h.converter != nil && f.kind.GroupKind() == kind.GroupKind()
+	return f.kind.Empty() || f.kind == kind ||
+		f.kind.GroupKind() == kind.GroupKind() && (h.converter != nil || f.seesMetadata())
+}
+
+// seesMetadata says whether a function sees no more of an object than its metadata,
+// which is the same in all versions.
+func (f *function) seesMetadata() bool {
+	return f.goType == reflect.TypeFor[*metav1.PartialObjectMetadata]()
+}
+
+// kindFor returns the kind and version in which a function wants the object of a call.
+func (f *function) kindFor(c *call) schema.GroupVersionKind {
+	if f.kind.Empty() || f.seesMetadata() {
+		return c.kind
+	}
+	return f.kind
 }
 
 // applies says whether a function is to be called for the request.
-func (f *function) applies(c *call) (bool, error) {
+func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	if f.subresource != c.subresource || !f.matches(c.handler, c.kind) || !slices.Contains(f.operations, c.operation) {
 		return false, nil
 	}
@@ -89,5 +116,13 @@ func (f *function) applies(c *call) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(f.changed, func(path string) bool { return differ(object, c.oldObject, path) }), nil
+	kind := f.kindFor(c)
+	if object, err = c.convert(ctx, object, c.kind.GroupVersion(), kind.GroupVersion()); err != nil {
+		return false, c.theirs(cmp.Or(c.misfit(c.object), err))
+	}
+	old, err := c.convert(ctx, c.oldObject, c.kind.GroupVersion(), kind.GroupVersion())
+	if err != nil {
+		return true, nil // what cannot be read is not the same
+	}
+	return slices.ContainsFunc(f.changed, func(path []fieldpath.Step) bool { return differ(object, old, path) }), nil
 }

@@ -77,7 +77,15 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		forms:     map[reflect.Type]form{},
 		kindTexts: map[string]schema.GroupVersionKind{},
 	}
+	if s == nil {
+		h.faults = append(h.faults, errors.New("admission: the scheme is nil"))
+		h.scheme = runtime.NewScheme()
+	}
 	for _, opt := range opts {
+		if opt == nil {
+			h.faults = append(h.faults, errors.New("admission: an option is nil"))
+			continue
+		}
 		opt(h)
 	}
 	h.functions = slices.Concat(h.mutators, h.validators)
@@ -120,21 +128,29 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	}
 	c.note(ctx)
 	var status *metav1.Status
-	if err := c.decide(withCall(ctx, c)); err != nil {
+	err := c.guard(ctx, "the handler", func() error {
+		err := c.decide(withCall(ctx, c))
+		if err == nil {
+			return nil
+		}
 		var denied bool
 		if status, denied = c.denial(err); !denied {
-			return nil, c.undecided(err)
+			return err
 		}
 		c.patches = nil
+		return nil
+	})
+	if err != nil {
+		return nil, c.undecided(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	patch := c.patch()
 	noteDecision(ctx, status, patch)
-	b, err := c.respond(b, req.UID, status, patch)
+	b, err = c.respond(b, req.UID, status, patch)
 	const keep = 4 << 20 // one enormous object must not stay for ever
-	if m.Size()+cap(m.before)+cap(m.after) <= keep {
-		h.memories.Put(m) // and not after a panic: who knows in which state it is
+	if !c.broken && m.Size()+cap(m.before)+cap(m.after) <= keep {
+		h.memories.Put(m)
 	}
 	return b, err
 }
@@ -143,6 +159,6 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 // text of the request is somebody else's memory.
 func (c *call) close() {
 	c.mu.Lock()
-	c.raw, c.object, c.oldObject = nil, nil, nil
+	c.raw, c.request, c.object, c.oldObject = nil, nil, nil, nil
 	c.mu.Unlock()
 }

@@ -19,6 +19,10 @@ import (
 // request (reinvocationPolicy), and must not expect that the object is valid, because
 // the schema is checked later.
 //
+// Of a struct that the object of the request lacks, the patch has what the function set,
+// and not the zero values of the Go type beside it. With [ConvertWith], a change that the
+// version of the request cannot express is lost.
+//
 // An error stops the chain. See the package documentation for which errors deny
 // and which leave the request undecided.
 //
@@ -26,7 +30,7 @@ import (
 // [metav1.PartialObjectMetadata]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#PartialObjectMetadata
 func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters ...Filter) Option {
 	return func(h *handler) {
-		h.mutators = append(h.mutators, prepare[T](h, &function{
+		h.mutators = append(h.mutators, prepare[T](h, function{
 			operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
 			mutate:     func(ctx context.Context, obj runtime.Object) error { return f(ctx, obj.(T)) },
 		}, f == nil, filters))
@@ -46,12 +50,12 @@ func (c *call) mutate(ctx context.Context) error {
 		return err
 	}
 	for _, f := range c.handler.mutators {
-		if len(chain) > 0 && (f.form != chain[0].form || c.kindFor(f) != c.kindFor(chain[0]) || f.changed != nil) {
+		if len(chain) > 0 && (f.form != chain[0].form || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
 			if err := run(); err != nil {
 				return err
 			}
 		}
-		applies, err := f.applies(c)
+		applies, err := f.applies(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -64,7 +68,7 @@ func (c *call) mutate(ctx context.Context) error {
 
 // mutateWith runs functions that want the object alike.
 func (c *call) mutateWith(ctx context.Context, chain []*function) error {
-	kind, form := c.kindFor(chain[0]), chain[0].form
+	kind, form := chain[0].kindFor(c), chain[0].form
 	object, err := c.current()
 	if err != nil {
 		return err
@@ -116,7 +120,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function) error {
 // encode appends the text of an object, with its type, which a function that
 // assigns the whole object has cleared.
 func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, form form) (text []byte, err error) {
-	err = c.guard(ctx, func() error {
+	err = c.guard(ctx, "the encoder of the object", func() error {
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {
 			k.SetGroupVersionKind(kind)
 		}

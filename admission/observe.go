@@ -2,7 +2,10 @@ package admission
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 )
 
 // Decision is what became of a request.
@@ -62,7 +66,7 @@ type Observation struct {
 func Observe(f func(Observation)) Option {
 	return func(h *handler) {
 		if f == nil {
-			h.faults = append(h.faults, errNoFunction)
+			h.faults = append(h.faults, errors.New("admission: the function of Observe is nil"))
 		}
 		h.observers = append(h.observers, f)
 	}
@@ -81,9 +85,19 @@ func (h *handler) observed(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), observationKey{}, o)))
 		o.Duration = time.Since(start)
 		for _, observe := range h.observers {
-			observe(*o)
+			h.tell(r.Context(), observe, *o)
 		}
 	})
+}
+
+// tell calls an observer. A panic must not take back the answer, which is on its way.
+func (h *handler) tell(ctx context.Context, observe func(Observation), o Observation) {
+	defer func() {
+		if v := recover(); v != nil {
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Observer of admission panicked", "kind", o.Kind, "stack", string(debug.Stack()))
+		}
+	}()
+	observe(o)
 }
 
 // observation returns that of the request, if it has observers.

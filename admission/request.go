@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/kinds"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
@@ -67,7 +69,23 @@ func kindText(kind schema.GroupVersionKind) string {
 }
 
 // String names the object as users know it.
-func (c *call) String() string { return kinds.Name(c.kind.Kind, c.namespace, c.name) }
+func (c *call) String() string { return kinds.Name(c.kind.Kind, c.namespace, c.objectName()) }
+
+// objectName returns the name of the object. In the request it is empty if the API server
+// has yet to generate it, and when a collection is deleted.
+func (c *call) objectName() string {
+	if c.name != "" {
+		return c.name
+	}
+	for _, object := range [][]byte{c.object, c.oldObject} {
+		for _, path := range [][]fieldpath.Step{metadataName, generateName} {
+			if name, _ := rawjson.String(valueAt(object, path)); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
 
 type contextKey struct{}
 
@@ -92,7 +110,10 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.request == nil && c.raw != nil {
+	if c.raw == nil {
+		return nil, false
+	}
+	if c.request == nil {
 		request := &admissionv1.AdmissionRequest{}
 		if json.Unmarshal(c.raw, request) != nil {
 			return nil, false
@@ -102,12 +123,12 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 		}
 		c.request = request
 	}
-	return c.request, c.request != nil
+	return c.request, true
 }
 
 // WithRequest returns a context such as functions are given, for tests that call one
-// without a handler: [RequestFrom] returns the request, and [OldFrom] its old object, if
-// that has the type which is asked for. Warnings and audit annotations go nowhere.
+// without a handler: [RequestFrom] returns the request, and [OldFrom] decodes the text of
+// its old object as the type that is asked for. Warnings and audit annotations go nowhere.
 func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) context.Context {
 	kind := schema.GroupVersionKind(request.Kind)
 	c := &call{request: request.DeepCopy(), kind: kind, sees: kind, oldObject: request.OldObject.Raw, raw: []byte(`{}`)}
@@ -121,18 +142,21 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 // that was given the context is called for. It is converted, if need be, to the version
 // of T, or, if T has none, to that in which the function sees the object. It is nil on
 // another operation, and outside such a function. T is a type that [Mutate] takes. The
-// error says that the object does not fit its Go type or cannot be converted.
+// error says that the object does not fit its Go type or cannot be converted; returned by
+// the function, it leaves the request undecided.
 func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	c := callFrom(ctx)
 	if c == nil {
 		return old, nil
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.raw == nil || c.oldObject == nil {
+	text, kind := bytes.Clone(c.oldObject), c.sees // the call may end meanwhile
+	over := c.raw == nil
+	c.mu.Unlock()
+	if over || text == nil {
 		return old, nil
 	}
-	kind, t := c.sees, reflect.TypeFor[T]()
+	t := reflect.TypeFor[T]()
 	var form form
 	if c.handler != nil {
 		form = c.handler.forms[t]
@@ -148,9 +172,9 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	if form == nil {
 		form = newForm(codec.New(), t)
 	}
-	obj, err := c.decode(ctx, &codec.Memory{}, c.oldObject, kind, form)
+	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, form)
 	if err != nil {
-		return old, fmt.Errorf("the object as it is stored: %w", err)
+		return old, stored(err)
 	}
 	return obj.(T), nil
 }

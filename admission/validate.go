@@ -20,7 +20,7 @@ import (
 // [k8s.io/apimachinery/pkg/api/errors.NewForbidden], or one that keeps the
 // function from judging. See the package documentation.
 func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
-	return addValidator[T](&function{
+	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
 		validate: func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
 			return f(ctx, obj.(T))
@@ -29,9 +29,10 @@ func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorL
 }
 
 // ValidateUpdate is like [Validate], for updates alone: the function sees the
-// object as it was, too.
+// object as it was, too. While that does not fit the Go type, or cannot be converted, no
+// update is decided; a function of Validate that calls [OldFrom] can do better.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
-	return addValidator[T](&function{
+	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Update},
 		seesOld:    true,
 		validate: func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error) {
@@ -43,7 +44,7 @@ func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (f
 // ValidateDelete is like [Validate], for deletions alone: the function sees the
 // object that is to be deleted.
 func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error), filters ...Filter) Option {
-	return addValidator[T](&function{
+	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Delete},
 		seesOld:    true,
 		validate: func(ctx context.Context, _, old runtime.Object) (field.ErrorList, error) {
@@ -52,7 +53,8 @@ func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.
 	}, f == nil, filters)
 }
 
-func addValidator[T runtime.Object](f *function, isNil bool, filters []Filter) Option {
+// addValidator adds a copy of the function: an option may be given to several handlers.
+func addValidator[T runtime.Object](f function, isNil bool, filters []Filter) Option {
 	return func(h *handler) {
 		h.validators = append(h.validators, prepare[T](h, f, isNil, filters))
 	}
@@ -69,7 +71,7 @@ func FirstDenialStops() Option {
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
-		applies, err := f.applies(c)
+		applies, err := f.applies(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -106,18 +108,22 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 	}
 	if f.seesOld {
 		if old, err = c.see(ctx, f, c.oldObject, true); err != nil {
-			return fmt.Errorf("the object as it is stored: %w", err)
+			return stored(err)
 		}
 	}
-	return c.run(ctx, c.kindFor(f), func() error {
+	return c.run(ctx, f.kindFor(c), func() error {
 		list, err := f.validate(ctx, obj, old)
 		return errors.Join(err, list.ToAggregate())
 	})
 }
 
+// stored is an error about the object as it is stored. It wraps nothing: what is wrong
+// with that is not the fault of who makes the request, and denies nothing.
+func stored(err error) error { return fmt.Errorf("the object as it is stored: %v", err) }
+
 // see returns the object for a validating function.
 func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {
-	kind := c.kindFor(f)
+	kind := f.kindFor(c)
 	for _, s := range c.seen {
 		if s.form == f.form && s.kind == kind && s.old == old {
 			return s.obj, nil

@@ -1,0 +1,128 @@
+// Package fieldpath reads the paths by which users name fields of an object, and checks
+// them against Go types.
+//
+//	spec.toppings[*].name
+//	metadata.annotations['example.com/menu']
+//
+// [*] is every element of a list, or every value of a map, and ['…'] is one value of a
+// map. A leading dot is allowed, as the columns of a CustomResourceDefinition have it.
+package fieldpath
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Step is one step of a path: into a field, to one value of a map, or to all.
+type Step struct {
+	Name  string
+	Key   bool  // ['name']
+	All   bool  // [*]
+	Index []int // of the field, in a struct: see [Resolve]
+}
+
+// Parse reads a path. The error names it.
+func Parse(path string) (steps []Step, err error) {
+	fault := func(why string) ([]Step, error) { return nil, fmt.Errorf("%q: %s", path, why) }
+	rest := "." + strings.TrimPrefix(path, ".")
+	for rest != "" {
+		switch {
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			name := rest[1:end]
+			if name == "" || strings.ContainsAny(name, "]*'") {
+				return fault("a field has no name, or an odd one")
+			}
+			steps, rest = append(steps, Step{Name: name}), rest[end:]
+		case strings.HasPrefix(rest, "[*]"):
+			steps, rest = append(steps, Step{All: true}), rest[len("[*]"):]
+		case strings.HasPrefix(rest, "['"):
+			key, after, found := strings.Cut(rest[len("['"):], "']")
+			if !found || key == "" {
+				return fault("a key is not closed, or empty")
+			}
+			steps, rest = append(steps, Step{Name: key, Key: true}), after
+		default:
+			return fault("brackets hold * or a key in single quotes, and a dot or a bracket follows")
+		}
+	}
+	return steps, nil
+}
+
+// Resolve finds the steps of a path in a type, notes which fields they are, and returns
+// the type of what they lead to, without pointers. It is nil for what is below an
+// unstructured object, of which nothing is known. The error names the path.
+func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
+	if t = pointedTo(t); t == reflect.TypeFor[unstructured.Unstructured]() {
+		return nil, nil
+	}
+	for i := range steps {
+		s := &steps[i]
+		switch t = pointedTo(t); {
+		case Opaque(t):
+			return nil, fmt.Errorf("%s: %s has no fields", path, t)
+		case s.All && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+			t = t.Elem()
+		case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
+			t, s.Key = t.Elem(), !s.All
+		case s.All || s.Key:
+			return nil, fmt.Errorf("%s: %s is no list or map", path, t)
+		case t.Kind() == reflect.Struct:
+			f, ok := fieldOf(t, s.Name)
+			if !ok {
+				return nil, fmt.Errorf("%s: %s has no field %q", path, t, s.Name)
+			}
+			t, s.Index = f.Type, f.Index
+		default:
+			return nil, fmt.Errorf("%s: %s has no fields", path, t)
+		}
+	}
+	return pointedTo(t), nil
+}
+
+func pointedTo(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// Opaque says whether the JSON of a type is made by its own method.
+func Opaque(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
+
+// fieldOf finds the field of a struct by its name in JSON, also one of a struct that is
+// inlined.
+func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
+	var inlined []reflect.StructField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case tag == "-" && options == "":
+		case tag == "" && f.Anonymous && pointedTo(f.Type).Kind() == reflect.Struct:
+			inlined = append(inlined, f)
+		case !f.IsExported():
+		case tag == name, tag == "" && f.Name == name:
+			return f, true
+		}
+	}
+	for _, outer := range inlined {
+		if f, ok := fieldOf(pointedTo(outer.Type), name); ok {
+			f.Index = slices.Concat(outer.Index, f.Index)
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
