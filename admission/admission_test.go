@@ -50,6 +50,7 @@ func addTomato(_ context.Context, p *v1beta1.Pizza) error {
 // request is a review of a pizza; the parts that are empty are left out.
 type request struct {
 	review, group, kind, version, operation, subresource, object, old string
+	nameless                                                          bool
 }
 
 func (r request) String() string {
@@ -64,6 +65,9 @@ func (r request) String() string {
 		or(r.review, "v1"), gv, or(r.kind, "Pizza"), gv, or(r.operation, "CREATE"))
 	if r.subresource != "" {
 		text += fmt.Sprintf(`,"subResource":%q`, r.subresource)
+	}
+	if r.nameless {
+		text = strings.Replace(text, `"name":"margherita",`, "", 1)
 	}
 	old := r.old
 	if old == "" && (r.operation == "UPDATE" || r.operation == "DELETE") {
@@ -278,6 +282,9 @@ func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
 		"unauthorized":      {apierrors.NewUnauthorized("token expired"), false, 500, "token expired"},
 		"an aggregate":      {field.ErrorList{field.Required(field.NewPath("a"), ""), field.Required(field.NewPath("b"), "")}.ToAggregate(), true, 422, "[a: Required value, b: Required value]"},
 		"joined denials":    {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), apierrors.NewForbidden(pizzas, "x", errors.New("and full"))), true, 403, "closed; pizzas.restaurant.programming-kubernetes.info \"x\" is forbidden: and full"},
+		"two wrapped ones":  {fmt.Errorf("reading the quota: %w; and then: %w", apierrors.NewForbidden(pizzas, "x", errors.New("a")), apierrors.NewForbidden(pizzas, "x", errors.New("b"))), false, 500, "reading the quota: pizzas"},
+		"a nil field error": {(*field.Error)(nil), false, 500, "Pizza default/margherita: the handler panicked: "},
+		"an odd code":       {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 1000, Message: "odd"}}, false, 500, "odd"},
 		"a mixture":         {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), errors.New("out of flour")), false, 500, "out of flour"},
 		"one field error":   {field.Invalid(field.NewPath("spec"), 7, "no"), true, 422, "spec: Invalid value: 7: no"},
 		"too many requests": {apierrors.NewTooManyRequests("later", 5), false, 429, "later"},
@@ -308,6 +315,58 @@ func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnOptionMayBeGivenToSeveralHandlers(t *testing.T) {
+	option := admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+		_ = *p.Spec.Toppings[len(p.Spec.Toppings)-1].Quantity
+		return nil, nil
+	}, admission.IfChanged("spec"))
+	func() {
+		defer func() { _ = recover() }()
+		admission.NewHandler(runtime.NewScheme(), option)
+		t.Error("the scheme knows nothing, and it is no fault")
+	}()
+	one, other := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), option), admission.NewHandler(pizzaScheme(t), option)
+	var wg sync.WaitGroup
+	for _, h := range []http.Handler{other, one, other} {
+		wg.Go(func() {
+			if !ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","quantity":1}]}`)}).Allowed {
+				t.Error("it is denied")
+			}
+		})
+		_ = admission.NewHandler(pizzaScheme(t), option)
+	}
+	wg.Wait()
+}
+
+func TestAnErrorNamesAnObjectThatHasNoNameYet(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+			return field.ErrorList{field.Required(field.NewPath("spec"), "no")}, nil
+		}),
+		admission.ValidateDelete(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, errors.New("out of flour") }))
+	nameless := func(r request) request { r.nameless = true; return r }
+	generated := strings.Replace(pizza("v1beta1", ""), `"name":"margherita"`, `"generateName":"m-"`, 1)
+	if got := ask(t, h, nameless(request{object: generated})); !strings.HasPrefix(got.Result.Message, `Pizza.restaurant.programming-kubernetes.info "m-" is invalid`) {
+		t.Errorf("got %s", got.Result.Message)
+	}
+	if got := undecided(t, h, nameless(request{operation: "DELETE"})); got.Message != "Pizza default/margherita: out of flour" {
+		t.Errorf("got %s", got.Message)
+	}
+}
+
+func TestAPanicOfTheConverterNamesTheObject(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(panicking{}), admission.Mutate(addTomato))
+	if got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); got.Message != "Pizza default/margherita: the handler panicked: no oven" {
+		t.Errorf("got %s", got.Message)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
+	panic("no oven")
 }
 
 func TestAPanicLeavesTheRequestUndecidedAndTheNextIsServed(t *testing.T) {
@@ -582,7 +641,13 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 
 func TestABodyOverTheLimitIsRefused(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), admission.MaxRequestBytes(100))
-	if w := post(t, h, request{object: pizza("v1beta1", "")}.String()); w.Code != http.StatusRequestEntityTooLarge {
+	if w := post(t, h, request{object: pizza("v1beta1", "")}.String()); w.Code != http.StatusRequestEntityTooLarge || !strings.Contains(w.Body.String(), `"uid":"u-1"`) {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	// The next one, which is not even read, is not answered with that UID.
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); strings.Contains(w.Body.String(), "u-1") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }

@@ -224,6 +224,7 @@ func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
 	}
 	installOvens(t, cp)
 	ovens := client.Resource(schema.GroupVersionResource{Group: "kitchen.example.com", Version: "v1", Resource: "ovens"}).Namespace("default")
+	storeOldOven(t, ovens)
 	registerOvens(t, core, ovens, mutating, mutatingCA, validating, validatingCA)
 	ctx := t.Context()
 
@@ -325,8 +326,12 @@ func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
 		if _, err := create("many", "nothing", `{"racks":[{},{},{},{},{}]}`, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !apierrors.HasStatusCause(err, metav1.CauseTypeTooMany) {
 			t.Fatalf("got %v", err)
 		}
-		// A fifth rack comes in by the mutating webhook, which does not ask the validating one
-		// about the object as it was; here it comes with a finalizer and four racks.
+		if _, err := ovens.Patch(ctx, "old", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}); err != nil {
+			t.Errorf("an old oven gets no label: %v", err)
+		}
+		if _, err := ovens.Patch(ctx, "old", types.MergePatchType, []byte(`{"spec":{"weight":1}}`), metav1.PatchOptions{}); !apierrors.IsInvalid(err) {
+			t.Errorf("got %v", err)
+		}
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"full","finalizers":["example.com/x"]},"spec":{"racks":[{},{},{},{}]}}`)); err != nil {
 			t.Fatal(err)
@@ -422,6 +427,25 @@ func installOvens(t *testing.T, cp *controlplane.ControlPlane) {
 	}
 	if _, err := client.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// storeOldOven stores an oven with more racks than are allowed later.
+func storeOldOven(t *testing.T, ovens dynamic.ResourceInterface) {
+	t.Helper()
+	o := &unstructured.Unstructured{}
+	if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"old"},"spec":{"racks":[{},{},{},{},{}]}}`)); err != nil {
+		t.Fatal(err)
+	}
+	for { // until the definition is served
+		_, err := ovens.Create(t.Context(), o, metav1.CreateOptions{})
+		if err == nil {
+			return
+		}
+		if t.Context().Err() != nil || !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

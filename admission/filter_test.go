@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
 )
@@ -131,6 +133,9 @@ func TestWhatHasNotChangedIsNotJudgedAgain(t *testing.T) {
 	c.expect(t, h, update(strings.Replace(old, `{"name"`, `{"annotations":{"b":"1"},"name"`, 1)))
 	c.expect(t, h, update(strings.Replace(old, `{"name"`, `{"annotations":{"a":"1"},"name"`, 1)), "meta")
 	c.expect(t, h, update(strings.Replace(old, `{"name"`, `{"labels":{},"name"`, 1)), "meta")
+	big := pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","quantity":9223372036854775808}]}`)
+	h = admission.NewHandler(pizzaScheme(t), admission.Mutate(func(context.Context, *unstructured.Unstructured) error { c = append(c, "big"); return nil }, admission.IfChanged("spec")))
+	c.expect(t, h, request{operation: "UPDATE", object: strings.Replace(big, "808", "809", 1), old: big}, "big")
 
 	// What a function before it changed has changed.
 	h = admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), c.mutator("spec", admission.IfChanged("spec")), c.validator("meta", admission.IfChanged("metadata")))
@@ -139,6 +144,58 @@ func TestWhatHasNotChangedIsNotJudgedAgain(t *testing.T) {
 	if diff := cmp.Diff(calls{"spec"}, c); diff != "" || !response.Allowed {
 		t.Errorf("%+v (-want +got):\n%s", response, diff)
 	}
+}
+
+// What an older version keeps elsewhere must not be hidden from a rule of the hub.
+func TestWhatHasChangedIsAskedInTheVersionOfTheFunction(t *testing.T) {
+	reg := conversion.NewRegistry(pizzaScheme(t))
+	err := conversion.AddSpoke(reg,
+		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+			if name := in.Annotations["extra"]; name != "" {
+				out.Spec.Toppings = []v1beta1.PizzaTopping{{Name: name}}
+			}
+			return nil
+		},
+		func(context.Context, *v1beta1.Pizza, *v1alpha1.Pizza) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c calls
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(reg), c.validator("spec", admission.IfChanged("spec")))
+	old := strings.Replace(pizza("v1alpha1", ""), `{"name"`, `{"annotations":{"extra":"a"},"name"`, 1)
+	c.expect(t, h, request{version: "v1alpha1", operation: "UPDATE", object: strings.Replace(old, `"a"`, `"b"`, 1), old: old}, "spec")
+	c.expect(t, h, request{version: "v1alpha1", operation: "UPDATE", object: strings.Replace(old, `{"extra"`, `{"x":"y","extra"`, 1), old: old})
+}
+
+func TestAFinalizerCanBeRemovedByWhoForgetsTheTimestamp(t *testing.T) {
+	deny := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return field.ErrorList{field.Required(field.NewPath("spec"), "no")}, nil
+	}
+	h := admission.NewHandler(pizzaScheme(t), admission.Validate(deny, admission.UnlessDeleting()), admission.ValidateDelete(deny, admission.UnlessDeleting()))
+	deleting := strings.Replace(pizza("v1beta1", ""), `{"name"`, `{"deletionTimestamp":"2026-11-21T00:00:00Z","name"`, 1)
+	for _, r := range []request{
+		{operation: "UPDATE", object: pizza("v1beta1", ""), old: deleting}, // the API server restores it later
+		{operation: "DELETE", old: deleting},
+	} {
+		if response := ask(t, h, r); !response.Allowed {
+			t.Errorf("%v is denied: %v", r, response.Result)
+		}
+	}
+}
+
+func TestMetadataIsTheSameInAllVersions(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(strict{}),
+		admission.Mutate(label[*metav1.PartialObjectMetadata], admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))))
+	if response := ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); !response.Allowed || response.Patch == nil {
+		t.Errorf("got %+v", response)
+	}
+}
+
+// strict converts nothing.
+type strict struct{}
+
+func (strict) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
+	return nil, field.Required(field.NewPath("spec"), "nothing without a spec")
 }
 
 func TestAnObjectThatIsBeingDeletedIsLeftAlone(t *testing.T) {
@@ -177,7 +234,10 @@ func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
 	defer func() {
 		err, _ := recover().(error)
 		for _, want := range []string{
-			"Subresource has no name", "IfChanged has no path", "ForKind has no kind", "ForKind /, Kind=Pizza has no version",
+			"Subresource has no name", "IfChanged has no path", "ForKind /, Kind= has no kind or no version", "ForKind /, Kind=Pizza has no kind or no version",
+			`IfChanged: "": a field has no name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": a list can change as a whole`,
+			`IfChanged: spec.toppings.name: []v1beta1.PizzaTopping has no fields`, "a filter is nil",
+			"UnlessDeleting is given twice", "IfChanged is given twice", "On is given twice", "Subresource is given twice", "ForKind is given twice",
 			`On "DELETE": a function can be called on CREATE, UPDATE and CONNECT`, "On has no operations", "On is for functions of Mutate and Validate",
 			"a function for restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza cannot be one for x/v1, Kind=Y",
 		} {
@@ -187,7 +247,11 @@ func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
 		}
 	}()
 	admission.NewHandler(pizzaScheme(t),
-		admission.Validate(see, admission.Subresource(""), admission.IfChanged("")),
+		admission.Validate(see, admission.Subresource(""), admission.IfChanged(""), nil),
+		admission.Validate(see, admission.IfChanged("sepc", "spec.toppings[*].name", "spec.toppings.name")), admission.Validate(see, admission.IfChanged()),
+		admission.Validate(see, admission.UnlessDeleting(), admission.IfChanged("spec"), admission.On(admissionv1.Create), admission.Subresource("status"),
+			admission.UnlessDeleting(), admission.IfChanged("spec"), admission.On(admissionv1.Create), admission.Subresource("status")),
+		admission.Validate(anything, admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza")), admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))),
 		admission.Validate(see, admission.On(admissionv1.Delete)), admission.Validate(see, admission.On()),
 		admission.ValidateUpdate(compare, admission.On(admissionv1.Update)),
 		admission.Validate(see, admission.ForKind(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"})),

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/admission"
@@ -170,4 +171,70 @@ func TestAFunctionCanBeTestedWithoutAHandler(t *testing.T) {
 	if err := admission.AuditAnnotation(ctx, "oven", "hot"); err != nil {
 		t.Error(err)
 	}
+}
+
+// warning converts to another version, and says so, as a conversion function may.
+type warning struct{}
+
+func (warning) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
+	admission.Warn(ctx, "this version is old")
+	admission.RequestFrom(ctx)
+	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
+}
+
+func TestAConversionOfTheOldObjectMayAskForTheRequest(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(warning{}), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+		_, err := admission.OldFrom[*v1beta1.Pizza](ctx)
+		return nil, err
+	}))
+	if response := ask(t, h, request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", "")}); !response.Allowed || len(response.Warnings) != 1 {
+		t.Errorf("got %+v", response)
+	}
+}
+
+// stale cannot convert what is stored.
+type stale struct{}
+
+func (stale) Convert(_ context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
+	if strings.Contains(string(object), "nails") {
+		return nil, field.Invalid(field.NewPath("spec", "toppings").Index(0), "nails", "cannot be converted")
+	}
+	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
+}
+
+func TestWhatIsStoredIsNotTheFaultOfWhoMendsIt(t *testing.T) {
+	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
+	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
+	r := request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", ""), old: pizza("v1alpha1", `,"spec":{"toppings":["nails"]}`)}
+	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale{}), admission.Validate(see, admission.IfChanged("spec"))), r).Allowed {
+		t.Error("the repair is denied")
+	}
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale{}), admission.ValidateUpdate(compare), admission.ValidateDelete(see))
+	for _, operation := range []string{"UPDATE", "DELETE"} {
+		r.operation = operation
+		if got := undecided(t, h, r); got.Code != 500 || !strings.Contains(got.Message, `the object as it is stored: spec.toppings[0]: Invalid value: "nails"`) {
+			t.Errorf("%s: got %+v", operation, got)
+		}
+	}
+}
+
+// deep is a type for which there is no fast decoder.
+type deep struct {
+	*metav1.TypeMeta  `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+}
+
+func (d *deep) GetObjectKind() schema.ObjectKind { return d.TypeMeta }
+func (d *deep) DeepCopyObject() runtime.Object   { panic("nobody copies") }
+
+func TestNoFunctionSeesManagedFields(t *testing.T) {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Deep"}, &deep{})
+	h := admission.NewHandler(s, admission.Validate(func(_ context.Context, d *deep) (field.ErrorList, error) {
+		if d.Name != "x" || d.ManagedFields != nil {
+			t.Errorf("got %+v", d.ObjectMeta)
+		}
+		return nil, nil
+	}))
+	ask(t, h, request{group: "example.com", version: "v1", kind: "Deep", object: `{"apiVersion":"example.com/v1","kind":"Deep","metadata":{"name":"x","managedFields":[{"manager":"y"}]}}`})
 }

@@ -216,9 +216,23 @@ func TestRequestsAreObservedApart(t *testing.T) {
 
 func TestANilObserverIsFoundAtTheStart(t *testing.T) {
 	defer func() {
-		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "a function is nil") {
+		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "the function of Observe is nil") {
 			t.Errorf("got %v", err)
 		}
 	}()
 	admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(nil))...)
+}
+
+func TestAnObserverThatPanicsTakesNoAnswerBack(t *testing.T) {
+	var got []seen
+	h := admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(func(admission.Observation) { panic("no ink") }), observer(&got))...)
+	server := httptest.NewServer(h)
+	defer server.Close()
+	answer, err := http.Post(server.URL, "application/json", strings.NewReader(request{object: with("a")}.String()))
+	if err != nil || answer.StatusCode != http.StatusOK || len(got) != 1 {
+		t.Errorf("got %v, %v, %v", answer, err, got)
+	}
+	if err == nil {
+		answer.Body.Close()
+	}
 }

@@ -83,6 +83,7 @@ func TestACallThatIsOverHasNothingMoreToSay(t *testing.T) {
 	var kept context.Context
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
 		kept = ctx
+		admission.RequestFrom(ctx)
 		return nil
 	}))
 	ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", "")})

@@ -34,11 +34,10 @@
 package metrics
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/internal/collectors"
 )
 
 // Prometheus registers the metrics and returns a function that makes, of the name of
@@ -56,7 +55,7 @@ func Prometheus(r prometheus.Registerer) (func(webhook string) admission.Option,
 		// 10 µs to 42 s: the API server waits for 30 s at most.
 		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 12),
 	}, []string{"webhook", "group", "kind", "operation", "subresource", "decision"})
-	if err := errors.Join(r.Register(requests), r.Register(duration)); err != nil {
+	if err := collectors.Register(r, requests, duration); err != nil {
 		return nil, err
 	}
 	return func(webhook string) admission.Option {

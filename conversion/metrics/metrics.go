@@ -16,11 +16,10 @@
 package metrics
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/collectors"
 )
 
 // Prometheus registers the metrics and returns the option that counts a handler's
@@ -45,7 +44,7 @@ func Prometheus(r prometheus.Registerer) (conversion.Option, error) {
 		Name: "crdkit_conversion_failures_total",
 		Help: "ConversionReviews that failed, by the first object that failed.",
 	}, labels)
-	if err := errors.Join(r.Register(reviews), r.Register(duration), r.Register(objects), r.Register(failures)); err != nil {
+	if err := collectors.Register(r, reviews, duration, objects, failures); err != nil {
 		return nil, err
 	}
 	return conversion.Observe(func(o conversion.Observation) {

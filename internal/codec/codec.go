@@ -1,6 +1,10 @@
 package codec
 
-import "reflect"
+import (
+	"reflect"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
 
 // Codecs makes the decoders and encoders of types. What it has made may be used from
 // many goroutines, but not while it makes more.
@@ -11,20 +15,21 @@ type Codecs struct {
 
 // New returns what makes decoders and encoders.
 func New() *Codecs {
-	return &Codecs{decoders{made: map[reflect.Type]*Decoder{}}, encoders{}}
+	return &Codecs{decoders{made: map[reflect.Type]*decoder{}}, encoders{}}
 }
 
 // Decoder returns the decoder of a type. That of a struct passes over the members at
 // the paths, names joined by dots, and leaves their fields zero.
 func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
+	decode := c.decoders.of(t)
 	if len(without) > 0 && t.Kind() == reflect.Struct && !DecodesItself(t) {
-		return c.decoders.structOf(t, without)
+		decode = c.decoders.structOf(t, without)
 	}
-	return c.decoders.of(t)
+	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error { return decode(m, c, placeOf(v, t)) }
 }
 
 // Encoder returns the encoder of a type.
-func (c *Codecs) Encoder(t reflect.Type) Encoder { return fromTheTop(c.encoders.of(t)) }
+func (c *Codecs) Encoder(t reflect.Type) Encoder { return fromTheTop(t, c.encoders.of(t)) }
 
 // EncoderWithout returns an encoder of a struct that leaves out some members; ok is
 // false if that is not possible, because the type has an encoder of its own, or
@@ -40,13 +45,13 @@ func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok 
 			kept = append(kept, f)
 		}
 	}
-	return fromTheTop(c.encoders.members(t, kept)), true
+	return fromTheTop(t, c.encoders.members(kept)), true
 }
 
 // fromTheTop returns an encoder of values that are not inside others.
-func fromTheTop(e Encoder) Encoder {
+func fromTheTop(t reflect.Type, encode encoder) Encoder {
 	return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
 		m.depth = 0
-		return e(m, b, v)
+		return encode(m, b, placeOf(v, t))
 	}
 }

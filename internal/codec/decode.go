@@ -3,7 +3,6 @@ package codec
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -22,48 +21,69 @@ func Slow(text []byte, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
-// A Decoder decodes the value at a cursor into a zero value of its type, just as
-// [Slow] does. Where there is anything that it is not made for, it returns an error,
-// and Slow has the last word: about what is an error, and what it says.
+// A Decoder decodes the value at a cursor into an addressable zero value of its type,
+// just as [Slow] does. Where there is anything that it is not made for, it returns an
+// error, and Slow has the last word: about what is an error, and what it says.
 type Decoder func(m *Memory, c *rawjson.Cursor, v reflect.Value) error
+
+// decoder is a Decoder of the value at a place.
+type decoder func(m *Memory, c *rawjson.Cursor, p place) error
 
 var errSlow = errors.New("not for this decoder")
 
 // decoders makes the decoders of types, each once: types may be recursive.
 type decoders struct {
-	made  map[reflect.Type]*Decoder
+	made  map[reflect.Type]*decoder
 	slabs int // how many types have one
 }
 
 // of returns the decoder of a type.
-func (d *decoders) of(t reflect.Type) Decoder {
+func (d *decoders) of(t reflect.Type) decoder {
 	if made := d.made[t]; made != nil && *made != nil {
 		return *made
 	} else if made != nil { // t is recursive, and its decoder is being made
-		return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error { return (*made)(m, c, v) }
+		return func(m *Memory, c *rawjson.Cursor, p place) error { return (*made)(m, c, p) }
 	}
-	made := new(Decoder)
+	made := new(decoder)
 	d.made[t] = made
 	*made = d.make(t)
 	return *made
 }
 
-func (d *decoders) make(t reflect.Type) Decoder {
+func (d *decoders) make(t reflect.Type) decoder {
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
 		return decodeTime
 	case t.Kind() != reflect.Pointer && DecodesItself(t):
-		return decodeSlowly
+		return itself(t)
 	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return decodeBool
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return decodeInt
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return decodeUint
-	case reflect.Float32, reflect.Float64:
-		return decodeFloat
+	case reflect.Int:
+		return decodeInt[int]
+	case reflect.Int8:
+		return decodeInt[int8]
+	case reflect.Int16:
+		return decodeInt[int16]
+	case reflect.Int32:
+		return decodeInt[int32]
+	case reflect.Int64:
+		return decodeInt[int64]
+	case reflect.Uint:
+		return decodeUint[uint]
+	case reflect.Uint8:
+		return decodeUint[uint8]
+	case reflect.Uint16:
+		return decodeUint[uint16]
+	case reflect.Uint32:
+		return decodeUint[uint32]
+	case reflect.Uint64:
+		return decodeUint[uint64]
+	case reflect.Float32:
+		return decodeFloat[float32]
+	case reflect.Float64:
+		return decodeFloat[float64]
 	case reflect.String:
 		if t != reflect.TypeFor[json.Number]() {
 			return decodeString
@@ -81,21 +101,40 @@ func (d *decoders) make(t reflect.Type) Decoder {
 	case reflect.Struct:
 		return d.structOf(t, nil)
 	}
-	return decodeSlowly
+	return slowly(t)
 }
 
-// decodeSlowly is for types which are strange, or have a decoder of their own.
-func decodeSlowly(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
-	return Slow(c.Value(), v.Addr().Interface())
+// slowly is for types which are strange.
+func slowly(t reflect.Type) decoder {
+	return func(_ *Memory, c *rawjson.Cursor, p place) error { return Slow(c.Value(), p.pointerTo(t)) }
+}
+
+// itself is for types which have a decoder of their own.
+func itself(t reflect.Type) decoder {
+	if t.Name() == "" {
+		// Slow does not find the methods that a struct without a name gets from what it
+		// embeds, unless it begins there.
+		return func(*Memory, *rawjson.Cursor, place) error { return errSlow }
+	}
+	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return slowly(t)
+	}
+	return func(_ *Memory, c *rawjson.Cursor, p place) error {
+		text := c.Value()
+		if text == nil {
+			return errSlow
+		}
+		return p.pointerTo(t).(json.Unmarshaler).UnmarshalJSON(text)
+	}
 }
 
 // A null leaves the zero value, whatever the type.
 
-func decodeBool(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
-	switch c.Begins() {
-	case 't':
-		v.SetBool(true)
-	case 'f', 'n':
+func decodeBool(_ *Memory, c *rawjson.Cursor, p place) error {
+	switch first := c.Begins(); first {
+	case 't', 'f':
+		*at[bool](p) = first == 't'
+	case 'n':
 	default:
 		return errSlow
 	}
@@ -103,152 +142,120 @@ func decodeBool(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
 	return nil
 }
 
-func decodeInt(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
-	if c.Begins() == 'n' {
-		c.Value()
-		return nil
-	}
-	n, err := parseInt(c.Value(), v.Type().Bits())
-	if err != nil {
-		return errSlow
-	}
-	v.SetInt(n)
-	return nil
-}
-
-// parseInt is strconv.ParseInt, and quick with small numbers.
-func parseInt(text []byte, bits int) (int64, error) {
-	if len(text) == 0 || len(text) > 4 {
-		return strconv.ParseInt(string(text), 10, bits)
-	}
-	n := int64(0)
-	for _, c := range text {
-		if c < '0' || '9' < c {
-			return strconv.ParseInt(string(text), 10, bits)
+func decodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, c *rawjson.Cursor, p place) error {
+	n, ok := c.Int()
+	if !ok {
+		if c.Begins() == 'n' {
+			c.Value()
+			return nil
 		}
-		n = 10*n + int64(c-'0')
+		var err error
+		if n, err = strconv.ParseInt(string(c.Value()), 10, 64); err != nil {
+			return errSlow
+		}
 	}
-	if bits == 8 && n > math.MaxInt8 {
-		return 0, errSlow
-	}
-	return n, nil
-}
-
-func decodeUint(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
-	if c.Begins() == 'n' {
-		c.Value()
-		return nil
-	}
-	n, err := strconv.ParseUint(string(c.Value()), 10, v.Type().Bits())
-	if err != nil {
+	if int64(T(n)) != n {
 		return errSlow
 	}
-	v.SetUint(n)
+	*at[T](p) = T(n)
 	return nil
 }
 
-func decodeFloat(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
+func decodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, c *rawjson.Cursor, p place) error {
+	if c.Begins() == '-' { // -0 is an error
+		return errSlow
+	}
+	n, ok := c.Int()
+	u := uint64(n)
+	if !ok {
+		if c.Begins() == 'n' {
+			c.Value()
+			return nil
+		}
+		var err error
+		if u, err = strconv.ParseUint(string(c.Value()), 10, 64); err != nil {
+			return errSlow
+		}
+	}
+	if uint64(T(u)) != u {
+		return errSlow
+	}
+	*at[T](p) = T(u)
+	return nil
+}
+
+func decodeFloat[T float32 | float64](_ *Memory, c *rawjson.Cursor, p place) error {
 	first := c.Begins()
 	text := c.Value()
 	if first == 'n' {
 		return nil
 	}
-	f, err := strconv.ParseFloat(string(text), v.Type().Bits())
+	f, err := strconv.ParseFloat(string(text), reflect.TypeFor[T]().Bits())
 	if err != nil || first != '-' && (first < '0' || '9' < first) {
 		return errSlow
 	}
-	v.SetFloat(f)
+	*at[T](p) = T(f)
 	return nil
 }
 
-func decodeString(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
-	null := c.Begins() == 'n'
-	s, ok := m.String(c)
-	if !ok && !null {
-		return errSlow
-	}
-	v.SetString(s)
-	return nil
-}
-
-func (d *decoders) pointer(t reflect.Type) Decoder {
-	switch t {
-	case reflect.TypeFor[*int32]():
-		return pointerTo(d, decodeInteger[int32])
-	case reflect.TypeFor[*int64]():
-		return pointerTo(d, decodeInteger[int64])
-	case reflect.TypeFor[*bool]():
-		return pointerTo(d, func(_ *Memory, c *rawjson.Cursor) (b, ok bool) {
-			first := c.Begins()
-			c.Value()
-			return first == 't', first == 't' || first == 'f'
-		})
-	case reflect.TypeFor[*string]():
-		return pointerTo(d, (*Memory).String)
-	}
-	elem, alloc := d.of(t.Elem()), d.allocator(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
-		if c.Begins() == 'n' {
-			c.Value()
-			return nil
-		}
-		v.Set(alloc(m).Convert(t))
-		return elem(m, c, v.Elem())
-	}
-}
-
-// pointerTo is pointer for the most frequent types.
-func pointerTo[T any](d *decoders, decode func(m *Memory, c *rawjson.Cursor) (value T, ok bool)) Decoder {
-	alloc := allocatorOf[T](d)
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
-		if c.Begins() == 'n' {
-			c.Value()
-			return nil
-		}
-		value, ok := decode(m, c)
-		if !ok {
-			return errSlow
-		}
-		p := alloc(m)
-		*p = value
-		*v.Addr().Interface().(**T) = p
+func decodeString(m *Memory, c *rawjson.Cursor, p place) error {
+	if text, ok := c.Plain(); ok {
+		*at[string](p) = m.Intern(text)
 		return nil
 	}
+	if c.Begins() != '"' {
+		return nullOrSlow(c)
+	}
+	s, ok := m.String(c)
+	if !ok {
+		return errSlow
+	}
+	*at[string](p) = s
+	return nil
 }
 
-func decodeInteger[T int32 | int64](_ *Memory, c *rawjson.Cursor) (value T, ok bool) {
-	n, err := parseInt(c.Value(), reflect.TypeFor[T]().Bits())
-	return T(n), err == nil
+func (d *decoders) pointer(t reflect.Type) decoder {
+	elem, alloc := d.of(t.Elem()), d.allocator(t.Elem())
+	return func(m *Memory, c *rawjson.Cursor, p place) error {
+		if c.Begins() == 'n' {
+			c.Value()
+			return nil
+		}
+		to := alloc(m)
+		*at[pointer](p) = to
+		return elem(m, c, to)
+	}
 }
 
-func (d *decoders) slice(t reflect.Type) Decoder {
-	if t == reflect.TypeFor[[]string]() {
+func (d *decoders) slice(t reflect.Type) decoder {
+	if t.Elem() == reflect.TypeFor[string]() {
 		return decodeStrings
 	}
-	elem := d.of(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+	elem, size := d.of(t.Elem()), t.Elem().Size()
+	return func(m *Memory, c *rawjson.Cursor, p place) error {
 		if c.Begins() != '[' {
 			return nullOrSlow(c)
 		}
-		n := 0
+		l, n := at[list](p), 0
 		for c.Enter('['); c.Next(); n++ {
-			if n == v.Cap() {
-				v.Grow(max(4, n))
+			if n == l.cap {
+				l.len = n // which it copies
+				p.value(t).Grow(max(4, 3*n))
 			}
-			v.SetLen(n + 1)
-			if err := elem(m, c, v.Index(n)); err != nil {
+			if err := elem(m, c, l.elem(n, size)); err != nil {
 				return err
 			}
 		}
 		if n == 0 {
-			v.Set(reflect.MakeSlice(t, 0, 0))
+			p.value(t).Set(reflect.MakeSlice(t, 0, 0))
 		}
+		l.len = n
 		return nil
 	}
 }
 
 // decodeStrings is slice for the most frequent type. Many lists share one allocation.
-func decodeStrings(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+func decodeStrings(m *Memory, c *rawjson.Cursor, p place) error {
 	if c.Begins() != '[' {
 		return nullOrSlow(c)
 	}
@@ -269,39 +276,41 @@ func decodeStrings(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
 	if list == nil {
 		list = []string{} // and not null
 	}
-	*v.Addr().Interface().(*[]string) = list[:len(list):len(list)]
+	*at[[]string](p) = list[:len(list):len(list)]
 	return nil
 }
 
-func (d *decoders) mapOf(t reflect.Type) Decoder {
-	if t == reflect.TypeFor[map[string]string]() {
+func (d *decoders) mapOf(t reflect.Type) decoder {
+	if t.Key() == reflect.TypeFor[string]() && t.Elem() == reflect.TypeFor[string]() {
 		return decodeStringMap
 	}
 	elem := d.of(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+	return func(m *Memory, c *rawjson.Cursor, p place) error {
 		if c.Begins() != '{' {
 			return nullOrSlow(c)
 		}
-		v.Set(reflect.MakeMap(t))
+		decoded := reflect.MakeMap(t)
+		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+		there := placeOf(value, t.Elem())
 		for c.Enter('{'); c.Next(); {
 			name, ok := m.Name(c)
 			if !ok {
 				return errSlow
 			}
-			key := reflect.New(t.Key()).Elem()
 			key.SetString(name)
-			value := reflect.New(t.Elem()).Elem()
-			if err := elem(m, c, value); err != nil {
+			value.SetZero()
+			if err := elem(m, c, there); err != nil {
 				return err
 			}
-			v.SetMapIndex(key, value)
+			decoded.SetMapIndex(key, value)
 		}
+		p.value(t).Set(decoded)
 		return nil
 	}
 }
 
 // decodeStringMap is mapOf for the most frequent type.
-func decodeStringMap(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+func decodeStringMap(m *Memory, c *rawjson.Cursor, p place) error {
 	if c.Begins() != '{' {
 		return nullOrSlow(c)
 	}
@@ -315,12 +324,12 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
 		}
 		decoded[name] = s
 	}
-	*v.Addr().Interface().(*map[string]string) = decoded
+	*at[map[string]string](p) = decoded
 	return nil
 }
 
 // decodeTime decodes a timestamp as metav1.Time does.
-func decodeTime(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
+func decodeTime(_ *Memory, c *rawjson.Cursor, p place) error {
 	if c.Begins() != '"' {
 		return nullOrSlow(c)
 	}
@@ -328,7 +337,7 @@ func decodeTime(_ *Memory, c *rawjson.Cursor, v reflect.Value) error {
 	if !ok {
 		return errSlow
 	}
-	*v.Addr().Interface().(*metav1.Time) = t
+	*at[metav1.Time](p) = t
 	return nil
 }
 
@@ -342,30 +351,37 @@ func Time(text []byte) (decoded metav1.Time, ok bool) {
 	return metav1.NewTime(t.Local()), true
 }
 
+// memberDecoder decodes one member of a struct.
+type memberDecoder struct {
+	name   string
+	guess  []byte // the name in quotation marks, and a colon
+	offset uintptr
+	decode decoder
+}
+
 // structOf returns the decoder of a struct, which passes over the members at those
 // paths.
-func (d *decoders) structOf(t reflect.Type, without []string) Decoder {
+func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 	fields, ok := fieldsOf(t)
 	if !ok || len(fields) == 0 {
-		return decodeSlowly
+		return slowly(t)
 	}
 	// The API server writes the members of custom objects in this order; so the next one
 	// is easy to guess.
 	slices.SortFunc(fields, func(a, b structField) int { return strings.Compare(a.name, b.name) })
-	guesses, decode := make([][]byte, len(fields)), make([]Decoder, len(fields))
+	members := make([]memberDecoder, len(fields))
 	for i, f := range fields {
-		guesses[i] = append(rawjson.Quote(f.name), ':')
-		fieldType := t.FieldByIndex(f.index).Type
+		members[i] = memberDecoder{name: f.name, guess: append(rawjson.Quote(f.name), ':'), offset: f.offset}
 		switch below, it := under(without, f.name); {
 		case it:
-			decode[i] = func(_ *Memory, c *rawjson.Cursor, _ reflect.Value) error { c.Value(); return nil }
-		case below != nil && fieldType.Kind() == reflect.Struct && !DecodesItself(fieldType):
-			decode[i] = d.structOf(fieldType, below)
+			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ place) error { c.Value(); return nil }
+		case below != nil && f.goType.Kind() == reflect.Struct && !DecodesItself(f.goType):
+			members[i].decode = d.structOf(f.goType, below)
 		default:
-			decode[i] = d.of(fieldType)
+			members[i].decode = d.of(f.goType)
 		}
 	}
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+	return func(m *Memory, c *rawjson.Cursor, p place) error {
 		if c.Begins() != '{' {
 			return nullOrSlow(c)
 		}
@@ -373,31 +389,39 @@ func (d *decoders) structOf(t reflect.Type, without []string) Decoder {
 		guess := 0
 		c.Enter('{')
 		for {
-			more, right := c.NextGuess(guesses[guess])
-			if !more {
-				return nil
-			}
 			i := guess
-			if !right {
-				name := c.Name()
-				i = slices.IndexFunc(fields, func(f structField) bool { return f.name == string(name) })
-			}
-			if i < 0 {
-				c.Value()
-				continue
+			if !c.Guess(members[guess].guess) {
+				if !c.Next() {
+					return nil
+				}
+				if i = find(members, guess, c.Name()); i < 0 {
+					c.Value()
+					continue
+				}
 			}
 			if seen&(1<<i) != 0 {
 				return errSlow // it merges the two
 			}
 			seen |= 1 << i
-			if guess = i + 1; guess == len(fields) {
+			if guess = i + 1; guess == len(members) {
 				guess = 0
 			}
-			if err := decode[i](m, c, fields[i].of(v)); err != nil {
+			if err := members[i].decode(m, c, p.inside(members[i].offset)); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// find returns which member has a name, or -1. It is probably one of those that follow
+// on the one before.
+func find(members []memberDecoder, from int, name []byte) int {
+	for i := from; i < len(members); i++ {
+		if members[i].name == string(name) {
+			return i
+		}
+	}
+	return slices.IndexFunc(members[:from], func(m memberDecoder) bool { return m.name == string(name) })
 }
 
 // nullOrSlow passes over a null.

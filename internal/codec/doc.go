@@ -12,6 +12,8 @@
 //	}
 //	text, err = encode(m, nil, value)
 //
-// For types that are strange, or that have methods of their own, it calls the decoder
-// of the API server and encoding/json.
+// A type that has methods of its own for JSON gets its text from them; for types that
+// are strange, it calls the decoder of the API server and encoding/json. Numbers, strings,
+// bools, structs, pointers and slices are read and written where they are in memory: see
+// place.go. Other values go by way of package reflect.
 package codec

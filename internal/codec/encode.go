@@ -17,29 +17,32 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// An Encoder appends a value to b as JSON, with the same value that encoding/json gives
-// it, and without escapes for HTML: a < that came as a < goes as a <. For what it is not
-// made for, it calls encoding/json.
+// An Encoder appends an addressable value to b as JSON, with the same value that
+// encoding/json gives it, and without escapes for HTML: a < that came as a < goes as a <.
+// For what it is not made for, it calls encoding/json.
 type Encoder func(m *Memory, b []byte, v reflect.Value) ([]byte, error)
 
+// encoder is an Encoder of the value at a place.
+type encoder func(m *Memory, b []byte, p place) ([]byte, error)
+
 // encoders makes the encoders of types, each once: types may be recursive.
-type encoders map[reflect.Type]*Encoder
+type encoders map[reflect.Type]*encoder
 
 // of returns the encoder of a type.
-func (e encoders) of(t reflect.Type) Encoder {
+func (e encoders) of(t reflect.Type) encoder {
 	if made := e[t]; made != nil && *made != nil {
 		return *made
 	} else if made != nil { // t is recursive, and its encoder is being made
 		// A value that holds itself has no end; encoding/json says so.
-		return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
+		return func(m *Memory, b []byte, p place) ([]byte, error) {
 			if m.depth++; m.depth > maxDepth {
 				return b, errTooDeep
 			}
 			defer func() { m.depth-- }()
-			return (*made)(m, b, v)
+			return (*made)(m, b, p)
 		}
 	}
-	made := new(Encoder)
+	made := new(encoder)
 	e[t] = made
 	*made = e.make(t)
 	return *made
@@ -50,72 +53,111 @@ const maxDepth = 10_000
 
 var errTooDeep = errors.New("the object is nested too deeply, or holds itself")
 
-func (e encoders) make(t reflect.Type) Encoder {
+func (e encoders) make(t reflect.Type) encoder {
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
 		return encodeTime
 	case t.Kind() != reflect.Pointer && encodesItself(t):
-		return encodeSlowly
+		return e.itself(t)
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return func(_ *Memory, b []byte, v reflect.Value) ([]byte, error) {
-			return strconv.AppendBool(b, v.Bool()), nil
+		return func(_ *Memory, b []byte, p place) ([]byte, error) {
+			return strconv.AppendBool(b, *at[bool](p)), nil
 		}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return func(_ *Memory, b []byte, v reflect.Value) ([]byte, error) {
-			return strconv.AppendInt(b, v.Int(), 10), nil
-		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return func(_ *Memory, b []byte, v reflect.Value) ([]byte, error) {
-			return strconv.AppendUint(b, v.Uint(), 10), nil
-		}
+	case reflect.Int:
+		return encodeInt[int]
+	case reflect.Int8:
+		return encodeInt[int8]
+	case reflect.Int16:
+		return encodeInt[int16]
+	case reflect.Int32:
+		return encodeInt[int32]
+	case reflect.Int64:
+		return encodeInt[int64]
+	case reflect.Uint:
+		return encodeUint[uint]
+	case reflect.Uint8:
+		return encodeUint[uint8]
+	case reflect.Uint16:
+		return encodeUint[uint16]
+	case reflect.Uint32:
+		return encodeUint[uint32]
+	case reflect.Uint64:
+		return encodeUint[uint64]
 	case reflect.Float64:
 		return encodeFloat
 	case reflect.String:
 		if t != reflect.TypeFor[json.Number]() {
-			return func(_ *Memory, b []byte, v reflect.Value) ([]byte, error) {
-				return rawjson.AppendQuote(b, v.String()), nil
+			return func(_ *Memory, b []byte, p place) ([]byte, error) {
+				return rawjson.AppendQuote(b, *at[string](p)), nil
 			}
 		}
 	case reflect.Pointer:
-		return orNull(e.pointer(t))
+		return e.pointer(t)
 	case reflect.Slice:
 		if t.Elem().Kind() != reflect.Uint8 { // that is base64
-			return orNull(e.slice(t))
+			return e.slice(t)
 		}
 	case reflect.Map:
-		if t.Key().Kind() == reflect.String && !encodesItself(t.Key()) {
-			return orNull(e.mapOf(t))
+		if t.Key().Kind() == reflect.String && !encodesItself(t.Key()) && !needsAddress(t.Elem()) {
+			return e.mapOf(t)
 		}
 	case reflect.Struct:
-		return e.structOf(t)
-	}
-	return encodeSlowly
-}
-
-// encodeSlowly is for types which are strange, or have an encoder of their own.
-func encodeSlowly(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
-	if v.CanAddr() {
-		v = v.Addr()
-	}
-	text, err := m.Encode(v.Interface())
-	return append(b, text...), err
-}
-
-// orNull is for what may be nil.
-func orNull(encode Encoder) Encoder {
-	return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
-		if v.IsNil() {
-			return append(b, "null"...), nil
+		if fields, ok := fieldsOf(t); ok {
+			return e.members(fields)
 		}
-		return encode(m, b, v)
 	}
+	return e.slowly(t)
+}
+
+// slowly is for types which are strange.
+func (e encoders) slowly(t reflect.Type) encoder {
+	return func(m *Memory, b []byte, p place) ([]byte, error) {
+		text, err := m.Encode(p.pointerTo(t))
+		return append(b, text...), err
+	}
+}
+
+// itself is for types which have an encoder of their own.
+func (e encoders) itself(t reflect.Type) encoder {
+	slowly := e.slowly(t)
+	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
+		return slowly
+	}
+	return func(m *Memory, b []byte, p place) ([]byte, error) {
+		text, err := p.pointerTo(t).(json.Marshaler).MarshalJSON()
+		if err != nil || !compact(text) {
+			return slowly(m, b, p)
+		}
+		return append(b, text...), nil
+	}
+}
+
+// compact says whether text is one JSON value with no spaces around its parts.
+func compact(text []byte) bool {
+	c := rawjson.NewCursor(text)
+	if first := c.Begins(); (first == '{' || first == '[') && bytes.ContainsAny(text, " \t\r\n") {
+		return false // or in a string
+	}
+	return len(text) > 0 && len(c.Value()) == len(text)
+}
+
+func encodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, b []byte, p place) ([]byte, error) {
+	n := *at[T](p)
+	if 0 <= n && n < 10 {
+		return append(b, '0'+byte(n)), nil
+	}
+	return strconv.AppendInt(b, int64(n), 10), nil
+}
+
+func encodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, b []byte, p place) ([]byte, error) {
+	return strconv.AppendUint(b, uint64(*at[T](p)), 10), nil
 }
 
 // encodeTime writes a timestamp as metav1.Time does.
-func encodeTime(_ *Memory, b []byte, v reflect.Value) ([]byte, error) {
-	t := v.Interface().(metav1.Time)
+func encodeTime(_ *Memory, b []byte, p place) ([]byte, error) {
+	t := at[metav1.Time](p)
 	if t.IsZero() {
 		return append(b, "null"...), nil
 	}
@@ -123,28 +165,39 @@ func encodeTime(_ *Memory, b []byte, v reflect.Value) ([]byte, error) {
 }
 
 // encodeFloat writes a float as encoding/json and JavaScript do.
-func encodeFloat(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
-	f := v.Float()
+func encodeFloat(m *Memory, b []byte, p place) ([]byte, error) {
+	f := *at[float64](p)
 	if abs := math.Abs(f); !(abs < 1e21) || abs < 1e-6 && f != 0 {
-		return encodeSlowly(m, b, v)
+		text, err := m.Encode(f)
+		return append(b, text...), err
 	}
 	return strconv.AppendFloat(b, f, 'f', -1, 64), nil
 }
 
-func (e encoders) pointer(t reflect.Type) Encoder {
+func (e encoders) pointer(t reflect.Type) encoder {
 	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) { return elem(m, b, v.Elem()) }
+	return func(m *Memory, b []byte, p place) ([]byte, error) {
+		to := *at[pointer](p)
+		if to == (pointer{}) {
+			return append(b, "null"...), nil
+		}
+		return elem(m, b, to)
+	}
 }
 
-func (e encoders) slice(t reflect.Type) Encoder {
-	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, v reflect.Value) (_ []byte, err error) {
+func (e encoders) slice(t reflect.Type) encoder {
+	elem, size := e.of(t.Elem()), t.Elem().Size()
+	return func(m *Memory, b []byte, p place) (_ []byte, err error) {
+		l := at[list](p)
+		if l.first == (place{}) {
+			return append(b, "null"...), nil
+		}
 		b = append(b, '[')
-		for i := range v.Len() {
+		for i := range l.len {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			if b, err = elem(m, b, v.Index(i)); err != nil {
+			if b, err = elem(m, b, l.elem(i, size)); err != nil {
 				return b, err
 			}
 		}
@@ -152,23 +205,30 @@ func (e encoders) slice(t reflect.Type) Encoder {
 	}
 }
 
-func (e encoders) mapOf(t reflect.Type) Encoder {
-	if t == reflect.TypeFor[map[string]string]() {
+func (e encoders) mapOf(t reflect.Type) encoder {
+	if t.Key() == reflect.TypeFor[string]() && t.Elem() == reflect.TypeFor[string]() {
 		return encodeStringMap
 	}
 	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, v reflect.Value) (_ []byte, err error) {
+	return func(m *Memory, b []byte, p place) (_ []byte, err error) {
+		v := p.value(t)
+		if v.IsNil() {
+			return append(b, "null"...), nil
+		}
 		values := make(map[string]reflect.Value, v.Len())
 		for key, value := range v.Seq2() {
 			values[key.String()] = value
 		}
+		addressable := reflect.New(t.Elem()).Elem()
+		there := placeOf(addressable, t.Elem())
 		b = append(b, '{')
 		for i, key := range slices.Sorted(maps.Keys(values)) {
 			if i > 0 {
 				b = append(b, ',')
 			}
 			b = append(rawjson.AppendQuote(b, key), ':')
-			if b, err = elem(m, b, values[key]); err != nil {
+			addressable.Set(values[key])
+			if b, err = elem(m, b, there); err != nil {
 				return b, err
 			}
 		}
@@ -176,9 +236,36 @@ func (e encoders) mapOf(t reflect.Type) Encoder {
 	}
 }
 
+// needsAddress says whether encoding/json may encode a value of a map otherwise than it
+// encodes a variable: where a pointer to it, or to what is in it, has an encoder, and it
+// has not.
+func needsAddress(t reflect.Type) bool {
+	for _, encodes := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if reflect.PointerTo(t).Implements(encodes) && !t.Implements(encodes) {
+			return true
+		}
+	}
+	switch {
+	case encodesItself(t):
+		return false
+	case t.Kind() == reflect.Array:
+		return needsAddress(t.Elem())
+	case t.Kind() == reflect.Struct:
+		for i := range t.NumField() {
+			if needsAddress(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // encodeStringMap is mapOf for the most frequent type.
-func encodeStringMap(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
-	strings := v.Interface().(map[string]string)
+func encodeStringMap(m *Memory, b []byte, p place) ([]byte, error) {
+	strings := *at[map[string]string](p)
+	if strings == nil {
+		return append(b, "null"...), nil
+	}
 	m.keys = slices.AppendSeq(m.keys[:0], maps.Keys(strings))
 	slices.Sort(m.keys)
 	b = append(b, '{')
@@ -193,84 +280,37 @@ func encodeStringMap(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-func (e encoders) structOf(t reflect.Type) Encoder {
-	if fields, ok := fieldsOf(t); ok {
-		return e.members(t, fields)
-	}
-	return encodeSlowly
+// memberEncoder encodes one member of a struct.
+type memberEncoder struct {
+	name   string // a comma, the name in quotation marks, and a colon
+	offset uintptr
+	omit   func(p place) bool // nil if it never is
+	encode encoder
 }
 
 // members makes an encoder of some fields of a struct.
-func (e encoders) members(t reflect.Type, fields []structField) Encoder {
-	names, encode := make([][]byte, len(fields)), make([]Encoder, len(fields))
-	omit := make([]func(reflect.Value) bool, len(fields))
+func (e encoders) members(fields []structField) encoder {
+	members := make([]memberEncoder, len(fields))
 	for i, f := range fields {
-		names[i] = append(rawjson.Quote(f.name), ':')
-		fieldType := t.FieldByIndex(f.index).Type
-		encode[i], omit[i] = e.of(fieldType), omission(fieldType, f.options)
+		members[i] = memberEncoder{"," + string(rawjson.Quote(f.name)) + ":", f.offset, omission(f.goType, f.options), e.of(f.goType)}
 	}
-	return func(m *Memory, b []byte, v reflect.Value) (_ []byte, err error) {
-		b = append(b, '{')
+	return func(m *Memory, b []byte, p place) (_ []byte, err error) {
 		begin := len(b)
-		for i := range fields {
-			value := fields[i].of(v)
-			if omit[i](value) {
+		for i := range members {
+			member := &members[i]
+			field := p.inside(member.offset)
+			if member.omit != nil && member.omit(field) {
 				continue
 			}
-			if len(b) > begin {
-				b = append(b, ',')
-			}
-			if b, err = encode[i](m, append(b, names[i]...), value); err != nil {
+			if b, err = member.encode(m, append(b, member.name...), field); err != nil {
 				return b, err
 			}
 		}
+		if len(b) == begin {
+			return append(b, "{}"...), nil
+		}
+		b[begin] = '{' // in the place of the first comma
 		return append(b, '}'), nil
-	}
-}
-
-// omission returns what says whether a field is left out.
-func omission(t reflect.Type, options string) func(reflect.Value) bool {
-	isZero := func(reflect.Value) bool { return false }
-	if hasOption(options, "omitzero") {
-		isZero = zeroOf(t)
-	}
-	if !hasOption(options, "omitempty") {
-		return isZero
-	}
-	return func(v reflect.Value) bool {
-		switch v.Kind() {
-		case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
-			return v.Len() == 0 || isZero(v)
-		case reflect.Struct:
-			return isZero(v)
-		default:
-			return v.IsZero() || isZero(v)
-		}
-	}
-}
-
-// zeroOf returns what says whether a value of a type is zero: its method, if it has one.
-func zeroOf(t reflect.Type) func(reflect.Value) bool {
-	type zeroer interface{ IsZero() bool }
-	switch {
-	case t.Implements(reflect.TypeFor[zeroer]()):
-		return func(v reflect.Value) bool {
-			if k := v.Kind(); k == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()) || k == reflect.Pointer && v.IsNil() {
-				return true
-			}
-			return v.Interface().(zeroer).IsZero()
-		}
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[zeroer]()):
-		return func(v reflect.Value) bool {
-			if v.CanAddr() {
-				return v.Addr().Interface().(zeroer).IsZero()
-			}
-			p := reflect.New(t)
-			p.Elem().Set(v)
-			return p.Interface().(zeroer).IsZero()
-		}
-	default:
-		return reflect.Value.IsZero
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -12,32 +11,25 @@ import (
 type structField struct {
 	name    string // in JSON
 	options string // in the tag
-	index   []int
-}
-
-// of returns the field of a struct.
-func (f *structField) of(v reflect.Value) reflect.Value {
-	if len(f.index) == 1 {
-		return v.Field(f.index[0])
-	}
-	return v.FieldByIndex(f.index)
+	goType  reflect.Type
+	offset  uintptr // in the outer struct
 }
 
 // fieldsOf returns the fields of a struct that JSON knows; ok is false if it has
 // something strange, such as two fields of one name, of which either may win.
 func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 	seen := map[string]bool{}
-	var walk func(t reflect.Type, index []int) bool
-	walk = func(t reflect.Type, index []int) bool {
+	var walk func(t reflect.Type, offset uintptr) bool
+	walk = func(t reflect.Type, offset uintptr) bool {
 		for i := range t.NumField() {
-			f, at := t.Field(i), append(slices.Clip(index), i)
+			f := t.Field(i)
 			tag := f.Tag.Get("json")
 			name, options, _ := strings.Cut(tag, ",")
 			switch {
 			case f.Anonymous && !f.IsExported():
 				return false // some of its fields count, and with a name it does itself
 			case f.Anonymous && name == "":
-				if f.Type.Kind() != reflect.Struct || !walk(f.Type, at) {
+				if f.Type.Kind() != reflect.Struct || !walk(f.Type, offset+f.Offset) {
 					return false
 				}
 				continue
@@ -50,17 +42,12 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 				return false
 			}
 			seen[name] = true
-			fields = append(fields, structField{name, options, at})
+			fields = append(fields, structField{name, options, f.Type, offset + f.Offset})
 		}
 		return true
 	}
-	ok = walk(t, nil) && len(fields) <= 64
+	ok = walk(t, 0) && len(fields) <= 64
 	return fields, ok
-}
-
-// hasOption says whether a tag has an option.
-func hasOption(options, option string) bool {
-	return slices.Contains(strings.Split(options, ","), option)
 }
 
 // plainName says whether a name in a tag is one that is taken as it is.

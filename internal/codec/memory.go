@@ -15,7 +15,7 @@ type Memory struct {
 	decoded []byte          // a string
 	strings strings.Builder // a chunk that decoded strings are parts of
 	words   []string        // memory of decoded lists of strings
-	slabs   []slab          // by pointer type
+	slabs   []slab          // by type
 	encoded bytes.Buffer    // what encoding/json wrote
 	keys    []string        // of a map that is being encoded
 	depth   int             // of the value that is being encoded
@@ -26,13 +26,17 @@ type Memory struct {
 func (m *Memory) Reset() {
 	m.words = m.words[:0]
 	for i := range m.slabs {
-		m.slabs[i].used = 0
+		m.slabs[i].reset()
 	}
 }
 
 // Size returns about how many bytes it keeps.
 func (m *Memory) Size() int {
-	return cap(m.decoded) + 16*cap(m.words) + m.encoded.Cap() + 16*cap(m.keys)
+	size := cap(m.decoded) + 16*cap(m.words) + m.encoded.Cap() + 16*cap(m.keys)
+	for i := range m.slabs {
+		size += m.slabs[i].bytes
+	}
+	return size
 }
 
 // stringBytes is how much memory for strings is taken at a time.
@@ -54,6 +58,9 @@ func (m *Memory) Intern(text []byte) string {
 
 // String decodes the string at the cursor; ok is false if there is none.
 func (m *Memory) String(c *rawjson.Cursor) (s string, ok bool) {
+	if text, plain := c.Plain(); plain {
+		return m.Intern(text), true
+	}
 	m.decoded, ok = c.AppendString(m.decoded[:0])
 	return m.Intern(m.decoded), ok
 }

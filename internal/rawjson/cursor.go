@@ -66,20 +66,6 @@ func (c *Cursor) Next() bool {
 	return !c.stack.top() || c.readName()
 }
 
-// NextGuess is like Next, in an object, and quicker if the guess is right: that the next
-// member begins with that text, a quoted name and a colon.
-func (c *Cursor) NextGuess(guess []byte) (more, right bool) {
-	if !c.begin() {
-		return false, false
-	}
-	if rest := c.text[c.at:]; len(rest) > len(guess) && string(rest[:len(guess)]) == string(guess) && rest[len(guess)] > ' ' {
-		c.at += len(guess)
-		c.name = guess[1 : len(guess)-2]
-		return true, true
-	}
-	return c.readName(), false
-}
-
 // begin goes to the beginning of the next member or element.
 func (c *Cursor) begin() bool {
 	if c.err != nil {

@@ -65,15 +65,3 @@ func String(value []byte) (s string, ok bool) {
 	b, err := jsontext.AppendUnquote(nil, value)
 	return string(b), err == nil
 }
-
-// Quote returns s as a JSON string. Invalid UTF-8 becomes U+FFFD.
-func Quote(s string) []byte { return AppendQuote(nil, s) }
-
-// AppendQuote appends s to b as [Quote] returns it.
-func AppendQuote(b []byte, s string) []byte {
-	if plain(s) {
-		return append(append(append(b, '"'), s...), '"')
-	}
-	b, _ = jsontext.AppendQuote(b, s) // the error only reports the replacement
-	return b
-}

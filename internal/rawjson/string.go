@@ -80,22 +80,3 @@ func appendString(dst, b []byte, i int) ([]byte, int, error) {
 
 // unescaped is what stands for a character behind a backslash.
 var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
-// plain says whether a string is ASCII that stands for itself between quotation marks.
-func plain(s string) bool {
-	const highBits = 0x8080808080808080
-	for len(s) >= 8 {
-		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56 // one load
-		if x&highBits != 0 || special(x) != 0 {
-			return false
-		}
-		s = s[8:]
-	}
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			return false
-		}
-	}
-	return true
-}

@@ -221,8 +221,12 @@ func (p *Protocol) salvage(body []byte) *Request {
 			req.UID = types.UID(token.String())
 		}
 	}
+	// The body may end between the name and the value.
 	if req.UID == "uid" {
-		req.UID = "" // the body ends between the name and the value
+		req.UID = ""
+	}
+	if req.APIVersion == "apiVersion" {
+		req.APIVersion = ""
 	}
 	return req
 }

@@ -73,7 +73,11 @@ func (p Protocol) Handler(limit int64) http.Handler {
 		ctx := r.Context()
 		body, err := read(w, r, limit, &buf.body)
 		if err != nil {
-			p.fail(ctx, w, &Request{}, err)
+			req := &Request{}
+			if p.Failure == nil { // else the code would be lost in a review
+				req = p.salvage(buf.body.Bytes())
+			}
+			p.fail(ctx, w, req, err)
 			return
 		}
 		in := &buf.parser
@@ -179,7 +183,7 @@ func Status(err error) metav1.Status {
 		status := api.Status()
 		status.Status = metav1.StatusFailure
 		status.Message = err.Error() // with what was wrapped around it
-		if status.Code < http.StatusBadRequest {
+		if status.Code < http.StatusBadRequest || status.Code > 599 {
 			status.Code = http.StatusInternalServerError
 		}
 		return status
@@ -192,6 +196,7 @@ func Status(err error) metav1.Status {
 
 // read reads the body of a well-formed request.
 func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffer) ([]byte, error) {
+	body.Reset()
 	if r.Method != http.MethodPost {
 		return nil, status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 			"method %s is not allowed: a review is POSTed", r.Method)
@@ -204,7 +209,6 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffe
 		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"content encoding %q is not supported: a review is not compressed", e)
 	}
-	body.Reset()
 	// A length is believed only so far: the memory grows with what really comes.
 	body.Grow(int(min(max(r.ContentLength, 0), limit, 1<<20)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
