@@ -94,11 +94,29 @@ func skipValue(b []byte, i int) (int, error) {
 func cutValue(b []byte, i int) (int, error) {
 	depth := 0
 	for i < len(b) {
-		switch b[i] {
+		c := b[i]
+		if '"' < c && c < '[' && depth > 0 { // digits, commas and colons: most of it
+			i++
+			continue
+		}
+		switch c {
 		case '"':
-			var err error
-			if i, err = skipString(b, i); err != nil {
-				return i, err
+			end := i + 1
+			for end+8 <= len(b) { // a call of skipString takes as long as a short string
+				s := special(binary.LittleEndian.Uint64(b[end:]))
+				if s != 0 {
+					end += bits.TrailingZeros64(s) / 8
+					break
+				}
+				end += 8
+			}
+			if end < len(b) && b[end] == '"' {
+				i = end + 1
+			} else {
+				var err error
+				if i, err = skipString(b, i); err != nil {
+					return i, err
+				}
 			}
 			if depth == 0 {
 				return i, nil
