@@ -3,18 +3,24 @@ package admission_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
 )
@@ -159,4 +165,73 @@ func ExampleWarn() {
 	// Output:
 	// allowed
 	// warning: spec.toppings: 3 of them are hard to cut
+}
+
+// The function is written for v1beta1; the user writes v1alpha1, and so does the patch.
+func ExampleConvertWith() {
+	s, err := scheme.New(
+		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}))
+	if err != nil {
+		panic(err)
+	}
+	reg := conversion.NewRegistry(s)
+	err = conversion.AddSpoke(reg,
+		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
+			for _, name := range in.Spec.Toppings {
+				out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
+			}
+			return nil
+		},
+		func(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
+			for _, topping := range in.Spec.Toppings {
+				out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
+			}
+			return nil
+		})
+	if err != nil {
+		panic(err)
+	}
+	h := admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(addTomato))
+	admit(h, request{version: "v1alpha1", object: `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"x"},"spec":{"toppings":["salami"]}}`})
+	// Output:
+	// allowed, with the patch [{"op":"add","path":"/spec/toppings/0","value":"tomato"}]
+}
+
+// Users see all that is wrong, or the first thing.
+func ExampleFirstDenialStops() {
+	closed := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return field.ErrorList{field.Forbidden(field.NewPath("spec"), "we are closed")}, nil
+	}
+	admit(admission.NewHandler(mustScheme(), admission.Validate(closed), admission.Validate(fewToppings)), request{object: rich})
+	admit(admission.NewHandler(mustScheme(), admission.Validate(closed), admission.Validate(fewToppings), admission.FirstDenialStops()), request{object: rich})
+	// Output:
+	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec: Forbidden: we are closed, spec.toppings: Too many: 2: must have at most 1 item]
+	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec: Forbidden: we are closed
+}
+
+// What becomes of the requests; see admission/metrics for Prometheus.
+func ExampleObserve() {
+	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings), admission.Observe(func(o admission.Observation) {
+		fmt.Println(o.Operation, o.Kind.Kind, o.Decision)
+	}))
+	admit(h, request{object: rich})
+	// Output:
+	// CREATE Pizza denied
+	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings: Too many: 2: must have at most 1 item
+}
+
+// A test calls a function without a handler.
+func ExampleWithRequest() {
+	onlyAda := func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+		if request, _ := admission.RequestFrom(ctx); request.UserInfo.Username != "ada" {
+			return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pizzas"}, request.Name, errors.New("only Ada bakes"))
+		}
+		return nil, nil
+	}
+	ctx := admission.WithRequest(context.Background(), &admissionv1.AdmissionRequest{Name: "x", UserInfo: authenticationv1.UserInfo{Username: "bob"}})
+	_, err := onlyAda(ctx, &v1beta1.Pizza{})
+	fmt.Println(err)
+	// Output:
+	// pizzas "x" is forbidden: only Ada bakes
 }
