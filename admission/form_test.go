@@ -56,9 +56,9 @@ func TestEachFormIsChangedAndKeepsWhatItDoesNotKnow(t *testing.T) {
 func TestMetadataAndUnstructuredObjectsAreOfEveryKind(t *testing.T) {
 	var seen []string
 	h := admission.NewHandler(runtime.NewScheme(), // which knows nothing
-		admission.Mutate(func(_ context.Context, m *metav1.PartialObjectMetadata) error {
+		admission.Mutate(func(ctx context.Context, m *metav1.PartialObjectMetadata) error {
 			seen = append(seen, fmt.Sprint(m.GroupVersionKind().Kind, " ", m.Name, " ", len(m.ManagedFields)))
-			return label(nil, m)
+			return label(ctx, m)
 		}),
 		admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 			_, managed := u.Object["metadata"].(map[string]any)["managedFields"]
