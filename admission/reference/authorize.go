@@ -32,12 +32,10 @@ type AccessReviews interface {
 // nothing because of an evaluation error, as in the API server itself
 // (k8s.io/apiserver/pkg/endpoints/filters/authorization.go). The answers are not
 // kept. References that the object had before an update are not checked: the user
-// may be a controller that sets a label. The options limit the reviews.
-func Authorize(reviews AccessReviews, verb string, opts ...LiveOption) Option {
-	l := limits{timeout: 2 * time.Second, concurrency: 10, qps: 100, burst: 500}
-	for _, opt := range opts {
-		opt(&l)
-	}
+// may be a controller that sets a label. The options limit the reviews, of all that the
+// returned option is given to. To give two to one [Exists] is a fault.
+func Authorize(reviews AccessReviews, verb string, opts ...RequestOption) Option {
+	l := limits{timeout: 2 * time.Second, concurrency: 10, qps: 100, burst: 500}.with(opts)
 	if verb == "" {
 		verb = "get"
 	}
@@ -72,12 +70,20 @@ func Authorize(reviews AccessReviews, verb string, opts ...LiveOption) Option {
 				Name:      key.name.Name,
 			},
 		}}, metav1.CreateOptions{})
+		if err == nil && review == nil {
+			err = errors.New("the review is nil")
+		}
 		if err != nil {
 			return authorizationv1.SubjectAccessReviewStatus{}, err
 		}
 		return review.Status, nil
 	})
-	return func(o *options) { o.authorizer = a }
+	return func(o *options) {
+		if o.authorizer != nil {
+			o.faults = append(o.faults, errors.New("reference: Authorize is given twice"))
+		}
+		o.authorizer = a
+	}
 }
 
 type authorizer struct {
@@ -95,26 +101,24 @@ type access struct {
 
 // refuses returns why the user of the request may not do what the reference needs;
 // it is empty if he may.
-func (a *authorizer) refuses(ctx context.Context, resource Resource, name cache.ObjectName) (string, error) {
+func (a *authorizer) refuses(ctx context.Context, resource Resource, name cache.ObjectName) (string, *undecided) {
 	request, ok := admission.RequestFrom(ctx)
 	if !ok {
-		return "", unavailable("cannot find out who names %s %q: the context has no admission request", resource, name)
+		return "", because(errors.New("the context has no admission request"), "cannot find out who names %s %q", resource, name)
 	}
 	user, err := json.Marshal(request.UserInfo)
 	if err != nil {
-		return "", unavailable("cannot find out who names %s %q: %v", resource, name, err)
+		return "", because(err, "cannot find out who names %s %q", resource, name)
 	}
 	status, err := a.reviews.do(ctx, access{string(user), resource, name})
-	const cannot = "cannot find out whether user %q may %s %s %q: %v"
+	if err == nil && !status.Allowed && !status.Denied && status.EvaluationError != "" {
+		err = errors.New(status.EvaluationError)
+	}
 	switch {
-	case errors.Is(err, errTooMany):
-		return "", tooMany(cannot, request.UserInfo.Username, a.verb, resource, name, err)
 	case err != nil:
-		return "", unavailable(cannot, request.UserInfo.Username, a.verb, resource, name, err)
+		return "", because(err, "cannot find out whether user %q may %s %s %q", request.UserInfo.Username, a.verb, resource, name)
 	case status.Allowed:
 		return "", nil
-	case !status.Denied && status.EvaluationError != "":
-		return "", unavailable(cannot, request.UserInfo.Username, a.verb, resource, name, status.EvaluationError)
 	}
 	where := "at the cluster scope"
 	if name.Namespace != "" {

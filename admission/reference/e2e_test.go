@@ -109,6 +109,15 @@ func TestTheAPIServerKeepsReferences(t *testing.T) {
 		t.Errorf("it is not Invalid: %v", err)
 	}
 
+	// A deletionTimestamp that a user writes switches nothing off.
+	for what, text := range map[string]string{
+		"an apply":                          `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"applied"},"data":{"secrets":"nails"}}`,
+		"an apply with a deletionTimestamp": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"applied","deletionTimestamp":"2020-01-01T00:00:00Z"},"data":{"secrets":"nails"}}`,
+	} {
+		_, err := client.CoreV1().ConfigMaps("default").Patch(t.Context(), "applied", types.ApplyPatchType, []byte(text), metav1.PatchOptions{FieldManager: "eve"})
+		expect(what, err, `ConfigMap "applied" is invalid: data[secrets]: Not found: "nails"`)
+	}
+
 	until(t, "the informer knows the menu", func() bool { return slices.Contains(names(configMapsOf, "default", "oven"), "default/menu") })
 	remove := func(opts metav1.DeleteOptions) error {
 		return client.CoreV1().Secrets("default").Delete(t.Context(), "oven", opts)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,30 +29,41 @@ type options struct {
 
 // Strict confirms by a live read also what the informer knows: an object that was
 // deleted a moment ago is missing, though the informer is behind. Each reference
-// that is checked then costs a request; see [LiveRate]. An object with a deletion
+// that is checked then costs a request; see [RequestRate]. An object with a deletion
 // timestamp, which waits for its finalizers, still exists.
 func Strict() Option { return func(o *options) { o.strict = true } }
 
 // Exists returns a validating function for objects of type T, for
 // [admission.Validate]: what they refer to must exist. The answer has one error
-// for each field at fault: field.NotFound for a missing object, and field.Forbidden
-// where [CrossNamespace] or [Authorize] say so. Then nothing is said of whether the
-// object exists; it is not even looked up.
+// for each field at fault: field.NotFound for a missing object, field.Forbidden
+// where [CrossNamespace] or [Authorize] say so, and field.Invalid for what no object
+// can be called, such as "..", and where a namespace is needed and there is none.
+// What is forbidden or invalid is not looked up, so that nothing is said of whether
+// it exists.
 //
 // A miss of the informer is confirmed by one live read. The function returns an
-// error, and so no verdict, while the informer has not synced, when a request to
-// the API server fails or takes too long, and when there would be too many of them.
+// error, and so no verdict, while the informer has not synced or when it has stopped,
+// when a request to the API server fails or takes too long, when there would be too
+// many of them, and when the scope of the target is wrong. But if one reference is at
+// fault for certain, the object is denied, whatever else could not be found out.
 //
 // In an update, only the references are checked that the object did not have
 // before, wherever it had them: who touches a label, or removes a finalizer, must
 // not be denied because of what somebody else deleted, or may read. See
-// [OnEveryUpdate]. An object that is being deleted may name what is missing.
+// [OnEveryUpdate]. If the old object cannot be read, all references are new. An object
+// that is being deleted may name what is missing; it is being deleted if the old
+// object is, since users can write a deletionTimestamp into the new one. Without an
+// admission request in the context, its own counts.
 //
-// Exists panics, with all faults in one error, if an argument is nil or an option
-// cannot be.
+// Exists panics, with all faults in one error, if an argument or option is nil, an
+// option cannot be, or [CrossNamespace] or [Authorize] are given twice.
 func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Option) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	c := &checker{target: target}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			c.faults = append(c.faults, fmt.Errorf("reference: Exists: the option at %d is nil", i))
+			continue
+		}
 		opt(&c.options)
 	}
 	if target == nil {
@@ -71,21 +84,30 @@ func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Op
 			return nil, fmt.Errorf("reference: %w", err)
 		}
 		request, _ := admission.RequestFrom(ctx)
-		from := namespaceOf(m, request)
+		from := referrer{namespace: namespaceOf(m, request)}
+		if isFor(request, target.resource.resource) {
+			from.self = cache.ObjectName{Namespace: from.namespace, Name: m.GetName()}
+			if err := target.resource.misplaced(from.self); err != nil {
+				return nil, err
+			}
+		}
 		found := refs(obj)
 		if len(found) == 0 {
 			return nil, nil
 		}
-		before, err := namedBefore(ctx, c, request, refs)
-		if err != nil {
-			return nil, err
-		}
-		questions := c.questions(from, found, before, m.GetDeletionTimestamp() != nil)
-		if err := c.answer(ctx, from, selfOf(m, request, target.resource), questions.distinct); err != nil {
-			return nil, err
-		}
-		return questions.errors(), nil
+		from.before, from.deleting = stored(ctx, target.resource, m, request, refs)
+		q := c.questions(from, found)
+		c.answer(ctx, from.namespace, q.distinct)
+		return q.verdict()
 	}
+}
+
+// referrer is what the answers need to know of the object that names others.
+type referrer struct {
+	namespace string
+	self      cache.ObjectName // if it is of the kind that it names
+	before    before
+	deleting  bool
 }
 
 type checker struct {
@@ -96,41 +118,48 @@ type checker struct {
 // question is what is to be found out about one named object.
 type question struct {
 	name    cache.ObjectName
-	ref     Ref  // the first that names it
-	isNew   bool // so that policy and permission matter
-	asks    bool // so that existence matters
+	path    *field.Path // of the first that names it
+	isNew   bool        // so that policy and permission matter
+	crosses bool        // into another namespace, so that the policy matters
+	asks    bool        // so that existence matters
+
 	refused string
 	missing bool
+	open    *undecided
 }
 
 type questions struct {
 	refs     []Ref
 	of       []*question // of each ref; nil if there is none
 	distinct []*question
-	homeless []bool // refs that name no namespace, where one is needed
+	invalid  field.ErrorList // of each ref; nil if it can lead somewhere
 }
 
 // questions collects what is to be found out, once for each object that is named.
-func (c *checker) questions(from string, refs []Ref, before before, deleting bool) *questions {
-	q := &questions{refs: refs, of: make([]*question, len(refs)), homeless: make([]bool, len(refs))}
+func (c *checker) questions(from referrer, refs []Ref) *questions {
+	q := &questions{refs: slices.Clone(refs), of: make([]*question, len(refs)), invalid: make(field.ErrorList, len(refs))}
 	known := map[cache.ObjectName]*question{}
-	for i, ref := range refs {
+	for i := range q.refs {
+		ref := &q.refs[i]
 		if ref.Name == "" {
 			continue
 		}
-		name := c.target.resource.named(from, ref)
-		required, had := before[name]
-		asks := !ref.Optional && !deleting && (!required || c.everyUpdate)
-		if had && !asks {
+		if ref.Path == nil {
+			ref.Path = field.NewPath(c.target.resource.resource.Resource)
+		}
+		name := c.target.resource.named(from.namespace, *ref)
+		required, had := from.before[name]
+		asks := !ref.Optional && !from.deleting && (!required || c.everyUpdate)
+		if had && !asks || name == from.self { // it is there when this request has passed
 			continue
 		}
-		if c.target.resource.namespaced && name.Namespace == "" {
-			q.homeless[i] = true
+		if why := c.target.resource.impossible(name); why != "" {
+			q.invalid[i] = field.Invalid(ref.Path, shortened(ref.Name), why)
 			continue
 		}
 		one := known[name]
 		if one == nil {
-			one = &question{name: name, ref: ref, isNew: !had}
+			one = &question{name: name, path: ref.Path, isNew: !had, crosses: !had && c.target.resource.crosses(from.namespace, name)}
 			known[name] = one
 			q.distinct = append(q.distinct, one)
 		}
@@ -140,11 +169,12 @@ func (c *checker) questions(from string, refs []Ref, before before, deleting boo
 	return q
 }
 
-func (q *questions) errors() (errs field.ErrorList) {
+// verdict returns what is certain, and only if nothing is, what is not.
+func (q *questions) verdict() (errs field.ErrorList, _ error) {
 	for i, ref := range q.refs {
 		switch one := q.of[i]; {
-		case q.homeless[i]:
-			errs = append(errs, field.Invalid(ref.Path, ref.Name, "it needs a namespace: the object that names it has none"))
+		case q.invalid[i] != nil:
+			errs = append(errs, q.invalid[i])
 		case one == nil:
 		case one.refused != "":
 			errs = append(errs, field.Forbidden(ref.Path, one.refused))
@@ -152,64 +182,74 @@ func (q *questions) errors() (errs field.ErrorList) {
 			errs = append(errs, field.NotFound(ref.Path, ref.Name))
 		}
 	}
-	return errs
+	var open []*undecided
+	for _, one := range q.distinct {
+		if one.open != nil {
+			open = append(open, one.open)
+		}
+	}
+	if len(errs) > 0 || len(open) == 0 {
+		return errs, nil
+	}
+	return nil, worst(open).err()
 }
 
 // answer answers the questions, those that need a request side by side.
-func (c *checker) answer(ctx context.Context, from string, self cache.ObjectName, all []*question) error {
+func (c *checker) answer(ctx context.Context, from string, all []*question) {
 	var slow []*question
 	for _, q := range all {
 		switch {
-		case q.name == self:
-			q.isNew, q.asks = false, false // it is there when this request has passed
-		case !possible(q.name):
-			q.missing = q.asks
-		case q.isNew && c.target.resource.namespaced && from != "" && q.name.Namespace != from:
-			if c.crossing == nil {
-				q.refused = c.crosses(from, q.name)
-				continue
-			}
+		case q.crosses && c.crossing != nil, q.isNew && !q.crosses && c.authorizer != nil, q.asks && !q.crosses && c.strict:
 			slow = append(slow, q)
-		case q.isNew && c.authorizer != nil, q.asks && c.strict:
-			slow = append(slow, q)
+		case q.crosses:
+			q.refused, _ = c.mayCross(ctx, from, q.name)
 		case q.asks:
-			known, err := c.target.knows(q.name)
-			if err != nil {
-				return err
-			}
-			if !known {
+			var known bool
+			if known, q.open = c.target.knows(q.name); !known && q.open == nil {
 				slow = append(slow, q)
 			}
 		}
 	}
-	return sideBySide(slow, cap(c.target.reads.slots), func(q *question) error { return c.decide(ctx, from, q) })
+	if len(slow) == 0 {
+		return
+	}
+	patience, most := c.limits()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	sideBySide(ctx, slow, most, func(q *question) { c.decide(ctx, from, q) })
+}
+
+// limits returns how long the questions of one object may take in all, and how many
+// are asked at a time: each kind of request keeps to its own limits.
+func (c *checker) limits() (patience time.Duration, most int) {
+	patience, most = 2*c.target.reads.timeout, cap(c.target.reads.slots)
+	if c.authorizer != nil {
+		patience += 2 * c.authorizer.reviews.timeout
+		most = max(most, cap(c.authorizer.reviews.slots))
+	}
+	return patience, most
 }
 
 // decide answers one question. What the author or the user may not name is not
 // looked up: neither the answer nor its time may tell whether it exists.
-func (c *checker) decide(ctx context.Context, from string, q *question) (err error) {
-	if q.isNew && c.target.resource.namespaced && from != "" && q.name.Namespace != from {
-		allowed, err := c.crossing(ctx, from, q.name)
-		if err != nil {
-			return unavailable("%s: cannot find out whether %s %q may be named from namespace %q: %v", q.ref.Path, c.target.resource, q.name, from, err)
-		}
-		if !allowed {
-			q.refused = c.crosses(from, q.name)
-			return nil
+func (c *checker) decide(ctx context.Context, from string, q *question) {
+	defer func() { q.open = q.open.at(q.path) }()
+	if q.crosses {
+		if q.refused, q.open = c.mayCross(ctx, from, q.name); q.refused != "" || q.open != nil {
+			return
 		}
 	}
 	if q.isNew && c.authorizer != nil {
-		if q.refused, err = c.authorizer.refuses(ctx, c.target.resource, q.name); err != nil || q.refused != "" {
-			return at(q.ref.Path, err)
+		if q.refused, q.open = c.authorizer.refuses(ctx, c.target.resource, q.name); q.refused != "" || q.open != nil {
+			return
 		}
 	}
 	if !q.asks {
-		return nil
+		return
 	}
-	known, err := c.target.knows(q.name)
-	if err == nil && (!known || c.strict) {
-		known, err = c.target.read(ctx, q.name)
+	known, open := c.target.knows(q.name)
+	if open == nil && (!known || c.strict) {
+		known, open = c.target.read(ctx, q.name)
 	}
-	q.missing = err == nil && !known
-	return at(q.ref.Path, err)
+	q.missing, q.open = !known && open == nil, open
 }

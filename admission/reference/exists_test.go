@@ -3,20 +3,27 @@ package reference_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
+	testingcache "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
@@ -72,11 +79,11 @@ func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
 func TestAFailedReadIsNoVerdict(t *testing.T) {
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{}), toppingsOf)
 	for name, want := range map[string]string{
-		"locked":   `spec.toppings[1].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: toppings.restaurant.programming-kubernetes.info "locked" is forbidden: RBAC`,
-		"unserved": `spec.toppings[1].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "unserved" exists: the server could not find the requested resource`,
+		"locked":   `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: toppings.restaurant.programming-kubernetes.info "locked" is forbidden: RBAC`,
+		"unserved": `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "unserved" exists: the server could not find the requested resource`,
 	} {
-		errs, err := check(t.Context(), pizza("x", "nails", name))
-		if errs != nil || !isRetry(err, http.StatusServiceUnavailable) || !strings.HasPrefix(err.Error(), want) {
+		errs, err := check(t.Context(), pizza("x", name, "new"))
+		if errs != nil || !isFinal(err) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v and %v, want %s", errs, err, want)
 		}
 	}
@@ -84,12 +91,12 @@ func TestAFailedReadIsNoVerdict(t *testing.T) {
 
 func TestOverTheRateNothingIsDecided(t *testing.T) {
 	asked := &live{}
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), asked, reference.LiveRate(0.001, 2)), toppingsOf)
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), asked, reference.RequestRate(0.001, 2)), toppingsOf)
 	if errs, err := check(t.Context(), pizza("x", "nails", "glue")); len(errs) != 2 || err != nil {
 		t.Errorf("within the rate: %v and %v", errs, err)
 	}
 	errs, err := check(t.Context(), pizza("x", "new"))
-	if errs != nil || !isRetry(err, http.StatusTooManyRequests) {
+	if errs != nil || !apierrors.IsTooManyRequests(err) {
 		t.Errorf("over the rate: %v and %v", errs, err)
 	}
 	if want := `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "new" exists: too many requests to the API server would be made`; err == nil || err.Error() != want {
@@ -102,7 +109,7 @@ func TestOverTheRateNothingIsDecided(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	h := newHandler(t, admission.Validate(check))
-	if got := ask(t, h, request{pizza: pizza("margherita", "nails")}); !strings.HasPrefix(got, "undecided, 429, again in 1 s: ") {
+	if got := ask(t, h, request{pizza: pizza("margherita", "nails")}); !strings.HasPrefix(got, "undecided, 429, again in 1000 s: ") {
 		t.Error(got)
 	}
 }
@@ -117,7 +124,7 @@ func TestTheMissesOfOneObjectAreReadSideBySide(t *testing.T) {
 			time.Sleep(time.Second) // of the bubble
 			now.Add(-1)
 			return apierrors.NewNotFound(toppings, name)
-		}, reference.LiveConcurrency(3), reference.LiveTimeout(time.Minute))
+		}, reference.RequestConcurrency(3), reference.RequestTimeout(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,13 +139,180 @@ func TestTheMissesOfOneObjectAreReadSideBySide(t *testing.T) {
 	})
 }
 
-func TestANameThatNothingCanHaveIsNotAskedFor(t *testing.T) {
+func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 	asked := &live{}
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), asked), toppingsOf)
-	errs, err := check(t.Context(), pizza("x", "../nodes", "..", "a%2fb"))
-	if len(errs) != 3 || err != nil || len(asked.was()) > 0 {
-		t.Errorf("got %v and %v after %v", errs, err, asked.was())
+	known := target(t, reference.Namespaced(secrets), newKitchen(t), asked)
+	names := []string{"other/..", "a%2fb", strings.Repeat("x", 1<<20), "Other/x", "../x", strings.Repeat("ä", 1<<10) + "/x"}
+	want := []string{
+		`spec.toppings[0].name: Invalid value: "..": no object can have this name: it may not be '..'`,
+		`spec.toppings[1].name: Invalid value: "a%2fb": no object can have this name: it may not contain '%'`,
+		`spec.toppings[2].name: Invalid value: "` + strings.Repeat("x", 64) + `…": a name has at most 253 bytes, and this has 1048576`,
+		`spec.toppings[3].name: Invalid value: "x": there can be no namespace "Other"`,
+		`spec.toppings[4].name: Invalid value: "x": there can be no namespace ".."`,
+		`spec.toppings[5].name: Invalid value: "x": there can be no namespace "` + strings.Repeat("ä", 32) + `…"`,
 	}
+	gone := pizza("x", names...)
+	gone.DeletionTimestamp = new(metav1.Now())
+	anywhere := reference.CrossNamespace(func(_ context.Context, _ string, to cache.ObjectName) (bool, error) {
+		t.Errorf("the policy is asked for %s", to)
+		return true, nil
+	})
+	for name, check := range map[string]func() (field.ErrorList, error){
+		"a new one": func() (field.ErrorList, error) {
+			return reference.Exists(known, secretsOf, anywhere)(t.Context(), pizza("x", names...))
+		},
+		"an optional one": func() (field.ErrorList, error) {
+			return reference.Exists(known, reference.Optional(secretsOf), anywhere)(t.Context(), pizza("x", names...))
+		},
+		"one of an object that is being deleted": func() (field.ErrorList, error) {
+			return reference.Exists(known, secretsOf, anywhere)(t.Context(), gone)
+		},
+	} {
+		errs, err := check()
+		if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil || len(asked.was()) > 0 {
+			t.Errorf("%s: %v after %v (-want +got):\n%s", name, err, asked.was(), diff)
+		}
+	}
+}
+
+// Somebody else has written it, perhaps before the webhook was there.
+func TestAnImpossibleNameThatWasThereBeforeStays(t *testing.T) {
+	h := newHandler(t, admission.Validate(reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t), &live{}), secretsOf)))
+	old := pizza("margherita", "other/..")
+	if got := ask(t, h, request{old: old, pizza: old}); got != "allowed" {
+		t.Error(got)
+	}
+}
+
+func TestACertainDenialIsGivenWhateverElseIsNotKnown(t *testing.T) {
+	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{}, reference.RequestConcurrency(1))
+	check := reference.Exists(known, secretsOf)
+	errs, err := check(t.Context(), pizza("x", "locked", "other/x", "nails", "unserved"))
+	want := []string{
+		`spec.toppings[1].name: Forbidden: objects in namespace "default" may not name secrets in namespace "other"`,
+		`spec.toppings[2].name: Not found: "nails"`,
+	}
+	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	behind := newKitchen(t)
+	behind.behind = true
+	check = reference.Exists(target(t, reference.Namespaced(secrets), behind, &live{}), secretsOf)
+	if errs, err := check(t.Context(), pizza("x", "oven", "other/x")); len(errs) != 1 || err != nil {
+		t.Errorf("before the informer has synced: %v and %v", errs, err)
+	}
+	// 150 misses are more than the rate allows.
+	check = reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t), &live{}, reference.RequestRate(0.001, 100)), secretsOf)
+	names := []string{"other/x"}
+	for i := range 150 {
+		names = append(names, fmt.Sprintf("new%d", i))
+	}
+	if errs, err := check(t.Context(), pizza("x", names...)); len(errs) != 1 || err != nil {
+		t.Errorf("over the rate: %v and %v", errs, err)
+	}
+}
+
+func TestOnlyWhatMayHealIsAskedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		err   error
+		again int // code and seconds; 0 if never
+		wait  int32
+	}{
+		"a time that is over":    {err: context.DeadlineExceeded, again: 503, wait: 1},
+		"too many requests":      {err: apierrors.NewTooManyRequests("slow down", 3), again: 429, wait: 3},
+		"a server error":         {err: apierrors.NewInternalError(errors.New("etcd")), again: 503, wait: 1},
+		"a server that is down":  {err: apierrors.NewServiceUnavailable("later"), again: 503, wait: 1},
+		"a server that is slow":  {err: apierrors.NewTimeoutError("slow", 0), again: 503, wait: 1},
+		"a refused connection":   {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, again: 503, wait: 1},
+		"no permission":          {err: apierrors.NewForbidden(toppings, "x", errors.New("RBAC"))},
+		"no user":                {err: apierrors.NewUnauthorized("who?")},
+		"a kind that is unknown": {err: &meta.NoResourceMatchError{PartialResource: toppings.WithVersion("v1")}},
+		"a kind that is gone":    {err: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", toppings, "x", "404 page not found", 0, true)},
+		"anything else":          {err: errors.New("no idea")},
+	} {
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(context.Context, string, string) error { return c.err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato"))
+		var status *apierrors.StatusError
+		switch {
+		case errs != nil || err == nil:
+			t.Errorf("%s: %v and %v", name, errs, err)
+		case c.again == 0:
+			if !isFinal(err) {
+				t.Errorf("%s is asked again: %v", name, err)
+			}
+		case !errors.As(err, &status) || int(status.ErrStatus.Code) != c.again || status.ErrStatus.Details.RetryAfterSeconds != c.wait:
+			t.Errorf("%s: %#v", name, err)
+		}
+	}
+}
+
+// What heals by itself must not hide what somebody must mend.
+func TestAFaultThatStaysIsToldBeforeOneThatGoes(t *testing.T) {
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(_ context.Context, _, name string) error {
+		if name == "slow" {
+			return apierrors.NewServiceUnavailable("later")
+		}
+		return apierrors.NewForbidden(toppings, name, errors.New("RBAC"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "slow", "locked")); !isFinal(err) || !strings.HasPrefix(err.Error(), "spec.toppings[1].name: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An API server that tries again gets an answer: what was read once took tokens, and
+// so does the next attempt.
+func TestAnObjectWithManyMissesIsDecidedThoughTheRateIsExhausted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := &live{}
+		check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), asked), toppingsOf)
+		misses := func(prefix string, n int) *v1beta1.Pizza {
+			p := pizza("x")
+			for i := range n {
+				p.Spec.Toppings = append(p.Spec.Toppings, v1beta1.PizzaTopping{Name: fmt.Sprintf("new-%s-%d", prefix, i)})
+			}
+			return p
+		}
+		if _, err := check(t.Context(), misses("drain", 100)); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if errs, err := check(t.Context(), misses("thirty", 30)); errs != nil || err != nil || time.Since(begin) != 1500*time.Millisecond {
+			t.Errorf("30 at 20 a second: %v and %v after %s", errs, err, time.Since(begin))
+		}
+		// In 4 seconds there are tokens for 80. The other 60 take more than 3 seconds.
+		_, err := check(t.Context(), misses("many", 140))
+		var status *apierrors.StatusError
+		if !errors.As(err, &status) || status.ErrStatus.Code != http.StatusTooManyRequests || status.ErrStatus.Details.RetryAfterSeconds != 4 {
+			t.Fatalf("140 at 20 a second: %v, %v", err, status.ErrStatus.Details)
+		}
+		time.Sleep(time.Duration(status.ErrStatus.Details.RetryAfterSeconds) * time.Second) // of the bubble
+		if errs, err := check(t.Context(), misses("many", 140)); errs != nil || err != nil {
+			t.Errorf("after the time that it said: %v and %v", errs, err)
+		}
+	})
+}
+
+func TestTheQuestionsOfOneObjectEndTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(ctx context.Context, _, _ string) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, reference.RequestConcurrency(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "a", "b", "c", "d", "e", "f"))
+		if took := time.Since(begin); !isRetry(err, http.StatusServiceUnavailable) || took != 4*time.Second {
+			t.Errorf("%v after %s, want twice the 2 s of one", err, took)
+		}
+	})
 }
 
 func TestStrictnessCatchesWhatTheInformerStillKnows(t *testing.T) {
@@ -234,7 +408,7 @@ func TestThePolicyAllowsToCrossNamespaces(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	errs, err = check(t.Context(), pizza("x", "broken/oven"))
-	if errs != nil || !isRetry(err, http.StatusServiceUnavailable) || !strings.Contains(err.Error(), `may be named from namespace "default"`) {
+	if errs != nil || !isFinal(err) || !strings.Contains(err.Error(), `may be named from namespace "default"`) {
 		t.Errorf("a policy that fails: %v and %v", errs, err)
 	}
 }
@@ -248,6 +422,138 @@ func TestAnObjectThatIsBeingDeletedMayNameWhatIsMissing(t *testing.T) {
 		t.Errorf("got %v and %v", errs, err)
 	}
 }
+
+// A user can write a deletionTimestamp into what he sends.
+func TestOnlyTheStoredObjectSaysThatItIsBeingDeleted(t *testing.T) {
+	known := target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{})
+	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf)))
+	before, after := pizza("margherita"), pizza("margherita", "nails")
+	gone := func(p *v1beta1.Pizza) *v1beta1.Pizza {
+		p = p.DeepCopy()
+		p.DeletionTimestamp = new(metav1.Now())
+		return p
+	}
+	const missing = `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Not found: "nails"`
+	for name, c := range map[string]struct {
+		request request
+		want    string
+	}{
+		"a creation that says so":         {request{pizza: gone(after)}, missing},
+		"an update that says so":          {request{old: before, pizza: gone(after)}, missing},
+		"an update of one that is":        {request{old: gone(before), pizza: gone(after)}, "allowed"},
+		"an update that does not say so":  {request{old: gone(before), pizza: after}, "allowed"},
+		"one of which only metadata fits": {request{old: map[string]any{"apiVersion": after.APIVersion, "kind": "Pizza", "metadata": gone(after).ObjectMeta, "spec": "oops"}, pizza: after}, "allowed"},
+	} {
+		if got := ask(t, h, c.request); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestIfTheOldObjectCannotBeReadAllReferencesAreNew(t *testing.T) {
+	known := target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), &live{})
+	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf)))
+	old := map[string]any{"apiVersion": v1beta1.GroupVersion.String(), "kind": "Pizza", "metadata": map[string]any{"name": "margherita"}, "spec": "oops"}
+	if got := ask(t, h, request{old: old, pizza: pizza("margherita", "tomato")}); got != "allowed" {
+		t.Error(got)
+	}
+	want := `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Not found: "nails"`
+	if got := ask(t, h, request{old: old, pizza: pizza("margherita", "nails")}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	update := admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{Operation: admissionv1.Update, Namespace: "default"})
+	if errs, err := reference.Exists(known, toppingsOf)(update, pizza("x", "nails")); len(errs) != 1 || err != nil {
+		t.Errorf("without an old object: %v and %v", errs, err)
+	}
+}
+
+func TestANamespaceNamesWhatIsInNamespacesByTheirNames(t *testing.T) {
+	refs, err := reference.Fields[*corev1.Namespace](reference.Field{Name: "metadata.annotations['secret']", Namespace: "metadata.annotations['namespace']"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	informer := &events{synced: true}
+	namespacesOf := follow(t, schema.GroupResource{Resource: "namespaces"}, informer, reference.Namespaced(secrets), refs)
+	check := reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t, secret("shared", "oven"), secret("kitchen", "oven")), &live{}), refs)
+	ctx := admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Namespace: "kitchen", Resource: metav1.GroupVersionResource{Version: "v1", Resource: "namespaces"}})
+	kitchen := func(namespace string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kitchen", Annotations: map[string]string{"secret": "oven", "namespace": namespace}}}
+	}
+	if errs, err := check(ctx, kitchen("shared")); errs != nil || err != nil {
+		t.Errorf("with a namespace: %v and %v", errs, err)
+	}
+	errs, err := check(ctx, kitchen(""))
+	want := []string{`metadata.annotations[secret]: Invalid value: "oven": it needs a namespace: the object that names it has none`}
+	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
+		t.Errorf("without: %v (-want +got):\n%s", err, diff)
+	}
+	informer.add(kitchen("shared"))
+	if got := names(namespacesOf, "shared", "oven"); !cmp.Equal(got, []string{"kitchen"}) {
+		t.Errorf("the users are %v", got)
+	}
+	informer.update(kitchen(""))
+	if got := namespacesOf.Of("kitchen", "oven"); got != nil {
+		t.Errorf("the users are %v", got)
+	}
+}
+
+func TestATargetOfTheWrongScopeIsAnError(t *testing.T) {
+	check := reference.Exists(target(t, reference.ClusterScoped(pizzas), newKitchen(t), &live{}), toppingsOf)
+	h := newHandler(t, admission.Validate(check))
+	want := `undecided, 500: Pizza default/margherita: reference: pizzas.restaurant.programming-kubernetes.info "default/margherita" has a namespace, but its kind was declared ClusterScoped`
+	if got := ask(t, h, request{pizza: pizza("margherita", "bianca")}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAReferenceWithoutAPathIsNamedByItsKind(t *testing.T) {
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{}), func(*v1beta1.Pizza) []reference.Ref {
+		return []reference.Ref{{Name: "nails"}}
+	})
+	errs, err := check(t.Context(), pizza("x"))
+	if diff := cmp.Diff([]string{`toppings: Not found: "nails"`}, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestAStoppedInformerIsNotReliedOn(t *testing.T) {
+	source := testingcache.NewFakeControllerSource()
+	source.Add(topping("tomato"))
+	informer := cache.NewSharedIndexInformer(source, &v1alpha1.Topping{}, 0, cache.Indexers{})
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), informer, (&live{}).get)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pizzaInformer := &stopping{events: events{synced: true}}
+	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), toppingsOf)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); informer.RunWithContext(ctx) }()
+	until(t, "it has synced", func() bool { return known.Check(nil) == nil })
+	if errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato")); errs != nil || err != nil {
+		t.Errorf("while it runs: %v and %v", errs, err)
+	}
+	cancel()
+	<-stopped
+	pizzaInformer.stopped = true
+	const want = "the informer of toppings.restaurant.programming-kubernetes.info has stopped"
+	_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato"))
+	if !isRetry(err, http.StatusServiceUnavailable) || err.Error() != want || known.HasSynced() || fmt.Sprint(known.Check(nil)) != want {
+		t.Errorf("got %v, and of the check %v", err, known.Check(nil))
+	}
+	_, err = reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), topping("tomato"))
+	if !isRetry(err, http.StatusServiceUnavailable) || !strings.HasSuffix(err.Error(), "has stopped") || pizzasOf.HasSynced() || pizzasOf.Check(nil) == nil {
+		t.Errorf("got %v, and of the check %v", err, pizzasOf.Check(nil))
+	}
+}
+
+// stopping is an informer that can stop.
+type stopping struct {
+	events
+	stopped bool
+}
+
+func (s *stopping) IsStopped() bool { return s.stopped }
 
 func TestAnUpdateAnswersForItsNewReferencesAlone(t *testing.T) {
 	known := func() *reference.Target {
@@ -371,15 +677,24 @@ func TestAPanicOfThePolicyReachesTheCaller(t *testing.T) {
 }
 
 func TestFaultsAreFoundWhenTheProgramStarts(t *testing.T) {
-	_, err := reference.NewTarget(reference.Resource{}, nil, nil, reference.LiveTimeout(0), reference.LiveConcurrency(0), reference.LiveRate(0, 0))
-	want := "reference: target : the informer is nil\nLiveTimeout is 0s\nLiveConcurrency is 0\nLiveRate is 0 and 0\nthe resource is empty\nthe getter is nil"
+	_, err := reference.NewTarget(reference.Resource{}, nil, nil, reference.RequestTimeout(0), reference.RequestConcurrency(0), reference.RequestRate(0, 0))
+	want := "reference: the target: the informer is nil\nRequestTimeout is 0s\nRequestConcurrency is 0\nRequestRate is 0 and 0\nthe resource is empty\nthe getter is nil"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Indexer(nil, nil), (&live{}).get); err == nil || !strings.Contains(err.Error(), "the indexer or its function is nil") {
 		t.Errorf("got %v", err)
 	}
-	mustPanic(t, "reference: CrossNamespace: the policy is nil\nreference: Authorize: LiveConcurrency is -1\nthe reviews are nil\nreference: Exists: the target is nil\nreference: Exists: the function is nil", func() {
-		reference.Exists[*v1beta1.Pizza](nil, nil, reference.CrossNamespace(nil), reference.Authorize(nil, "", reference.LiveConcurrency(-1)))
+	_, err = reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), reference.Metadata(nil, toppings.WithVersion("v1")), nil)
+	if want := "reference: target toppings.restaurant.programming-kubernetes.info: the option at 0 is nil\nthe getter is nil"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	mustPanic(t, "reference: CrossNamespace is given twice\nreference: Authorize is given twice\nreference: Exists: the option at 4 is nil", func() {
+		anywhere := reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { return true, nil })
+		ask := reference.Authorize(&reviews{}, "")
+		reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{}), toppingsOf, anywhere, anywhere, ask, ask, nil)
+	})
+	mustPanic(t, "reference: CrossNamespace: the policy is nil\nreference: Authorize: RequestConcurrency is -1\nthe reviews are nil\nreference: Exists: the target is nil\nreference: Exists: the function is nil", func() {
+		reference.Exists[*v1beta1.Pizza](nil, nil, reference.CrossNamespace(nil), reference.Authorize(nil, "", reference.RequestConcurrency(-1)))
 	})
 }

@@ -40,7 +40,8 @@ type Field struct {
 //
 // It is an error if a path cannot be read, or if T, a pointer to a struct, does not
 // have it by its JSON tags. All faults are joined. Of *unstructured.Unstructured
-// nothing is known before there is an object.
+// nothing is known before there is an object, but that labels and annotations are
+// strings: so metadata.annotations.example.com/menu is a fault.
 func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error
@@ -150,6 +151,9 @@ func parsePath(path string) (steps []step, err error) {
 				end = len(rest)
 			}
 			name := rest[1:end]
+			if strings.Contains(name, "/") {
+				return fault("a key with a slash needs the form ['…']")
+			}
 			if name == "" || strings.ContainsAny(name, "]*'") {
 				return fault("a field has no name, or an odd one")
 			}
@@ -172,6 +176,9 @@ func parsePath(path string) (steps []step, err error) {
 // resolve finds the steps of a path in a type, and notes which fields they are.
 func resolve(t reflect.Type, path string, steps []step) error {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
+		if len(steps) > 3 && steps[0].name == "metadata" && (steps[1].name == "annotations" || steps[1].name == "labels") {
+			return fmt.Errorf("%s: the values of %s are strings; a key with a dot needs the form ['…']", path, steps[1].name)
+		}
 		return nil
 	}
 	for i := range steps {

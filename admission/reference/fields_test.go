@@ -1,6 +1,7 @@
 package reference_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -224,5 +225,19 @@ func TestTheReferencesOfAPod(t *testing.T) {
 		reference.Field{Name: "spec.containers[*].envFrom[*].secretRef.name"},
 	)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAKeyWithADotOrASlashNeedsBrackets(t *testing.T) {
+	for path, want := range map[string]string{
+		"metadata.annotations.example.com/menu":    `reference: the fields of *unstructured.Unstructured: "metadata.annotations.example.com/menu": a key with a slash needs the form ['…']`,
+		"metadata.labels.example.com":              "reference: the fields of *unstructured.Unstructured: metadata.labels.example.com: the values of labels are strings; a key with a dot needs the form ['…']",
+		"metadata.annotations.menu":                "",
+		"metadata.annotations['example.com/menu']": "",
+	} {
+		_, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: path})
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
 	}
 }

@@ -16,8 +16,12 @@ import (
 type Getter func(ctx context.Context, namespace, name string) error
 
 // Metadata returns a getter that reads the metadata alone. The client is that of
-// [metadata.NewForConfig]. The webhook's user needs the verb get.
+// [metadata.NewForConfig]. The webhook's user needs the verb get. Without a client or
+// a resource the getter is nil, which [NewTarget] refuses.
 func Metadata(client metadata.Interface, resource schema.GroupVersionResource) Getter {
+	if client == nil || resource.Version == "" || resource.Resource == "" {
+		return nil
+	}
 	return func(ctx context.Context, namespace, name string) error {
 		var err error
 		if objects := client.Resource(resource); namespace == "" {

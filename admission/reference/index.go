@@ -13,13 +13,13 @@ import (
 // It remembers what each object names. So it does not depend on the old object of
 // an event, which a tombstone may have in another state or not at all.
 type index struct {
-	mu        sync.RWMutex
-	referrers map[cache.ObjectName]*referrer
-	targets   map[cache.ObjectName]*users
+	mu      sync.RWMutex
+	users   map[cache.ObjectName]*user
+	targets map[cache.ObjectName]*users
 }
 
 func newIndex() *index {
-	return &index{referrers: map[cache.ObjectName]*referrer{}, targets: map[cache.ObjectName]*users{}}
+	return &index{users: map[cache.ObjectName]*user{}, targets: map[cache.ObjectName]*users{}}
 }
 
 // set says which objects a referrer names, sorted and each once, in the place of
@@ -27,13 +27,13 @@ func newIndex() *index {
 func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.referrers[name]
+	r := x.users[name]
 	if r == nil && len(targets) == 0 {
 		return
 	}
 	if r == nil {
-		r = &referrer{name: name}
-		x.referrers[name] = r
+		r = &user{name: name}
+		x.users[name] = r
 	}
 	if slices.EqualFunc(r.uses, targets, func(u *users, target cache.ObjectName) bool { return u.target == target }) {
 		return // a resync, or a change of something else
@@ -45,7 +45,7 @@ func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	}
 	r.uses = nil
 	if len(targets) == 0 {
-		delete(x.referrers, name)
+		delete(x.users, name)
 		return
 	}
 	r.uses = make([]*users, 0, len(targets))
@@ -60,24 +60,28 @@ func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	}
 }
 
-// of returns the number of those who name an object, and the first of them,
-// sorted; all, if most is negative.
-func (x *index) of(target cache.ObjectName, most int) (names []cache.ObjectName, count int) {
+// of returns the number of those who name an object, and the first of them, sorted;
+// all, if most is negative. Those in a namespace can be left out.
+func (x *index) of(target cache.ObjectName, most int, leaveOut string) (names []cache.ObjectName, count int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	u := x.targets[target]
 	if u == nil {
 		return nil, 0
 	}
-	if most < 0 || most > u.count {
-		most = u.count
+	count = u.count
+	if leaveOut != "" {
+		count -= u.in(leaveOut)
+	}
+	if most < 0 || most > count {
+		most = count
 	}
 	names = make([]cache.ObjectName, 0, most)
-	for name := range u.all() {
+	for name := range u.outside(leaveOut) {
 		if len(names) == most {
 			break
 		}
 		names = append(names, name)
 	}
-	return names, u.count
+	return names, count
 }

@@ -30,13 +30,20 @@ func (m model) check(t interface {
 }, x *index, target cache.ObjectName) {
 	t.Helper()
 	want := m.of(target)
-	got, count := x.of(target, -1)
+	got, count := x.of(target, -1, "")
 	if count != len(want) || !slices.Equal(got, want) {
 		t.Fatalf("%s is named by %d: %s", target, count, cmp.Diff(want, got))
 	}
-	first, count := x.of(target, 10)
+	first, count := x.of(target, 10, "")
 	if count != len(want) || !slices.Equal(first, want[:min(10, len(want))]) {
 		t.Fatalf("the first of %d are %v", count, first)
+	}
+	for _, namespace := range []string{"ns0", "ns1", "ns2", "default"} {
+		outside := slices.DeleteFunc(slices.Clone(want), func(name cache.ObjectName) bool { return name.Namespace == namespace })
+		first, count := x.of(target, 10, namespace)
+		if count != len(outside) || !slices.Equal(first, outside[:min(10, len(outside))]) {
+			t.Fatalf("outside %s the first of %d are %v, want %d", namespace, count, first, len(outside))
+		}
 	}
 	u := x.targets[target]
 	if (u == nil) != (len(want) == 0) {
@@ -76,8 +83,8 @@ func TestTheIndexIsExactWhateverHappens(t *testing.T) {
 		for from := range m {
 			x.set(from, nil)
 		}
-		if len(x.referrers) > 0 || len(x.targets) > 0 {
-			t.Fatalf("%d and %d are left", len(x.referrers), len(x.targets))
+		if len(x.users) > 0 || len(x.targets) > 0 {
+			t.Fatalf("%d and %d are left", len(x.users), len(x.targets))
 		}
 	})
 }
@@ -93,7 +100,7 @@ func TestRunsSplitAndJoin(t *testing.T) {
 	} {
 		x, m := newIndex(), model{}
 		for i := range n {
-			from := cache.NewObjectName("default", fmt.Sprintf("p%05d", next(i)))
+			from := cache.NewObjectName(fmt.Sprintf("ns%d", next(i)*3/n), fmt.Sprintf("p%05d", next(i)))
 			x.set(from, []cache.ObjectName{tomato})
 			m[from] = []cache.ObjectName{tomato}
 			if i%97 == 0 {
@@ -105,7 +112,8 @@ func TestRunsSplitAndJoin(t *testing.T) {
 			t.Errorf("in order there are %d runs, want %d full ones", len(u.runs), n/maxRun)
 		}
 		for i := range n {
-			from := cache.NewObjectName("default", fmt.Sprintf("p%05d", next((i+n/3)%n)))
+			at := next((i + n/3) % n)
+			from := cache.NewObjectName(fmt.Sprintf("ns%d", at*3/n), fmt.Sprintf("p%05d", at))
 			x.set(from, nil)
 			delete(m, from)
 			if i%97 == 0 {

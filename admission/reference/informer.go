@@ -12,7 +12,9 @@ import (
 // every informer of controller-runtime's cache (see interop/controllerruntime).
 //
 // [NewTarget] looks names up in the store of an informer that has the method
-// GetStore, as client-go's have. Of another one it keeps the names itself.
+// GetStore, as client-go's have. Of another one it keeps the names itself. An informer
+// that has the method IsStopped, as both have, is not relied on any more when it has
+// stopped.
 type Informer interface {
 	HasSynced() bool
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
@@ -23,8 +25,9 @@ type Informer interface {
 // The function says whether the indexer is filled.
 //
 // A bare indexer sends no events, so that [NewReferrers] adds an index to it; to
-// ask that for the users of one object copies and sorts the keys of all: some
-// 50 to 100 ms for 100,000 users, where an informer takes 10 µs (`make bench`).
+// ask that for the users of one object copies and sorts the keys of all: for 100,000
+// users it takes 8,000 to 9,000 times as long as with an informer (`make bench`). [Target] looks
+// names up in it as in any store.
 func Indexer(indexer cache.Indexer, hasSynced func() bool) Informer {
 	return &bareIndexer{indexer: indexer, hasSynced: hasSynced}
 }
@@ -54,27 +57,23 @@ func check(informer Informer) error {
 
 // lookup says of a name whether the informer knows it.
 type lookup interface {
-	HasSynced() bool
 	has(name cache.ObjectName) (bool, error)
 }
 
-func newLookup(informer Informer) (lookup, error) {
+// newLookup returns the lookup of an informer, and what says whether that has synced.
+func newLookup(informer Informer) (lookup, func() bool, error) {
 	if stored, ok := informer.(interface{ GetStore() cache.Store }); ok {
-		return store{informer, stored.GetStore()}, nil
+		return store{stored.GetStore()}, informer.HasSynced, nil
 	}
 	n := &names{known: map[cache.ObjectName]struct{}{}}
 	registration, err := informer.AddEventHandler(n)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	n.hasSynced = registration.HasSynced
-	return n, nil
+	return n, registration.HasSynced, nil
 }
 
-type store struct {
-	Informer
-	cache.Store
-}
+type store struct{ cache.Store }
 
 func (s store) has(name cache.ObjectName) (bool, error) {
 	_, found, err := s.GetByKey(name.String())
@@ -84,12 +83,9 @@ func (s store) has(name cache.ObjectName) (bool, error) {
 // names are those of the objects of an informer that cannot be asked for one, such
 // as that of controller-runtime for several namespaces.
 type names struct {
-	hasSynced func() bool
-	mu        sync.RWMutex
-	known     map[cache.ObjectName]struct{}
+	mu    sync.RWMutex
+	known map[cache.ObjectName]struct{}
 }
-
-func (n *names) HasSynced() bool { return n.hasSynced() }
 
 func (n *names) has(name cache.ObjectName) (bool, error) {
 	n.mu.RLock()

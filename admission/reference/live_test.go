@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
 )
 
 var generous = limits{timeout: time.Minute, concurrency: 10, qps: 1000, burst: 1000}
@@ -220,24 +222,79 @@ func TestOnlySoManyReadsAreUnderWay(t *testing.T) {
 	})
 }
 
-func TestOverTheRateNothingIsAsked(t *testing.T) {
+func TestAReadBeginsItsTimeAtItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := generous
+		l.timeout = 2 * time.Second
+		reads := newLive(l, func(ctx context.Context, key string) (bool, error) {
+			select {
+			case <-time.After(1500 * time.Millisecond):
+				return true, nil
+			case <-ctx.Done():
+				return false, ctx.Err()
+			}
+		})
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for i := range 2 { // the second comes when the first is under way, and is sent after it
+			wg.Go(func() {
+				want := time.Duration(i+1) * 1500 * time.Millisecond
+				if got, err := reads.do(t.Context(), "tomato"); !got || err != nil || time.Since(begin) != want {
+					t.Errorf("question %d: %v and %v after %s, want %s", i, got, err, time.Since(begin), want)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+	})
+}
+
+func TestNobodyWaitsLongerThanTwiceTheTime(t *testing.T) {
 	l := generous
-	l.qps, l.burst = 1, 2
+	l.timeout = 2 * time.Second
+	bubble(t, l, true, func(t *testing.T, g *gate, l *live[string, string]) {
+		go func() { _, _ = l.do(t.Context(), "nails") }()
+		synctest.Wait()
+		time.Sleep(time.Second) // of the bubble
+		begin := time.Now()
+		_, err := l.do(t.Context(), "nails")
+		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != 3*time.Second {
+			t.Errorf("%v after %s, want 1 s for the turn and 2 s for the read", err, took)
+		}
+		synctest.Wait()
+		if g.ends.Load() != 2 || len(l.last) > 0 {
+			t.Errorf("%d reads have ended, %d are kept", g.ends.Load(), len(l.last))
+		}
+	})
+}
+
+func TestOverTheRateAReadWaits(t *testing.T) {
+	l := generous
+	l.qps, l.burst, l.timeout = 1, 2, 1500*time.Millisecond
 	bubble(t, l, true, func(t *testing.T, g *gate, l *live[string, string]) {
 		close(g.opened)
-		var got []error
-		ask := func(key string) {
-			_, err := l.do(t.Context(), key)
-			got = append(got, err)
+		begin := time.Now()
+		waits := make([]time.Duration, 5) // until the answer, or until there would be one
+		var wg sync.WaitGroup
+		for i := range waits {
+			key := fmt.Sprint(i)
+			wg.Go(func() {
+				_, err := l.do(t.Context(), key)
+				wait := time.Since(begin)
+				var over *tooManyError
+				if errors.As(err, &over) {
+					wait = -over.wait
+				} else if err != nil {
+					t.Errorf("%s: %v", key, err)
+				}
+				waits[i] = wait
+			})
+			synctest.Wait()
 		}
-		ask("a")
-		ask("b")
-		ask("c")
-		time.Sleep(time.Second) // of the bubble
-		ask("d")
-		ask("e")
-		want := []error{nil, nil, errTooMany, nil, errTooMany}
-		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) && errors.Is(b, a) })); diff != "" {
+		wg.Wait()
+		// What has no token in time takes none, so that the last has to wait no longer.
+		want := []time.Duration{0, 0, time.Second, -2 * time.Second, -2 * time.Second}
+		if diff := cmp.Diff(want, waits); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		if g.asked.Load() != 3 {
@@ -246,32 +303,85 @@ func TestOverTheRateNothingIsAsked(t *testing.T) {
 	})
 }
 
-func TestAPanicOfAReadIsItsError(t *testing.T) {
-	l := newLive(generous, func(context.Context, string) (bool, error) { panic("out of flour") })
-	for range 2 {
-		if _, err := l.do(t.Context(), "a"); err == nil || err.Error() != "panic: out of flour" {
-			t.Errorf("got %v", err)
+func TestATokenThatIsNotUsedIsGivenBack(t *testing.T) {
+	l := generous
+	l.qps, l.burst = 1, 1
+	bubble(t, l, true, func(t *testing.T, g *gate, l *live[string, string]) {
+		close(g.opened)
+		if _, err := l.do(t.Context(), "a"); err != nil {
+			t.Fatal(err)
 		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { _, err := l.do(ctx, "b"); done <- err }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		begin := time.Now()
+		if _, err := l.do(t.Context(), "c"); err != nil || time.Since(begin) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(begin))
+		}
+	})
+}
+
+// logged returns a context whose log is kept.
+func logged(ctx context.Context) (context.Context, func() string) {
+	var mu sync.Mutex
+	var lines []string
+	logger := funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, args)
+	}, funcr.Options{})
+	return klog.NewContext(ctx, logger), func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Join(lines, "\n")
 	}
 }
 
-func TestWhatIsDoneSideBySideFailsAsOne(t *testing.T) {
+func outOfFlour() { panic("out of flour") }
+
+func TestAPanicOfAReadIsItsErrorAndItsStackIsInTheLog(t *testing.T) {
+	ctx, log := logged(t.Context())
+	l := newLive(generous, func(context.Context, string) (bool, error) { outOfFlour(); return true, nil })
+	for range 2 {
+		if _, err := l.do(ctx, "a"); err == nil || err.Error() != "panic: out of flour" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if !strings.Contains(log(), "reference.outOfFlour") {
+		t.Errorf("the log is %s", log())
+	}
+}
+
+func TestWhatIsDoneSideBySidePanicsAsOne(t *testing.T) {
+	ctx, log := logged(t.Context())
 	items := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	var called atomic.Int64
-	err := sideBySide(items, 1, func(i int) error {
-		called.Add(1)
-		if i >= 2 {
-			return fmt.Errorf("item %d", i)
-		}
-		return nil
-	})
-	if err == nil || err.Error() != "item 2" || called.Load() != 3 {
-		t.Errorf("got %v after %d calls", err, called.Load())
-	}
 	defer func() {
-		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "out of flour") {
-			t.Errorf("got a panic of %v", v)
+		if v := recover(); v != "out of flour" || called.Load() != 3 || !strings.Contains(log(), "reference.outOfFlour") {
+			t.Errorf("got a panic of %v after %d calls, and the log %s", v, called.Load(), log())
 		}
 	}()
-	_ = sideBySide(items, 3, func(int) error { panic("out of flour") })
+	sideBySide(ctx, items, 1, func(i int) {
+		called.Add(1)
+		if i == 2 {
+			outOfFlour()
+		}
+	})
+}
+
+func TestAllIsDoneSideBySide(t *testing.T) {
+	for most := 1; most < 10; most++ {
+		done := make([]int, 7)
+		items := []int{0, 1, 2, 3, 4, 5, 6}
+		sideBySide(t.Context(), items, most, func(i int) { done[i] = i })
+		if diff := cmp.Diff(items, done); diff != "" {
+			t.Errorf("%d at a time (-want +got):\n%s", most, diff)
+		}
+	}
 }

@@ -23,9 +23,13 @@ type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed
 // references that an object had before the update.
 //
 // A reference into another namespace tells by the verdict whether something exists
-// there. Where that matters, use [Authorize] too.
+// there. Where that matters, use [Authorize] too. To give two policies to one [Exists]
+// is a fault.
 func CrossNamespace(policy Policy) Option {
 	return func(o *options) {
+		if o.crossing != nil {
+			o.faults = append(o.faults, errors.New("reference: CrossNamespace is given twice"))
+		}
 		if policy == nil {
 			o.faults = append(o.faults, errors.New("reference: CrossNamespace: the policy is nil"))
 		}
@@ -33,7 +37,22 @@ func CrossNamespace(policy Policy) Option {
 	}
 }
 
-// crosses says that a reference is not allowed, and not whether it leads anywhere.
-func (c *checker) crosses(from string, to cache.ObjectName) string {
-	return fmt.Sprintf("objects in namespace %q may not name %s in namespace %q", from, c.target.resource, to.Namespace)
+// crosses says whether a reference leads from one namespace into another.
+func (r Resource) crosses(from string, to cache.ObjectName) bool {
+	return r.namespaced && from != "" && to.Namespace != from
+}
+
+// mayCross returns why a reference that crosses is not allowed, and not whether it
+// leads anywhere; it is empty if it is allowed.
+func (c *checker) mayCross(ctx context.Context, from string, to cache.ObjectName) (string, *undecided) {
+	if c.crossing != nil {
+		allowed, err := c.crossing(ctx, from, to)
+		if err != nil {
+			return "", because(err, "cannot find out whether %s %q may be named from namespace %q", c.target.resource, to, from)
+		}
+		if allowed {
+			return "", nil
+		}
+	}
+	return fmt.Sprintf("objects in namespace %q may not name %s in namespace %q", from, c.target.resource, to.Namespace), nil
 }

@@ -1,7 +1,9 @@
 package reference
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,7 +13,8 @@ import (
 
 // Ref is one reference that an object holds.
 type Ref struct {
-	// Path of the field that holds the name.
+	// Path of the field that holds the name. Without one, messages have the plural of
+	// the named kind in its place.
 	Path *field.Path
 	// Namespace of the named object. Empty means the namespace of the object that
 	// holds the reference. If the named kind is cluster-scoped, it is ignored.
@@ -37,8 +40,30 @@ func Optional[T runtime.Object](refs func(obj T) []Ref) func(obj T) []Ref {
 	}
 }
 
-// possible says whether an object can have the name at all. One that cannot be a
-// segment of a URL is never asked for.
-func possible(name cache.ObjectName) bool {
-	return len(content.IsPathSegmentName(name.Name)) == 0 && len(content.IsPathSegmentName(name.Namespace)) == 0
+// maxName is how many bytes the name of an object has at most, that of a DNS
+// subdomain; also names that are checked less have no more here.
+const maxName = content.DNS1123SubdomainMaxLength
+
+// impossible returns why no object can have the name, whatever the cluster holds; it
+// is empty if one can. What cannot be a segment of a URL must never be asked for.
+func impossible(name cache.ObjectName) string {
+	if len(name.Name) > maxName {
+		return fmt.Sprintf("a name has at most %d bytes, and this has %d", maxName, len(name.Name))
+	}
+	if faults := content.IsPathSegmentName(name.Name); len(faults) > 0 {
+		return "no object can have this name: it " + strings.Join(faults, ", ")
+	}
+	if name.Namespace != "" && len(content.IsDNS1123Label(name.Namespace)) > 0 {
+		return fmt.Sprintf("there can be no namespace %q", shortened(name.Namespace))
+	}
+	return ""
+}
+
+// shortened returns a name that fits into a message.
+func shortened(name string) string {
+	const most = 64
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }

@@ -129,7 +129,7 @@ func (l *live) was() map[string]int {
 	return maps.Clone(l.asked)
 }
 
-func target(t testing.TB, resource reference.Resource, k *kitchen, l *live, opts ...reference.LiveOption) *reference.Target {
+func target(t testing.TB, resource reference.Resource, k *kitchen, l *live, opts ...reference.RequestOption) *reference.Target {
 	t.Helper()
 	got, err := reference.NewTarget(resource, k.informer(), l.get, opts...)
 	if err != nil {
@@ -147,7 +147,7 @@ func messages(errs field.ErrorList) (all []string) {
 
 // request is an admission request for a pizza.
 type request struct {
-	old, pizza runtime.Object
+	old, pizza any // runtime.Objects, or what is not quite one
 	user       string
 	groups     []string
 	version    string // of the pizzas; v1beta1
@@ -160,7 +160,7 @@ func ask(t testing.TB, h http.Handler, r request) string {
 	if r.version == "" {
 		r.version = v1beta1.GroupVersion.Version
 	}
-	text := func(obj runtime.Object) runtime.RawExtension {
+	text := func(obj any) runtime.RawExtension {
 		if obj == nil {
 			return runtime.RawExtension{}
 		}
@@ -236,6 +236,13 @@ func newHandler(t testing.TB, opts ...admission.Option) http.Handler {
 func isRetry(err error, code int32) bool {
 	var status *apierrors.StatusError
 	return errors.As(err, &status) && status.ErrStatus.Code == code && status.ErrStatus.Details.RetryAfterSeconds == 1
+}
+
+// isFinal says whether an error leaves a request undecided, and asking again would not
+// help.
+func isFinal(err error) bool {
+	var status apierrors.APIStatus
+	return err != nil && !errors.As(err, &status)
 }
 
 func mustPanic(t testing.TB, want string, f func()) {

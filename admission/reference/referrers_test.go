@@ -1,12 +1,15 @@
 package reference_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -182,6 +185,115 @@ func TestObjectsOfTwoKindsAndTwoTargetsOfOneKind(t *testing.T) {
 	}
 }
 
+func TestAnObjectThatTwoReferrersKnowIsOneUser(t *testing.T) {
+	informer := &events{synced: true}
+	topped := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	labelled := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {
+		return []reference.Ref{{Name: p.Labels["topping"]}}
+	})
+	for i := range 8 {
+		p := pizza(fmt.Sprintf("p%d", i), "tomato")
+		p.Labels = map[string]string{"topping": "tomato"}
+		informer.add(p)
+	}
+	want := "pizzas: default/p0, default/p1, default/p2, default/p3, default/p4, default/p5, default/p6, default/p7"
+	if diff := cmp.Diff(want, denial(t, "tomato", topped, labelled)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p := pizza("a")
+	p.Labels = map[string]string{"topping": "tomato"}
+	informer.add(p, pizza("b", "tomato"), pizza("z", "tomato"))
+	want = "pizzas: default/a, default/b, default/p0, default/p1, default/p2, default/p3, default/p4, default/p5, default/p6, default/p7 and 1 more, 11 in all"
+	if diff := cmp.Diff(want, denial(t, "tomato", topped, labelled)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryKindOfUsersIsNamed(t *testing.T) {
+	kinds := map[string]*events{}
+	var all []*reference.Referrers
+	kind := func(group, resource string, users int) {
+		informer := &events{synced: true}
+		kinds[group+resource] = informer
+		all = append(all, follow(t, schema.GroupResource{Group: group, Resource: resource}, informer, reference.ClusterScoped(toppings), toppingsOf))
+		for i := range users {
+			informer.add(pizza(fmt.Sprintf("%02d", i), "tomato"))
+		}
+	}
+	kind("a.io", "pizzas", 20)
+	kind("b.io", "pizzas", 2)
+	kind("b.io", "menus", 1)
+	want := "pizzas.a.io: default/00, default/01, default/02, default/03, default/04, default/05, default/06, default/07; pizzas.b.io: default/00; menus: default/00 and 13 more, 23 in all"
+	if diff := cmp.Diff(want, denial(t, "tomato", all...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for i := range 9 {
+		kind("c.io", fmt.Sprintf("kind%d", i), 1)
+	}
+	want = "pizzas.a.io: default/00; pizzas.b.io: default/00; menus: default/00; kind0: default/00; kind1: default/00; kind2: default/00; kind3: default/00; kind4: default/00; kind5: default/00; kind6: default/00; kind7: 1; kind8: 1 and 20 more, 32 in all"
+	if diff := cmp.Diff(want, denial(t, "tomato", all...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnotherResourceIsNotJudged(t *testing.T) {
+	informer := &events{synced: true}
+	podsOf := follow(t, schema.GroupResource{Resource: "pods"}, informer, reference.Namespaced(secrets), secretsOf)
+	informer.add(pizza("cook", "oven"))
+	unused := reference.NotReferenced[*metav1.PartialObjectMetadata](podsOf)
+	oven := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "oven"}}
+	request := func(resource string) context.Context {
+		return admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{Operation: admissionv1.Delete, Namespace: "default", Resource: metav1.GroupVersionResource{Version: "v1", Resource: resource}})
+	}
+	if _, err := unused(request("secrets"), oven); !apierrors.IsForbidden(err) {
+		t.Errorf("a secret: %v", err)
+	}
+	if errs, err := unused(request("configmaps"), oven); errs != nil || err != nil {
+		t.Errorf("a ConfigMap of the same name: %v and %v", errs, err)
+	}
+}
+
+func TestADeletionIsNotJudgedByTheWrongScope(t *testing.T) {
+	informer := &events{synced: true}
+	wrong := follow(t, schema.GroupResource{Resource: "pods"}, informer, reference.ClusterScoped(secrets), toppingsOf)
+	_, err := reference.NotReferenced[*corev1.Secret](wrong)(t.Context(), secret("default", "oven"))
+	if want := `reference: secrets "default/oven" has a namespace, but its kind was declared ClusterScoped`; !isFinal(err) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	wrong = follow(t, pizzas, informer, reference.Namespaced(toppings), toppingsOf)
+	_, err = reference.NotReferenced[*v1alpha1.Topping](wrong)(t.Context(), topping("tomato"))
+	if want := `reference: toppings.restaurant.programming-kubernetes.info "tomato" has no namespace, but its kind was declared Namespaced`; !isFinal(err) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestAPanicOfTheFunctionDoesNotEndTheInformer(t *testing.T) {
+	informer, bare := &events{synced: true}, newKitchen(t)
+	broken := func(p *v1beta1.Pizza) []reference.Ref {
+		return []reference.Ref{{Name: p.Spec.Toppings[0].Name}}
+	}
+	of := []*reference.Referrers{
+		follow(t, pizzas, informer, reference.ClusterScoped(toppings), broken),
+		follow(t, pizzas, bare.informer(), reference.ClusterScoped(toppings), broken),
+	}
+	informer.add(pizza("plain"), pizza("margherita", "tomato"))
+	for _, p := range []*v1beta1.Pizza{pizza("plain"), pizza("margherita", "tomato")} {
+		if err := bare.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range of {
+		_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("salami"))
+		want := `the references of pizzas.restaurant.programming-kubernetes.info "default/plain" cannot be found: panic: `
+		if !isFinal(err) || !strings.HasPrefix(err.Error(), want) || r.Check(nil) == nil {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if got := names(r, "", "tomato"); !cmp.Equal(got, []string{"default/margherita"}) {
+			t.Errorf("what comes after is not indexed: %v", got)
+		}
+	}
+}
+
 func TestNothingIsAllowedBeforeTheEventsHaveCome(t *testing.T) {
 	informer := &events{}
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
@@ -277,8 +389,8 @@ func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
 }
 
 func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
-	_, err := reference.NewReferrers[*v1beta1.Pizza](schema.GroupResource{}, nil, reference.ClusterScoped(toppings), nil)
-	want := "reference:  that name toppings.restaurant.programming-kubernetes.info: the informer is nil\na resource is empty\nthe function is nil"
+	_, err := reference.NewReferrers[*v1beta1.Pizza](schema.GroupResource{}, nil, reference.ClusterScoped(toppings), nil, nil)
+	want := "reference: the users that name target toppings.restaurant.programming-kubernetes.info: the informer is nil\nthe option at 0 is nil\nthe resource of the users is empty\nthe function is nil"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -1,47 +1,45 @@
 package reference
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 )
 
-// sideBySide calls a function for all items, in so many goroutines at most, and
-// returns the first error, by the order of the items. After an error it begins no
-// more. A panic of the function is one of sideBySide.
-func sideBySide[T any](items []T, most int, f func(T) error) error {
+// sideBySide calls a function for all items, in so many goroutines at most. A panic of
+// the function is one of sideBySide, and its stack is in the log; after one it begins
+// no more.
+func sideBySide[T any](ctx context.Context, items []T, most int, f func(T)) {
 	if len(items) == 1 {
-		return f(items[0])
+		f(items[0])
+		return
 	}
-	errs := make([]error, len(items))
 	panics := make([]any, len(items))
 	var next atomic.Int64
-	var failed atomic.Bool
+	var panicked atomic.Bool
 	one := func(i int) {
 		defer func() {
-			if panics[i] = recover(); panics[i] != nil {
-				failed.Store(true)
+			if v := recover(); v != nil {
+				panics[i] = v
+				panicked.Store(true)
+				logPanic(ctx, fmt.Errorf("panic: %v", v), "The check of a reference panicked")
 			}
 		}()
-		if errs[i] = f(items[i]); errs[i] != nil {
-			failed.Store(true)
-		}
+		f(items[i])
 	}
 	var wg sync.WaitGroup
 	for range min(most, len(items)) {
 		wg.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(items) && !failed.Load(); i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; int(i) < len(items) && !panicked.Load(); i = next.Add(1) - 1 {
 				one(int(i))
 			}
 		})
 	}
 	wg.Wait()
-	for i := range items {
-		if panics[i] != nil {
-			panic(panics[i])
-		}
-		if errs[i] != nil {
-			return errs[i]
+	for _, v := range panics {
+		if v != nil {
+			panic(v)
 		}
 	}
-	return nil
 }

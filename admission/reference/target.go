@@ -16,6 +16,7 @@ import (
 // objects exists. It serves any number of [Exists], which share its limits.
 type Target struct {
 	resource Resource
+	source   source
 	informer lookup
 	reads    *live[cache.ObjectName, bool]
 }
@@ -26,11 +27,8 @@ type Target struct {
 //
 // The error joins all faults of the arguments; or it is that of the informer, for
 // one that has no store and takes no event handler.
-func NewTarget(resource Resource, informer Informer, get Getter, opts ...LiveOption) (*Target, error) {
-	l := limits{timeout: 2 * time.Second, concurrency: 10, qps: 20, burst: 100}
-	for _, opt := range opts {
-		opt(&l)
-	}
+func NewTarget(resource Resource, informer Informer, get Getter, opts ...RequestOption) (*Target, error) {
+	l := limits{timeout: 2 * time.Second, concurrency: 10, qps: 20, burst: 100}.with(opts)
 	errs := []error{check(informer), l.check()}
 	if resource.resource.Empty() {
 		errs = append(errs, errors.New("the resource is empty"))
@@ -39,13 +37,14 @@ func NewTarget(resource Resource, informer Informer, get Getter, opts ...LiveOpt
 		errs = append(errs, errors.New("the getter is nil"))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("reference: target %s: %w", resource, err)
+		return nil, fmt.Errorf("reference: %s: %w", resource.target(), err)
 	}
-	known, err := newLookup(informer)
+	known, hasSynced, err := newLookup(informer)
 	if err != nil {
-		return nil, fmt.Errorf("reference: target %s: %w", resource, err)
+		return nil, fmt.Errorf("reference: %s: %w", resource.target(), err)
 	}
-	return &Target{resource: resource, informer: known, reads: newLive(l, func(ctx context.Context, name cache.ObjectName) (bool, error) {
+	source := newSource(resource.String(), informer, hasSynced)
+	return &Target{resource: resource, source: source, informer: known, reads: newLive(l, func(ctx context.Context, name cache.ObjectName) (bool, error) {
 		err := get(ctx, name.Namespace, name.Name)
 		if isMissing(err) {
 			return false, nil
@@ -61,40 +60,35 @@ func isMissing(err error) bool {
 }
 
 // HasSynced says whether the informer knows the objects that were there when it
-// started.
-func (t *Target) HasSynced() bool { return t.informer.HasSynced() }
+// started. If it has stopped, it does not.
+func (t *Target) HasSynced() bool { return t.source.ready() == nil }
 
-// Check returns an error until the informer has synced. It is a check of
-// webhook.Checks.
+// Check returns an error until the informer has synced, and again when it has
+// stopped. It is a check of webhook.Checks.
 func (t *Target) Check(*http.Request) error {
-	if !t.HasSynced() {
-		return notSynced(t.resource.String())
+	if u := t.source.ready(); u != nil {
+		return u.err()
 	}
 	return nil
 }
 
-// knows says whether the informer knows an object. It is an error if that cannot
-// be said.
-func (t *Target) knows(name cache.ObjectName) (bool, error) {
-	if !t.HasSynced() {
-		return false, notSynced(t.resource.String())
+// knows says whether the informer knows an object, or why that cannot be said.
+func (t *Target) knows(name cache.ObjectName) (bool, *undecided) {
+	if u := t.source.ready(); u != nil {
+		return false, u
 	}
 	found, err := t.informer.has(name)
 	if err != nil {
-		return false, unavailable("looking up %s %q: %v", t.resource, name, err)
+		return false, because(err, "looking up %s %q", t.resource, name)
 	}
 	return found, nil
 }
 
-// read says whether an object exists, by a live read.
-func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) {
+// read says by a live read whether an object exists, or why that cannot be said.
+func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, *undecided) {
 	found, err := t.reads.do(ctx, name)
-	switch {
-	case err == nil:
-		return found, nil
-	case errors.Is(err, errTooMany):
-		return false, tooMany("cannot find out whether %s %q exists: %v", t.resource, name, err)
-	default:
-		return false, unavailable("cannot find out whether %s %q exists: %v", t.resource, name, err)
+	if err != nil {
+		return false, because(err, "cannot find out whether %s %q exists", t.resource, name)
 	}
+	return found, nil
 }

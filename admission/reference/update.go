@@ -2,7 +2,7 @@ package reference
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,47 +21,51 @@ import (
 // [Authorize] are still asked for new references alone.
 func OnEveryUpdate() Option { return func(o *options) { o.everyUpdate = true } }
 
-// before holds what an object named before the update, and whether by a reference
+// before holds what the object named before the update, and whether by a reference
 // that is not optional.
 type before map[cache.ObjectName]bool
 
-// namedBefore returns what the object named before the update of the request. In
-// any other request, and without one, all references are new.
-func namedBefore[T runtime.Object](ctx context.Context, c *checker, request *admissionv1.AdmissionRequest, refs func(obj T) []Ref) (before, error) {
-	if request == nil || request.Operation != admissionv1.Update {
-		return nil, nil
+// stored returns what the object named before the update of the request, and whether
+// it is being deleted. In any other request it named nothing and is not; without one,
+// its own timestamp says whether it is.
+func stored[T runtime.Object](ctx context.Context, target Resource, m metav1.Object, request *admissionv1.AdmissionRequest, refs func(obj T) []Ref) (named before, deleting bool) {
+	if request == nil {
+		return nil, m.GetDeletionTimestamp() != nil
+	}
+	if request.Operation != admissionv1.Update {
+		return nil, false
 	}
 	old, err := admission.OldFrom[T](ctx)
-	if err != nil {
-		return nil, fmt.Errorf("reference: %w", err)
+	if err != nil || any(old) == any(*new(T)) {
+		// It does not fit its type. Its metadata may.
+		var partial metav1.PartialObjectMetadata
+		return nil, json.Unmarshal(request.OldObject.Raw, &partial) == nil && partial.DeletionTimestamp != nil
 	}
-	m, err := meta.Accessor(old)
+	o, err := meta.Accessor(old)
 	if err != nil {
-		return nil, fmt.Errorf("reference: the object as it is stored: %w", err)
+		return nil, false
 	}
-	named := before{}
+	named = before{}
 	for _, ref := range refs(old) {
 		if ref.Name != "" {
-			name := c.target.resource.named(namespaceOf(m, request), ref)
+			name := target.named(namespaceOf(o, request), ref)
 			named[name] = named[name] || !ref.Optional
 		}
 	}
-	return named, nil
+	return named, o.GetDeletionTimestamp() != nil
 }
 
-// namespaceOf returns the namespace in which an object is, or will be.
+// namespaceOf returns the namespace in which an object is, or will be. The request for
+// a Namespace has its own name there, though it is in none
+// (apiserver/pkg/endpoints/request/requestinfo.go).
 func namespaceOf(m metav1.Object, request *admissionv1.AdmissionRequest) string {
-	if m.GetNamespace() == "" && request != nil {
+	if m.GetNamespace() == "" && request != nil && !isFor(request, schema.GroupResource{Resource: "namespaces"}) {
 		return request.Namespace
 	}
 	return m.GetNamespace()
 }
 
-// selfOf returns the object of the request, if it is of the kind to which it
-// refers: it may name itself before it is there.
-func selfOf(m metav1.Object, request *admissionv1.AdmissionRequest, target Resource) (self cache.ObjectName) {
-	if request != nil && target.resource == (schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}) {
-		self = cache.ObjectName{Namespace: namespaceOf(m, request), Name: m.GetName()}
-	}
-	return self
+// isFor says whether a request is for objects of a resource.
+func isFor(request *admissionv1.AdmissionRequest, resource schema.GroupResource) bool {
+	return request != nil && resource == schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}
 }

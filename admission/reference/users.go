@@ -17,11 +17,11 @@ const maxRun = 256
 type users struct {
 	target cache.ObjectName
 	count  int
-	runs   [][]*referrer
+	runs   [][]*user
 }
 
-// referrer is one object that names others.
-type referrer struct {
+// user is one object that names others.
+type user struct {
 	name cache.ObjectName
 	uses []*users
 }
@@ -30,31 +30,31 @@ func compareNames(a, b cache.ObjectName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-func compareReferrers(a, b *referrer) int { return compareNames(a.name, b.name) }
+func compareUsers(a, b *user) int { return compareNames(a.name, b.name) }
 
-// run returns the number of the run in which a referrer is, or belongs.
-func (u *users) run(r *referrer) int {
-	i, _ := slices.BinarySearchFunc(u.runs, r, func(run []*referrer, r *referrer) int {
-		return compareReferrers(run[len(run)-1], r)
+// run returns the number of the run in which a user is, or belongs.
+func (u *users) run(r *user) int {
+	i, _ := slices.BinarySearchFunc(u.runs, r, func(run []*user, r *user) int {
+		return compareUsers(run[len(run)-1], r)
 	})
 	return min(i, len(u.runs)-1)
 }
 
-// add adds a referrer that is not there.
-func (u *users) add(r *referrer) {
+// add adds a user that is not there.
+func (u *users) add(r *user) {
 	u.count++
 	if len(u.runs) == 0 {
-		u.runs = [][]*referrer{{r}}
+		u.runs = [][]*user{{r}}
 		return
 	}
 	i := u.run(r)
 	run := u.runs[i]
-	j, _ := slices.BinarySearchFunc(run, r, compareReferrers)
+	j, _ := slices.BinarySearchFunc(run, r, compareUsers)
 	switch {
 	case len(run) < maxRun:
 		u.runs[i] = slices.Insert(run, j, r)
 	case j == maxRun: // behind all: runs that are filled in order stay full
-		u.runs = slices.Insert(u.runs, i+1, []*referrer{r})
+		u.runs = slices.Insert(u.runs, i+1, []*user{r})
 	default:
 		right := slices.Clone(run[maxRun/2:])
 		clear(run[maxRun/2:])
@@ -69,11 +69,11 @@ func (u *users) add(r *referrer) {
 	}
 }
 
-// remove removes a referrer that is there.
-func (u *users) remove(r *referrer) {
+// remove removes a user that is there.
+func (u *users) remove(r *user) {
 	u.count--
 	i := u.run(r)
-	j, _ := slices.BinarySearchFunc(u.runs[i], r, compareReferrers)
+	j, _ := slices.BinarySearchFunc(u.runs[i], r, compareUsers)
 	u.runs[i] = slices.Delete(u.runs[i], j, j+1)
 	switch {
 	case len(u.runs[i]) == 0:
@@ -91,12 +91,38 @@ func (u *users) join(i int) {
 	u.runs = slices.Delete(u.runs, i+1, i+2)
 }
 
-// all returns the names, sorted.
-func (u *users) all() iter.Seq[cache.ObjectName] {
+// in returns how many of them are in a namespace. They are sorted by it, so that it
+// looks into no more than two of the runs.
+func (u *users) in(namespace string) (count int) {
+	for _, run := range u.runs {
+		first, last := run[0].name.Namespace, run[len(run)-1].name.Namespace
+		switch {
+		case first > namespace:
+			return count
+		case first == namespace && last == namespace:
+			count += len(run)
+		case last >= namespace:
+			for _, r := range run {
+				if r.name.Namespace == namespace {
+					count++
+				}
+			}
+		}
+	}
+	return count
+}
+
+// outside returns the names, sorted, but for those in a namespace; all, if that is
+// empty.
+func (u *users) outside(namespace string) iter.Seq[cache.ObjectName] {
+	within := func(r *user) bool { return namespace != "" && r.name.Namespace == namespace }
 	return func(yield func(cache.ObjectName) bool) {
 		for _, run := range u.runs {
+			if within(run[0]) && within(run[len(run)-1]) {
+				continue
+			}
 			for _, r := range run {
-				if !yield(r.name) {
+				if !within(r) && !yield(r.name) {
 					return
 				}
 			}

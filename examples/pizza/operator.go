@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -39,13 +40,18 @@ func Run(ctx context.Context, config *rest.Config, listener net.Listener, certs 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// The requests in flight need the informers: these stop when all are answered.
+	informing, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
+	var informers sync.WaitGroup
+	informers.Go(func() { op.pizzas.RunWithContext(informing) })
+	informers.Go(func() { op.toppings.RunWithContext(informing) })
+	defer informers.Wait()
+	defer stopInformers()
 	stopped := make(chan error, 1)
 	go func() {
 		defer cancel()
 		stopped <- webhook.Serve(ctx, listener, op.handler(certs), certs)
 	}()
-	go op.pizzas.RunWithContext(ctx)
-	go op.toppings.RunWithContext(ctx)
 	if cache.WaitForCacheSync(ctx.Done(), op.pizzasOf.HasSynced, op.known.HasSynced) {
 		klog.FromContext(ctx).Info("The operator is ready", "address", listener.Addr())
 		op.controller.run(ctx, workers)

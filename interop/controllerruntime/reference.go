@@ -37,8 +37,12 @@ func Informer(ctx context.Context, c cache.Informers, obj client.Object) (refere
 
 // Getter returns the live read of [reference.NewTarget]: it reads the metadata of
 // objects of a kind. The reader must read from the API server, as a manager's
-// GetAPIReader does, and not from the cache that is to be confirmed.
+// GetAPIReader does, and not from the cache that is to be confirmed. Without a reader
+// or a kind the getter is nil, which NewTarget refuses.
 func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
+	if live == nil || kind.Version == "" || kind.Kind == "" {
+		return nil
+	}
 	return func(ctx context.Context, namespace, name string) error {
 		obj := &metav1.PartialObjectMetadata{}
 		obj.SetGroupVersionKind(kind)
@@ -47,8 +51,14 @@ func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
 }
 
 // AccessReviews returns a client as [reference.Authorize] takes it. Its scheme must
-// know authorization.k8s.io/v1, as that of client-go does.
-func AccessReviews(c client.Writer) reference.AccessReviews { return accessReviews{c} }
+// know authorization.k8s.io/v1, as that of client-go does. Without a client they are
+// nil, which Authorize refuses.
+func AccessReviews(c client.Writer) reference.AccessReviews {
+	if c == nil {
+		return nil
+	}
+	return accessReviews{c}
+}
 
 type accessReviews struct{ client client.Writer }
 

@@ -256,3 +256,9 @@ func ExampleInformer() {
 	fmt.Println(err)
 	// Output: controllerruntime: the cache or the object is nil
 }
+
+func TestWhatIsNilIsFoundWhenTheProgramStarts(t *testing.T) {
+	if controllerruntime.Getter(nil, corev1.SchemeGroupVersion.WithKind("Secret")) != nil || controllerruntime.AccessReviews(nil) != nil {
+		t.Error("a nil reader or client is hidden from reference")
+	}
+}
