@@ -81,7 +81,7 @@ func ForKind(kind schema.GroupVersionKind) Filter {
 // case.
 //
 // A path is a fault that cannot be read, leads into a list, or is none of the function's
-// Go type. Of objects of every kind nothing is known beforehand.
+// Go type. For functions of unstructured objects and of metadata it may be any.
 func IfChanged(paths ...string) Filter {
 	return func(f *function) {
 		f.once("IfChanged", f.changed != nil)
@@ -93,7 +93,7 @@ func IfChanged(paths ...string) Filter {
 			if err == nil && slices.ContainsFunc(steps, func(s fieldpath.Step) bool { return s.All }) {
 				err = fmt.Errorf("%q: a list can change as a whole", path)
 			}
-			if err == nil && !everyKind(f.goType) {
+			if err == nil && !f.seesMetadata() {
 				_, err = fieldpath.Resolve(f.goType, path, steps)
 			}
 			if err != nil {

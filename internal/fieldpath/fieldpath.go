@@ -39,6 +39,9 @@ func Parse(path string) (steps []Step, err error) {
 				end = len(rest)
 			}
 			name := rest[1:end]
+			if strings.Contains(name, "/") {
+				return fault("a key with a slash needs the form ['…']")
+			}
 			if name == "" || strings.ContainsAny(name, "]*'") {
 				return fault("a field has no name, or an odd one")
 			}
@@ -63,6 +66,9 @@ func Parse(path string) (steps []Step, err error) {
 // unstructured object, of which nothing is known. The error names the path.
 func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
 	if t = pointedTo(t); t == reflect.TypeFor[unstructured.Unstructured]() {
+		if len(steps) > 3 && steps[0].Name == "metadata" && (steps[1].Name == "annotations" || steps[1].Name == "labels") {
+			return nil, fmt.Errorf("%s: the values of %s are strings; a key with a dot needs the form ['…']", path, steps[1].Name)
+		}
 		return nil, nil
 	}
 	for i := range steps {

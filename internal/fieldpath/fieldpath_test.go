@@ -22,7 +22,7 @@ func TestAPathIsReadStepByStep(t *testing.T) {
 }
 
 func TestWhatIsNoPathIsAnErrorThatNamesIt(t *testing.T) {
-	for _, path := range []string{"", ".", "a..b", "a.", "[", "a[", "a[]", "a[0]", "a['b'", "a['']", "a]b", "a.*", "a[*]b"} {
+	for _, path := range []string{"", ".", "a..b", "a.", "[", "a[", "a[]", "a[0]", "a['b'", "a['']", "a]b", "a.*", "a[*]b", "a.b/c"} {
 		if steps, err := fieldpath.Parse(path); err == nil || !strings.Contains(err.Error(), `"`+path+`": `) {
 			t.Errorf("%q: got %v, %v", path, steps, err)
 		}
@@ -71,6 +71,13 @@ func TestAPathLeadsToATypeOrIsNoneOfIt(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
+	}
+	dotted, err := fieldpath.Parse("metadata.annotations.a.b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fieldpath.Resolve(reflect.TypeFor[*unstructured.Unstructured](), "metadata.annotations.a.b", dotted); err == nil {
+		t.Error("an annotation with a dot in its key is taken for an object")
 	}
 	if led, err := fieldpath.Resolve(reflect.TypeFor[*unstructured.Unstructured](), "x", []fieldpath.Step{{Name: "x"}}); led != nil || err != nil {
 		t.Errorf("of an unstructured object %v is known, %v", led, err)
