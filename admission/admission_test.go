@@ -285,7 +285,7 @@ func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
 		"two wrapped ones":  {fmt.Errorf("reading the quota: %w; and then: %w", apierrors.NewForbidden(pizzas, "x", errors.New("a")), apierrors.NewForbidden(pizzas, "x", errors.New("b"))), false, 500, "reading the quota: pizzas"},
 		"a nil field error": {(*field.Error)(nil), false, 500, "Pizza default/margherita: the handler panicked: "},
 		"an odd code":       {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 1000, Message: "odd"}}, false, 500, "odd"},
-		"a mixture":         {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), errors.New("out of flour")), false, 500, "out of flour"},
+		"a mixture":         {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), errors.New("out of flour")), true, 403, `pizzas.restaurant.programming-kubernetes.info "x" is forbidden: closed`},
 		"one field error":   {field.Invalid(field.NewPath("spec"), 7, "no"), true, 422, "spec: Invalid value: 7: no"},
 		"too many requests": {apierrors.NewTooManyRequests("later", 5), false, 429, "later"},
 		"unavailable":       {apierrors.NewServiceUnavailable("the oven is cold"), false, 503, "the oven is cold"},
@@ -393,15 +393,21 @@ func TestAPanicLeavesTheRequestUndecidedAndTheNextIsServed(t *testing.T) {
 	}
 }
 
-func TestAnErrorThatDoesNotDecideWeighsMoreThanADenial(t *testing.T) {
-	h := admission.NewHandler(pizzaScheme(t),
-		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
-			return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
-		}),
-		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
-			return nil, apierrors.NewServiceUnavailable("the oven is cold")
-		}))
-	if got := undecided(t, h, request{object: pizza("v1beta1", "")}); got.Code != 503 {
+// Else a failurePolicy of Ignore would let in what is denied for certain, for something
+// else that nobody could find out.
+func TestADenialIsCertainWhateverElseIsNotDecided(t *testing.T) {
+	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
+	})
+	wait := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return nil, apierrors.NewServiceUnavailable("the oven is cold")
+	})
+	for _, options := range [][]admission.Option{{deny, wait}, {wait, deny}, {wait, deny, admission.FirstDenialStops()}} {
+		if got := ask(t, admission.NewHandler(pizzaScheme(t), options...), request{object: pizza("v1beta1", "")}); got.Allowed || got.Result.Code != 422 {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if got := undecided(t, admission.NewHandler(pizzaScheme(t), wait, wait), request{object: pizza("v1beta1", "")}); got.Code != 503 || got.Message != "Pizza default/margherita: the oven is cold; the oven is cold" {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,43 +10,55 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
 )
 
-// denial returns the Status that tells the user why the request is denied. An
-// error that is no denial leaves the request undecided.
-func (c *call) denial(err error) (*metav1.Status, bool) {
-	leaves := leavesOf(err)
+// denial returns the Status that tells the user why the request is denied; nil if an error
+// is no denial. What is joined in an error may be both: then the request is denied, whatever
+// the rest would have said, and that goes to the log.
+func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	var invalid field.ErrorList
 	var status *metav1.Status
-	for _, leaf := range leaves {
+	var others []error
+	for _, leaf := range leavesOf(err) {
 		if fieldErr, ok := leaf.(*field.Error); ok {
 			invalid = append(invalid, fieldErr)
 			continue
 		}
-		denied := denies(leaf)
-		if denied == nil {
-			return nil, false
-		}
-		if status == nil {
+		switch denied := denies(leaf); {
+		case denied == nil:
+			others = append(others, leaf)
+		case status == nil:
 			status = denied
-		} else {
+		default:
 			status.Message += "; " + denied.Message
 		}
 	}
-	if len(invalid) == 0 {
-		return status, status != nil
+	if len(invalid) > 0 {
+		all := apierrors.NewInvalid(c.kind.GroupKind(), c.objectName(), invalid).Status()
+		if status != nil {
+			all.Message += "; " + status.Message
+		}
+		status = &all
 	}
-	all := apierrors.NewInvalid(c.kind.GroupKind(), c.objectName(), invalid).Status()
-	if status != nil {
-		all.Message += "; " + status.Message
+	if status != nil && len(others) > 0 {
+		klog.FromContext(ctx).Error(errors.Join(others...), "Not all was decided of a request that is denied anyway",
+			"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation)
 	}
-	return &all, true
+	return status
 }
 
 // undecided returns the error that leaves the request undecided. Of the codes of
 // API errors only those stay that say when to try again: a 404 of the webhook
 // itself would be taken for a webhook that is not there.
 func (c *call) undecided(err error) error {
+	if leaves := leavesOf(err); len(leaves) > 1 { // the first says when to try again
+		more := ""
+		for _, leaf := range leaves[1:] {
+			more += "; " + leaf.Error()
+		}
+		err = fmt.Errorf("%w%s", leaves[0], more)
+	}
 	var api apierrors.APIStatus
 	if errors.As(err, &api) && api.Status().Code < http.StatusInternalServerError && api.Status().Code != http.StatusTooManyRequests {
 		return fmt.Errorf("%s: %v", c, err)

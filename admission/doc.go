@@ -33,6 +33,17 @@
 // are, also within list elements that move; numbers keep their digits. The functions of
 // one webhook make one patch; if they change nothing there is none.
 //
+// # Which list element is which
+//
+// An element that a function moves or edits is known again by its key, and keeps what
+// the Go type does not know. Say the keys: see [ListMapKeys] and [ListMapKeysOf].
+// Otherwise the key is the first of name, key, id, uid, type, ip, mountPath, devicePath,
+// containerPort and port (the last two with protocol) that tells all elements apart; else
+// all strings of the elements that do so. An element of another key is another element,
+// and gets nothing: so where a function edits the key, or a string that could be it, what
+// is unknown in that element is lost, but does not move to another. Elements which nothing
+// tells apart are known again by likeness and by place.
+//
 // # Denied, or not decided
 //
 // The two are never confused:
@@ -52,6 +63,9 @@
 //     is not allowed would be a denial, whatever its code (apiserver/pkg/
 //     admission/plugin/webhook/errors.ToStatusErr). The details of the Status
 //     carry the UID of the request, and a cause of type ReviewVersion its version.
+//
+// Where some functions deny and others cannot decide, the request is denied: it would be
+// in any case.
 //
 // The package does not look into a cluster (see admission/reference), knows no rules for
 // fields (see admission/validate), does not listen and does not register itself with the

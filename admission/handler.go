@@ -38,7 +38,8 @@ type handler struct {
 	codecs           *codec.Codecs
 	forms            map[reflect.Type]form
 	kindTexts        map[string]schema.GroupVersionKind // of the functions
-	memories         sync.Pool                          // of calls
+	listKeys         listKeys
+	memories         sync.Pool // of calls
 	faults           []error
 }
 
@@ -133,8 +134,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		if err == nil {
 			return nil
 		}
-		var denied bool
-		if status, denied = c.denial(err); !denied {
+		if status = c.denial(ctx, err); status == nil {
 			return err
 		}
 		c.patches = nil

@@ -66,8 +66,7 @@ func FirstDenialStops() Option {
 	return func(h *handler) { h.firstDenialStops = true }
 }
 
-// validate runs the validating functions. An error that leaves the request undecided
-// weighs more than any denial.
+// validate runs the validating functions, and joins their errors.
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
@@ -79,15 +78,10 @@ func (c *call) validate(ctx context.Context) error {
 			continue
 		}
 		if err := c.validateWith(ctx, f); err != nil {
-			if c.handler.firstDenialStops {
-				return err
-			}
 			errs = append(errs, err)
-		}
-	}
-	for _, err := range errs {
-		if _, denied := c.denial(err); !denied {
-			return err
+			if c.handler.firstDenialStops && c.denial(ctx, err) != nil {
+				break
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/internal/lost"
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -139,7 +140,7 @@ type lossless struct {
 	maxBytes    int
 	drop        bool
 	verify      func(ctx context.Context, hub []byte) error
-	lists       listKeys
+	lists       listkeys.Tree
 	group, kind string
 	spoke, hub  string // versions
 	there, back *step  // as they would be without this
@@ -178,7 +179,7 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	if err != nil {
 		return parts{}, err
 	}
-	changes, err := lost.Diff(b, h, l.lists.at)
+	changes, err := lost.Diff(b, h, l.lists.At)
 	if err != nil || len(changes) == 0 {
 		return spoke, err
 	}
@@ -320,7 +321,7 @@ func (m *merge) attempt(ctx context.Context, changes lost.Changes) (hub parts, s
 	if m.work -= len(document) + 1<<10; m.work < 0 {
 		return parts{}, false, errTooMuch
 	}
-	if document, err = changes.Apply(document, m.lists.at); err != nil {
+	if document, err = changes.Apply(document, m.lists.At); err != nil {
 		return parts{}, false, err
 	}
 	then, err := partsOf(document)

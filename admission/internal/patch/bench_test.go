@@ -114,6 +114,16 @@ func BenchmarkThousandEditTwo(b *testing.B) {
 	benchmarkWebhook(b, toppings(1000), func(s *pizzaSpec) { s.Toppings[300].Quantity, s.Toppings[600].Quantity = 9, 9 })
 }
 
+func BenchmarkThousandEditAString(b *testing.B) {
+	object := func(first, note string) []byte {
+		return thousand(first, func(l []string) []string {
+			l[500] = strings.TrimSuffix(l[500], "}") + `,"note":"` + note + `"}`
+			return l
+		})
+	}
+	benchmark(b, object("name", "old"), object("quantity", "old"), object("quantity", "new"))
+}
+
 type webhookPizza struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -170,7 +180,7 @@ func benchmark(b *testing.B, raw, before, after []byte) {
 	b.SetBytes(int64(len(raw) + len(before) + len(after)))
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := Make(raw, before, after)
+		p, err := Make(raw, before, after, nil)
 		if err != nil || p == nil {
 			b.Fatal(string(p), err)
 		}

@@ -82,7 +82,7 @@ func TestPatchOfCorners(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			raw, before, after := long(c.raw), long(c.before), long(c.after)
-			got, err := Make(raw, before, after)
+			got, err := Make(raw, before, after, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

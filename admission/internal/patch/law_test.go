@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
 // missing is the value of a member that is not there.
@@ -79,12 +81,7 @@ func (w *world) edit(depth int) edit {
 	case n <= 1 && depth > 0:
 		e = w.object(depth, map[string]edit{})
 	case n == 2 && depth > 0:
-		e = w.list(func() edit {
-			id := w.fresh()
-			return w.object(depth-1, map[string]edit{"name": {id, id, id, id, missing{}}})
-		}, func() any {
-			return map[string]any{"name": w.fresh(), "a": w.value(depth - 1)}
-		})
+		e = w.keyed(depth)
 	case n == 3:
 		e = w.list(func() edit {
 			id := w.fresh()
@@ -108,6 +105,55 @@ func (w *world) edit(depth int) edit {
 	return e
 }
 
+// keyed draws a list of objects that can be told apart by what may be a key.
+func (w *world) keyed(depth int) edit {
+	same := func(v any) edit { return edit{v, v, v, v, missing{}} }
+	renamed := func(name string, from, to any, rest map[string]edit, object func(map[string]edit) edit) edit {
+		if !w.chance(10, "rename") {
+			rest[name] = same(from)
+			return object(rest)
+		}
+		rest[name] = edit{from, from, to, to, missing{}}
+		e := object(rest)
+		e.want = e.after // it is another one
+		return e
+	}
+	host := func() any { return "host-" + w.fresh().String() }
+	// Without other members, of which one could be a key as well.
+	plain := func(members map[string]edit) edit {
+		deep := w.object(depth-1, map[string]edit{})
+		members["deep"] = deep
+		return w.decorated(members)
+	}
+	switch w.count(4, "key") {
+	case 0: // one that is not known by name
+		return w.list(func() edit {
+			return renamed("host", host(), host(), map[string]edit{}, plain)
+		}, func() any {
+			return map[string]any{"host": host(), "deep": map[string]any{"a": w.value(depth - 1)}}
+		})
+	case 1: // two members
+		port := func() map[string]any {
+			w.serial++
+			return map[string]any{"port": json.Number(fmt.Sprint(w.serial / 2)), "protocol": []string{"TCP", "UDP"}[w.serial%2]}
+		}
+		return w.list(func() edit {
+			p := port()
+			return plain(map[string]edit{"port": same(p["port"]), "protocol": same(p["protocol"])})
+		}, func() any { return port() })
+	case 2: // none: they are removed and moved, and what is added is no object
+		return w.list(func() edit {
+			return w.decorated(map[string]edit{"n": same(w.fresh())})
+		}, func() any { return w.fresh() })
+	default:
+		return w.list(func() edit {
+			return renamed("name", w.fresh(), w.fresh(), map[string]edit{}, func(members map[string]edit) edit { return w.object(depth-1, members) })
+		}, func() any {
+			return map[string]any{"name": w.fresh(), "a": w.value(depth - 1)}
+		})
+	}
+}
+
 func kind(v any) string {
 	switch v.(type) {
 	case map[string]any:
@@ -119,14 +165,8 @@ func kind(v any) string {
 	}
 }
 
-// object draws an object that has the given members.
+// object draws an object that has the given members, and others.
 func (w *world) object(depth int, members map[string]edit) edit {
-	raw, before, after, want, delta := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
-	put := func(m map[string]any, name string, v any) {
-		if v != (missing{}) {
-			m[name] = v
-		}
-	}
 	given := len(members)
 	for range w.count(4, "members") {
 		name := rapid.SampledFrom(names).Draw(w.T, "name")
@@ -134,7 +174,23 @@ func (w *world) object(depth int, members map[string]edit) edit {
 			members[name] = w.member(depth - 1)
 		}
 	}
-	for name, e := range members {
+	e := w.decorated(members)
+	if d := e.delta.(map[string]any); len(d) == 0 || given > 0 {
+		e.delta = missing{} // elements are never missing
+	}
+	return e
+}
+
+// decorated draws an object that has the given members, and unknown ones.
+func (w *world) decorated(members map[string]edit) edit {
+	raw, before, after, want, delta := map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}, map[string]any{}
+	put := func(m map[string]any, name string, v any) {
+		if v != (missing{}) {
+			m[name] = v
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		e := members[name]
 		put(raw, name, e.raw)
 		put(before, name, e.before)
 		put(after, name, e.after)
@@ -146,11 +202,7 @@ func (w *world) object(depth int, members map[string]edit) edit {
 		raw[name] = w.value(2)
 		want[name] = raw[name]
 	}
-	e := edit{raw, before, after, want, delta}
-	if len(delta) == 0 || given > 0 {
-		e.delta = missing{} // elements are never missing
-	}
-	return e
+	return edit{raw, before, after, want, delta}
 }
 
 // member draws a member and an edit of it.
@@ -284,7 +336,7 @@ func TestEditsOfTheGoValueAreEditsOfRaw(t *testing.T) {
 		w := &world{T: t}
 		e := w.object(4, map[string]edit{})
 		raw := encode(e.raw, false)
-		got, err := Make(raw, encode(e.before, true), encode(e.after, true))
+		got, err := Make(raw, encode(e.before, true), encode(e.after, true), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +358,7 @@ func TestUnknownMembersAreNeverMixed(t *testing.T) {
 		before := w.doc(4)
 		raw := w.decorate(before)
 		after := w.mutate(before, 4)
-		got, err := Make(encode(raw, false), encode(before, true), encode(after, true))
+		got, err := Make(encode(raw, false), encode(before, true), encode(after, true), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -524,13 +576,30 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte(`{"a":{"x":1},"a":{"y":[1,2]}}`), []byte(`{"a":{"y":[1,2]}}`), []byte(`{"a":{"y":[2,{},1]}}`))
 	f.Add([]byte(" {\"\xff\" : [12,2, 3], \"\\ud83c\":1}"), []byte("{\"\ufffd\":[12,2,3]}"), []byte("{\"\ufffd\":[1,22,3]}"))
 	f.Add([]byte(`{"l":[[],[[]],{},{"a":1}]}`), []byte(`{"l":[[],[[]],{},{"a":1}]}`), []byte(`{"l":[{"a":1},[[],[]],{},{"a":1}]}`))
+	fuzz(f, Make)
+}
+
+// FuzzMakeConverted checks the same where lists may have another order.
+func FuzzMakeConverted(f *testing.F) {
+	f.Add([]byte(`{"l":[{"host":"b","u":1},{"host":"a"}]}`), []byte(`{"l":[{"host":"a"},{"host":"b"}]}`), []byte(`{"l":[{"host":"a"},{"host":"b","n":1},{"host":"c"}]}`))
+	f.Add([]byte(`{"l":[{"name":"x","u":1},{"name":"y"}],"k":[2,1,2]}`), []byte(`{"l":[{"name":"y"},{"name":"x"}],"k":[1,2,2]}`), []byte(`{"l":[{"name":"x","n":{}}],"k":[2,2]}`))
+	f.Add([]byte(`{"l":[{"v":"1"},{"v":"2"},{}]}`), []byte(`{"l":[{},{"v":"2"},{"v":"1"}]}`), []byte(`{"l":[{"v":"2"},{"v":"1","n":1},{"n":0}]}`))
+	f.Add([]byte(`{"l":[{"a":"1","b":"2","u":1},{"a":"2","b":"1"}]}`), []byte(`{"l":[{"a":"1","b":"2"},{"a":"2","b":"1"}]}`), []byte(`{"l":[{"a":"2","b":"2"},{"a":"1","b":"1"}]}`))
+	fuzz(f, MakeConverted)
+}
+
+func fuzz(f *testing.F, makePatch func(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error)) {
+	var said listkeys.Tree
+	if err := said.Add("l", "host"); err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, raw, before, after []byte) {
-		check := func(raw, before, after []byte) (patched any, ok bool) {
-			got, err := Make(raw, before, after)
+		check := func(raw, before, after []byte, keys *listkeys.Tree) (patched any, ok bool) {
+			got, err := makePatch(raw, before, after, keys)
 			if err != nil {
 				return nil, false
 			}
-			if again, err := Make(raw, before, after); err != nil || string(again) != string(got) {
+			if again, err := makePatch(raw, before, after, keys); err != nil || string(again) != string(got) {
 				t.Fatalf("%s, and then %s, %v", got, again, err)
 			}
 			if !json.Valid(raw) || !json.Valid(before) || !json.Valid(after) {
@@ -539,10 +608,12 @@ func FuzzMake(f *testing.F) {
 			raw = []byte(strings.TrimLeft(string(raw), " \t\r\n")) // json-patch looks at the first byte
 			return decode(t, apply(t, raw, got)), true
 		}
-		check(raw, before, after)
-		if got, ok := check(before, before, after); ok && string(before) != string(after) {
-			if want := decode(t, after); !equal(got, want) {
-				t.Errorf("from %s\nwant %v\ngot  %v", before, want, got)
+		for _, keys := range []*listkeys.Tree{nil, &said} {
+			check(raw, before, after, keys)
+			if got, ok := check(before, before, after, keys); ok && string(before) != string(after) {
+				if want := decode(t, after); !equal(got, want) {
+					t.Errorf("from %s\nwant %v\ngot  %v", before, want, got)
+				}
 			}
 		}
 	})

@@ -1,20 +1,10 @@
 package patch
 
 import (
-	"bytes"
 	"cmp"
 	"iter"
 	"slices"
 )
-
-// keys are the members by which list elements are told apart, in order of
-// preference: the merge keys of Kubernetes' own types. A list has the first of
-// them that every element has, no two the same. The first name of a key must be
-// there, the rest may be absent.
-var keys = [...][]string{
-	{"name"}, {"key"}, {"id"}, {"uid"}, {"type"}, {"ip"}, {"mountPath"}, {"devicePath"},
-	{"containerPort", "protocol"}, {"port", "protocol"},
-}
 
 // maxLikeness bounds the pairs of elements that are compared in one gap.
 const maxLikeness = 1 << 12
@@ -23,11 +13,13 @@ const maxLikeness = 1 << 12
 type matcher struct {
 	*reader
 	before, after []*node
-	from, to      []int // after's index to before's, and back, or none
+	said          []string // the list's keys, nil if nobody has said them
+	from, to      []int    // after's index to before's, and back, or none
+	keys          []key    // what byKey has found out
 }
 
-func (r *reader) newMatcher(before, after []*node) *matcher {
-	m := &matcher{r, before, after, r.ints.take(len(after)), r.ints.take(len(before))}
+func (r *reader) newMatcher(before, after []*node, said []string) *matcher {
+	m := &matcher{reader: r, before: before, after: after, said: said, from: r.ints.take(len(after)), to: r.ints.take(len(before))}
 	for i := range m.to {
 		m.to[i] = none
 	}
@@ -44,9 +36,10 @@ func (r *reader) newMatcher(before, after []*node) *matcher {
 // a key, those with an equal key are, and no others: a newcomer must not
 // inherit what belonged to somebody else. In a list without a key it is those
 // in the same gap between matched neighbours that are more alike than not, and
-// then those at the same place of a gap that has not changed its length.
-func (r *reader) match(before, after []*node) []int {
-	m := r.newMatcher(before, after)
+// then those at the same place of a gap that has not changed its length, if there
+// is nothing that tells them apart.
+func (r *reader) match(before, after []*node, said []string) []int {
+	m := r.newMatcher(before, after, said)
 	m.byText()
 	if m.open() && !m.byKey() {
 		m.byLikeness()
@@ -89,7 +82,7 @@ func (m *matcher) byText() {
 	if lo+1 == nb && lo+1 == na {
 		// One element was edited. Any rule pairs it, if no key is against that; the
 		// others need not be read to know.
-		if m.sameKeys(m.before[lo], m.after[lo]) {
+		if m.alike(m.before[lo], m.after[lo]) {
 			m.pair(lo, lo)
 		}
 		return
@@ -144,76 +137,6 @@ func (m *matcher) byText() {
 	}
 }
 
-// byKey pairs elements of equal keys. It reports whether the list has a key.
-func (m *matcher) byKey() bool {
-	for _, key := range keys {
-		if !m.index(key) {
-			continue
-		}
-		for j, a := range m.after {
-			if m.from[j] != none {
-				continue
-			}
-			if v, ok := m.valueOf(a, key); ok {
-				if i := m.texts.find(v); i != none && m.to[i] == none {
-					m.pair(i, j)
-				}
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// index numbers before's elements by that key. It reports whether it is the key
-// of the list.
-func (m *matcher) index(key []string) bool {
-	m.texts.reset(len(m.before))
-	for _, b := range m.before {
-		v, ok := m.valueOf(b, key)
-		if !ok {
-			return false
-		}
-		if _, added := m.texts.add(v); !added {
-			return false
-		}
-	}
-	return len(m.before) > 0
-}
-
-// valueOf returns the value of a key in an element.
-func (m *matcher) valueOf(n *node, key []string) (value []byte, ok bool) {
-	if !n.is('{') {
-		return nil, false
-	}
-	members := m.kids(n)
-	for i, name := range key {
-		switch v := member(members, name); {
-		case !v.is('"') && !v.is('0'):
-			if i == 0 {
-				return nil, false
-			}
-		case i == 0:
-			value = v.text
-		default:
-			value = slices.Concat(value, []byte{','}, v.text)
-		}
-	}
-	return value, true
-}
-
-// sameKeys reports whether no key tells two elements apart.
-func (m *matcher) sameKeys(b, a *node) bool {
-	for _, key := range keys {
-		v, _ := m.valueOf(b, key)
-		w, _ := m.valueOf(a, key)
-		if !bytes.Equal(v, w) {
-			return false
-		}
-	}
-	return true
-}
-
 // gap is a run of free elements on both sides, between the same neighbours.
 type gap struct{ before, beforeEnd, after, afterEnd int }
 
@@ -262,7 +185,7 @@ func (m *matcher) byLikeness() {
 		var likes []like
 		for i := g.before; i < g.beforeEnd; i++ {
 			for j := g.after; j < g.afterEnd; j++ {
-				if score := m.likeness(m.before[i], m.after[j]); score > 0 {
+				if score := m.likeness(m.before[i], m.after[j]); score > 0 && !m.apart(i, j) {
 					shift := (i - g.before) - (j - g.after)
 					likes = append(likes, like{i, j, score, max(shift, -shift)})
 				}
@@ -295,12 +218,15 @@ func (m *matcher) likeness(b, a *node) int {
 	return score
 }
 
-// byPlace pairs the elements of a gap that is as long after as before.
+// byPlace pairs the elements of a gap that is as long after as before, unless a key
+// tells them apart.
 func (m *matcher) byPlace() {
 	for g := range m.gaps() {
 		if g.beforeEnd-g.before == g.afterEnd-g.after {
 			for i := g.before; i < g.beforeEnd; i++ {
-				m.pair(i, g.after+i-g.before)
+				if j := g.after + i - g.before; !m.apart(i, j) {
+					m.pair(i, j)
+				}
 			}
 		}
 	}

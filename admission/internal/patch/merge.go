@@ -1,21 +1,26 @@
 package patch
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
 
 // none is the index of an element that has no counterpart.
 const none = -1
 
 // merge returns raw with the changes that lead from before to after; raw itself
-// when there are none. Raw and before may be nil, which is absence.
-func (r *reader) merge(raw, before, after *node) *node {
+// when there are none. Raw and before may be nil, which is absence. Keys are those of
+// the lists in them.
+func (r *reader) merge(raw, before, after *node, keys *listkeys.Tree) *node {
 	switch {
 	case before.equal(after):
 		return raw
 	case after.is('{') && mergeable(raw, before):
-		return r.mergeObject(raw, before, after)
+		return r.mergeObject(raw, before, after, keys)
 	case after.is('[') && before.is('[') && raw.is('[') && len(r.kids(before)) == len(r.kids(raw)):
-		if places, ok := r.places(raw, before); ok {
-			return r.mergeList(raw, before, after, places)
+		if places, ok := r.places(raw, before, keys.Keys()); ok {
+			return r.mergeList(raw, before, after, places, keys)
 		}
 	}
 	if raw.equal(after) {
@@ -41,7 +46,7 @@ func mergeable(raw, before *node) bool {
 
 // mergeObject merges what is in before or in after, and keeps what is in
 // neither: the members that the Go type does not know.
-func (r *reader) mergeObject(raw, before, after *node) *node {
+func (r *reader) mergeObject(raw, before, after *node, keys *listkeys.Tree) *node {
 	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
 	n := &r.nodes.take(1)[0]
 	*n = node{kind: '{', read: true, kids: r.lists.take(len(olds) + len(afters))[:0]}
@@ -60,7 +65,7 @@ func (r *reader) mergeObject(raw, before, after *node) *node {
 		old, b, a := take(&olds, name), take(&befores, name), take(&afters, name)
 		want := old
 		if a != nil {
-			want = r.merge(old, b, a)
+			want = r.merge(old, b, a, keys.Field(name))
 		} else if b != nil {
 			want = nil
 		}
@@ -78,11 +83,11 @@ func (r *reader) mergeObject(raw, before, after *node) *node {
 // mergeList merges each element of after into the element of raw that it was,
 // wherever that stood. places are those of before's elements in raw, nil if they
 // are the same.
-func (r *reader) mergeList(raw, before, after *node, places []int) *node {
+func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkeys.Tree) *node {
 	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
 	n := &r.nodes.take(1)[0]
 	*n = node{kind: '[', read: true, name: raw.name, kids: r.lists.take(len(afters))}
-	from := r.match(befores, afters)
+	from := r.match(befores, afters, keys.Keys())
 	for j, i := range from {
 		if i == none {
 			n.kids[j] = afters[j]
@@ -98,7 +103,7 @@ func (r *reader) mergeList(raw, before, after *node, places []int) *node {
 			n.kids[j] = old
 			continue
 		}
-		n.kids[j] = r.merge(old, befores[i], afters[j])
+		n.kids[j] = r.merge(old, befores[i], afters[j], keys)
 		n.edit(old, n.kids[j])
 	}
 	n.order = r.newOrder(from, len(olds))

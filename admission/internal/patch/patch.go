@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -29,22 +30,23 @@ const shallow = 20_000
 // Raw is an API object as its sender wrote it, before the encoding of the Go
 // value that was decoded from it, and after the encoding of that value when the
 // caller had changed it. Before and after must come from the same encoder, and
-// the elements of a list must be in the order of raw's. The inputs are not
-// changed. The error says which input is not a JSON object; when before and
+// the elements of a list must be in the order of raw's. Keys says by which members the
+// elements of a list are told apart, where that is known; it may be nil. The inputs are
+// not changed. The error says which input is not a JSON object; when before and
 // after are the same to the byte, nothing is read and there is none.
-func Make(raw, before, after []byte) ([]byte, error) {
-	return newPatch(raw, before, after, false)
+func Make(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
+	return newPatch(raw, before, after, keys, false)
 }
 
 // MakeConverted is like [Make], for a before and an after that a conversion to
 // another version and back has made. It may have put the elements of a list into
 // another order than raw's, or joined them: then they are found by the list's
-// key, or, where that is not possible, the list is replaced, if it changed.
-func MakeConverted(raw, before, after []byte) ([]byte, error) {
-	return newPatch(raw, before, after, true)
+// key, which is said or guessed as in Make, or, where that is not possible, the list is replaced, if it changed.
+func MakeConverted(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
+	return newPatch(raw, before, after, keys, true)
 }
 
-func newPatch(raw, before, after []byte, converted bool) ([]byte, error) {
+func newPatch(raw, before, after []byte, keys *listkeys.Tree, converted bool) ([]byte, error) {
 	if bytes.Equal(before, after) {
 		return nil, nil
 	}
@@ -54,10 +56,10 @@ func newPatch(raw, before, after []byte, converted bool) ([]byte, error) {
 		readers.Put(r)
 	}()
 	r.converted = converted
-	return r.make(raw, before, after)
+	return r.make(raw, before, after, keys)
 }
 
-func (r *reader) make(raw, before, after []byte) ([]byte, error) {
+func (r *reader) make(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
 	b, err := r.object(before, nil, false)
 	if err != nil {
 		return nil, fmt.Errorf("the object before: %w", err)
@@ -72,7 +74,7 @@ func (r *reader) make(raw, before, after []byte) ([]byte, error) {
 	}
 	p := &r.patch
 	p.spare = maxOps - 1
-	p.diff(old, r.merge(old, b, a))
+	p.diff(old, r.merge(old, b, a, keys))
 	if len(p.ops) == 0 {
 		return nil, nil
 	}

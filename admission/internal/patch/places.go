@@ -9,7 +9,7 @@ import "strconv"
 // or count equal elements. So what has been converted is looked at: an element is
 // at its own index if raw's agrees with it there, else where the list's key or an
 // equal text says.
-func (r *reader) places(raw, before *node) (places []int, ok bool) {
+func (r *reader) places(raw, before *node, said []string) (places []int, ok bool) {
 	if !r.converted {
 		return nil, true
 	}
@@ -21,7 +21,7 @@ func (r *reader) places(raw, before *node) (places []int, ok bool) {
 	if agree {
 		return nil, true
 	}
-	m := r.newMatcher(olds, befores)
+	m := r.newMatcher(olds, befores, said)
 	places = m.from
 	m.byText()
 	m.byKey()

@@ -1,0 +1,308 @@
+package patch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
+
+// host is an element that is known by its host.
+type host struct {
+	host   string
+	others map[string]any
+	secret bool
+}
+
+func (h host) text(raw bool) map[string]any {
+	o := map[string]any{"host": h.host}
+	for name, v := range h.others {
+		o[name] = v
+	}
+	if raw && h.secret {
+		o["secret"] = "of " + h.host
+	}
+	return o
+}
+
+func hostsText(hosts []host, raw bool) []byte {
+	list := []any{}
+	for _, h := range hosts {
+		list = append(list, h.text(raw))
+	}
+	text, err := json.Marshal(map[string]any{"hosts": list})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// hostRuns has random functions change random lists, and counts the secrets that belong
+// to another host afterwards, and those that are gone though their host is not.
+func hostRuns(t *testing.T, runs int, converted bool, keys *listkeys.Tree, values []any) (mixed, lost, kept int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	value := func() any { return values[r.IntN(len(values))] }
+	names := []string{"a", "b", "z"}
+	edit := func(h host) host {
+		others := map[string]any{}
+		for name, v := range h.others {
+			others[name] = v
+		}
+		switch name := names[r.IntN(len(names))]; r.IntN(4) {
+		case 0:
+			delete(others, name)
+		default:
+			others[name] = value()
+		}
+		return host{h.host, others, h.secret}
+	}
+	serial := 0
+	draw := func() host {
+		serial++
+		h := host{fmt.Sprintf("h%02d", r.IntN(50)*100+serial%100), map[string]any{}, r.IntN(2) == 0}
+		for range 3 {
+			h = edit(h)
+		}
+		return h
+	}
+	for range runs {
+		serial = r.IntN(100)
+		var raw []host
+		for range 1 + r.IntN(5) {
+			raw = append(raw, draw())
+		}
+		before := slices.Clone(raw)
+		if converted {
+			r.Shuffle(len(before), func(i, j int) { before[i], before[j] = before[j], before[i] })
+		}
+		after := slices.Clone(before)
+		for range 1 + r.IntN(3) {
+			switch r.IntN(7) {
+			case 0:
+				slices.SortFunc(after, func(a, b host) int { return cmp.Compare(a.host, b.host) })
+			case 1: // set a default on all
+				name, v := names[r.IntN(len(names))], value()
+				for i, h := range after {
+					after[i] = edit(h)
+					after[i].others[name] = v
+				}
+			case 2:
+				h := draw()
+				h.secret = false
+				after = slices.Insert(after, r.IntN(len(after)+1), h)
+			case 3:
+				if len(after) > 0 {
+					i := r.IntN(len(after))
+					after = slices.Delete(after, i, i+1)
+				}
+			case 4: // replace
+				if len(after) > 0 {
+					i := r.IntN(len(after))
+					after[i] = draw()
+					after[i].secret = false
+				}
+			case 5:
+				if len(after) > 0 {
+					i := r.IntN(len(after))
+					after[i] = edit(after[i])
+				}
+			case 6:
+				r.Shuffle(len(after), func(i, j int) { after[i], after[j] = after[j], after[i] })
+			}
+		}
+		makePatch := Make
+		if converted {
+			makePatch = MakeConverted
+		}
+		rawText := hostsText(raw, true)
+		ops, err := makePatch(rawText, hostsText(before, false), hostsText(after, false), keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Hosts []map[string]any }
+		if err := json.Unmarshal(apply(t, rawText, ops), &got); err != nil {
+			t.Fatal(err)
+		}
+		secrets := map[string]bool{}
+		for _, h := range raw {
+			secrets[h.host] = h.secret
+		}
+		for _, h := range got.Hosts {
+			secret, ok := h["secret"]
+			switch {
+			case ok && secret != fmt.Sprint("of ", h["host"]):
+				if mixed++; mixed < 4 {
+					t.Logf("mixed:\nraw    %s\nbefore %s\nafter  %s\npatch  %s", rawText, hostsText(before, false), hostsText(after, false), ops)
+				}
+			case ok:
+				kept++
+			case secrets[h["host"].(string)]:
+				lost++
+			}
+		}
+	}
+	return mixed, lost, kept
+}
+
+// hostValues are what the other members of a host may be.
+var hostValues = map[string][]any{
+	"no strings":   {0, 1, 7, true, nil, ""},
+	"few strings":  {"x", "y", "z"},
+	"some strings": {"x", "y", "z", "", 1},
+	"many strings": func() (l []any) {
+		for i := range 1000 {
+			l = append(l, fmt.Sprint("v", i))
+		}
+		return l
+	}(),
+}
+
+// Whatever a function does to a list of which one string is never edited: nothing that
+// is unknown moves to another element; and if no other string could be the key, nothing
+// is lost.
+func TestAHostNeverGetsTheSecretOfAnother(t *testing.T) {
+	for name, values := range hostValues {
+		for _, converted := range []bool{false, true} {
+			mixed, lost, kept := hostRuns(t, 3000, converted, nil, values)
+			t.Logf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
+			if mixed > 0 || kept == 0 || lost > 0 && name == "no strings" {
+				t.Errorf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
+			}
+		}
+	}
+}
+
+func TestWithASaidKeyNothingIsLostEither(t *testing.T) {
+	var keys listkeys.Tree
+	if err := keys.Add("hosts", "host"); err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range hostValues {
+		for _, converted := range []bool{false, true} {
+			if mixed, lost, kept := hostRuns(t, 3000, converted, &keys, values); mixed+lost > 0 || kept == 0 {
+				t.Errorf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
+			}
+		}
+	}
+}
+
+// Which element is which, where none of the named keys tells.
+func TestElementsAreToldApart(t *testing.T) {
+	for _, c := range []struct{ name, key, raw, before, after, want string }{
+		{"sorted, and a default set on all", "",
+			`[{"host":"b","secret":"b"},{"host":"a"}]`, `[{"host":"b"},{"host":"a"}]`, `[{"host":"a","tls":true},{"host":"b","tls":true}]`,
+			`[{"host":"a","tls":true},{"host":"b","secret":"b","tls":true}]`},
+		{"one put in front, and a default set on all", "",
+			`[{"host":"b","secret":"b"},{"host":"a","secret":"a"}]`, `[{"host":"b"},{"host":"a"}]`, `[{"host":"new","tls":true},{"host":"b","tls":true},{"host":"a","tls":true}]`,
+			`[{"host":"new","tls":true},{"host":"b","secret":"b","tls":true},{"host":"a","secret":"a","tls":true}]`},
+		{"the first dropped, and a default set", "",
+			`[{"host":"b","secret":"b"},{"host":"a","secret":"a"}]`, `[{"host":"b"},{"host":"a"}]`, `[{"host":"a","tls":true}]`,
+			`[{"host":"a","secret":"a","tls":true}]`},
+		{"the only one replaced", "",
+			`[{"host":"b","secret":"b"}]`, `[{"host":"b"}]`, `[{"host":"new"}]`,
+			`[{"host":"new"}]`},
+		{"replaced by one that is like it", "",
+			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"new","mode":"x"}]`,
+			`[{"host":"new","mode":"x"}]`},
+		{"which nobody can tell from an edit", "",
+			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"b","mode":"y"}]`,
+			`[{"host":"b","mode":"y"}]`},
+		{"unless somebody says it", "host",
+			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"b","mode":"y"}]`,
+			`[{"host":"b","mode":"y","secret":"b"}]`},
+		{"a string that two share is no key", "",
+			`[{"host":"a","mode":"x","secret":"a"},{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"a","mode":"x"},{"host":"b","mode":"x"}]`, `[{"host":"b","mode":"y"},{"host":"a","mode":"y"}]`,
+			`[{"host":"b","mode":"y","secret":"b"},{"host":"a","mode":"y","secret":"a"}]`},
+		{"names are numbered anew", "",
+			`[{"host":"c","slot":"1","secret":"c"},{"host":"b","slot":"2","secret":"b"},{"host":"a","slot":"3"}]`,
+			`[{"host":"c","slot":"1"},{"host":"b","slot":"2"},{"host":"a","slot":"3"}]`, `[{"host":"b","slot":"1"},{"host":"a","slot":"2"},{"host":"new","slot":"3"}]`,
+			`[{"host":"b","slot":"1"},{"host":"a","slot":"2"},{"host":"new","slot":"3"}]`},
+		{"a name that two share is no key, and the namespace tells", "",
+			`[{"namespace":"prod","name":"db","token":1},{"namespace":"dev","name":"db","token":2}]`, `[{"namespace":"prod","name":"db"},{"namespace":"dev","name":"db"}]`, `[{"namespace":"dev","name":"db","ready":true},{"namespace":"prod","name":"db","ready":true}]`,
+			`[{"namespace":"dev","name":"db","ready":true,"token":2},{"namespace":"prod","name":"db","ready":true,"token":1}]`},
+		{"a key of two, neither of which is enough", "namespace name",
+			`[{"namespace":"p","name":"a","token":1},{"namespace":"p","name":"b"},{"namespace":"d","name":"a","token":2}]`, `[{"namespace":"p","name":"a"},{"namespace":"p","name":"b"},{"namespace":"d","name":"a"}]`,
+			`[{"namespace":"d","name":"a","x":1},{"namespace":"p","name":"a","x":1}]`,
+			`[{"namespace":"d","name":"a","token":2,"x":1},{"namespace":"p","name":"a","token":1,"x":1}]`},
+		{"a port that two share after is no key", "",
+			`[{"host":"a","port":80,"secret":"a"},{"host":"b","port":443,"secret":"b"}]`, `[{"host":"a","port":80},{"host":"b","port":443}]`, `[{"host":"a","port":443},{"host":"b","port":443,"n":1}]`,
+			`[{"host":"a","port":443,"secret":"a"},{"host":"b","port":443,"n":1,"secret":"b"}]`},
+		{"but tells apart who is no other", "",
+			`[{"port":80,"n":1,"secret":"80"},{"port":81,"n":1}]`, `[{"port":80,"n":1},{"port":81,"n":1}]`, `[{"port":443,"n":1},{"port":443,"n":1}]`,
+			`[{"port":443,"n":1},{"port":443,"n":1}]`},
+		{"one without a host does not get that of another", "",
+			`[{"n":1,"secret":"none"},{"host":"a","n":1,"secret":"a"}]`, `[{"n":1},{"host":"a","n":1}]`, `[{"host":"a","n":2},{"n":2}]`,
+			`[{"host":"a","n":2},{"n":2}]`},
+		{"a string that only one has may be set on another", "",
+			`[{"n":1,"u":1},{"n":2,"mode":"x","u":2}]`, `[{"n":1},{"n":2,"mode":"x"}]`, `[{"n":1,"mode":"y"},{"n":2,"mode":"x"}]`,
+			`[{"n":1,"mode":"y","u":1},{"n":2,"mode":"x","u":2}]`},
+		{"a said key that two share tells the others apart", "host",
+			`[{"host":"a","n":1,"u":1},{"host":"a","n":2,"u":2},{"host":"b","n":3,"u":3}]`, `[{"host":"a","n":1},{"host":"a","n":2},{"host":"b","n":3}]`, `[{"host":"b","n":4},{"host":"a","n":5},{"host":"a","n":2}]`,
+			`[{"host":"b","n":4,"u":3},{"host":"a","n":5,"u":1},{"host":"a","n":2,"u":2}]`},
+		{"a said key that is a number or absent", "slot",
+			`[{"slot":1,"u":1},{"u":0},{"slot":2,"u":2}]`, `[{"slot":1},{},{"slot":2}]`, `[{"slot":2,"n":1},{"slot":1,"n":1},{"n":1}]`,
+			`[{"slot":2,"n":1,"u":2},{"slot":1,"n":1,"u":1},{"n":1,"u":0}]`},
+		{"a said key goes before a named one", "host",
+			`[{"name":"x","host":"a","u":1},{"name":"y","host":"b","u":2}]`, `[{"name":"x","host":"a"},{"name":"y","host":"b"}]`, `[{"name":"x","host":"b"},{"name":"z","host":"a"}]`,
+			`[{"name":"x","host":"b","u":2},{"name":"z","host":"a","u":1}]`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var keys listkeys.Tree
+			if c.key != "" {
+				if err := keys.Add("spec.hosts", strings.Fields(c.key)...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			object := func(list string) []byte { return []byte(`{"spec":{"hosts":` + list + `}}`) }
+			for name, f := range map[string]func(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error){"Make": Make, "MakeConverted": MakeConverted} {
+				ops, err := f(object(c.raw), object(c.before), object(c.after), &keys)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := gocmp.Diff(decode(t, object(c.want)), decode(t, apply(t, object(c.raw), ops))); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", name, ops, diff)
+				}
+			}
+		})
+	}
+}
+
+// A list may have as many strings that could be its key as it likes.
+func TestManyPossibleKeysEndSoon(t *testing.T) {
+	const n = 20_000
+	var members []string
+	for i := range n {
+		members = append(members, fmt.Sprintf(`"s%d":"v"`, i))
+	}
+	rich := "{" + strings.Join(members, ",") + "}"
+	other := strings.ReplaceAll(rich, `"v"`, `"w"`)
+	edited := strings.ReplaceAll(rich, `"v"`, `"x"`)
+	object := func(elements ...string) []byte {
+		return []byte(`{"l":[` + strings.Join(elements, ",") + `]}`)
+	}
+	empty := slices.Repeat([]string{"{}"}, n)
+	for name, in := range map[string][2][]byte{
+		"two rich ones, edited": {object(rich, other), object(edited, other, "{}")},
+		"among many empty ones": {object(append([]string{rich, other}, empty...)...), object(append([]string{edited, "1", other}, empty...)...)},
+		"many new ones":         {object(rich, other), object(append([]string{edited, "1"}, empty...)...)},
+	} {
+		start := time.Now()
+		if got, err := Make(in[0], in[0], in[1], nil); err != nil || got == nil {
+			t.Errorf("%s: %.100s, %v", name, got, err)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		} else {
+			t.Logf("%s: took %v", name, took)
+		}
+	}
+}

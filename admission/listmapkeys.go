@@ -1,0 +1,131 @@
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
+
+// ListMapKeys says which keys identify the elements of a list, as its schema does in
+// x-kubernetes-list-map-keys: by them the handler knows an element again that a function
+// of [Mutate] has edited or moved, and keeps in it what the Go type does not know. The
+// path is one of names joined by dots, such as spec.toppings; the elements of lists on
+// the way are not named in it. It is that of the version of the request, also where the
+// function is for another one, and it holds for all kinds that the handler serves. It is
+// a fault if the path or a key is empty, and if there are no keys.
+//
+// Without it, elements are known again by what they seem to be named by: see "Which list
+// element is which" in the package documentation.
+func ListMapKeys(path string, keys ...string) Option {
+	return func(h *handler) {
+		if err := h.listKeys.say(path, keys); err != nil {
+			h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
+		}
+	}
+}
+
+// ListMapKeysOf takes all list-map keys from the schemas in a CustomResourceDefinition,
+// of each of its versions for the requests of that version. The definition is a
+// *CustomResourceDefinition of apiextensions/v1, or an *[unstructured.Unstructured]. What
+// [ListMapKeys] says of the same list counts more. It is a fault if it is something else,
+// or has no schema.
+//
+// [unstructured.Unstructured]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured#Unstructured
+func ListMapKeysOf(crd runtime.Object) Option {
+	return func(h *handler) {
+		if err := h.listKeys.read(crd); err != nil {
+			h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
+		}
+	}
+}
+
+// listKeys are the keys of the lists of all kinds.
+type listKeys struct {
+	said    []saidKeys
+	all     listkeys.Tree                              // what is said
+	defined map[schema.GroupVersionKind]*listkeys.Tree // what a definition says, and over it what is said
+}
+
+type saidKeys struct {
+	path string
+	keys []string
+}
+
+// of returns the keys of the lists of a kind.
+func (l *listKeys) of(kind schema.GroupVersionKind) *listkeys.Tree {
+	if t := l.defined[kind]; t != nil {
+		return t
+	}
+	return &l.all
+}
+
+func (l *listKeys) say(path string, keys []string) error {
+	if err := l.all.Add(path, keys...); err != nil {
+		return err
+	}
+	l.said = append(l.said, saidKeys{path, keys})
+	for _, t := range l.defined {
+		if err := t.Add(path, keys...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definition is what there is to know of a CustomResourceDefinition. Its Go type would
+// bring in all that apiextensions-apiserver needs.
+type definition struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		Group    string
+		Names    struct{ Kind string }
+		Versions []struct {
+			Name   string
+			Schema struct{ OpenAPIV3Schema json.RawMessage }
+		}
+	}
+}
+
+func (l *listKeys) read(crd runtime.Object) error {
+	if v := reflect.ValueOf(crd); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return errors.New("the CustomResourceDefinition is nil")
+	}
+	text, err := json.Marshal(crd)
+	if err != nil {
+		return fmt.Errorf("the CustomResourceDefinition: %w", err)
+	}
+	var d definition
+	if err := json.Unmarshal(text, &d); err != nil || d.Spec.Group == "" || d.Spec.Names.Kind == "" {
+		return errors.Join(fmt.Errorf("the %T is no CustomResourceDefinition of apiextensions.k8s.io/v1", crd), err)
+	}
+	found := false
+	for _, v := range d.Spec.Versions {
+		if len(v.Schema.OpenAPIV3Schema) == 0 {
+			continue
+		}
+		found = true
+		tree := &listkeys.Tree{}
+		if err := tree.AddSchema(v.Schema.OpenAPIV3Schema); err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s, version %s: %w", d.Metadata.Name, v.Name, err)
+		}
+		for _, s := range l.said {
+			if err := tree.Add(s.path, s.keys...); err != nil {
+				return err
+			}
+		}
+		if l.defined == nil {
+			l.defined = map[schema.GroupVersionKind]*listkeys.Tree{}
+		}
+		l.defined[schema.GroupVersionKind{Group: d.Spec.Group, Version: v.Name, Kind: d.Spec.Names.Kind}] = tree
+	}
+	if !found {
+		return fmt.Errorf("CustomResourceDefinition %s has no schema", d.Metadata.Name)
+	}
+	return nil
+}

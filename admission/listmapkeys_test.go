@@ -1,0 +1,177 @@
+package admission_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/admission"
+)
+
+// route is a kind of which the Go type does not know the secrets of hosts.
+type route struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Hosts []routeHost `json:"hosts"`
+	} `json:"spec"`
+}
+
+type routeHost struct {
+	Host  string `json:"host"`
+	Title string `json:"title"`
+}
+
+func (r *route) DeepCopyObject() runtime.Object {
+	c := *r
+	c.ObjectMeta = *r.ObjectMeta.DeepCopy()
+	c.Spec.Hosts = append([]routeHost(nil), r.Spec.Hosts...)
+	return &c
+}
+
+var routeKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Route"}
+
+// upper turns the list round, and edits a string that could be its key.
+func upper(_ context.Context, r *route) error {
+	hosts := r.Spec.Hosts
+	hosts[0], hosts[1] = hosts[1], hosts[0]
+	for i := range hosts {
+		hosts[i].Title = strings.ToUpper(hosts[i].Title)
+	}
+	return nil
+}
+
+// routed returns the hosts of an object that a handler with these options has changed.
+func routed(t *testing.T, kind schema.GroupVersionKind, opts ...admission.Option) string {
+	t.Helper()
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(kind, &route{})
+	h := admission.NewHandler(s, append(opts, admission.Mutate(upper))...)
+	gvk := fmt.Sprintf(`{"group":%q,"version":%q,"kind":%q}`, kind.Group, kind.Version, kind.Kind)
+	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
+		kind.GroupVersion(), kind.Kind)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(
+		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":`+gvk+`,"name":"r","operation":"CREATE","object":`+object+`}}`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil || review.Response == nil {
+		t.Fatalf("%s: %v", w.Body, err)
+	}
+	patch, err := jsonpatch.DecodePatch(review.Response.Patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := patch.Apply([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Spec struct{ Hosts []map[string]string }
+	}
+	if err := json.Unmarshal(patched, &got); err != nil {
+		t.Fatal(err)
+	}
+	var hosts []string
+	for _, h := range got.Spec.Hosts {
+		hosts = append(hosts, h["host"]+" "+h["title"]+" "+h["secret"])
+	}
+	return strings.Join(hosts, ", ")
+}
+
+func routeDefinition(key string) *apiextensionsv1.CustomResourceDefinition {
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "routes.example.com"}}
+	crd.Spec.Group, crd.Spec.Names.Kind = routeKind.Group, routeKind.Kind
+	props := func(name string, p apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{name: p}}
+	}
+	s := props("spec", props("hosts", apiextensionsv1.JSONSchemaProps{Type: "array", XListMapKeys: []string{key}}))
+	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{
+		{Name: "v0"}, {Name: routeKind.Version, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &s}},
+	}
+	return crd
+}
+
+func TestElementsAreKnownAgainByTheirListMapKeys(t *testing.T) {
+	text, err := runtime.DefaultUnstructuredConverter.ToUnstructured(routeDefinition("host"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lost, kept = "a AH , b BE ", "a AH of a, b BE of b"
+	other := routeKind
+	other.Version = "v2"
+	for _, c := range []struct {
+		name string
+		kind schema.GroupVersionKind
+		opts []admission.Option
+		want string
+	}{
+		{"host and title may both be the key", routeKind, nil, lost},
+		{"said", routeKind, []admission.Option{admission.ListMapKeys("spec.hosts", "host")}, kept},
+		{"defined", routeKind, []admission.Option{admission.ListMapKeysOf(routeDefinition("host"))}, kept},
+		{"defined, unstructured", routeKind, []admission.Option{admission.ListMapKeysOf(&unstructured.Unstructured{Object: text})}, kept},
+		{"defined for another version", other, []admission.Option{admission.ListMapKeysOf(routeDefinition("host"))}, lost},
+		{"said against a definition", routeKind, []admission.Option{admission.ListMapKeys("spec.hosts", "host"), admission.ListMapKeysOf(routeDefinition("title"))}, kept},
+		{"a definition, and said against it", routeKind, []admission.Option{admission.ListMapKeysOf(routeDefinition("title")), admission.ListMapKeys("spec.hosts", "host")}, kept},
+	} {
+		if diff := cmp.Diff(c.want, routed(t, c.kind, c.opts...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestFaultsOfListMapKeysAreFoundAtTheStart(t *testing.T) {
+	empty := routeDefinition("host")
+	empty.Spec.Versions = nil
+	defer func() {
+		err, _ := recover().(error)
+		for _, want := range []string{`the path "spec..x"`, `the path "spec.x" and the keys []`, "is nil", "*admission_test.route is no CustomResourceDefinition", "routes.example.com has no schema"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		if n := strings.Count(fmt.Sprint(err), "is nil"); n != 2 {
+			t.Errorf("%d definitions are nil in %v", n, err)
+		}
+	}()
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(routeKind, &route{})
+	admission.NewHandler(s, admission.Mutate(upper), admission.ListMapKeys("spec..x", "name"), admission.ListMapKeys("spec.x"),
+		admission.ListMapKeysOf(nil), admission.ListMapKeysOf((*apiextensionsv1.CustomResourceDefinition)(nil)),
+		admission.ListMapKeysOf(&route{}), admission.ListMapKeysOf(empty))
+}
+
+func ExampleListMapKeys() {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(routeKind, &route{})
+	h := admission.NewHandler(s, admission.Mutate(upper), admission.ListMapKeys("spec.hosts", "host"))
+
+	// The Go type knows no secret.
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
+		"uid":"u","kind":{"group":"example.com","version":"v1","kind":"Route"},"name":"r","operation":"CREATE","object":{
+		"apiVersion":"example.com/v1","kind":"Route","metadata":{"name":"r"},
+		"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah"}]}}}}`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(w.Body.Bytes(), &review); err != nil {
+		panic(err)
+	}
+	fmt.Println(string(review.Response.Patch))
+	// Output: [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"AH"},{"host":"b","secret":"of b","title":"BE"}]}]
+}

@@ -1,0 +1,106 @@
+package listkeys
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Tree is a tree of the fields that lead to lists with keys. A nil Tree knows no list.
+type Tree struct {
+	keys   []string         // if this is such a list
+	fields map[string]*Tree // by name; "" is any name
+}
+
+// Add says which keys a list has. The path is one of names joined by dots, such as
+// spec.toppings; the elements of lists on the way are not named in it. Of two calls for
+// the same list, the last counts. It is an error if a name or a key is empty, and if
+// there are no keys.
+func (t *Tree) Add(path string, keys ...string) error {
+	names := strings.Split(path, ".")
+	if slices.Contains(names, "") || len(keys) == 0 || slices.Contains(keys, "") {
+		return fmt.Errorf("the path %q and the keys %q of a list must not be empty", path, keys)
+	}
+	for _, name := range names {
+		t = t.make(name)
+	}
+	t.keys = slices.Clone(keys)
+	return nil
+}
+
+// AddSchema adds all list-map keys of an OpenAPI schema. It is given as what encodes as
+// one, such as the *JSONSchemaProps of apiextensions/v1.
+func (t *Tree) AddSchema(schema any) error {
+	text, err := json.Marshal(schema)
+	if err != nil {
+		return err
+	}
+	var s any
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	t.read(s)
+	return nil
+}
+
+func (t *Tree) read(schema any) {
+	s, _ := schema.(map[string]any) // additionalProperties may be a bool
+	if names, _ := s["x-kubernetes-list-map-keys"].([]any); len(names) > 0 {
+		t.keys = nil
+		for _, name := range names {
+			if name, ok := name.(string); ok {
+				t.keys = append(t.keys, name)
+			}
+		}
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for name, property := range properties {
+		t.make(name).read(property)
+	}
+	if every, ok := s["additionalProperties"].(map[string]any); ok {
+		t.make("").read(every)
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		t.read(items)
+	}
+}
+
+// make returns what is known of a field, which may be nothing yet.
+func (t *Tree) make(name string) *Tree {
+	if t.fields == nil {
+		t.fields = map[string]*Tree{}
+	}
+	if t.fields[name] == nil {
+		t.fields[name] = &Tree{}
+	}
+	return t.fields[name]
+}
+
+// Field returns what is known of the field with that name, in an object or in the
+// elements of a list; nil if that is nothing.
+func (t *Tree) Field(name []byte) *Tree {
+	if t == nil {
+		return nil
+	}
+	if field := t.fields[string(name)]; field != nil {
+		return field
+	}
+	return t.fields[""]
+}
+
+// Keys returns the keys of the list that the tree is about; nil if it has none.
+func (t *Tree) Keys() []string {
+	if t == nil {
+		return nil
+	}
+	return t.keys
+}
+
+// At returns the keys of the list at a path of field names.
+func (t *Tree) At(path []string) []string {
+	for _, name := range path {
+		t = t.Field([]byte(name))
+	}
+	return t.Keys()
+}

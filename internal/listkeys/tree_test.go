@@ -1,0 +1,71 @@
+package listkeys_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
+
+func TestListsInListsAreFoundByThePathOfNames(t *testing.T) {
+	var keys listkeys.Tree
+	for path, names := range map[string][]string{"spec.hosts": {"host"}, "spec.hosts.paths": {"path", "type"}} {
+		if err := keys.Add(path, names...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string][]string{
+		"spec.hosts": {"host"}, "spec.hosts.paths": {"path", "type"}, "spec": nil, "status.hosts": nil, "spec.hosts.paths.x": nil,
+	} {
+		if diff := cmp.Diff(want, keys.At(strings.Split(path, "."))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if got := (*listkeys.Tree)(nil).At([]string{"spec"}); got != nil {
+		t.Errorf("no tree knows %q", got)
+	}
+}
+
+func TestEmptyPathsAndKeysAreErrors(t *testing.T) {
+	var keys listkeys.Tree
+	for _, err := range []error{keys.Add("", "name"), keys.Add("spec..x", "name"), keys.Add("spec.x"), keys.Add("spec.x", "name", "")} {
+		if err == nil || !strings.Contains(err.Error(), "must not be empty") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestKeysAreReadFromASchemaInAnyForm(t *testing.T) {
+	const text = `{"properties":{
+		"hosts":{"type":"array","x-kubernetes-list-map-keys":["host"],"items":{"properties":{"paths":{"x-kubernetes-list-map-keys":["path","type"]}}}},
+		"pools":{"additionalProperties":{"properties":{"members":{"x-kubernetes-list-map-keys":["ip"]}}}},
+		"free":{"additionalProperties":true}}}`
+	typed := &apiextensionsv1.JSONSchemaProps{}
+	if err := json.Unmarshal([]byte(text), typed); err != nil {
+		t.Fatal(err)
+	}
+	for name, schema := range map[string]any{"typed": typed, "text": json.RawMessage(text)} {
+		var keys listkeys.Tree
+		if err := keys.Add("hosts", "name"); err != nil {
+			t.Fatal(err)
+		}
+		if err := keys.AddSchema(schema); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string][]string{}
+		for _, path := range []string{"hosts", "hosts.paths", "pools.any.members", "free.any"} {
+			got[path] = keys.At(strings.Split(path, "."))
+		}
+		want := map[string][]string{"hosts": {"host"}, "hosts.paths": {"path", "type"}, "pools.any.members": {"ip"}, "free.any": nil}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if err := new(listkeys.Tree).AddSchema(func() {}); err == nil {
+		t.Error("a function is a schema")
+	}
+}
