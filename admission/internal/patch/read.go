@@ -1,6 +1,8 @@
 package patch
 
 import (
+	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -103,7 +105,7 @@ func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *nod
 	n := &r.nodes.take(1)[0]
 	n.kind = kindOf(c.Begins())
 	if depth == 0 || n.nests() && like.is(n.kind) && (deep || like.read) && depth < maxFollow {
-		r.follow(c, n, r.kids(like), deep, depth)
+		r.follow(c, n, like, deep, depth)
 	} else {
 		n.span = len(r.spans)
 		n.text, r.spans = c.Outline(r.spans)
@@ -111,24 +113,36 @@ func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *nod
 	return n
 }
 
-// follow reads an object or list side by side with the kids of another.
-func (r *reader) follow(c *rawjson.Cursor, n *node, likes []*node, deep bool, depth int) {
+// follow reads an object or list side by side with another, if there is one, whose kids
+// were read in no other text than its own.
+func (r *reader) follow(c *rawjson.Cursor, n, other *node, deep bool, depth int) {
 	start, base := c.Offset(), len(r.stack)
-	s := side{ahead: resync}
+	likes := r.kids(other)
+	s := side{ahead: resync, lost: true}
 	for c.Enter(n.kind); c.Next(); {
-		var like, k *node
-		var name []byte
 		if n.kind == '{' {
-			name = unquote(c.NameText())
-			like = s.member(likes, name)
-		} else if k = s.follow(c, likes); k == nil {
-			like = s.element(likes)
+			name := unquote(c.NameText())
+			like := s.member(likes, name)
+			k := r.value(c, like, deep, depth+1)
+			if k != like {
+				k.name = name
+			}
+			r.stack = append(r.stack, k)
+			continue
 		}
-		if k == nil {
-			k = r.value(c, like, deep, depth+1)
+		if k := s.follow(c, likes); k != nil {
+			r.stack = append(r.stack, k)
+			if s.lost {
+				s.lost = false
+				r.stack = append(r.stack, s.run(c, other)...)
+			}
+			continue
 		}
+		s.lost = true
+		like := s.element(likes)
+		k := r.value(c, like, deep, depth+1)
 		if k != like {
-			k.name = name
+			k.end = c.Offset() - start
 		}
 		r.stack = append(r.stack, k)
 	}
@@ -144,6 +158,36 @@ type side struct {
 	late int // one that has been due before, and was not there
 
 	ahead int // how far to look for an element
+
+	lost bool // whether the last element was another one
+}
+
+// run passes over the elements, behind one that is on both sides, from which the two go
+// on alike: many are found by one comparison.
+func (s *side) run(c *rawjson.Cursor, other *node) []*node {
+	begin := other.kids[s.next-1].end
+	same := begin + commonPrefix(c.Rest(), other.text[begin:])
+	due := other.kids[s.next:]
+	// What is behind an element must be the same too, lest a number go on.
+	n, _ := slices.BinarySearchFunc(due, same, func(k *node, same int) int { return k.end - same })
+	if n > 0 {
+		c.Skip(due[n-1].end - begin)
+		s.next += n
+		s.late = s.next
+	}
+	return due[:n]
+}
+
+func commonPrefix(a, b []byte) int {
+	const block = 64 // bytes are compared at once
+	n, end := 0, min(len(a), len(b))
+	for n+block <= end && bytes.Equal(a[n:n+block], b[n:n+block]) {
+		n += block
+	}
+	for n < end && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // member returns the member of that name; most often it is the next.
@@ -167,7 +211,7 @@ func (s *side) follow(c *rawjson.Cursor, likes []*node) *node {
 		if i >= len(likes) || !c.Follow(likes[i].text) {
 			return nil
 		}
-		*s = side{next: i + 1, late: i + 1, ahead: resync}
+		s.next, s.late, s.ahead = i+1, i+1, resync
 		return likes[i]
 	}
 	if k := found(s.next); k != nil {
@@ -218,6 +262,7 @@ func (r *reader) kids(n *node) []*node {
 		} else {
 			k.text, r.spans = c.Outline(r.spans) // there are none in it
 		}
+		k.end = c.Offset()
 		r.stack = append(r.stack, k)
 	}
 	r.have(n, base)

@@ -18,6 +18,7 @@ type node struct {
 	name []byte // decoded, of a member of an object
 	text []byte
 	span int     // of an object or list that has not been read: its place in the reader's spans
+	end  int     // of an element: where it ends in the text of the list that it was read in
 	kids []*node // of an object: sorted by name, each name once; of a list: in order
 
 	mark int // what byText notes of an element: one more than the number of its text
