@@ -104,8 +104,9 @@ func IfChanged(paths ...string) Filter {
 	}
 }
 
-// UnlessDeleting has a function not called for an update of an object that is being
-// deleted: one which has a deletionTimestamp, and waits for its finalizers. A webhook that
+// UnlessDeleting has a function not called for an update, or one more deletion, of an
+// object that is being deleted: one which has a deletionTimestamp, and waits for its
+// finalizers. A webhook that
 // denies the update which removes the last finalizer keeps the object, and often its
 // namespace, for ever. Only the timestamp of the old object is believed: that of a new
 // one may be what the user wrote, as in a server-side apply that creates.

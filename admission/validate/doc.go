@@ -58,7 +58,8 @@
 //
 // The package does not ratchet: an object that broke [ExactlyOneOf] before the rule was
 // there cannot be changed until it is mended, and that goes for the removal of its
-// finalizers. Where such may exist, look at the deletion timestamp first, or at whether
-// the old object broke it too. It keeps no state, and asks no cluster: that is what
+// finalizers. Where such may exist, use the filters
+// [github.com/crdkit/crdkit/admission.IfChanged] and
+// [github.com/crdkit/crdkit/admission.UnlessDeleting]. It keeps no state, and asks no cluster: that is what
 // package reference is for.
 package validate
