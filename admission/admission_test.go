@@ -412,6 +412,35 @@ func TestADenialIsCertainWhateverElseIsNotDecided(t *testing.T) {
 	}
 }
 
+func TestADenialIsCertainThoughAConversionBehindItFails(t *testing.T) {
+	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+		return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
+	})
+	see := func(context.Context, *v1alpha1.Pizza) (field.ErrorList, error) { return nil, nil }
+	for _, converter := range []admission.Converter{strict{}, panicking{}} {
+		for _, filters := range [][]admission.Filter{nil, {admission.IfChanged("spec")}} {
+			behind := admission.Validate(see, filters...)
+			for _, options := range [][]admission.Option{{deny, behind}, {behind, deny}} {
+				h := admission.NewHandler(pizzaScheme(t), append(options, admission.ConvertWith(converter))...)
+				if got := ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", `,"spec":{}`)}); got.Allowed || got.Result.Code != 422 || !strings.Contains(got.Result.Message, "spec: Invalid value: 1: no") {
+					t.Errorf("got %+v", got.Result)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatAMutatorBrokeIsNotTheFaultOfTheUser(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
+			return unstructured.SetNestedField(u.Object, "tomato", "spec", "toppings")
+		}),
+		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }))
+	if got := undecided(t, h, request{object: pizza("v1beta1", "")}); got.Code != 500 || !strings.Contains(got.Message, "the object does not fit its Go type") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestAnObjectThatDoesNotFitItsTypeIsDenied(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":"tomato"}`)})

@@ -6,8 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Converter converts one object, given as JSON, to another version of its kind.
-// *conversion.Registry is one.
+// Converter converts one object, given as JSON, to another version of its kind. It must
+// not keep the object, whose memory is used again, nor change it. *conversion.Registry is
+// one.
 type Converter interface {
 	Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
 }

@@ -167,6 +167,15 @@ func TestAFunctionCanBeTestedWithoutAHandler(t *testing.T) {
 	if !ok || r.UserInfo.Username != "ada" || *r.DryRun || err != nil || old.Spec.Toppings[0].Name != "salami" {
 		t.Errorf("got %+v, %v, %+v, %v", r, ok, old, err)
 	}
+	for want, extension := range map[string]runtime.RawExtension{
+		"margherita": {Object: &v1beta1.Pizza{ObjectMeta: metav1.ObjectMeta{Name: "margherita"}}},
+		"":           {Raw: []byte("null")},
+	} {
+		old, err := admission.OldFrom[*v1beta1.Pizza](admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{OldObject: extension}))
+		if err != nil || (old == nil) != (want == "") || old != nil && old.Name != want {
+			t.Errorf("got %+v, %v, want %q", old, err, want)
+		}
+	}
 	admission.Warn(ctx, "hot")
 	if err := admission.AuditAnnotation(ctx, "oven", "hot"); err != nil {
 		t.Error(err)

@@ -131,7 +131,14 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 // its old object as the type that is asked for. Warnings and audit annotations go nowhere.
 func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) context.Context {
 	kind := schema.GroupVersionKind(request.Kind)
-	c := &call{request: request.DeepCopy(), kind: kind, sees: kind, oldObject: request.OldObject.Raw, raw: []byte(`{}`)}
+	old := request.OldObject.Raw
+	if old == nil && request.OldObject.Object != nil {
+		old, _ = json.Marshal(request.OldObject.Object) // what cannot be encoded is no object
+	}
+	if string(old) == "null" {
+		old = nil
+	}
+	c := &call{request: request.DeepCopy(), kind: kind, sees: kind, oldObject: old, raw: []byte(`{}`)}
 	if c.request.DryRun == nil {
 		c.request.DryRun = new(false)
 	}

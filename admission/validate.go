@@ -70,18 +70,19 @@ func FirstDenialStops() Option {
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
-		applies, err := f.applies(ctx, c)
-		if err != nil {
-			return err
-		}
-		if !applies {
+		err := c.guard(ctx, "the handler", func() error {
+			applies, err := f.applies(ctx, c)
+			if err != nil || !applies {
+				return err
+			}
+			return c.validateWith(ctx, f)
+		})
+		if err == nil {
 			continue
 		}
-		if err := c.validateWith(ctx, f); err != nil {
-			errs = append(errs, err)
-			if c.handler.firstDenialStops && c.denial(ctx, err) != nil {
-				break
-			}
+		errs = append(errs, err)
+		if c.handler.firstDenialStops && c.denial(ctx, err) != nil {
+			break
 		}
 	}
 	return errors.Join(errs...)
@@ -131,9 +132,9 @@ func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (run
 }
 
 // theirs makes a denial of an error about an object that the user wrote and that
-// does not fit its Go type.
+// does not fit its Go type. What a function has changed, the user did not write.
 func (c *call) theirs(err error) error {
-	if !errors.Is(err, errMisfit) {
+	if !errors.Is(err, errMisfit) || c.applied > 0 {
 		return err
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", c, err))

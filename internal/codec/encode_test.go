@@ -87,6 +87,15 @@ func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
 	}
 }
 
+func TestWhatHasNoJSONIsAnErrorAlsoIfItIsEmpty(t *testing.T) {
+	type strange struct {
+		F func()     `json:"f,omitempty"`
+		C chan int   `json:"c,omitempty"`
+		X complex128 `json:"x,omitempty"`
+	}
+	sameText(t, &Memory{}, New().Encoder(reflect.TypeFor[strange]()), &strange{})
+}
+
 func TestWhatCanBeReadCanBeWrittenHoweverDeep(t *testing.T) {
 	type node struct {
 		Next *node `json:"next,omitempty"`

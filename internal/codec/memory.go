@@ -19,20 +19,22 @@ type Memory struct {
 	encoded bytes.Buffer    // what encoding/json wrote
 	keys    []string        // of a map that is being encoded
 	depth   int             // of the value that is being encoded
+	held    int             // bytes of strings that decoded values hold
 }
 
 // Reset makes the memory of all values that have been decoded free for others. That of
 // their strings is not used again: somebody may have kept them.
 func (m *Memory) Reset() {
-	m.words = m.words[:0]
+	m.words, m.held = m.words[:0], 0
 	for i := range m.slabs {
 		m.slabs[i].reset()
 	}
 }
 
-// Size returns about how many bytes it keeps.
+// Size returns about how many bytes it keeps, with what those strings hold that have been
+// decoded since the last reset: they may be in values that it keeps.
 func (m *Memory) Size() int {
-	size := cap(m.decoded) + 16*cap(m.words) + m.encoded.Cap() + 16*cap(m.keys)
+	size := m.held + cap(m.decoded) + 16*cap(m.words) + m.encoded.Cap() + 16*cap(m.keys)
 	for i := range m.slabs {
 		size += m.slabs[i].bytes
 	}
@@ -44,6 +46,7 @@ const stringBytes = 16 << 10
 
 // Intern copies text into a string. Many strings share one allocation.
 func (m *Memory) Intern(text []byte) string {
+	m.held += len(text)
 	if m.strings.Cap()-m.strings.Len() < len(text) {
 		if len(text) > stringBytes/4 {
 			return string(text)

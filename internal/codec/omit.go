@@ -32,7 +32,7 @@ func hasOption(options, option string) bool {
 // emptyOf returns what says whether a value is empty, as encoding/json has it.
 func emptyOf(t reflect.Type) func(p place) bool {
 	switch t.Kind() {
-	case reflect.Struct:
+	case reflect.Struct, reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
 		return func(place) bool { return false }
 	case reflect.Array:
 		return func(place) bool { return t.Len() == 0 }

@@ -14,8 +14,8 @@ type Tree struct {
 }
 
 // Add says which keys a list has. The path is one of names joined by dots, such as
-// spec.toppings; the elements of lists on the way are not named in it. Of two calls for
-// the same list, the last counts. It is an error if a name or a key is empty, and if
+// spec.toppings; the elements of lists on the way are not named in it, and * is any name
+// that has not been named before. Of two calls for the same list, the last counts. It is an error if a name or a key is empty, and if
 // there are no keys.
 func (t *Tree) Add(path string, keys ...string) error {
 	names := strings.Split(path, ".")
@@ -23,6 +23,9 @@ func (t *Tree) Add(path string, keys ...string) error {
 		return fmt.Errorf("the path %q and the keys %q of a list must not be empty", path, keys)
 	}
 	for _, name := range names {
+		if name == "*" {
+			name = ""
+		}
 		t = t.make(name)
 	}
 	t.keys = slices.Clone(keys)
@@ -72,9 +75,24 @@ func (t *Tree) make(name string) *Tree {
 		t.fields = map[string]*Tree{}
 	}
 	if t.fields[name] == nil {
-		t.fields[name] = &Tree{}
+		t.fields[name] = t.fields[""].clone() // what holds for all holds for this one too
 	}
 	return t.fields[name]
+}
+
+func (t *Tree) clone() *Tree {
+	c := &Tree{}
+	if t == nil {
+		return c
+	}
+	c.keys = t.keys
+	for name, field := range t.fields {
+		if c.fields == nil {
+			c.fields = map[string]*Tree{}
+		}
+		c.fields[name] = field.clone()
+	}
+	return c
 }
 
 // Field returns what is known of the field with that name, in an object or in the

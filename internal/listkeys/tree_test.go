@@ -69,3 +69,21 @@ func TestKeysAreReadFromASchemaInAnyForm(t *testing.T) {
 		t.Error("a function is a schema")
 	}
 }
+
+func TestWhatHoldsForAllNamesHoldsForOneThatIsNamed(t *testing.T) {
+	tree := &listkeys.Tree{}
+	if err := tree.AddSchema(map[string]any{"properties": map[string]any{"m": map[string]any{"additionalProperties": map[string]any{
+		"properties": map[string]any{"other": map[string]any{"x-kubernetes-list-map-keys": []any{"id"}}}}}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"m.foo.list", "m.*.every"} {
+		if err := tree.Add(path, "k"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string][]string{"m.foo.other": {"id"}, "m.bar.other": {"id"}, "m.foo.list": {"k"}, "m.bar.list": nil, "m.bar.every": {"k"}} {
+		if diff := cmp.Diff(want, tree.At(strings.Split(path, "."))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}

@@ -290,10 +290,17 @@ func TestManyPossibleKeysEndSoon(t *testing.T) {
 		return []byte(`{"l":[` + strings.Join(elements, ",") + `]}`)
 	}
 	empty := slices.Repeat([]string{"{}"}, n)
+	numbers := strings.ReplaceAll(strings.Join(members, ","), `"v"`, "1")
+	large := func(edited string) string { return `{"a":` + edited + "," + numbers + "}" }
+	var small []string // and no more than are compared with each other
+	for i := range 4095 {
+		small = append(small, fmt.Sprintf(`{"zz":%d}`, i))
+	}
 	for name, in := range map[string][2][]byte{
 		"two rich ones, edited": {object(rich, other), object(edited, other, "{}")},
 		"among many empty ones": {object(append([]string{rich, other}, empty...)...), object(append([]string{edited, "1", other}, empty...)...)},
 		"many new ones":         {object(rich, other), object(append([]string{edited, "1"}, empty...)...)},
+		"one large one is left": {object(append([]string{large("0")}, small...)...), object(large("1"))},
 	} {
 		start := time.Now()
 		if got, err := Make(in[0], in[0], in[1], nil); err != nil || got == nil {

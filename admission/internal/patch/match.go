@@ -209,6 +209,9 @@ func (m *matcher) likeness(b, a *node) int {
 	}
 	bs, as := m.kids(b), m.kids(a)
 	score := -max(len(bs), len(as))
+	if 2*min(len(bs), len(as))+score <= 0 {
+		return 0 // whatever they are: and one may be much larger than all the others
+	}
 	for len(bs) > 0 && len(as) > 0 {
 		name := first(bs, as)
 		if take(&bs, name).equal(take(&as, name)) {
