@@ -16,9 +16,10 @@ import (
 // x-kubernetes-list-map-keys: by them the handler knows an element again that a function
 // of [Mutate] has edited or moved, and keeps in it what the Go type does not know. The
 // path is one of names joined by dots, such as spec.toppings; the elements of lists on
-// the way are not named in it. It is that of the version of the request, also where the
-// function is for another one, and it holds for all kinds that the handler serves. It is
-// a fault if the path or a key is empty, and if there are no keys.
+// the way are not named in it, and * is any name. It is that of the version of the
+// request, also where the function is for another one, and it holds for all kinds that
+// the handler serves. It is a fault if the path or a key is empty, and if there are no
+// keys.
 //
 // Without it, elements are known again by what they seem to be named by: see "Which list
 // element is which" in the package documentation.
