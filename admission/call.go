@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +118,8 @@ func (c *call) noObject() error { return fmt.Errorf("the request for %s has no o
 
 // decode returns an object in a form, converted if need be.
 func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form) (runtime.Object, error) {
-	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
+	converted, err := c.inVersion(ctx, text, kind)
 	if err != nil {
-		if misfit := c.misfit(text); misfit != nil {
-			err = misfit // then it is no wonder that it could not be converted
-		}
 		return nil, err
 	}
 	obj, err := form.decode(m, converted)
@@ -129,6 +127,17 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 		return nil, fmt.Errorf("%w: %w", errMisfit, err)
 	}
 	return obj, nil
+}
+
+// inVersion returns the text of an object of the request in the version of a kind. If it
+// does not fit the Go type of its own version, that is the error: then it is no wonder
+// that it could not be converted.
+func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
+	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
+	if err != nil {
+		return nil, cmp.Or(c.misfit(text), err)
+	}
+	return converted, nil
 }
 
 // errMisfit says that the text of an object does not fit its Go type.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,6 +93,14 @@ func leavesOf(err error) []error {
 		leaves = append(leaves, leavesOf(e)...)
 	}
 	return leaves
+}
+
+// isDenial says whether an error, or something that is joined in it, denies.
+func isDenial(err error) bool {
+	return slices.ContainsFunc(leavesOf(err), func(leaf error) bool {
+		_, ok := leaf.(*field.Error)
+		return ok || denies(leaf) != nil
+	})
 }
 
 // onlyJoins says whether an error says no more than the others, as that of

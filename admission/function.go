@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,10 +116,10 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 		return false, err
 	}
 	kind := f.kindFor(c)
-	if object, err = c.convert(ctx, object, c.kind.GroupVersion(), kind.GroupVersion()); err != nil {
-		return false, c.theirs(cmp.Or(c.misfit(c.object), err))
+	if object, err = c.inVersion(ctx, object, kind); err != nil {
+		return false, c.theirs(err)
 	}
-	old, err := c.convert(ctx, c.oldObject, c.kind.GroupVersion(), kind.GroupVersion())
+	old, err := c.inVersion(ctx, c.oldObject, kind)
 	if err != nil {
 		return true, nil // what cannot be read is not the same
 	}

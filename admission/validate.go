@@ -81,7 +81,7 @@ func (c *call) validate(ctx context.Context) error {
 			continue
 		}
 		errs = append(errs, err)
-		if c.handler.firstDenialStops && c.denial(ctx, err) != nil {
+		if c.handler.firstDenialStops && isDenial(err) {
 			break
 		}
 	}

@@ -199,10 +199,6 @@ func decodeFloat[T float32 | float64](_ *Memory, c *rawjson.Cursor, p place) err
 }
 
 func decodeString(m *Memory, c *rawjson.Cursor, p place) error {
-	if text, ok := c.Plain(); ok {
-		*at[string](p) = m.Intern(text)
-		return nil
-	}
 	if c.Begins() != '"' {
 		return nullOrSlow(c)
 	}

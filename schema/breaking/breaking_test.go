@@ -151,9 +151,8 @@ func listMap(keys string) string {
 	return "{type: array, items: {type: object, required: [k, j], properties: {k: {type: string}, j: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: " + keys + "}"
 }
 
-// withSchema returns a small definition with a schema.
-func withSchema(s string) string {
-	return `apiVersion: apiextensions.k8s.io/v1
+// apples is a small definition, as far as to its versions.
+const apples = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: apples.example.com}
 spec:
@@ -161,7 +160,11 @@ spec:
   scope: Cluster
   names: {plural: apples, kind: Apple}
   versions:
-  - {name: v1, served: true, storage: true,
+`
+
+// withSchema returns a small definition with a schema.
+func withSchema(s string) string {
+	return apples + `  - {name: v1, served: true, storage: true,
      schema: {openAPIV3Schema: ` + s + `}}
 `
 }
@@ -278,15 +281,7 @@ spec:
 // Nobody creates objects in a version that is not served, but they may be stored in it.
 func TestAVersionThatIsNotServedMayBeStored(t *testing.T) {
 	definition := func(v1, stored string) string {
-		return `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: apples.example.com}
-spec:
-  group: example.com
-  scope: Cluster
-  names: {plural: apples, kind: Apple}
-  versions:
-  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {r: {type: string}, s: {type: string}}}}}
+		return apples + `  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {r: {type: string}, s: {type: string}}}}}
   - {name: v1, served: false, storage: false, schema: {openAPIV3Schema: {type: object, properties: {` + v1 + `}}}}
 status: {storedVersions: ` + stored + `, conditions: [], acceptedNames: {plural: apples, kind: Apple}}
 `
@@ -311,15 +306,7 @@ status: {storedVersions: ` + stored + `, conditions: [], acceptedNames: {plural:
 // What the comparison overlooks is found by random objects, and named by its path: without
 // a webhook, v1beta1 loses what the stored version does not have.
 func TestKeysOfMapsHaveNoNameInAPath(t *testing.T) {
-	const old = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: apples.example.com}
-spec:
-  group: example.com
-  scope: Cluster
-  names: {plural: apples, kind: Apple}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {values: {type: object, additionalProperties: {type: object, properties: {l: {type: string}}}}}}}}
+	const old = apples + `  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {values: {type: object, additionalProperties: {type: object, properties: {l: {type: string}}}}}}}}
   - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {values: {type: object, additionalProperties: {type: object, properties: {l: {type: string}}}}}}}}
 `
 	want := []string{
