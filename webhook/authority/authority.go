@@ -1,0 +1,348 @@
+package authority
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// Authority keeps a CA in a Secret, with the other replicas, and serves with
+// certificates of that CA, which it makes itself and keeps in memory. Its methods
+// are safe for concurrent use.
+type Authority struct {
+	policy
+	hosts    []string
+	interval time.Duration
+	settle   time.Duration
+	carried  func(bundle []byte) error
+
+	secret *secret
+	clock  clock
+
+	// Of Run alone.
+	lastRead     time.Time // of the Secret, in this process's own time
+	missingSince time.Time // the Secret, or a whole one
+	waiting      *ca       // the next CA, which all registrations have carried
+	waitingSince time.Time
+
+	mu      sync.Mutex
+	state   *state
+	leaf    *tls.Certificate
+	renew   time.Time     // the leaf
+	changed chan struct{} // closed when the bundle is another one
+	problem error         // why the last look failed
+}
+
+var _ webhook.Certificates = (*Authority)(nil)
+
+// New returns the authority whose CA is in a Secret, for the API server of the
+// configuration; call [Authority.Run]. The hosts are the DNS names and IP
+// addresses at which the webhooks are called: for a Service, its name with
+// namespace and .svc behind it. The error joins all that is wrong with the
+// arguments.
+func New(config *rest.Config, namespace, name string, hosts []string, opts ...Option) (*Authority, error) {
+	a := &Authority{
+		policy: policy{
+			name:         name,
+			caLifetime:   90 * 24 * time.Hour,
+			leafLifetime: 24 * time.Hour,
+		},
+		hosts:    hosts,
+		interval: 15 * time.Second,
+		settle:   time.Minute,
+		changed:  make(chan struct{}),
+	}
+	for _, opt := range opts {
+		opt(a)
+	}
+	if a.rotateAfter == 0 {
+		a.rotateAfter = a.caLifetime / 2
+	}
+	errs := a.faults(namespace)
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the interval is the limit
+	config.Wrap(a.clock.observe)
+	client, err := dynamic.NewForConfig(config)
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return nil, fmt.Errorf("authority: %w", err)
+	}
+	a.secret = newSecret(client, namespace, name)
+	return a, nil
+}
+
+func (a *Authority) faults(namespace string) (errs []error) {
+	for what, problems := range map[string][]string{
+		"the Secret's name":      validation.IsDNS1123Subdomain(a.name),
+		"the Secret's namespace": validation.IsDNS1123Label(namespace),
+	} {
+		if len(problems) > 0 {
+			errs = append(errs, fmt.Errorf("%s: %s", what, strings.Join(problems, "; ")))
+		}
+	}
+	if len(a.hosts) == 0 {
+		errs = append(errs, errors.New("no hosts: at which name does the API server call the webhooks?"))
+	}
+	for _, host := range a.hosts {
+		if net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+			errs = append(errs, fmt.Errorf("host %q is neither a DNS name nor an IP address", host))
+		}
+	}
+	if a.interval <= 0 || a.settle < 0 || a.leafLifetime <= 0 || a.rotateAfter <= 0 {
+		errs = append(errs, errors.New("a time is not positive"))
+	}
+	if a.caLifetime-a.rotateAfter < a.settle+4*a.interval {
+		errs = append(errs, fmt.Errorf("CAs that live for %s and are followed after %s leave no time for it, with a look every %s and %s to settle", a.caLifetime, a.rotateAfter, a.interval, a.settle))
+	}
+	if a.leafLifetime < 4*a.interval {
+		errs = append(errs, fmt.Errorf("certificates that live for %s cannot be renewed in time, with a look every %s", a.leafLifetime, a.interval))
+	}
+	return errs
+}
+
+// Run looks after the CA and the certificate until the context ends, and then returns
+// nil. What goes wrong is logged, once, and tried again.
+func (a *Authority) Run(ctx context.Context) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	seen := make(chan struct{}, 1)
+	watching.Go(func() { a.secret.watch(ctx, a.interval, seen) })
+	logger := klog.FromContext(ctx)
+	var told string
+	for {
+		again, err := a.look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		a.mu.Lock()
+		a.problem = err
+		a.mu.Unlock()
+		switch {
+		case err == nil:
+			told = ""
+		case errors.Is(err, errWaiting):
+			logger.V(1).Info("No CA yet", "secret", klog.KRef(a.secret.namespace, a.secret.name), "reason", err.Error())
+		case err.Error() != told:
+			told = err.Error()
+			logger.Error(err, "Cannot look after the webhooks' CA; trying again", "secret", klog.KRef(a.secret.namespace, a.secret.name))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-seen:
+		case <-time.After(again):
+		}
+	}
+}
+
+// patience is how long a replica that knows no CA waits for one that does.
+const patience = 2 * time.Second
+
+// errWaiting says that a new CA is made in a moment, unless another replica comes with the old one.
+var errWaiting = errors.New("the Secret is missing or broken; another replica may restore it")
+
+// look reads the Secret, does what is due, and says when to look again.
+func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
+	// Of two writers one has to look again.
+	soon := a.interval/20 + rand.N(a.interval/20+1)
+	ctx, cancel := context.WithTimeout(ctx, max(a.interval, 10*time.Second))
+	defer cancel()
+	obj, err := a.secret.read(ctx)
+	if err != nil {
+		return soon, fmt.Errorf("reading the Secret: %w", err)
+	}
+	a.mu.Lock()
+	mine := a.state
+	a.mu.Unlock()
+	if time.Since(a.lastRead) > 3*a.interval {
+		// Much may have happened since: what the Secret holds counts for more.
+		mine = nil
+	}
+	now := a.clock.now()
+	theirs, wants, err := a.decide(obj, mine, now)
+	if err != nil {
+		return soon, err
+	}
+	if wants != theirs {
+		err := a.secret.write(ctx, obj, wants)
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+			return soon, nil
+		}
+		if err != nil {
+			// Whether it was written is not known: the next look tells.
+			return soon, fmt.Errorf("writing the Secret: %w", err)
+		}
+	}
+	a.lastRead = time.Now()
+	if err := a.adopt(wants, now); err != nil {
+		return soon, err
+	}
+	if wants.next != nil {
+		return min(a.interval, max(a.settle, soon)), nil
+	}
+	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
+}
+
+// decide returns the state in the Secret, and the one that it should have: the
+// same if it is right, and nil if it is to be left alone for now. mine is the state of
+// which this replica knew a moment ago that the Secret had it.
+func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time.Time) (theirs, wants *state, err error) {
+	var broken error
+	if obj != nil {
+		if theirs, broken = a.parse(obj); broken == nil {
+			a.missingSince = time.Time{}
+			if wants, err = reconciled(mine, theirs, now); err == nil {
+				wants, err = a.step(wants, now, a.isCarried(wants))
+			}
+			return theirs, wants, err
+		}
+	}
+	if mine != nil {
+		wants = mine
+		if obj == nil && mine.next == nil && len(mine.previous) < maxPrevious {
+			// Who deletes the Secret gets another CA, the usual way.
+			wants, err = a.rotate(mine, now)
+		}
+		return nil, wants, err
+	}
+	if theirs != nil && theirs.current != nil && valid(theirs.current.cert, now) {
+		return theirs, theirs, nil // good enough to serve with
+	}
+	// Other replicas may know more, and watch.
+	if a.missingSince.IsZero() {
+		a.missingSince = time.Now()
+	}
+	if time.Since(a.missingSince) < patience {
+		return nil, nil, errWaiting
+	}
+	wants, err = a.salvage(theirs, now)
+	return nil, wants, err
+}
+
+// salvage returns the best that can be made of a broken state, or of none.
+func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
+	a.mu.Lock()
+	s := a.state // it may be old, but there is no other
+	a.mu.Unlock()
+	if s == nil {
+		s = &state{}
+		if theirs != nil {
+			s = &state{current: theirs.next, previous: theirs.previous}
+		}
+	}
+	if s.current == nil {
+		var err error
+		if s.current, err = newCA(a.name, now, a.caLifetime); err != nil {
+			return nil, err
+		}
+	}
+	return a.step(s, now, false)
+}
+
+// parse reads the Secret. The error says that it is not as this package writes it.
+func (a *Authority) parse(obj *unstructured.Unstructured) (*state, error) {
+	data, err := dataOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseState(data)
+	if err == nil && !bytes.Equal(data[bundleKey], s.bundle()) {
+		err = fmt.Errorf("%s is not the certificates of all CAs", bundleKey)
+	}
+	return s, err
+}
+
+// isCarried says whether a state's next CA has been trusted everywhere for long enough
+// that each API server knows.
+func (a *Authority) isCarried(s *state) bool {
+	if s.next == nil || a.carried != nil && a.carried(s.bundle()) != nil {
+		a.waiting = nil
+		return false
+	}
+	if a.waiting == nil || !a.waiting.cert.Equal(s.next.cert) {
+		a.waiting, a.waitingSince = s.next, time.Now()
+	}
+	return time.Since(a.waitingSince) >= a.settle
+}
+
+// adopt takes a state as the one to serve with.
+func (a *Authority) adopt(s *state, now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leaf == nil || !now.Before(a.renew) || !a.state.current.cert.Equal(s.current.cert) {
+		leaf, err := s.current.leaf(a.hosts, now, a.leafLifetime)
+		if err != nil {
+			return err
+		}
+		a.leaf = leaf
+		a.renew = now.Add(leaf.Leaf.NotAfter.Sub(now) / 2)
+	}
+	if a.state == nil || !bytes.Equal(a.state.bundle(), s.bundle()) {
+		close(a.changed)
+		a.changed = make(chan struct{})
+	}
+	a.state = s
+	return nil
+}
+
+// GetCertificate returns the certificate to serve, with its chain. The error says
+// that there is none yet, and why.
+func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leaf == nil {
+		return nil, a.none()
+	}
+	return a.leaf, nil
+}
+
+func (a *Authority) none() error {
+	why := a.problem
+	if why == nil {
+		why = errors.New("the Secret has not been read")
+	}
+	return fmt.Errorf("authority: there is no certificate yet from Secret %s/%s: %w", a.secret.namespace, a.secret.name, why)
+}
+
+// CABundle returns the PEM certificates of all CAs that the API server must
+// trust, nil if none is known yet; and a channel that is closed when there are others.
+func (a *Authority) CABundle() (pem []byte, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state != nil {
+		pem = a.state.bundle()
+	}
+	return pem, a.changed
+}
+
+// Check returns an error while there is no certificate that is valid now: a
+// check for [webhook.Checks].
+func (a *Authority) Check(*http.Request) error {
+	now := a.clock.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leaf == nil {
+		return a.none()
+	}
+	if !valid(a.leaf.Leaf, now) {
+		return fmt.Errorf("authority: the certificate is valid from %s to %s; the last look at Secret %s/%s: %w",
+			a.leaf.Leaf.NotBefore, a.leaf.Leaf.NotAfter, a.secret.namespace, a.secret.name, a.problem)
+	}
+	return nil
+}

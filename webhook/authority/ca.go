@@ -1,0 +1,196 @@
+package authority
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// skew is how far back a certificate's validity begins: the clocks of API
+// servers differ.
+const skew = time.Hour
+
+// ca is a certificate authority that can sign.
+type ca struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+	// cross has the CA before this one for its issuer, and this one's name and
+	// key: with it in the chain, who trusts only the one before trusts what this one
+	// signs. It may be nil.
+	cross *x509.Certificate
+}
+
+// newCA returns a CA that is valid for a lifetime from now.
+func newCA(name string, now time.Time, lifetime time.Duration) (*ca, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		// A name of its own, so that a verifier finds it among others at once.
+		Subject:               pkix.Name{CommonName: name + " " + now.UTC().Format(time.RFC3339), SerialNumber: rand.Text()},
+		NotBefore:             now.Add(-skew),
+		NotAfter:              now.Add(lifetime),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	cert, err := sign(template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return &ca{cert: cert, key: key}, nil
+}
+
+// crossed returns next with a cross certificate by c.
+func (c *ca) crossed(next *ca) (*ca, error) {
+	template := &x509.Certificate{
+		RawSubject:            next.cert.RawSubject,
+		SubjectKeyId:          next.cert.SubjectKeyId,
+		NotBefore:             next.cert.NotBefore,
+		NotAfter:              earlier(next.cert.NotAfter, c.cert.NotAfter),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	cross, err := sign(template, c.cert, next.key.Public(), c.key)
+	if err != nil {
+		return nil, err
+	}
+	return &ca{cert: next.cert, key: next.key, cross: cross}, nil
+}
+
+// leaf returns a new serving certificate, with its key, for the hosts. It is
+// valid for a lifetime from now, but not longer than the CA.
+func (c *ca) leaf(hosts []string, now time.Time, lifetime time.Duration) (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		NotBefore:   later(now.Add(-skew), c.cert.NotBefore),
+		NotAfter:    earlier(now.Add(lifetime), c.cert.NotAfter),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if len(hosts[0]) <= 64 { // the bound of a common name in RFC 5280; verifiers look at the SANs alone
+		template.Subject.CommonName = hosts[0]
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	cert, err := sign(template, c.cert, key.Public(), c.key)
+	if err != nil {
+		return nil, err
+	}
+	served := &tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}
+	if c.cross != nil && now.Before(c.cross.NotAfter) {
+		served.Certificate = append(served.Certificate, c.cross.Raw)
+	}
+	return served, nil
+}
+
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer) (*x509.Certificate, error) {
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// parseCA reads a CA as encode writes it. The error says what is wrong with it, but not
+// that it has expired.
+func parseCA(certPEM, keyPEM []byte) (*ca, error) {
+	certs, err := parseCertificates(certPEM)
+	if err != nil {
+		return nil, err
+	}
+	if len(certs) == 0 {
+		return nil, errors.New("no certificate")
+	}
+	c := &ca{cert: certs[0]}
+	if !c.cert.IsCA || !c.cert.BasicConstraintsValid {
+		return nil, errors.New("the certificate is not one of a CA")
+	}
+	if err := c.cert.CheckSignatureFrom(c.cert); err != nil {
+		return nil, fmt.Errorf("the certificate is not signed by itself: %w", err)
+	}
+	pair, err := tls.X509KeyPair(encodeCertificates(c.cert), keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("the private key: %w", err)
+	}
+	c.key = pair.PrivateKey.(crypto.Signer) // all keys that X509KeyPair returns are
+	for _, cross := range certs[1:] {
+		if bytes.Equal(cross.RawSubject, c.cert.RawSubject) && bytes.Equal(cross.RawSubjectPublicKeyInfo, c.cert.RawSubjectPublicKeyInfo) {
+			c.cross = cross
+		}
+	}
+	return c, nil
+}
+
+// encode returns the CA as PEM: its certificate, with the cross certificate
+// after it, and its key.
+func (c *ca) encode() (certPEM, keyPEM []byte, err error) {
+	key, err := x509.MarshalPKCS8PrivateKey(c.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	certs := []*x509.Certificate{c.cert}
+	if c.cross != nil {
+		certs = append(certs, c.cross)
+	}
+	return encodeCertificates(certs...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), nil
+}
+
+// parseCertificates reads PEM certificates, and nothing else beside them.
+func parseCertificates(text []byte) ([]*x509.Certificate, error) {
+	var certs []*x509.Certificate
+	for len(bytes.TrimSpace(text)) > 0 {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil || block.Type != "CERTIFICATE" {
+			return nil, errors.New("not a PEM certificate")
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		certs = append(certs, cert)
+	}
+	return certs, nil
+}
+
+func encodeCertificates(certs ...*x509.Certificate) []byte {
+	var text []byte
+	for _, cert := range certs {
+		text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})...)
+	}
+	return text
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

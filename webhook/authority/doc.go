@@ -1,0 +1,55 @@
+// Package authority answers one question: with which certificates do the webhooks
+// serve, where nobody else provides any?
+//
+// Without a certificate manager, and with any number of replicas: a CA is kept in a
+// Secret that they share, and each replica makes its own serving certificates with
+// it, which never leave its memory.
+//
+//	certs, err := authority.New(config, "pizza-system", "pizza-operator-webhook", []string{"pizza-operator.pizza-system.svc"})
+//	go certs.Run(ctx)
+//	err = webhook.Serve(ctx, listener, mux, certs)
+//
+// Somebody must tell the API server to trust [Authority.CABundle]: package
+// webhook/registration does, which also puts all this into one call.
+//
+// # Rotation
+//
+// No replica leads. Each one looks at the Secret, takes the step that is due, and
+// writes it if nobody has been faster (an update of the resourceVersion that it
+// has seen):
+//
+//  1. When the CA has reached its age ([RotateAfter]), a next one is put beside it.
+//     The bundle has both.
+//  2. When all registrations carry the next one ([CarriedBy]), and have done so for long
+//     enough that each API server must know ([Settle]), it becomes the current one, and
+//     every replica that sees this serves with a new certificate.
+//  3. The previous one is trusted until it expires, and with it the last certificate
+//     that anybody can have of it. Its key is gone.
+//
+// An API server that has not heard of the next CA for all that takes it too: each
+// certificate comes with a cross certificate, in which the CA before vouches for the
+// one that has signed it (RFC 5280, 3.2).
+//
+// # What recovers by itself
+//
+//   - A Secret that is deleted is written again by a replica that remembers it, with a
+//     next CA: deleting it is how to ask for a rotation. One that is broken is restored.
+//   - A Secret into which somebody has put another CA: that becomes the next one.
+//   - A state that is older than what replicas remember, such as one from a backup, is
+//     replaced by theirs.
+//   - A CA that has expired, because nothing ran for months, is replaced at once.
+//   - A wrong clock does not matter: what counts is the API server's (the Date of its
+//     answers, RFC 9110), which verifies the certificates. They are valid from an hour before.
+//   - Where no replica remembers anything, a new CA is made, after two seconds in which
+//     one might turn up. All registrations need the new bundle then.
+//
+// To stop trusting a previous CA before it expires, remove previous.crt from the Secret.
+//
+// # What it needs
+//
+// In the Secret's namespace: create secrets; and get, update and watch on that one.
+// The Secret must not be immutable. Its other keys and metadata stay as they are. Who can read
+// it can pretend to be the webhooks, to the API server.
+//
+// The package makes no client certificates, and none for anybody else.
+package authority

@@ -1,0 +1,131 @@
+package authority
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// The keys of the Secret's data.
+const (
+	bundleKey    = "ca.crt" // all that is trusted; made from the others, for people and tools
+	certKey      = "tls.crt"
+	privateKey   = "tls.key"
+	nextCertKey  = "next.crt"
+	nextKeyKey   = "next.key"
+	previousKey  = "previous.crt"
+	maxValue     = 256 << 10 // bytes of a value that are looked at
+	maxPrevious  = 16        // CAs that are still trusted: no rotation begins with more
+	maxInASecret = 64        // CAs of a Secret that are read
+)
+
+// state is what the Secret holds.
+type state struct {
+	current  *ca                 // signs
+	next     *ca                 // is trusted, and will sign; may be nil
+	previous []*x509.Certificate // are trusted until they expire
+}
+
+// parseState reads the data of the Secret. Where a part of it is broken, the
+// error says so, and the state is what is whole; its current may then be nil.
+func parseState(data map[string][]byte) (*state, error) {
+	var errs []error
+	get := func(key string) []byte {
+		value := data[key]
+		if len(value) > maxValue {
+			errs = append(errs, fmt.Errorf("%s has %d bytes", key, len(value)))
+			return nil
+		}
+		return value
+	}
+	s := &state{}
+	var err error
+	if s.current, err = parseCA(get(certKey), get(privateKey)); err != nil {
+		errs = append(errs, fmt.Errorf("%s and %s: %w", certKey, privateKey, err))
+	}
+	if len(data[nextCertKey])+len(data[nextKeyKey]) > 0 {
+		if s.next, err = parseCA(get(nextCertKey), get(nextKeyKey)); err != nil {
+			errs = append(errs, fmt.Errorf("%s and %s: %w", nextCertKey, nextKeyKey, err))
+		}
+	}
+	if s.previous, err = parseCertificates(get(previousKey)); err != nil || len(s.previous) > maxInASecret {
+		errs = append(errs, fmt.Errorf("%s: %w", previousKey, errors.Join(err, fmt.Errorf("%d certificates", len(s.previous)))))
+		s.previous = nil
+	}
+	return s, errors.Join(errs...)
+}
+
+// encode returns the data of the Secret: values for the keys of this package.
+func (s *state) encode() (map[string][]byte, error) {
+	data := map[string][]byte{bundleKey: s.bundle()}
+	var err error
+	if data[certKey], data[privateKey], err = s.current.encode(); err != nil {
+		return nil, err
+	}
+	if s.next != nil {
+		if data[nextCertKey], data[nextKeyKey], err = s.next.encode(); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.previous) > 0 {
+		data[previousKey] = encodeCertificates(s.previous...)
+	}
+	return data, nil
+}
+
+// merge returns the data of a Secret in which this package's keys have other values.
+func merge(into, data map[string][]byte) map[string][]byte {
+	into = maps.Clone(into)
+	if into == nil {
+		into = map[string][]byte{}
+	}
+	for _, key := range []string{bundleKey, certKey, privateKey, nextCertKey, nextKeyKey, previousKey} {
+		delete(into, key)
+	}
+	maps.Copy(into, data)
+	return into
+}
+
+// trusted returns the certificates of all CAs, without their order in time of use:
+// a rotation that goes on does not change it.
+func (s *state) trusted() []*x509.Certificate {
+	certs := slices.Clone(s.previous)
+	for _, c := range []*ca{s.current, s.next} {
+		if c != nil {
+			certs = append(certs, c.cert)
+		}
+	}
+	slices.SortFunc(certs, func(a, b *x509.Certificate) int {
+		if c := a.NotBefore.Compare(b.NotBefore); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.Raw, b.Raw)
+	})
+	return slices.CompactFunc(certs, (*x509.Certificate).Equal)
+}
+
+// bundle returns what the API server shall trust, as PEM.
+func (s *state) bundle() []byte { return encodeCertificates(s.trusted()...) }
+
+// trusts says whether a CA is in the bundle.
+func (s *state) trusts(cert *x509.Certificate) bool {
+	return slices.ContainsFunc(s.trusted(), cert.Equal)
+}
+
+// retire adds certificates to the previous ones.
+func (s *state) retire(certs ...*x509.Certificate) {
+	for _, cert := range certs {
+		if !slices.ContainsFunc(s.previous, cert.Equal) {
+			s.previous = append(slices.Clip(s.previous), cert)
+		}
+	}
+}
+
+// valid says whether a certificate is valid at a time.
+func valid(cert *x509.Certificate, now time.Time) bool {
+	return !now.Before(cert.NotBefore) && !now.After(cert.NotAfter)
+}
