@@ -18,6 +18,10 @@ type Converter interface {
 // a mutating function changed is converted back to the version of the request,
 // and only that: fields which neither version's Go type knows stay. The paths in
 // the field errors of a validating function are those of its own version.
+//
+// If the converter has a method Versions(schema.GroupKind) []string, as
+// *conversion.Registry has, package webhook/registration registers the functions for those
+// versions, else for all.
 func ConvertWith(c Converter) Option {
 	return func(h *handler) { h.converter = c }
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/review"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Option adds a function to a handler, or changes how it works.
@@ -60,7 +61,7 @@ type handler struct {
 // the one that it is meant for: see [Subresource]. A request for a subresource or an
 // operation for which no function is there passes. One for a kind and version for which
 // no function is there is an error: then the webhook's rules and the handler do not
-// fit together.
+// fit together: package webhook/registration makes the rules from the handler.
 //
 // Functions see an object without metadata.managedFields, which stay as they are.
 //
@@ -99,13 +100,13 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	for _, f := range h.functions {
 		h.kindTexts[kindText(f.kind)] = f.kind
 	}
-	return h.observed(review.Protocol{
+	return served.With(h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
 		Head:   members,
 		Answer: h.answer,
 		Failed: noteFailure,
-	}.Handler(h.maxBytes))
+	}.Handler(h.maxBytes)), h.served())
 }
 
 // form returns the form of a type, the same for the same type.

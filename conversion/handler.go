@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Option changes a handler.
@@ -62,14 +63,18 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	for _, opt := range opts {
 		opt(h)
 	}
-	return review.Protocol{
+	var kinds served.Served
+	for _, k := range r.Kinds() {
+		kinds.Conversions = append(kinds.Conversions, served.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
+	}
+	return served.With(review.Protocol{
 		Group:   "apiextensions.k8s.io",
 		Kind:    "ConversionReview",
 		List:    "objects",
 		Head:    []string{"desiredAPIVersion"},
 		Answer:  h.answer,
 		Failure: failure,
-	}.Handler(h.maxBytes)
+	}.Handler(h.maxBytes), kinds)
 }
 
 // answer converts all the objects of a ConversionRequest.

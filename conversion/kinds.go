@@ -25,12 +25,23 @@ type Kind struct {
 func (r *Registry) Kinds() []Kind {
 	var kinds []Kind
 	for gk, k := range r.kinds {
-		kinds = append(kinds, Kind{gk, k.hub, slices.SortedFunc(maps.Keys(k.versions()), kubeversion.CompareKubeAwareVersionStrings)})
+		kinds = append(kinds, Kind{gk, k.hub, r.Versions(gk)})
 	}
 	slices.SortFunc(kinds, func(a, b Kind) int {
 		return slices.Compare([]string{a.Group, a.Kind}, []string{b.Group, b.Kind})
 	})
 	return kinds
+}
+
+// Versions returns the versions of a kind that objects are read and written in, the
+// oldest first; none if the registry does not convert the kind. They are the caller's to
+// change.
+func (r *Registry) Versions(gk schema.GroupKind) []string {
+	k := r.kinds[gk]
+	if k == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(k.versions()), kubeversion.CompareKubeAwareVersionStrings)
 }
 
 // Scheme returns the scheme that the registry was made with.

@@ -1,0 +1,48 @@
+package admission
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/served"
+)
+
+// served returns what the handler serves, for its registration with the API server.
+func (h *handler) served() (all served.Served) {
+	for _, f := range h.functions {
+		s := served.Function{
+			Kind:        f.kind.GroupKind(),
+			Versions:    h.versionsOf(f),
+			Subresource: f.subresource,
+			Mutates:     f.mutate != nil,
+		}
+		for _, op := range f.operations {
+			s.Operations = append(s.Operations, string(op))
+		}
+		all.Functions = append(all.Functions, s)
+	}
+	return all
+}
+
+// versionsOf returns the versions for which a function is called, as matches does; none
+// if it is called for all.
+func (h *handler) versionsOf(f *function) []string {
+	if f.kind.Empty() || f.seesMetadata() {
+		return nil
+	}
+	if h.converter == nil {
+		return []string{f.kind.Version}
+	}
+	known, ok := h.converter.(interface {
+		Versions(schema.GroupKind) []string
+	})
+	if !ok {
+		return nil
+	}
+	versions := slices.Clone(known.Versions(f.kind.GroupKind()))
+	if !slices.Contains(versions, f.kind.Version) {
+		versions = append(versions, f.kind.Version) // needs no conversion
+	}
+	return versions
+}

@@ -1,0 +1,115 @@
+package controllerruntime_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	peer "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// TestAHandlerMountsOnAManagersWebhookServer shows how: the handler as it is, and the
+// TLS in five fields.
+func TestAHandlerMountsOnAManagersWebhookServer(t *testing.T) {
+	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ca := pem.Decode(chain)
+	certFile, keyFile, caFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key"), filepath.Join(t.TempDir(), "ca.crt")
+	if err := errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600), os.WriteFile(caFile, ca, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	certs, err := webhook.Files(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := webhook.ClientsOf(caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := freePort(t)
+	server := peer.NewServer(peer.Options{
+		Host: "127.0.0.1",
+		Port: port,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			want := webhook.TLSConfig(certs, webhook.AllowTLS12(), webhook.VerifyClients(clients))
+			c.MinVersion, c.CipherSuites, c.NextProtos = want.MinVersion, want.CipherSuites, want.NextProtos
+			c.GetCertificate, c.GetConfigForClient = want.GetCertificate, want.GetConfigForClient
+		}},
+	})
+	server.Register("/convert", conversion.NewHandler(registry(t)))
+	server.Register("/protected", clients.Only(http.NotFoundHandler()))
+	done := make(chan error, 1)
+	go func() { done <- server.Start(t.Context()) }()
+	t.Cleanup(func() { // t.Context has ended by now
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	const review = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"1","desiredAPIVersion":"example.com/v2","objects":[
+		{"apiVersion":"example.com/v1","kind":"Server","metadata":{"name":"s"},"hostPort":"localhost 80"}]}}`
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		client := &http.Client{Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: "localhost", MaxVersion: version},
+			ForceAttemptHTTP2: true,
+			DisableKeepAlives: true,
+		}}
+		post := func(path string) (string, *http.Response) {
+			var resp *http.Response
+			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+				resp, err = client.Post("https://"+listenerAddr(port)+path, "application/json", strings.NewReader(review))
+				if err == nil {
+					break
+				}
+				if time.Now().After(end) {
+					t.Fatal(err)
+				}
+			}
+			defer resp.Body.Close()
+			var body bytes.Buffer
+			if _, err := io.Copy(&body, resp.Body); err != nil {
+				t.Fatal(err)
+			}
+			return body.String(), resp
+		}
+		answer, resp := post("/convert")
+		if !strings.Contains(answer, `"host":"localhost"`) || resp.TLS.Version != version || resp.ProtoMajor != 2 {
+			t.Errorf("with %s, %s: %s", tls.VersionName(resp.TLS.Version), resp.Proto, answer)
+		}
+		if _, resp := post("/protected"); resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("without a client certificate, the answer is %s", resp.Status)
+		}
+	}
+}
+
+func listenerAddr(port int) string {
+	return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,186 @@
+package webhook_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// upload is a request whose body is sent bit by bit.
+type upload struct {
+	pipe   *io.PipeWriter
+	answer chan string
+}
+
+func newUpload(client *http.Client, url string) *upload {
+	reader, writer := io.Pipe()
+	u := &upload{pipe: writer, answer: make(chan string, 1)}
+	go func() {
+		resp, err := client.Post(url, "application/json", reader)
+		if err != nil {
+			u.answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		var status metav1.Status
+		if resp.StatusCode != http.StatusOK {
+			if err := json.Unmarshal(body, &status); err != nil {
+				u.answer <- fmt.Sprintf("%s: %v", body, err)
+				return
+			}
+			body = []byte(status.Reason)
+		}
+		u.answer <- fmt.Sprintf("%d %s %d %v", resp.StatusCode, resp.Header.Get("Retry-After"), len(body), err)
+	}()
+	return u
+}
+
+func (u *upload) send(n int) { _, _ = u.pipe.Write(bytes.Repeat([]byte("x"), n)) }
+
+func TestTheLargestBodyIsCutOffWhenThereIsTooMuch(t *testing.T) {
+	protocols(t, func(t *testing.T, http2 bool) {
+		var read atomic.Int64
+		s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Handler", "yes")
+			var all []byte
+			for {
+				buf := make([]byte, 64<<10)
+				n, err := r.Body.Read(buf)
+				read.Add(int64(n))
+				all = append(all, buf[:n]...)
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					http.Error(w, "the body cannot be read", http.StatusBadRequest)
+					return
+				}
+			}
+			_, _ = w.Write(all)
+		}), webhook.MaxBodyBytes(16<<20))
+		client := s.client(t, http2)
+		wait := func(n int64) {
+			eventually(t, fmt.Sprint(n, " bytes are read"), func() bool { return read.Load() >= n })
+		}
+		large := newUpload(client, s.url())
+		large.send(8 << 20)
+		wait(8 << 20)
+		second := newUpload(client, s.url())
+		second.send(5 << 20)
+		wait(13 << 20)
+		// 14 of 16 MiB are for large ones.
+		small := mustPost(t, client, s.url(), strings.Repeat("x", 100<<10))
+		if len(small) < 100<<10 {
+			t.Errorf("the small request got %s", small)
+		}
+		go second.send(2 << 20)
+		if diff := cmp.Diff("503 1 18 <nil>", <-large.answer); diff != "" { // ServiceUnavailable
+			t.Errorf("the largest (-want +got):\n%s", diff)
+		}
+		wait(15 << 20)
+		check(t, second.pipe.Close())
+		if diff := cmp.Diff(fmt.Sprint("200  ", 7<<20, " <nil>"), <-second.answer); diff != "" {
+			t.Errorf("the second (-want +got):\n%s", diff)
+		}
+		// All of it has been given back.
+		if code, _, err := post(client, s.url(), make([]byte, 13<<20)); code != 200 {
+			t.Errorf("afterwards, a large one gets %d, %v", code, err)
+		}
+	})
+}
+
+func TestSmallBodiesGoOnWhileLargeOnesAreBeingWorkedOn(t *testing.T) {
+	goOn := make(chan struct{})
+	entered := make(chan struct{})
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if len(body) > 1<<20 {
+			entered <- struct{}{}
+			<-goOn
+		}
+		fmt.Fprint(w, len(body))
+	}), webhook.MaxBodyBytes(16<<20))
+	client := s.client(t, false)
+	done := make(chan string)
+	go func() { done <- mustPost(t, client, s.url(), strings.Repeat("x", 13<<20)) }()
+	<-entered
+	for range 10 {
+		if got := mustPost(t, client, s.url(), "small"); got != "200 5\n" {
+			t.Errorf("a small one got %s", got)
+		}
+	}
+	resp, err := client.Post(s.url(), "", bytes.NewReader(make([]byte, 2<<20)))
+	if err == nil {
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("another large one got %s", resp.Status)
+		}
+	}
+	close(goOn)
+	if got := <-done; got != fmt.Sprintln("200", 13<<20) {
+		t.Errorf("the large one got %s", got)
+	}
+}
+
+func TestManySmallBodiesAreBoundedToo(t *testing.T) {
+	s := start(t, echo, webhook.MaxBodyBytes(1<<20))
+	// Each counts 16 KiB from the start: 64 and one more.
+	var uploads []*upload
+	for range 65 {
+		client := s.client(t, false)
+		u := newUpload(client, s.url())
+		defer u.pipe.Close()
+		u.send(1)
+		uploads = append(uploads, u)
+	}
+	cut := func() (n int) {
+		for _, u := range uploads {
+			n += len(u.answer)
+		}
+		return n
+	}
+	eventually(t, "one is cut off", func() bool { return cut() > 0 })
+	time.Sleep(100 * time.Millisecond)
+	if n := cut(); n > 3 {
+		t.Errorf("%d were cut off", n)
+	}
+}
+
+// The API server calls a webhook with this client.
+func TestTheAPIServersClientTriesAgainWhenItWasCutOff(t *testing.T) {
+	s := start(t, echo, webhook.MaxBodyBytes(16<<20))
+	hog := newUpload(s.client(t, false), s.url())
+	hog.send(12 << 20)
+	config := &rest.Config{Host: s.url(), ContentConfig: rest.ContentConfig{
+		GroupVersion: &schema.GroupVersion{}, NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
+	}, TLSClientConfig: rest.TLSClientConfig{CAData: s.ca.pem(), ServerName: "localhost", NextProtos: []string{"http/1.1"}}}
+	client, err := rest.UnversionedRESTClientFor(config)
+	check(t, err)
+	body := append(append([]byte(`"`), bytes.Repeat([]byte("x"), 13<<20)...), '"')
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		_ = hog.pipe.Close()
+	}()
+	got, err := client.Post().AbsPath("/").Body(body).DoRaw(t.Context())
+	if err != nil || !bytes.Equal(got, body) {
+		t.Errorf("it got %d bytes, %v", len(got), err)
+	}
+}

@@ -1,0 +1,169 @@
+package webhook
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// MaxConnections is how many connections there may be at a time; the default is 4096.
+// One more does not wait: it takes the place of the one that is missed least, so that
+// who holds connections without using them keeps nobody out. That is the oldest which
+// never had a request; else the one that has been without a request for longest; else
+// the one that has been sending its request for longest; else the one whose request
+// has been worked on for longest. It concerns Serve.
+func MaxConnections(n int) Option {
+	return func(s *settings) { s.maxConnections = n }
+}
+
+// The uses of a connection, from the one that is missed least.
+const (
+	fresh     = iota // never had a request
+	idle             // between requests
+	receiving        // all its requests are still being received
+	working          // a request has been received and is not answered yet
+	uses
+)
+
+// connections knows what each connection is used for.
+type connections struct {
+	max int
+
+	mu   sync.Mutex
+	all  map[net.Conn]*connection
+	uses [uses]list.List // of *connection, in the order in which they began
+}
+
+type connection struct {
+	net.Conn
+	requests, received int // in progress, and those of them with all of their body
+	use                int
+	since              time.Time     // when use began
+	element            *list.Element // nil once it is closed
+	http2              bool
+}
+
+func newConnections(limit int) *connections {
+	return &connections{max: limit, all: map[net.Conn]*connection{}}
+}
+
+type connectionKey struct{}
+
+// add is a http.Server's ConnContext: it is called for each new connection, one at a
+// time, before anything is read from it.
+func (cs *connections) add(ctx context.Context, conn net.Conn) context.Context {
+	c := &connection{Conn: conn, since: time.Now()}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if len(cs.all) >= cs.max {
+		cs.closeOne()
+	}
+	cs.all[conn] = c
+	c.element = cs.uses[fresh].PushBack(c)
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// closeOne closes the connection that is missed least. The caller holds the lock.
+func (cs *connections) closeOne() {
+	for use := range cs.uses {
+		if e := cs.uses[use].Front(); e != nil {
+			c := e.Value.(*connection)
+			cs.forget(c)
+			// Not with the farewell of TLS: it may take five seconds to send.
+			if t, ok := c.Conn.(*tls.Conn); ok {
+				_ = t.NetConn().Close()
+			} else {
+				_ = c.Close()
+			}
+			return
+		}
+	}
+}
+
+// forget takes a connection out. The caller holds the lock.
+func (cs *connections) forget(c *connection) {
+	delete(cs.all, c.Conn)
+	cs.uses[c.use].Remove(c.element)
+	c.element = nil
+}
+
+// state is a http.Server's ConnState.
+func (cs *connections) state(conn net.Conn, state http.ConnState) {
+	if state != http.StateClosed && state != http.StateHijacked {
+		return
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c := cs.all[conn]; c != nil {
+		cs.forget(c)
+	}
+}
+
+// begin counts a request in progress.
+func (cs *connections) begin(c *connection, http2 bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.http2 = http2
+	cs.change(c, 1, 0)
+}
+
+// received says that all of a request in progress is here.
+func (cs *connections) received(c *connection) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.change(c, 0, 1)
+}
+
+// end ends a request; received says whether all of it was here.
+func (cs *connections) end(c *connection, received bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if received {
+		cs.change(c, -1, -1)
+	} else {
+		cs.change(c, -1, 0)
+	}
+}
+
+// change counts requests in progress, and how many of them have been received. The
+// caller holds the lock.
+func (cs *connections) change(c *connection, requests, received int) {
+	c.requests += requests
+	c.received += received
+	use := idle
+	switch {
+	case c.received > 0:
+		use = working
+	case c.requests > 0:
+		use = receiving
+	}
+	if c.element == nil || use == c.use {
+		return
+	}
+	cs.uses[c.use].Remove(c.element)
+	c.use, c.since = use, time.Now()
+	c.element = cs.uses[use].PushBack(c)
+}
+
+// expectant says whether a connection of HTTP/1.1 was opened, or had its last
+// request, within the last d, and has none in progress.
+func (cs *connections) expectant(d time.Duration) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for _, use := range []int{fresh, idle} {
+		for e := cs.uses[use].Back(); e != nil; e = e.Prev() {
+			c := e.Value.(*connection)
+			if time.Since(c.since) >= d {
+				break
+			}
+			if !c.http2 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// DrainTimeout is how long requests in flight may take after the context has ended,
+// and [ShutdownDelay] has passed; what takes longer is cut off. The default is 30
+// seconds, the longest that the API server waits for a webhook. It concerns Serve.
+func DrainTimeout(d time.Duration) Option {
+	return func(s *settings) { s.drain = d }
+}
+
+// ShutdownDelay is how long Serve goes on to serve after its context has ended, before
+// it closes the listener; the default is not at all. A pod that is deleted gets new
+// connections until every node has heard of it, for some seconds. Answers in this time
+// tell the client to use the connection no more; [Draining] fails. It concerns Serve.
+//
+// In a pod, terminationGracePeriodSeconds should be more than this and [DrainTimeout]
+// together.
+func ShutdownDelay(d time.Duration) Option {
+	return func(s *settings) { s.delay = d }
+}
+
+// While runs a function beside the server: it is called when Serve begins to accept
+// connections, with the values of Serve's context; and its own context ends only when
+// the last request has been answered, or cut off. Serve waits for it before it returns.
+// That is what informers need: requests in flight read from them, and they may read
+// objects that are converted by this very server. It may be given several times, and
+// concerns Serve.
+//
+// An error that run returns stops the server: as the end of Serve's context does, but
+// without [ShutdownDelay]; and Serve returns it, joined with others. That its own
+// context ended is no error. If it returns nil, the server goes on. A panic is not
+// caught.
+func While(run func(context.Context) error) Option {
+	return func(s *settings) { s.companions = append(s.companions, run) }
+}
+
+type stoppingKey struct{}
+
+var errDraining = errors.New("the server is shutting down")
+
+// Draining is one of [Checks], for readiness: it returns an error from the moment that
+// the context of the Serve which serves the request has ended, or something else stops
+// it. Requests that are served by other means pass.
+func Draining(r *http.Request) error {
+	if stopping, ok := r.Context().Value(stoppingKey{}).(context.Context); ok && stopping.Err() != nil {
+		return errDraining
+	}
+	return nil
+}
+
+// lull is how long a connection of HTTP/1.1 that has just been used, or opened, is
+// given for its next request when the server stops. A client that has sent one when
+// the server closes the connection must think that it may have been served, and a POST
+// is not repeated then (net/http.Transport, RFC 9110, section 9.2.2). Who sends
+// requests back to back is so led away by an answer.
+const lull = 500 * time.Millisecond
+
+// drained ends the server; the listener is closed already. Requests that take longer
+// than the timeout are cut off.
+func (s *server) drained(ctx context.Context, timeout time.Duration) error {
+	drain, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(lull); time.Now().Before(end) && drain.Err() == nil && s.connections.expectant(lull); {
+		select {
+		case <-drain.Done():
+		case <-tick.C:
+		}
+	}
+	if err := s.http.Shutdown(drain); err != nil {
+		return fmt.Errorf("webhook: requests still in flight after %s were cut off: %w", timeout, errors.Join(err, s.http.Close()))
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package webhook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// protocols runs a test for HTTP/1.1 and HTTP/2.
+func protocols(t *testing.T, test func(t *testing.T, http2 bool)) {
+	t.Run("HTTP1", func(t *testing.T) { test(t, false) })
+	t.Run("HTTP2", func(t *testing.T) { test(t, true) })
+}
+
+func TestAGracefulStopLosesNoRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		delay  time.Duration
+		notice time.Duration // after which new connections go to the second server
+	}{
+		"with a delay":    {delay: 600 * time.Millisecond, notice: 300 * time.Millisecond},
+		"without a delay": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			protocols(t, func(t *testing.T, http2 bool) {
+				ca := newAuthority(t, "of both")
+				var served [2]atomic.Int64
+				var sites [2]*site
+				for i := range sites {
+					sites[i] = startIn(t, t.Context(), ca, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						served[i].Add(1)
+						time.Sleep(time.Millisecond)
+						_, _ = io.Copy(w, r.Body)
+					}), webhook.ShutdownDelay(c.delay))
+				}
+				var second atomic.Bool
+				client := sites[0].client(t, http2)
+				client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+					to := sites[0]
+					if second.Load() {
+						to = sites[1]
+					}
+					return (&net.Dialer{}).DialContext(ctx, network, to.addr)
+				}
+				var clients sync.WaitGroup
+				var requests atomic.Int64
+				until := make(chan struct{})
+				for i := range 12 {
+					clients.Go(func() {
+						for {
+							select {
+							case <-until:
+								return
+							default:
+							}
+							requests.Add(1)
+							want := strings.Repeat("x", 1000)
+							if code, got, err := post(client, "https://service.example", []byte(want)); err != nil || code != 200 || got != want {
+								t.Errorf("a request failed: %d %.100s %v", code, got, err)
+							}
+							time.Sleep(time.Duration(i%4) * 20 * time.Millisecond)
+						}
+					})
+				}
+				eventually(t, "the first server is under load", func() bool { return served[0].Load() > 100 })
+				if c.notice == 0 {
+					second.Store(true)
+				} else {
+					time.AfterFunc(c.notice, func() { second.Store(true) })
+				}
+				sites[0].stop()
+				check(t, <-sites[0].done)
+				before := served[1].Load()
+				eventually(t, "the second server is under load", func() bool { return served[1].Load() > before+100 })
+				close(until)
+				clients.Wait()
+				if got, want := served[0].Load()+served[1].Load(), requests.Load(); got != want {
+					t.Errorf("%d requests were served %d times", want, got)
+				}
+			})
+		})
+	}
+}
+
+func TestAnswersAfterTheEndOfTheContextLeadTheClientAway(t *testing.T) {
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	mux := http.NewServeMux()
+	mux.Handle("/", echo)
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-goOn
+	})
+	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.Draining})
+	s := start(t, mux, webhook.ShutdownDelay(time.Second), webhook.DrainTimeout(10*time.Second))
+	client := s.client(t, false)
+	ask := func(path string) string {
+		resp, err := client.Post(s.url()+path, "", strings.NewReader("x"))
+		check(t, err)
+		defer resp.Body.Close()
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return fmt.Sprint(resp.StatusCode, " ", resp.Close)
+	}
+	var got []string
+	got = append(got, ask("/"), ask("/readyz"))
+	slow := make(chan string)
+	go func() { slow <- ask("/slow") }() // which began before, and answers after
+	<-entered
+	s.stop()
+	got = append(got, ask("/"), ask("/readyz"))
+	close(goOn)
+	got = append(got, <-slow)
+	if diff := cmp.Diff([]string{"200 false", "200 false", "200 true", "500 true", "200 true"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	select {
+	case err := <-s.done:
+		t.Errorf("Serve returned %v within the delay", err)
+	default:
+	}
+}
+
+func TestHTTP2ConnectionsAreLedAwayToo(t *testing.T) {
+	s := start(t, echo, webhook.ShutdownDelay(time.Second))
+	client := s.client(t, true)
+	var conns atomic.Int64
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conns.Add(1)
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	for range 3 {
+		mustPost(t, client, s.url(), "x")
+	}
+	if n := conns.Load(); n != 1 {
+		t.Errorf("%d connections before the end", n)
+	}
+	s.stop()
+	mustPost(t, client, s.url(), "x") // its answer brings the GOAWAY
+	eventually(t, "another connection is opened", func() bool {
+		mustPost(t, client, s.url(), "x")
+		return conns.Load() > 1
+	})
+}
+
+func TestDrainingPassesOutsideOfServe(t *testing.T) {
+	if err := webhook.Draining(httptest.NewRequest("GET", "/readyz", nil)); err != nil {
+		t.Error(err)
+	}
+}
+
+type valueKey struct{}
+
+func TestWhatRunsBesideTheServerOutlivesTheLastRequest(t *testing.T) {
+	entered, goOn, running := make(chan struct{}), make(chan struct{}), make(chan context.Context, 1)
+	var returned atomic.Bool
+	ctx := context.WithValue(t.Context(), valueKey{}, "of the context")
+	s := startIn(t, ctx, newAuthority(t, "x"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-goOn
+		fmt.Fprint(w, "done")
+	}), webhook.While(func(ctx context.Context) error {
+		running <- ctx
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond)
+		returned.Store(true)
+		return ctx.Err() // as many do: it is no error
+	}), webhook.While(func(context.Context) error { return nil }))
+	beside := <-running
+	if got := beside.Value(valueKey{}); got != "of the context" {
+		t.Errorf("the value is %v", got)
+	}
+	answered := make(chan string)
+	client := s.client(t, false)
+	go func() { answered <- mustPost(t, client, s.url(), "x") }()
+	<-entered
+	s.stop()
+	time.Sleep(100 * time.Millisecond)
+	if err := beside.Err(); err != nil {
+		t.Errorf("it was stopped with a request in flight: %v", err)
+	}
+	close(goOn)
+	if got := <-answered; got != "200 done\n" {
+		t.Errorf("got %s", got)
+	}
+	check(t, <-s.done)
+	if !returned.Load() {
+		t.Error("Serve did not wait for it")
+	}
+}
+
+func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
+	entered, fail, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	burnt, cold := errors.New("the pizza is burnt"), errors.New("the pizza is cold")
+	var draining atomic.Bool
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-goOn
+		draining.Store(webhook.Draining(r) != nil)
+		fmt.Fprint(w, "done")
+	}), webhook.ShutdownDelay(time.Hour), webhook.While(func(context.Context) error {
+		<-fail
+		return burnt
+	}), webhook.While(func(ctx context.Context) error {
+		<-ctx.Done()
+		return cold
+	}))
+	answered := make(chan string)
+	client := s.client(t, false)
+	go func() { answered <- mustPost(t, client, s.url(), "x") }()
+	<-entered
+	close(fail)
+	eventually(t, "the listener is closed", func() bool {
+		conn, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	close(goOn)
+	if got := <-answered; got != "200 done\n" {
+		t.Errorf("the request in flight got %s", got)
+	}
+	if err := <-s.done; !errors.Is(err, burnt) || !errors.Is(err, cold) {
+		t.Errorf("Serve returned %v", err)
+	}
+	if !draining.Load() {
+		t.Error("readiness did not go")
+	}
+}
+
+func TestAnErrorDuringTheDelayEndsIt(t *testing.T) {
+	fail := make(chan struct{})
+	burnt := errors.New("the pizza is burnt")
+	s := start(t, echo, webhook.ShutdownDelay(time.Hour), webhook.While(func(context.Context) error {
+		<-fail
+		return burnt
+	}))
+	s.stop()
+	close(fail)
+	if err := <-s.done; !errors.Is(err, burnt) {
+		t.Errorf("Serve returned %v", err)
+	}
+}
+
+func TestWrongOptionsAreReportedTogether(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	err = webhook.Serve(t.Context(), listener, echo, newAuthority(t, "x").serving(t),
+		webhook.DrainTimeout(-1), webhook.ShutdownDelay(-1), webhook.While(nil), webhook.MaxConnections(0), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
+	if err == nil {
+		t.Fatal("they were taken")
+	}
+	var got []string
+	for line := range strings.Lines(err.Error()) {
+		got = append(got, strings.Fields(line)[1])
+	}
+	want := []string{"DrainTimeout", "MaxBodyBytes", "MaxConnections", "ShutdownDelay", "VerifyClients", "While"}
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
+		t.Errorf("(-want +got):\n%s\n%v", diff, err)
+	}
+	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener says %v", err)
+	}
+}

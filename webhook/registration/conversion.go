@@ -1,0 +1,102 @@
+package registration
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/crdkit/crdkit/internal/served"
+)
+
+// conversion is a conversion webhook.
+type conversion struct {
+	path    string
+	handler http.Handler
+	names   []string
+}
+
+func (c *conversion) String() string { return "Conversion " + c.path }
+
+// Conversion adds a conversion webhook: the handler of package conversion, and the path on
+// which it is served. Each of [Definitions] whose kind it converts, and which has more than
+// one version, gets a conversion stanza; the others are left alone.
+//
+// For a handler that does not say what it converts, give the names of the definitions, such
+// as pizzas.example.com.
+func Conversion(path string, h http.Handler, definitions ...string) Option {
+	return func(s *settings) {
+		s.conversions = append(s.conversions, &conversion{path, h, definitions})
+	}
+}
+
+// convertedDefinition is a definition with who converts its kind.
+type convertedDefinition struct {
+	*definition
+	by *conversion
+}
+
+// converted returns the definitions that are converted, in the order of the declaration.
+func (s *settings) converted() (all []convertedDefinition) {
+	by := map[*definition]*conversion{}
+	for _, c := range s.conversions {
+		for _, d := range s.convertedBy(c) {
+			if other := by[d]; other != nil {
+				s.fault("%s is converted twice: by %s and by %s", d, other, c)
+			}
+			by[d] = c
+		}
+	}
+	for _, d := range s.definitions {
+		if c := by[d]; c != nil && len(d.read.Spec.Versions) > 1 {
+			if d.read.Spec.PreserveUnknownFields {
+				s.fault("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
+			}
+			all = append(all, convertedDefinition{d, c})
+		}
+	}
+	return all
+}
+
+func (s *settings) convertedBy(c *conversion) (found []*definition) {
+	if c.handler == nil {
+		return nil // a fault already
+	}
+	known, ok := served.By(c.handler)
+	switch {
+	case ok && len(known.Conversions) == 0:
+		s.fault("%s: the handler converts nothing: give one of conversion.NewHandler", c)
+		return nil
+	case !ok && len(c.names) == 0:
+		s.fault("%s: the handler does not say what it converts: give one of conversion.NewHandler, or the names of the definitions", c)
+		return nil
+	case ok && len(c.names) > 0:
+		s.fault("%s: the handler says what it converts: leave out the names of the definitions", c)
+		return nil
+	}
+	for _, name := range c.names {
+		i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name() == name })
+		if i < 0 {
+			s.fault("%s: there is no definition %q: give it with Definitions", c, name)
+			continue
+		}
+		found = append(found, s.definitions[i])
+	}
+	for _, k := range known.Conversions {
+		d := s.definition(k.GroupKind)
+		if d == nil {
+			s.fault("%s converts %s, of which there is no definition: give it with Definitions", c, k.GroupKind)
+			continue
+		}
+		var missing []string
+		for _, v := range d.read.Spec.Versions {
+			if (v.Served || v.Storage) && !slices.Contains(k.Versions, v.Name) {
+				missing = append(missing, v.Name)
+			}
+		}
+		if len(missing) > 0 {
+			s.fault("%s: %s does not convert version %s: add the conversions, or do not serve the version", d, c, strings.Join(missing, ", "))
+		}
+		found = append(found, d)
+	}
+	return found
+}

@@ -1,0 +1,125 @@
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// endpoint is where the API server finds the handlers: a Service or a URL.
+type endpoint struct {
+	namespace, service string
+	port               int32
+	url                *url.URL
+	given              int
+}
+
+// Service says that the API server finds the handlers behind a Service, on port 443 (see
+// [ServicePort]). The namespace is also the operator's own: see [OwnNamespace].
+func Service(namespace, name string) Option {
+	return func(s *settings) {
+		s.endpoint.given++
+		for _, n := range []string{namespace, name} {
+			if errs := validation.IsDNS1123Label(n); len(errs) > 0 {
+				s.fault("Service %s/%s: %q is not a name: %s", namespace, name, n, strings.Join(errs, "; "))
+			}
+		}
+		s.endpoint.namespace, s.endpoint.service = namespace, name
+	}
+}
+
+// ServicePort is the port of the [Service], if it is not 443.
+func ServicePort(port int32) Option {
+	return func(s *settings) {
+		if errs := validation.IsValidPortNum(int(port)); len(errs) > 0 {
+			s.fault("ServicePort %d: %s", port, strings.Join(errs, "; "))
+		}
+		s.endpoint.port = port
+	}
+}
+
+// URL says that the API server finds the handlers at a URL such as https://127.0.0.1:9443,
+// behind which the path of each handler is put. That is for an operator outside of the
+// cluster.
+func URL(base string) Option {
+	return func(s *settings) {
+		s.endpoint.given++
+		u, err := url.Parse(base)
+		switch {
+		case err != nil:
+			s.fault("URL: %w", err)
+			return
+		case u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+			s.fault("URL %q: want https://host or https://host:port, and the paths with the handlers", base)
+		}
+		u.Path = ""
+		s.endpoint.url = u
+	}
+}
+
+// OwnNamespace is the namespace in which the operator runs, if that is not the namespace of
+// its [Service]. Webhooks are not called for objects in it: see [NamespaceSelector].
+func OwnNamespace(namespace string) Option {
+	return func(s *settings) {
+		if errs := validation.IsDNS1123Label(namespace); len(errs) > 0 {
+			s.fault("OwnNamespace %q: %s", namespace, strings.Join(errs, "; "))
+		}
+		s.ownNamespace = namespace
+	}
+}
+
+func (e *endpoint) check(s *settings) {
+	switch {
+	case e.given == 0:
+		s.fault("nobody says where the API server finds the handlers: give Service or URL")
+	case e.given > 1:
+		s.fault("Service or URL may be given once")
+	case e.port != 0 && e.service == "":
+		s.fault("ServicePort is given without Service")
+	}
+	if e.port == 0 {
+		e.port = 443
+	}
+}
+
+// checkPath says what the API server would refuse: ValidateWebhookService in
+// apiserver/pkg/util/webhook/validation.go.
+func (e *endpoint) checkPath(path string) error {
+	rest, ok := strings.CutPrefix(path, "/")
+	if !ok {
+		return fmt.Errorf("path %q must begin with /", path)
+	}
+	if rest == "" {
+		return nil
+	}
+	var faults []error
+	for _, segment := range strings.Split(strings.TrimSuffix(rest, "/"), "/") {
+		if errs := validation.IsDNS1123Subdomain(segment); len(errs) > 0 {
+			faults = append(faults, fmt.Errorf("path %q: segment %q: %s", path, segment, strings.Join(errs, "; ")))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// clientConfig returns the WebhookClientConfig for a path, without a CA bundle.
+func (e *endpoint) clientConfig(path string) map[string]any {
+	if e.url != nil {
+		return map[string]any{"url": e.url.String() + path}
+	}
+	return map[string]any{"service": map[string]any{
+		"namespace": e.namespace,
+		"name":      e.service,
+		"port":      int64(e.port),
+		"path":      path,
+	}}
+}
+
+func (e *endpoint) host() string {
+	if e.url != nil {
+		return e.url.Hostname()
+	}
+	return e.service + "." + e.namespace + ".svc"
+}

@@ -1,0 +1,386 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// writeTimeout is how long one write may take.
+	writeTimeout = 30 * time.Second
+	firstDelay   = 100 * time.Millisecond
+	maxDelay     = 30 * time.Second
+	// In a fight with somebody else who writes the same fields, an object is written that
+	// often at once, and then once in a while.
+	burst     = 5
+	fightPace = 5 * time.Second
+)
+
+// Reconcile keeps what the cluster has registered as it is declared, with the CA bundle,
+// until ctx ends. Then it returns nil. An error means that it could not begin.
+//
+// Each object is watched, so that what somebody changes by hand is repaired at once. It is
+// written by server-side apply, with force, under the name of the declaration as the field
+// manager: of a definition, spec.conversion and no more; of a webhook configuration the
+// webhooks that are declared. The fields and webhooks of others stay. Configurations that
+// are missing are created, definitions never: their absence is an error, which
+// [Webhooks.Check] reports. Definitions are written first.
+//
+// The bundle may be nil: then the CA bundle is somebody else's, such as cert-manager's
+// cainjector, and is neither written nor looked at; see [Annotations]. As long as it is
+// empty, nothing is written.
+//
+// Failures are logged once and tried again, ever more slowly; conflicts, and an API server
+// that is away, are normal. If somebody else keeps on changing the same fields, the object is
+// written every five seconds. Every replica may run Reconcile, also those of different
+// releases: see "Several replicas, and rolling updates" in the package documentation.
+// [Webhooks.PolicyRules] has what it needs.
+func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bundle) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("registration: %w", err)
+	}
+	r := &reconciler{
+		webhooks: w,
+		bundle:   bundle,
+		woken:    make(chan struct{}, 1),
+	}
+	start := time.Now()
+	for _, o := range w.objects {
+		r.lives = append(r.lives, &live{
+			object:  o,
+			client:  client.Resource(o.resource),
+			wake:    r.wake,
+			mu:      &w.mu,
+			problem: errUnread,
+			claim:   claim{start.UnixNano(), o.digest},
+			writes:  rate.NewLimiter(rate.Every(fightPace), burst),
+		})
+	}
+	w.mu.Lock()
+	if w.lives != nil {
+		w.mu.Unlock()
+		return errors.New("registration: Reconcile runs already")
+	}
+	w.lives = r.lives
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.lives = nil
+	}()
+
+	var followers sync.WaitGroup
+	defer followers.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, l := range r.lives {
+		followers.Go(func() { l.follow(ctx) })
+	}
+	r.run(ctx)
+	return nil
+}
+
+// reconciler keeps the objects right, one after the other.
+type reconciler struct {
+	webhooks *Webhooks
+	bundle   Bundle
+	lives    []*live
+	woken    chan struct{}
+}
+
+func (r *reconciler) wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (r *reconciler) run(ctx context.Context) {
+	timer := time.NewTimer(maxDelay)
+	defer timer.Stop()
+	for {
+		var pem []byte
+		var changed <-chan struct{}
+		if r.bundle != nil {
+			pem, changed = r.bundle.CABundle()
+		}
+		next := r.pass(ctx, pem)
+		timer.Stop()
+		var due <-chan time.Time
+		if !next.IsZero() {
+			timer.Reset(time.Until(next))
+			due = timer.C
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.woken:
+		case <-changed:
+		case <-due:
+		}
+	}
+}
+
+// pass looks at all objects, and returns when to do so again, if nothing happens before.
+func (r *reconciler) pass(ctx context.Context, pem []byte) (next time.Time) {
+	for _, l := range r.lives {
+		if !l.isDefinition() && !r.definitionsTried() {
+			break // they come first
+		}
+		problem := r.keep(ctx, l, pem)
+		if ctx.Err() != nil {
+			return next
+		}
+		r.webhooks.mu.Lock()
+		l.problem = problem
+		r.webhooks.mu.Unlock()
+		l.log(ctx, problem)
+		if !l.notBefore.IsZero() && (next.IsZero() || l.notBefore.Before(next)) {
+			next = l.notBefore
+		}
+	}
+	return next
+}
+
+// definitionsTried says whether all definitions have been written, or have turned out not to
+// be there, or not to be readable.
+func (r *reconciler) definitionsTried() bool {
+	r.webhooks.mu.Lock()
+	defer r.webhooks.mu.Unlock()
+	for _, l := range r.lives {
+		if l.isDefinition() && !l.tried && l.unread == nil {
+			return false
+		}
+	}
+	return true
+}
+
+var (
+	errUnread  = errors.New("it has not been read yet")
+	errNoCA    = errors.New("there is no CA certificate yet")
+	errMissing = errors.New("it is not in the cluster: apply the manifests first, a definition is not created here")
+)
+
+// keep makes an object right, if it is not, and returns why it is not right now.
+func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
+	r.webhooks.mu.Lock()
+	current, seen, unread := l.current, l.seen && l.watched, l.unread
+	r.webhooks.mu.Unlock()
+	if !seen {
+		if unread != nil {
+			return unread
+		}
+		return errUnread
+	}
+	l.tried = true
+	if !time.Now().Before(l.notBefore) {
+		l.notBefore = time.Time{}
+	}
+	if r.bundle != nil {
+		if len(pem) == 0 {
+			return errNoCA
+		}
+		if _, err := certificates(pem); err != nil {
+			return fmt.Errorf("the CA bundle: %w", err)
+		}
+	}
+	var write func(context.Context) (*unstructured.Unstructured, error)
+	switch {
+	case current == nil && l.empty:
+		return nil
+	case current == nil && l.isDefinition():
+		return errMissing
+	case current == nil:
+		write = l.apply(pem, nil, l.claim)
+	default:
+		theirs := parseClaim(current.GetAnnotations()[DeclaredAnnotation])
+		switch {
+		case l.empty && theirs == (claim{}):
+			return nil // somebody else's
+		case theirs.digest == l.digest:
+			l.claim, l.claimed = theirs, true
+		case theirs != (claim{}) && !l.claimed && !l.claim.beats(theirs):
+			l.claim.time = theirs.time + 1
+		}
+		if theirs.beats(l.claim) && theirs.digest != l.digest {
+			if write = l.repair(pem, current); write == nil {
+				l.done()
+				return nil
+			}
+			break
+		}
+		if difference(l.desired(pem, l.claim), current.Object, "") == "" {
+			l.done()
+			return nil
+		}
+		write = l.apply(pem, current, l.claim)
+	}
+	return l.write(ctx, write)
+}
+
+// write writes, unless it is too early for that.
+func (l *live) write(ctx context.Context, write func(context.Context) (*unstructured.Unstructured, error)) error {
+	if !l.notBefore.IsZero() {
+		return l.problem // from before; nobody else writes it
+	}
+	now := time.Now()
+	if turn := l.writes.ReserveN(now, 1); turn.DelayFrom(now) > 0 {
+		l.notBefore = now.Add(turn.DelayFrom(now))
+		turn.CancelAt(now)
+		return errors.New("somebody else changes it again and again")
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	written, err := write(ctx)
+	if err != nil {
+		delay := min(firstDelay<<min(l.failures, 20), maxDelay)
+		l.failures++
+		l.notBefore = time.Now().Add(delay + rand.N(delay))
+		return err
+	}
+	l.claimed = true
+	l.set(written, false) // and look whether it is right now
+	return nil
+}
+
+// done notes that nothing is to be done.
+func (l *live) done() { l.failures, l.notBefore, l.claimed = 0, time.Time{}, true }
+
+// log logs a failure once, until there is another.
+func (l *live) log(ctx context.Context, problem error) {
+	normal := problem == nil || ctx.Err() != nil || apierrors.IsConflict(problem) || apierrors.IsAlreadyExists(problem)
+	for _, err := range []error{errUnread, errNoCA} {
+		normal = normal || errors.Is(problem, err)
+	}
+	if problem == nil {
+		l.logged = ""
+	}
+	if normal || problem.Error() == l.logged {
+		return
+	}
+	l.logged = problem.Error()
+	klog.FromContext(ctx).Error(problem, "The registration with the API server is not right", "kind", l.kind, "name", l.name)
+}
+
+// apply returns a write of all that is declared. It must not win over what it has not seen.
+func (l *live) apply(pem []byte, current *unstructured.Unstructured, c claim) func(context.Context) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{Object: l.desired(pem, c)}
+	if current == nil {
+		return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.serverSideApply(ctx, obj) }
+	}
+	obj.SetResourceVersion(current.GetResourceVersion())
+	if patch := l.untangle(obj, current); patch != nil {
+		return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.patch(ctx, current, patch) }
+	}
+	return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.serverSideApply(ctx, obj) }
+}
+
+func (l *live) serverSideApply(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return l.client.Apply(ctx, l.name, obj, metav1.ApplyOptions{FieldManager: l.manager, Force: true})
+}
+
+// untangle returns a patch if somebody has put a url where a service shall be, or the other
+// way round: an apply cannot remove what is somebody else's, and there must not be both.
+func (l *live) untangle(want, current *unstructured.Unstructured) (patch []operation) {
+	wanted := map[string]entry{}
+	for _, e := range entriesOf(want.Object) {
+		wanted[e.name] = e
+	}
+	for _, e := range entriesOf(current.Object) {
+		ours, ok := wanted[e.name]
+		if !ok {
+			continue
+		}
+		for _, other := range []string{"url", "service"} {
+			if e.clientConfig[other] != nil && ours.clientConfig[other] == nil {
+				config := map[string]any{"caBundle": e.clientConfig["caBundle"]}
+				for name, value := range ours.clientConfig {
+					config[name] = value
+				}
+				patch = append(patch, operation{"add", e.path, config})
+			}
+		}
+	}
+	return patch
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// repair returns a write of the CA bundle alone into what a later declaration has
+// registered; nil if it is right.
+func (l *live) repair(pem []byte, current *unstructured.Unstructured) func(context.Context) (*unstructured.Unstructured, error) {
+	if len(pem) == 0 {
+		return nil
+	}
+	var patch []operation
+	for _, e := range l.ours(current) {
+		if !bytes.Equal(e.caBundle(), pem) {
+			patch = append(patch, operation{"add", e.path + "/caBundle", base64.StdEncoding.EncodeToString(pem)})
+		}
+	}
+	if patch == nil {
+		return nil
+	}
+	return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.patch(ctx, current, patch) }
+}
+
+// patch patches the object as it was seen, or fails with a conflict.
+func (l *live) patch(ctx context.Context, current *unstructured.Unstructured, patch []operation) (*unstructured.Unstructured, error) {
+	text, err := json.Marshal(append(patch, operation{"add", "/metadata/resourceVersion", current.GetResourceVersion()}))
+	if err != nil {
+		return nil, err
+	}
+	return l.client.Patch(ctx, l.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: l.manager})
+}
+
+// ours returns the entries of an object that its field manager has applied, whatever the
+// release: those in a definition, and of webhooks those with a name that it owns.
+func (l *live) ours(current *unstructured.Unstructured) (entries []entry) {
+	owned := map[string]bool{"": true} // in a definition
+	for _, m := range current.GetManagedFields() {
+		if m.Manager != l.manager || m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Webhooks map[string]json.RawMessage `json:"f:webhooks"`
+		}
+		if json.Unmarshal(m.FieldsV1.Raw, &fields) != nil {
+			continue
+		}
+		for key := range fields.Webhooks {
+			var k struct{ Name string }
+			if text, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(text), &k) == nil {
+				owned[k.Name] = true
+			}
+		}
+	}
+	for _, e := range entriesOf(current.Object) {
+		if owned[e.name] {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}

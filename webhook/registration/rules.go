@@ -1,0 +1,160 @@
+package registration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	kubeversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/crdkit/crdkit/internal/served"
+)
+
+// requests are those for one resource in one version.
+type requests struct {
+	group, resource, version string
+	scope                    admissionregistrationv1.ScopeType
+}
+
+// rules returns the rules for the functions of a handler: as few as can say exactly that, and
+// always in the same order.
+func (s *settings) rules(functions []served.Function) (rules []admissionregistrationv1.RuleWithOperations, faults []error) {
+	operations := map[requests][]string{}
+	for _, f := range functions {
+		all, err := s.requests(f)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		for _, r := range all {
+			operations[r] = append(operations[r], f.Operations...)
+		}
+	}
+	return merge(operations), faults
+}
+
+// requests returns for which ones a function is called.
+func (s *settings) requests(f served.Function) ([]requests, error) {
+	if f.Kind.Empty() {
+		return nil, fmt.Errorf("a function of every kind does not say for which: use ForKind of package admission, or give Rules")
+	}
+	d := s.definition(f.Kind)
+	if d == nil {
+		return builtIn(f)
+	}
+	versions := d.served()
+	if f.Versions != nil {
+		versions = slices.DeleteFunc(versions, func(v string) bool { return !slices.Contains(f.Versions, v) })
+		if len(versions) == 0 {
+			return nil, fmt.Errorf("a function is for %s of version %s, which %s does not serve", f.Kind, strings.Join(f.Versions, ", "), d)
+		}
+	}
+	resource := d.read.Spec.Names.Plural
+	switch f.Subresource {
+	case "":
+	case "status":
+		resource += "/status"
+		versions = slices.DeleteFunc(versions, func(v string) bool { return !d.hasStatus(v) })
+		if len(versions) == 0 {
+			return nil, fmt.Errorf("a function is for the subresource status of %s, which %s does not have", f.Kind, d)
+		}
+	default:
+		return nil, fmt.Errorf("a function is for the subresource %s, and its objects are of kind %s: they can be no such objects", f.Subresource, f.Kind)
+	}
+	var all []requests
+	for _, v := range versions {
+		all = append(all, requests{f.Kind.Group, resource, v, admissionregistrationv1.ScopeType(d.read.Spec.Scope)})
+	}
+	return all, nil
+}
+
+// builtIn returns the requests for a kind without a definition.
+func builtIn(f served.Function) ([]requests, error) {
+	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
+		return nil, fmt.Errorf("a function is for %s, of which there is no definition: give it with Definitions, or give Rules", f.Kind)
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(f.Kind.WithVersion(""))
+	resource := plural.Resource
+	switch f.Subresource {
+	case "", "status", "ephemeralcontainers", "resize", "finalize", "approval": // of the resource's own kind
+	default:
+		return nil, fmt.Errorf("a function is for the subresource %s, and its objects, of kind %s, do not tell of which resource: give Rules", f.Subresource, f.Kind)
+	}
+	if f.Subresource != "" {
+		resource += "/" + f.Subresource
+	}
+	versions := f.Versions
+	if versions == nil {
+		versions = []string{"*"}
+	}
+	var all []requests
+	for _, v := range versions {
+		all = append(all, requests{f.Kind.Group, resource, v, admissionregistrationv1.AllScopes})
+	}
+	return all, nil
+}
+
+// merge makes rules of the operations for each resource and version: first of versions, then
+// of resources with the same operations.
+func merge(operations map[requests][]string) (rules []admissionregistrationv1.RuleWithOperations) {
+	type key struct{ group, resource, versions, operations string }
+	versions := map[key][]string{}
+	scopes := map[key]admissionregistrationv1.ScopeType{}
+	for r, ops := range operations {
+		k := key{group: r.group, resource: r.resource, operations: strings.Join(inOrder(ops), " ")}
+		versions[k] = append(versions[k], r.version)
+		scopes[k] = r.scope
+	}
+	resources := map[key][]string{}
+	scopesOf := map[key]map[admissionregistrationv1.ScopeType]bool{}
+	for k, list := range versions {
+		slices.SortFunc(list, kubeversion.CompareKubeAwareVersionStrings)
+		if slices.Contains(list, "*") { // the API server takes no other beside it
+			list = []string{"*"}
+		}
+		merged := key{group: k.group, versions: strings.Join(list, " "), operations: k.operations}
+		resources[merged] = append(resources[merged], k.resource)
+		if scopesOf[merged] == nil {
+			scopesOf[merged] = map[admissionregistrationv1.ScopeType]bool{}
+		}
+		scopesOf[merged][scopes[k]] = true
+	}
+	for k, list := range resources {
+		slices.Sort(list)
+		scope := admissionregistrationv1.AllScopes
+		if all := slices.Collect(maps.Keys(scopesOf[k])); len(all) == 1 {
+			scope = all[0]
+		}
+		rule := admissionregistrationv1.RuleWithOperations{Rule: admissionregistrationv1.Rule{
+			APIGroups:   []string{k.group},
+			APIVersions: strings.Fields(k.versions),
+			Resources:   list,
+			Scope:       &scope,
+		}}
+		for _, op := range strings.Fields(k.operations) {
+			rule.Operations = append(rule.Operations, admissionregistrationv1.OperationType(op))
+		}
+		rules = append(rules, rule)
+	}
+	slices.SortFunc(rules, func(a, b admissionregistrationv1.RuleWithOperations) int {
+		text := func(r admissionregistrationv1.RuleWithOperations) string {
+			return fmt.Sprint(r.APIGroups, r.Resources, r.APIVersions, r.Operations)
+		}
+		return strings.Compare(text(a), text(b))
+	})
+	return rules
+}
+
+// inOrder returns operations in the order in which they happen to an object, each once.
+func inOrder(operations []string) (sorted []string) {
+	for _, op := range []admissionregistrationv1.OperationType{
+		admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect,
+	} {
+		if slices.Contains(operations, string(op)) {
+			sorted = append(sorted, string(op))
+		}
+	}
+	return sorted
+}

@@ -1,0 +1,222 @@
+package registration_test
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/webhook/registration"
+)
+
+// shop is an operator for pizzas in an API group of its own. Its toppings were called
+// spec.topping in v1alpha1.
+type shop struct {
+	group    string
+	registry *conversion.Registry
+}
+
+func newShop(t testing.TB, group string) *shop {
+	t.Helper()
+	s := &shop{group, conversion.NewRegistry(runtime.NewScheme())}
+	check(t, conversion.AddFields(s.registry, s.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	return s
+}
+
+func (s *shop) kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: s.group, Version: version, Kind: "Pizza"}
+}
+
+func (s *shop) resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: s.group, Version: "v1", Resource: "pizzas"}
+}
+
+func (s *shop) definition() []byte {
+	return []byte(fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: pizzas.%[1]s
+  labels: {app: pizza}
+  creationTimestamp: null
+spec:
+  group: %[1]s
+  names: {kind: Pizza, plural: pizzas}
+  scope: Namespaced
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: false
+    schema: &any {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: *any
+status: {acceptedNames: {kind: "", plural: ""}, conditions: [], storedVersions: []}
+`, s.group))
+}
+
+// mutate is an admission function that counts in spec.seen how often it has been called.
+func (s *shop) mutate() admission.Option {
+	return admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
+		seen, _, _ := unstructured.NestedInt64(u.Object, "spec", "seen")
+		return unstructured.SetNestedField(u.Object, seen+1, "spec", "seen")
+	}, admission.ForKind(s.kind("v1")))
+}
+
+// validate is one that does not like pineapple.
+func (s *shop) validate(filters ...admission.Filter) admission.Option {
+	return admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
+		if toppings, _, _ := unstructured.NestedString(u.Object, "spec", "toppings"); toppings == "pineapple" {
+			return field.ErrorList{field.Invalid(field.NewPath("spec", "toppings"), toppings, "not in this house")}, nil
+		}
+		return nil, nil
+	}, append(filters, admission.ForKind(s.kind("v1")))...)
+}
+
+func (s *shop) validateDelete() admission.Option {
+	return admission.ValidateDelete(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) {
+		return nil, nil
+	}, admission.ForKind(s.kind("v1")))
+}
+
+// options declare everything but where it is.
+func (s *shop) options() []registration.Option {
+	return []registration.Option{s.definitions(), s.conversion(), s.mutating(), s.validating()}
+}
+
+func (s *shop) definitions() registration.Option { return registration.Definitions(s.definition()) }
+
+func (s *shop) conversion() registration.Option {
+	return registration.Conversion("/convert", conversion.NewHandler(s.registry))
+}
+
+func (s *shop) mutating(opts ...registration.WebhookOption) registration.Option {
+	h := admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(s.registry), s.mutate())
+	return registration.Mutating("default.pizzas."+s.group, "/admit", h, opts...)
+}
+
+func (s *shop) validating(opts ...registration.WebhookOption) registration.Option {
+	h := admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(s.registry), s.validate())
+	return registration.Validating("validate.pizzas."+s.group, "/validate", h, opts...)
+}
+
+// pizza returns one of v1alpha1.
+func (s *shop) pizza(name, topping string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": s.group + "/v1alpha1", "kind": "Pizza",
+		"metadata": map[string]any{"name": name},
+		"spec":     map[string]any{"topping": topping},
+	}}
+}
+
+// declare returns what the options declare, behind a Service.
+func declare(t testing.TB, name string, opts ...registration.Option) *registration.Webhooks {
+	t.Helper()
+	hooks, err := registration.New(name, append(opts, registration.Service("pizza-system", "pizza-operator"))...)
+	check(t, err)
+	return hooks
+}
+
+// bundle is a Bundle that tests change.
+type bundle struct {
+	mu      sync.Mutex
+	pem     []byte
+	changed chan struct{}
+}
+
+func newBundle(pem []byte) *bundle { return &bundle{pem: pem, changed: make(chan struct{})} }
+
+func (b *bundle) CABundle() ([]byte, <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pem, b.changed
+}
+
+func (b *bundle) set(pem []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pem = pem
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// newCA returns a CA certificate, and a serving certificate for the host that it has signed.
+func newCA(t testing.TB, host string) (ca, chain, key []byte) {
+	t.Helper()
+	chain, key, err := cert.GenerateSelfSignedCertKey(host, []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	check(t, err)
+	_, ca = pem.Decode(chain)
+	return ca, chain, key
+}
+
+// reconcile reconciles until the test ends, or the returned function is called.
+func reconcile(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b registration.Bundle) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- hooks.Reconcile(ctx, config, b) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// eventually waits until there is no error, and returns how long that took.
+func eventually(t testing.TB, f func() error) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for {
+		err := f()
+		if err == nil {
+			return time.Since(begin)
+		}
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// ready is what /readyz asks.
+func ready(hooks *registration.Webhooks) func() error {
+	return func() error { return hooks.Check(nil) }
+}
+
+// objects returns the objects of a YAML text.
+func objects(t testing.TB, text []byte) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for _, doc := range strings.Split("\n"+string(text), "\n---\n") {
+		u := &unstructured.Unstructured{}
+		check(t, yaml.Unmarshal([]byte(doc), &u.Object))
+		if u.Object != nil {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,55 @@
+package webhook
+
+import (
+	"crypto/tls"
+)
+
+// AllowTLS12 lets clients of TLS 1.2 in, with the cipher suites that are forward
+// secret and that HTTP/2 allows (RFC 9113, appendix A): ECDHE with AES-GCM or
+// ChaCha20-Poly1305. The default is TLS 1.3 alone, which every supported API
+// server speaks. It concerns Serve and TLSConfig.
+func AllowTLS12() Option {
+	return func(s *settings) { s.tls12 = true }
+}
+
+// forwardSecret returns the suites of TLS 1.2; those of TLS 1.3 are not for choice.
+func forwardSecret() []uint16 {
+	return []uint16{
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+		tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	}
+}
+
+// TLSConfig returns the configuration with which Serve listens: TLS 1.3, HTTP/2
+// and HTTP/1.1, and a certificate that may change at each handshake. The options
+// that concern it are [AllowTLS12] and [VerifyClients]; others have no effect.
+//
+// It is for those who serve by other means, such as an [http.Server] of their own.
+// Where a configuration cannot be given but only changed, as in the TLSOpts of
+// controller-runtime's webhook server, five fields say everything: MinVersion,
+// CipherSuites, NextProtos, GetCertificate and GetConfigForClient. The last one is
+// nil without VerifyClients.
+func TLSConfig(certs Certificates, opts ...Option) *tls.Config {
+	set, _ := apply(opts) // what could be wrong here, VerifyClients(nil), fails each handshake
+	return set.tlsConfig(certs)
+}
+
+func (set *settings) tlsConfig(certs Certificates) *tls.Config {
+	config := &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		NextProtos:     []string{"h2", "http/1.1"},
+		GetCertificate: certs.GetCertificate,
+	}
+	if set.tls12 {
+		config.MinVersion = tls.VersionTLS12
+		config.CipherSuites = forwardSecret()
+	}
+	if set.verify {
+		set.clients.require(config)
+	}
+	return config
+}
