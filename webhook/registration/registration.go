@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -16,7 +17,9 @@ import (
 // concurrent use.
 type Webhooks struct {
 	name        string
+	namespace   string // the operator's own, if it is known
 	hosts       []string
+	converted   []schema.GroupVersionResource
 	handlers    map[string]http.Handler
 	definitions []*definition
 	objects     []*object // what is registered: definitions first
@@ -123,9 +126,14 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	if len(s.conversions)+len(s.hooks) == 0 {
 		s.fault("there is nothing to register: give Conversion, Mutating or Validating")
 	}
-	w := &Webhooks{name: name, definitions: s.definitions, handlers: s.serve()}
+	w := &Webhooks{name: name, namespace: s.ownNamespace, definitions: s.definitions, handlers: s.serve()}
 	s.checkDefinitions()
 	for _, d := range s.converted() {
+		for _, v := range d.read.Spec.Versions {
+			if v.Served {
+				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.read.Spec.Group, Version: v.Name, Resource: d.read.Spec.Names.Plural})
+			}
+		}
 		w.objects = append(w.objects, s.definitionObject(d))
 	}
 	for _, kind := range []hookKind{mutating, validating} {
@@ -178,6 +186,17 @@ func (w *Webhooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	h.ServeHTTP(rw, r)
 }
+
+// Name returns the name of the declaration.
+func (w *Webhooks) Name() string { return w.name }
+
+// Namespace returns the operator's own namespace: that of [OwnNamespace], or else of the
+// [Service]. It is empty if neither is given.
+func (w *Webhooks) Namespace() string { return w.namespace }
+
+// Converted returns the resources that the conversion webhook converts, in each version
+// that is served.
+func (w *Webhooks) Converted() []schema.GroupVersionResource { return slices.Clone(w.converted) }
 
 // Hosts returns the names or IP addresses that the serving certificate must have, because
 // the API server verifies them: the name of the [Service] as in

@@ -1,0 +1,253 @@
+package replica_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/balancer"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/webhook"
+	"github.com/crdkit/crdkit/webhook/authority"
+	"github.com/crdkit/crdkit/webhook/registration"
+	"github.com/crdkit/crdkit/webhook/replica"
+)
+
+const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: pizzas.example.com
+spec:
+  group: example.com
+  names: {kind: Pizza, plural: pizzas, singular: pizza, listKind: PizzaList}
+  scope: Namespaced
+  versions:
+  - name: v1alpha1
+    served: true
+    storage: false
+    schema: &any {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+  - name: v1
+    served: true
+    storage: true
+    schema: *any
+`
+
+func kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Pizza"}
+}
+
+func pizzas(version string) schema.GroupVersionResource {
+	return kind(version).GroupVersion().WithResource("pizzas")
+}
+
+// town is a cluster with a Service in front of the replicas of a test.
+type town struct {
+	*controlplane.ControlPlane
+	client   dynamic.Interface
+	balancer *balancer.Balancer
+	hooks    func(extra ...registration.Option) *registration.Webhooks
+}
+
+func open(t *testing.T) *town {
+	t.Helper()
+	cp := controlplane.ForTest(t)
+	client, err := dynamic.NewForConfig(cp.Config())
+	check(t, err)
+	typed, err := kubernetes.NewForConfig(cp.Config())
+	check(t, err)
+	_, err = typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pizza-system"}}, metav1.CreateOptions{})
+	check(t, err)
+	// The API server resolves such a Service to localhost, and the port of the webhook's
+	// client configuration (apiserver/pkg/util/proxy, ResolveCluster).
+	_, err = typed.CoreV1().Services("pizza-system").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "pizza-operator"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}, metav1.CreateOptions{})
+	check(t, err)
+	var crd unstructured.Unstructured
+	check(t, yaml.Unmarshal([]byte(definition), &crd.Object))
+	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), &crd, metav1.CreateOptions{})
+	check(t, err)
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	b := balancer.New(l)
+	t.Cleanup(b.Close)
+	return &town{ControlPlane: cp, client: client, balancer: b, hooks: func(extra ...registration.Option) *registration.Webhooks {
+		registry := conversion.NewRegistry(runtime.NewScheme())
+		check(t, conversion.AddFields(registry, kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+		validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
+			if toppings, _, _ := unstructured.NestedString(u.Object, "spec", "toppings"); toppings == "pineapple" {
+				return field.ErrorList{field.Invalid(field.NewPath("spec", "toppings"), toppings, "not in this house")}, nil
+			}
+			return nil, nil
+		}, admission.ForKind(kind("v1")))
+		hooks, err := registration.New("pizza-operator", append([]registration.Option{
+			registration.Service("pizza-system", "pizza-operator"),
+			registration.ServicePort(int32(b.Addr().(*net.TCPAddr).Port)),
+			registration.Definitions([]byte(definition)),
+			registration.Conversion("/convert", conversion.NewHandler(registry)),
+			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)),
+		}, extra...)...)
+		check(t, err)
+		return hooks
+	}}
+}
+
+// informer lists the pizzas in a version.
+func (c *town) informer(version string) cache.SharedIndexInformer {
+	resource := c.client.Resource(pizzas(version))
+	return cache.NewSharedIndexInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, opts)
+		},
+		WatchFuncWithContext: resource.Watch,
+	}, &unstructured.Unstructured{}, 0, nil)
+}
+
+// start starts a replica behind the Service, until the test ends or it is stopped.
+func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica.Option) (addr string, stop func() error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	addr = l.Addr().String()
+	c.balancer.Add(addr)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	var result error
+	go func() {
+		defer close(ended)
+		result = replica.Run(ctx, c.Config(), l, hooks, append([]replica.Option{
+			replica.Server(webhook.ShutdownDelay(300 * time.Millisecond)),
+			replica.Authority(authority.Interval(time.Second), authority.Settle(time.Second)),
+		}, opts...)...)
+	}()
+	stop = func() error { cancel(); <-ended; return result }
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return addr, stop
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t testing.TB, f func() error) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for {
+		err := f()
+		if err == nil {
+			return time.Since(begin)
+		}
+		if time.Since(begin) > 30*time.Second {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func pizza(version, name, topping string) *unstructured.Unstructured {
+	spec := map[string]any{"toppings": topping}
+	if version == "v1alpha1" {
+		spec = map[string]any{"topping": topping}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/" + version, "kind": "Pizza",
+		"metadata": map[string]any{"name": name},
+		"spec":     spec,
+	}}
+}
+
+// TestTheFirstReplicaDoesNotWaitForItself starts a replica whose informer lists objects that
+// only it can convert, behind a Service that sends requests to replicas that are ready.
+func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
+	c := open(t)
+	for i := range 3 {
+		eventually(t, func() error {
+			_, err := c.client.Resource(pizzas("v1")).Namespace("default").Create(t.Context(), pizza("v1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
+			return err
+		})
+	}
+	informer := c.informer("v1alpha1")
+	working := make(chan struct{})
+	begin := time.Now()
+	addr, stop := c.start(t, c.hooks(),
+		replica.Informer("pizzas", informer),
+		replica.Controller(func(ctx context.Context) error {
+			if !informer.HasSynced() {
+				return errors.New("the informer has not synced")
+			}
+			close(working)
+			<-ctx.Done()
+			return nil
+		}))
+	var answers []string
+	for done := false; !done; {
+		select {
+		case <-working:
+			done = true
+		case <-time.After(20 * time.Millisecond):
+			if answer := readyz(addr); len(answers) == 0 || answers[len(answers)-1] != answer {
+				answers = append(answers, answer)
+			}
+			if time.Since(begin) > 30*time.Second {
+				t.Fatalf("not at work after 30 s: %q", answers)
+			}
+		}
+	}
+	t.Logf("at work after %s: %q", time.Since(begin), answers)
+	for _, obj := range informer.GetStore().List() {
+		if topping, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "topping"); topping != "salami" {
+			t.Errorf("the informer has %v", obj)
+		}
+	}
+	if got := len(informer.GetStore().List()); got != 3 {
+		t.Errorf("the informer has %d pizzas", got)
+	}
+	_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
+	if err == nil || !strings.Contains(err.Error(), "not in this house") {
+		t.Errorf("the answer is %v", err)
+	}
+	check(t, stop())
+}
+
+func readyz(addr string) string {
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}}
+	resp, err := client.Get("https://" + addr + "/readyz?verbose")
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return string(body)
+}

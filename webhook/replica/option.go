@@ -1,0 +1,66 @@
+package replica
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdkit/crdkit/webhook"
+	"github.com/crdkit/crdkit/webhook/authority"
+	"github.com/crdkit/crdkit/webhook/registration"
+)
+
+// Option changes what Run does.
+type Option func(*replica)
+
+// Certificates takes the certificates from somewhere else, such as
+// [webhook.Files], instead of a CA in a Secret. The bundle is what the API server
+// shall trust ([registration.BundleFile]), nil if somebody else writes it, such as
+// cert-manager's cainjector. Should certs have a method Check() error, it is asked
+// for readiness.
+func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
+	return func(r *replica) { r.certs, r.bundle = certs, bundle }
+}
+
+// Authority changes how the CA in the Secret is kept.
+func Authority(opts ...authority.Option) Option {
+	return func(r *replica) { r.authority = append(r.authority, opts...) }
+}
+
+// Secret is the name of the Secret with the CA, in the operator's own namespace
+// ([registration.Webhooks.Namespace]). The default is the name of the registration and
+// "-webhook".
+func Secret(name string) Option {
+	return func(r *replica) { r.secret = name }
+}
+
+// Server changes how requests are served. [webhook.ShutdownDelay] has another
+// default here: five seconds.
+func Server(opts ...webhook.Option) Option {
+	return func(r *replica) { r.server = append(r.server, opts...) }
+}
+
+// Handle serves something else on the same port, such as /metrics. The pattern is
+// one of [http.ServeMux]; /healthz and /readyz are taken.
+func Handle(pattern string, h http.Handler) Option {
+	return func(r *replica) { r.handlers = append(r.handlers, handler{pattern, h}) }
+}
+
+// Ready adds a check to /readyz.
+func Ready(name string, check func(*http.Request) error) Option {
+	return func(r *replica) { r.checks[name] = check }
+}
+
+// Informer is run when the API server can convert what it lists. It must not have been
+// started. It stops after the last request has been answered. The name is that of the
+// check in /readyz, with "informer-" before it.
+func Informer(name string, i cache.SharedInformer) Option {
+	return func(r *replica) { r.informers = append(r.informers, &informer{SharedInformer: i, name: name}) }
+}
+
+// Controller runs a function when the replica is ready; its context ends with that of
+// Run, and Run waits for it. An error that it returns before stops the replica.
+func Controller(run func(context.Context) error) Option {
+	return func(r *replica) { r.controllers = append(r.controllers, run) }
+}

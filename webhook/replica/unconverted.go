@@ -1,0 +1,71 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// unconverted finds out whether the API server lacks somebody who converts. An informer does
+// not tell: client-go repeats its watch without a word (tools/cache/reflector.go, watchList).
+type unconverted struct {
+	client *http.Client
+	server *url.URL
+	lacks  atomic.Bool
+}
+
+func newUnconverted(config *rest.Config) (*unconverted, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	return &unconverted{client: client, server: server}, err
+}
+
+// watch asks for each of the resources until one lacks it, or ctx ends. Then this replica is
+// the one, and gets ready; it must not take that back while the API server turns to it.
+func (u *unconverted) watch(ctx context.Context, resources []schema.GroupVersionResource) {
+	for ctx.Err() == nil {
+		for _, r := range resources {
+			if u.ask(ctx, r) {
+				u.lacks.Store(true)
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// ask says whether objects cannot be read for want of conversion. A list without a limit is
+// answered from the API server's watch cache, which holds all objects in that version; while it
+// has none, the answer says why (apiserver/pkg/storage/cacher: delegator.go,
+// shouldDelegateListOnNotReadyCache, and ready.go). The selector keeps the answer small.
+func (u *unconverted) ask(ctx context.Context, r schema.GroupVersionResource) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	page := u.server.JoinPath("apis", r.Group, r.Version, r.Resource)
+	page.RawQuery = url.Values{"fieldSelector": {"metadata.name=-"}}.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page.String(), nil)
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := u.client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return err == nil && resp.StatusCode >= 400 && bytes.Contains(body, []byte("conversion webhook for "))
+}
