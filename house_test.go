@@ -34,6 +34,8 @@ func TestRoomsStaySmall(t *testing.T) {
 		"schema/breaking":     offline,
 		"roundtrip":           slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),
 		"webhook":             {apiServer, extensions, cel, this + "/examples"},
+		"webhook/registration": {apiServer, extensions, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer",
+			clientGo + "/applyconfigurations", this + "/conversion", this + "/admission", this + "/schema", this + "/examples"},
 	} {
 		t.Run(room, func(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+room).Output()

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/served"
 )
 
 func TestKindsAreSortedAndTheirVersionsGoFromOldToNew(t *testing.T) {
@@ -31,5 +32,20 @@ func TestKindsAreSortedAndTheirVersionsGoFromOldToNew(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, reg.Kinds()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, k := range want {
+		if diff := cmp.Diff(k.Versions, reg.Versions(k.GroupKind)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", k, diff)
+		}
+	}
+	if versions := reg.Versions(schema.GroupKind{Group: "c.example.com", Kind: "Oven"}); versions != nil {
+		t.Errorf("a kind that is not converted has the versions %s", versions)
+	}
+	wantServed := served.Served{}
+	for _, k := range want {
+		wantServed.Conversions = append(wantServed.Conversions, served.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
+	}
+	if gotServed, _ := served.By(conversion.NewHandler(reg)); !cmp.Equal(wantServed, gotServed) {
+		t.Errorf("the handler (-want +got):\n%s", cmp.Diff(wantServed, gotServed))
 	}
 }

@@ -23,84 +23,103 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// controller keeps the cost of every pizza right.
+// controller keeps the cost of every pizza right, in the terms in which this replica
+// leads. It looks at the pizzas and toppings in the informers, which it does not start.
 type controller struct {
 	clients  *clients
 	pizzas   cache.SharedIndexInformer
 	toppings cache.SharedIndexInformer
 	pizzasOf *reference.Referrers
-	queue    workqueue.TypedRateLimitingInterface[cache.ObjectName]
 }
 
-// newController returns a controller of the pizzas in the informers, which it
-// does not start.
-func newController(clients *clients, pizzas, toppings cache.SharedIndexInformer, pizzasOf *reference.Referrers) (*controller, error) {
-	c := &controller{
-		clients:  clients,
-		pizzas:   pizzas,
-		toppings: toppings,
-		pizzasOf: pizzasOf,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](100*time.Millisecond, 30*time.Second),
-			workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "pizzas"}),
+// queue holds the pizzas whose cost is asked for.
+type queue = workqueue.TypedRateLimitingInterface[cache.ObjectName]
+
+func newQueue() queue {
+	return workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](100*time.Millisecond, 30*time.Second),
+		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "pizzas"})
+}
+
+// run works until the context ends, and then waits for its workers: one term. It may be
+// called again after it has returned, and begins with all pizzas that there are then.
+// The informers must have synced, because a topping that is not known yet has no cost.
+func (c *controller) run(ctx context.Context, workers int) {
+	queue := newQueue()
+	stopFollowing, err := c.follow(queue)
+	defer stopFollowing()
+	if err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Cannot follow pizzas and toppings")
 	}
-	_, pizzaErr := pizzas.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.enqueue(obj) },
-		UpdateFunc: func(_, obj any) { c.enqueue(obj) },
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() { wait.UntilWithContext(ctx, func(ctx context.Context) { c.work(ctx, queue) }, time.Second) })
+	}
+	<-ctx.Done()
+	queue.ShutDown()
+	wg.Wait()
+}
+
+// follow puts all pizzas into the queue, for a new handler is told of every object that
+// an informer has, and then those that change or whose toppings do, until it is stopped.
+func (c *controller) follow(queue queue) (stop func(), err error) {
+	pizzas, pizzaErr := c.pizzas.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { enqueue(queue, obj) },
+		UpdateFunc: func(_, obj any) { enqueue(queue, obj) },
 	})
-	_, toppingErr := toppings.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { c.enqueueReferrers(obj) },
-		UpdateFunc: func(_, obj any) { c.enqueueReferrers(obj) },
-		DeleteFunc: func(obj any) { c.enqueueReferrers(obj) },
+	toppings, toppingErr := c.toppings.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { c.enqueueReferrers(queue, obj) },
+		UpdateFunc: func(_, obj any) { c.enqueueReferrers(queue, obj) },
+		DeleteFunc: func(obj any) { c.enqueueReferrers(queue, obj) },
 	})
-	return c, errors.Join(pizzaErr, toppingErr)
+	return func() {
+		// Of an informer that has stopped there is nothing to remove; that is no error.
+		if pizzaErr == nil {
+			_ = c.pizzas.RemoveEventHandler(pizzas)
+		}
+		if toppingErr == nil {
+			_ = c.toppings.RemoveEventHandler(toppings)
+		}
+	}, errors.Join(pizzaErr, toppingErr)
 }
 
 // enqueue asks for the cost of a pizza.
-func (c *controller) enqueue(obj any) {
+func enqueue(queue queue, obj any) {
 	if name, err := cache.ObjectToName(obj); err == nil {
-		c.queue.Add(name)
+		queue.Add(name)
 	}
 }
 
 // enqueueReferrers asks for the cost of all pizzas that have a topping.
-func (c *controller) enqueueReferrers(obj any) {
+func (c *controller) enqueueReferrers(queue queue, obj any) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return
 	}
 	for _, pizza := range c.pizzasOf.Of(name.Namespace, name.Name) {
-		c.queue.Add(pizza)
+		queue.Add(pizza)
 	}
 }
 
-// run works until the context ends. The informers must have synced, because a
-// topping that is not known yet has no cost.
-func (c *controller) run(ctx context.Context, workers int) {
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() { wait.UntilWithContext(ctx, c.work, time.Second) })
-	}
-	<-ctx.Done()
-	c.queue.ShutDown()
-	wg.Wait()
-}
-
-func (c *controller) work(ctx context.Context) {
+func (c *controller) work(ctx context.Context, queue queue) {
 	for {
-		name, shutdown := c.queue.Get()
+		name, shutdown := queue.Get()
 		if shutdown {
 			return
+		}
+		if ctx.Err() != nil { // what is left in the queue is for the next leader
+			queue.Done(name)
+			continue
 		}
 		err := c.reconcile(ctx, name)
 		switch {
 		case err == nil:
-			c.queue.Forget(name)
+			queue.Forget(name)
 		case ctx.Err() == nil:
 			klog.FromContext(ctx).Error(err, "Cannot compute the cost of a pizza; trying again", "pizza", name)
-			c.queue.AddRateLimited(name)
+			queue.AddRateLimited(name)
 		}
-		c.queue.Done(name)
+		queue.Done(name)
 	}
 }
 

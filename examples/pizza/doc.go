@@ -3,9 +3,10 @@
 //
 // Read scheme.go for the kinds, conversion.go for how the versions convert,
 // admission.go for what is defaulted and checked, controller.go for the
-// controller, registration.go for what the API server must be told, and
-// operator.go for how it all runs in one process. The program is in
-// cmd/pizza-operator.
+// controller, leader.go for the one replica whose controller works,
+// registration.go for what the API server must be told, deploy.go and config/deploy
+// for how it runs in a cluster, and operator.go for how it all runs in one process.
+// The program is in cmd/pizza-operator.
 package pizza
 
 //go:generate go tool -modfile=../../hack/tools/go.mod controller-gen object crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd

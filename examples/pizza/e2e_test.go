@@ -1,7 +1,6 @@
 package pizza_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,15 +13,7 @@ import (
 // failure the rest is not run.
 func TestRestaurant(t *testing.T) {
 	cp := controlplane.ForTest(t)
-	binary := filepath.Join(t.TempDir(), "pizza-operator")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "./cmd/pizza-operator").CombinedOutput(); err != nil {
-		t.Fatalf("building the operator: %v\n%s", err, output)
-	}
-	role, err := os.ReadFile("config/rbac/role.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	restaurant, err := walkthrough.Open(cp, binary, role, t.Output())
+	restaurant, err := walkthrough.Open(cp, build(t), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,4 +31,14 @@ func TestRestaurant(t *testing.T) {
 			return
 		}
 	}
+}
+
+// build builds the operator, and returns the path of the binary.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "pizza-operator")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "./cmd/pizza-operator").CombinedOutput(); err != nil {
+		t.Fatalf("building the operator: %v\n%s", err, output)
+	}
+	return binary
 }

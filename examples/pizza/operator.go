@@ -7,10 +7,8 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -26,17 +24,42 @@ import (
 // workers is how many pizzas the controller looks after at a time.
 const workers = 2
 
+// Option changes how Run runs the operator.
+type Option func(*settings)
+
+type settings struct {
+	lease *Lease
+}
+
+// LeaderElection has the controller work only while this replica holds the lease. All
+// replicas serve the webhooks. Without it the controller always works.
+func LeaderElection(lease Lease) Option {
+	return func(s *settings) { s.lease = &lease }
+}
+
 // Run runs the operator, webhooks and controller, until the context ends. It
 // then finishes the requests in flight. The listener is closed in any case.
 //
 // The webhooks are served before the informers have synced: the API server needs
-// the conversion to list the very pizzas that the informers wait for. For the same
-// reason a Service in front of the operator must publish addresses that are not
-// ready (publishNotReadyAddresses): /readyz waits for the informers.
-func Run(ctx context.Context, config *rest.Config, listener net.Listener, certs webhook.Certificates) error {
+// the conversion to list the very pizzas that the informers wait for. /readyz waits for
+// the informers, but not for ever, so that a Service in front of the operator need not
+// publish addresses that are not ready: see readiness.go.
+func Run(ctx context.Context, config *rest.Config, listener net.Listener, certs webhook.Certificates, opts ...Option) error {
+	var set settings
+	for _, opt := range opts {
+		opt(&set)
+	}
 	op, err := newOperator(config)
 	if err != nil {
 		return errors.Join(err, listener.Close())
+	}
+	work := op.work
+	if set.lease != nil {
+		leadership, err := newLeadership(config, *set.lease)
+		if err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		work = func(ctx context.Context) { leadership.run(ctx, op.work) }
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -54,16 +77,14 @@ func Run(ctx context.Context, config *rest.Config, listener net.Listener, certs 
 	}()
 	if cache.WaitForCacheSync(ctx.Done(), op.pizzasOf.HasSynced, op.known.HasSynced) {
 		klog.FromContext(ctx).Info("The operator is ready", "address", listener.Addr())
-		op.controller.run(ctx, workers)
+		work(ctx)
 	}
 	return <-stopped
 }
 
 type operator struct {
-	registry         *conversion.Registry
-	admit            http.Handler
-	validatePizza    http.Handler
-	validateTopping  http.Handler
+	metrics          *metrics
+	webhooks         map[string]http.Handler // by path
 	pizzas, toppings cache.SharedIndexInformer
 	known            *reference.Target
 	pizzasOf         *reference.Referrers
@@ -89,10 +110,6 @@ func newOperator(config *rest.Config) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller, err := newController(clients, pizzas, toppings, pizzasOf)
-	if err != nil {
-		return nil, err
-	}
 	known, err := reference.NewTarget(reference.ClusterScoped(toppingResource), toppings, func(ctx context.Context, _, name string) error {
 		_, err := clients.Toppings().Get(ctx, name, metav1.GetOptions{})
 		return err
@@ -100,48 +117,66 @@ func newOperator(config *rest.Config) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &operator{
-		registry:        registry,
-		admit:           admission.NewHandler(s, admission.ConvertWith(registry), admission.Mutate(defaultToppings)),
-		validatePizza:   admission.NewHandler(s, admission.Validate(reference.Exists(known, toppingsOf)), admission.Validate(reference.Exists(known, toppingsOfAlpha))),
-		validateTopping: admission.NewHandler(s, admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf))),
-		pizzas:          pizzas,
-		toppings:        toppings,
-		known:           known,
-		pizzasOf:        pizzasOf,
-		controller:      controller,
-	}, nil
+	metrics, err := newMetrics()
+	if err != nil {
+		return nil, err
+	}
+	op := &operator{
+		metrics:    metrics,
+		webhooks:   map[string]http.Handler{},
+		pizzas:     pizzas,
+		toppings:   toppings,
+		known:      known,
+		pizzasOf:   pizzasOf,
+		controller: &controller{clients: clients, pizzas: pizzas, toppings: toppings, pizzasOf: pizzasOf},
+	}
+	return op, op.addWebhooks(s, registry)
 }
 
-// handler serves everything on one port. The webhooks have one path for each
-// version of the reviews, although each path answers both: so the metrics tell
-// which version the API server sends.
-func (op *operator) handler(certs webhook.Certificates) http.Handler {
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	requests := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "pizza_webhook_request_duration_seconds",
-		Help:    "How long the webhooks took to answer, by path and HTTP status code.",
-		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
-	}, []string{"path", "code"})
-	metrics.MustRegister(requests)
-
-	mux := http.NewServeMux()
-	for _, version := range []string{"v1", "v1beta1"} {
-		for path, h := range map[string]http.Handler{
-			convertPath(version):         conversion.NewHandler(op.registry),
-			admitPath(version):           op.admit,
-			validatePizzaPath(version):   op.validatePizza,
-			validateToppingPath(version): op.validateTopping,
-		} {
-			mux.Handle(path, promhttp.InstrumentHandlerDuration(requests.MustCurryWith(prometheus.Labels{"path": path}), h))
+// addWebhooks makes the handlers. The webhooks have one path for each version of the
+// reviews, although each path answers both: so the metrics tell which version the API
+// server sends.
+func (op *operator) addWebhooks(s *runtime.Scheme, registry *conversion.Registry) error {
+	var errs []error
+	admit := func(path, webhook string, opts ...admission.Option) {
+		count, err := op.metrics.admission(path, webhook)
+		if err != nil {
+			errs = append(errs, err)
+			return
 		}
+		op.webhooks[path] = admission.NewHandler(s, append(opts, count)...)
 	}
-	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	for _, version := range []string{"v1", "v1beta1"} {
+		count, err := op.metrics.conversion(convertPath(version))
+		if err != nil {
+			return err
+		}
+		op.webhooks[convertPath(version)] = conversion.NewHandler(registry, count)
+		admit(admitPath(version), defaultPizzas, admission.ConvertWith(registry), admission.Mutate(defaultToppings))
+		admit(validatePizzaPath(version), validatePizzas, admission.Validate(reference.Exists(op.known, toppingsOf)), admission.Validate(reference.Exists(op.known, toppingsOfAlpha)))
+		admit(validateToppingPath(version), validateToppings, admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](op.pizzasOf)))
+	}
+	return errors.Join(errs...)
+}
+
+// work looks after the pizzas until the context ends.
+func (op *operator) work(ctx context.Context) {
+	op.metrics.leading.Set(1)
+	defer op.metrics.leading.Set(0)
+	op.controller.run(ctx, workers)
+}
+
+// handler serves everything on one port.
+func (op *operator) handler(certs webhook.Certificates) http.Handler {
+	mux := http.NewServeMux()
+	for path, h := range op.webhooks {
+		mux.Handle(path, h)
+	}
+	mux.Handle("/metrics", op.metrics.handler())
 	mux.Handle("/healthz", webhook.Checks{})
 	checks := webhook.Checks{
-		"informer-pizzas":   op.pizzasOf.Check,
-		"informer-toppings": op.known.Check,
+		"informer-pizzas":   unlessLate(op.pizzasOf.HasSynced, op.pizzasOf.Check),
+		"informer-toppings": unlessLate(op.known.HasSynced, op.known.Check),
 	}
 	if c, ok := certs.(interface{ Check() error }); ok {
 		checks["certificate"] = func(*http.Request) error { return c.Check() }

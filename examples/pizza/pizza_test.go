@@ -168,10 +168,12 @@ func TestAChangedToppingAsksForTheCostOfItsPizzas(t *testing.T) {
 	}
 	op, _ := apiServer(t, http.StatusOK)
 	op.controller.pizzasOf = pizzasOf
-	op.controller.enqueueReferrers(cache.DeletedFinalStateUnknown{Key: "tomato"})
+	queue := newQueue()
+	defer queue.ShutDown()
+	op.controller.enqueueReferrers(queue, cache.DeletedFinalStateUnknown{Key: "tomato"})
 	got := map[cache.ObjectName]bool{}
-	for op.controller.queue.Len() > 0 {
-		name, _ := op.controller.queue.Get()
+	for queue.Len() > 0 {
+		name, _ := queue.Get()
 		got[name] = true
 	}
 	if diff := cmp.Diff(map[cache.ObjectName]bool{{Namespace: "ns", Name: "a"}: true, {Namespace: "ns", Name: "b"}: true}, got); diff != "" {

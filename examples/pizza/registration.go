@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
@@ -22,6 +23,13 @@ var (
 	toppingResource = v1alpha1.GroupVersion.WithResource("toppings").GroupResource()
 )
 
+// The names of the webhooks.
+const (
+	defaultPizzas    = "default.pizzas.restaurant.programming-kubernetes.info"
+	validatePizzas   = "validate.pizzas.restaurant.programming-kubernetes.info"
+	validateToppings = "validate.toppings.restaurant.programming-kubernetes.info"
+)
+
 func convertPath(reviewVersion string) string       { return "/convert/" + reviewVersion + "/pizza" }
 func admitPath(reviewVersion string) string         { return "/admit/" + reviewVersion + "/pizza" }
 func validatePizzaPath(reviewVersion string) string { return "/validate/" + reviewVersion + "/pizza" }
@@ -31,8 +39,10 @@ func validateToppingPath(reviewVersion string) string {
 
 // Endpoint is where the API server finds the operator's webhooks.
 type Endpoint struct {
-	// URL of the operator, without a path.
+	// URL of the operator, without a path; none if the API server finds it by Service.
 	URL string
+	// Service in front of the operator, whose port is 443.
+	Service types.NamespacedName
 	// CABundle holds the PEM certificates of which one must have signed the
 	// operator's.
 	CABundle []byte
@@ -59,10 +69,7 @@ func (e Endpoint) CustomResourceDefinitions() ([]*apiextensionsv1.CustomResource
 	all[0].Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
 		Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig: &apiextensionsv1.WebhookClientConfig{
-				URL:      new(e.URL + convertPath(e.ReviewVersion)),
-				CABundle: e.CABundle,
-			},
+			ClientConfig:             e.conversionClient(convertPath(e.ReviewVersion)),
 			ConversionReviewVersions: []string{e.ReviewVersion},
 		},
 	}
@@ -71,9 +78,6 @@ func (e Endpoint) CustomResourceDefinitions() ([]*apiextensionsv1.CustomResource
 
 // WebhookConfigurations returns the registration of the admission webhooks.
 func (e Endpoint) WebhookConfigurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
-	client := func(path string) admissionregistrationv1.WebhookClientConfig {
-		return admissionregistrationv1.WebhookClientConfig{URL: new(e.URL + path), CABundle: e.CABundle}
-	}
 	rules := func(resource string, versions []string, ops ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 		return []admissionregistrationv1.RuleWithOperations{{
 			Operations: ops,
@@ -92,8 +96,8 @@ func (e Endpoint) WebhookConfigurations() (*admissionregistrationv1.MutatingWebh
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
 		ObjectMeta: meta,
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    "default.pizzas." + meta.Name,
-			ClientConfig:            client(admitPath(e.ReviewVersion)),
+			Name:                    defaultPizzas,
+			ClientConfig:            e.admissionClient(admitPath(e.ReviewVersion)),
 			Rules:                   rules("pizzas", pizzaVersions, create, update),
 			FailurePolicy:           new(admissionregistrationv1.Fail),
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
@@ -109,12 +113,12 @@ func (e Endpoint) WebhookConfigurations() (*admissionregistrationv1.MutatingWebh
 		name, path string
 		rules      []admissionregistrationv1.RuleWithOperations
 	}{
-		{"validate.pizzas.", validatePizzaPath(e.ReviewVersion), rules("pizzas", pizzaVersions, create, update)},
-		{"validate.toppings.", validateToppingPath(e.ReviewVersion), rules("toppings", []string{v1alpha1.GroupVersion.Version}, del)},
+		{validatePizzas, validatePizzaPath(e.ReviewVersion), rules("pizzas", pizzaVersions, create, update)},
+		{validateToppings, validateToppingPath(e.ReviewVersion), rules("toppings", []string{v1alpha1.GroupVersion.Version}, del)},
 	} {
 		validating.Webhooks = append(validating.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name:                    w.name + meta.Name,
-			ClientConfig:            client(w.path),
+			Name:                    w.name,
+			ClientConfig:            e.admissionClient(w.path),
 			Rules:                   w.rules,
 			FailurePolicy:           new(admissionregistrationv1.Fail),
 			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
@@ -123,6 +127,26 @@ func (e Endpoint) WebhookConfigurations() (*admissionregistrationv1.MutatingWebh
 		})
 	}
 	return mutating, validating
+}
+
+func (e Endpoint) conversionClient(path string) *apiextensionsv1.WebhookClientConfig {
+	c := &apiextensionsv1.WebhookClientConfig{CABundle: e.CABundle}
+	if e.URL != "" {
+		c.URL = new(e.URL + path)
+	} else {
+		c.Service = &apiextensionsv1.ServiceReference{Namespace: e.Service.Namespace, Name: e.Service.Name, Path: &path}
+	}
+	return c
+}
+
+func (e Endpoint) admissionClient(path string) admissionregistrationv1.WebhookClientConfig {
+	c := admissionregistrationv1.WebhookClientConfig{CABundle: e.CABundle}
+	if e.URL != "" {
+		c.URL = new(e.URL + path)
+	} else {
+		c.Service = &admissionregistrationv1.ServiceReference{Namespace: e.Service.Namespace, Name: e.Service.Name, Path: &path}
+	}
+	return c
 }
 
 // Manifests returns all that must be registered, as YAML: first the definitions,

@@ -209,8 +209,9 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffe
 		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"content encoding %q is not supported: a review is not compressed", e)
 	}
-	// A length is believed only so far: the memory grows with what really comes.
-	body.Grow(int(min(max(r.ContentLength, 0), limit, 1<<20)) + bytes.MinRead)
+	// A length is believed only so far: the memory grows with what really comes. Many may
+	// promise much, and send nothing.
+	body.Grow(int(min(max(r.ContentLength, 0), limit, 16<<10)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
 	switch {

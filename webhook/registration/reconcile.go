@@ -367,11 +367,13 @@ func (l *live) ours(current *unstructured.Unstructured) (entries []entry) {
 		var fields struct {
 			Webhooks map[string]json.RawMessage `json:"f:webhooks"`
 		}
-		if json.Unmarshal(m.FieldsV1.Raw, &fields) != nil {
+		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		for key := range fields.Webhooks {
-			var k struct{ Name string }
+			var k struct {
+				Name string `json:"name"`
+			}
 			if text, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(text), &k) == nil {
 				owned[k.Name] = true
 			}

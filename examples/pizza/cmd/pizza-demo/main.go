@@ -17,12 +17,11 @@ import (
 
 func main() {
 	operator := flag.String("operator", "", "The `path` of the pizza-operator binary.")
-	role := flag.String("role", "examples/pizza/config/rbac/role.yaml", "The `path` of the manifest with the operator's role.")
 	keep := flag.Bool("keep", false, "Leave everything running at the end, until interrupted.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ok, err := demo(ctx, *operator, *role, *keep)
+	ok, err := demo(ctx, *operator, *keep)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 	}
@@ -32,11 +31,7 @@ func main() {
 }
 
 // demo returns whether all steps passed.
-func demo(ctx context.Context, operator, role string, keep bool) (ok bool, err error) {
-	clusterRole, err := os.ReadFile(role)
-	if err != nil {
-		return false, err
-	}
+func demo(ctx context.Context, operator string, keep bool) (ok bool, err error) {
 	begin := time.Now()
 	fmt.Println("Starting etcd and kube-apiserver …")
 	cp, err := controlplane.Start(ctx)
@@ -49,7 +44,7 @@ func demo(ctx context.Context, operator, role string, keep bool) (ok bool, err e
 		}
 	}()
 	fmt.Printf("The control plane is ready after %.1f s.\n", time.Since(begin).Seconds())
-	restaurant, err := walkthrough.Open(cp, operator, clusterRole, os.Stdout)
+	restaurant, err := walkthrough.Open(cp, operator, os.Stdout)
 	if err != nil {
 		return false, err
 	}

@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// dieWithParent keeps the operator from outliving a demo that is killed. It has
+// DieWithParent keeps the operator from outliving a demo that is killed. It has
 // a process group of its own, so that an interrupt at the terminal reaches it
 // only through the demo, in order.
-func dieWithParent(cmd *exec.Cmd) {
+func DieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

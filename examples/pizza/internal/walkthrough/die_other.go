@@ -4,5 +4,5 @@ package walkthrough
 
 import "os/exec"
 
-// dieWithParent does nothing: an operator whose API server is gone is harmless.
-func dieWithParent(*exec.Cmd) {}
+// DieWithParent does nothing: an operator whose API server is gone is harmless.
+func DieWithParent(*exec.Cmd) {}

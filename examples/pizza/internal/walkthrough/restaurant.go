@@ -25,8 +25,8 @@ import (
 	"github.com/crdkit/crdkit/internal/controlplane"
 )
 
-// operatorUser is whom the operator is to the API server.
-const operatorUser = "pizza-operator"
+// operatorUser is whom the operator is to the API server: the account of its Deployment.
+const operatorUser = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name
 
 // Restaurant is a control plane with the pizza operator beside it.
 type Restaurant struct {
@@ -41,18 +41,17 @@ type Restaurant struct {
 	caBundle         []byte
 	client           *http.Client
 	dir              string
-	clusterRole      []byte
 	operatorArgs     []string
 	operatorBinary   string
 	reviewVersion    string
 	requestsAtSwitch map[string]float64
 }
 
-// Open prepares a restaurant on a control plane: certificates for the operator
-// and a user of its own with the role that it needs. The operator, which binary
-// is, starts when the definitions are registered. What is done is shown on out.
-func Open(cp *controlplane.ControlPlane, binary string, clusterRole []byte, out io.Writer) (*Restaurant, error) {
-	r := &Restaurant{out: out, kubectlBin: cp.Kubectl(), operatorBinary: binary, clusterRole: clusterRole}
+// Open prepares a restaurant on a control plane: certificates for the operator,
+// and the user that its service account is. The operator, which binary is, starts
+// when the definitions are registered. What is done is shown on out.
+func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaurant, error) {
+	r := &Restaurant{out: out, kubectlBin: cp.Kubectl(), operatorBinary: binary}
 	var err error
 	if r.kubeconfig, err = cp.Kubeconfig(cp.Config()); err != nil {
 		return nil, err
@@ -132,7 +131,7 @@ func (r *Restaurant) startOperator(ctx context.Context) error {
 	defer log.Close()
 	r.operator = exec.Command(r.operatorBinary, r.operatorArgs...)
 	r.operator.Stdout, r.operator.Stderr = log, log
-	dieWithParent(r.operator)
+	DieWithParent(r.operator)
 	fmt.Fprintf(r.out, "$ pizza-operator --kubeconfig=… --secure-port=… --tls-cert-file=… --tls-private-key-file=… &\n")
 	if err := r.operator.Start(); err != nil {
 		return err
@@ -194,10 +193,12 @@ func (r *Restaurant) requests() (map[string]float64, error) {
 		return nil, err
 	}
 	counts := map[string]float64{}
-	for _, m := range families["pizza_webhook_request_duration_seconds"].GetMetric() {
-		for _, label := range m.GetLabel() {
-			if label.GetName() == "path" {
-				counts[label.GetValue()] += float64(m.GetHistogram().GetSampleCount())
+	for _, name := range []string{"crdkit_conversion_reviews_total", "crdkit_admission_requests_total"} {
+		for _, m := range families[name].GetMetric() {
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "path" {
+					counts[label.GetValue()] += m.GetCounter().GetValue()
+				}
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
@@ -73,10 +74,13 @@ func start(ctx context.Context, r *Restaurant) error {
 	if err := r.succeed(ctx, "", []string{"wait", "--for=condition=Established", "--timeout=20s", "crd/pizzas." + group, "crd/toppings." + group}); err != nil {
 		return err
 	}
-	if err := r.applyFile(ctx, r.clusterRole, "role.yaml"); err != nil {
+	// No node is here to run the Deployment: the operator runs beside, with the
+	// permissions of its service account and no others.
+	deployment, err := pizza.Deployment("")
+	if err != nil {
 		return err
 	}
-	if err := r.succeed(ctx, "", []string{"create", "clusterrolebinding", operatorUser, "--clusterrole=" + operatorUser, "--user=" + operatorUser}); err != nil {
+	if err := r.applyFile(ctx, deployment, "deploy.yaml"); err != nil {
 		return err
 	}
 	return r.startOperator(ctx)

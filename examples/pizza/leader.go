@@ -1,0 +1,193 @@
+package pizza
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/klog/v2"
+)
+
+// Lease is what the replicas of the operator agree with on the one of them whose
+// controller works: an object of that kind in coordination.k8s.io/v1. The times mean
+// what they mean in client-go/tools/leaderelection.
+type Lease struct {
+	// Namespace and Name of the object. The leader makes it.
+	Namespace, Name string
+	// Identity of this replica. No other has it, nor had one that was killed.
+	Identity string
+	// Duration is how long the others wait, after the leader last renewed the lease,
+	// before one of them takes it: whole seconds.
+	Duration time.Duration
+	// RenewDeadline is how long the leader tries to renew the lease before it stops.
+	// What is left of Duration is the time in which its controller must have ended.
+	RenewDeadline time.Duration
+	// RetryPeriod is the time between two attempts to renew the lease, or to get it.
+	RetryPeriod time.Duration
+}
+
+// leadership runs the work of the leader when this replica is the one.
+type leadership struct {
+	lease Lease
+	lock  resourcelock.Interface
+}
+
+// newLeadership returns the leadership of a lease in the cluster of the configuration.
+// The error names all that is wrong with the lease.
+func newLeadership(config *rest.Config, lease Lease) (*leadership, error) {
+	config = rest.CopyConfig(config)
+	config.UserAgent = "pizza-operator/leader-election"
+	// One request that hangs must not cost the lease (resourcelock.NewFromKubeconfig).
+	config.Timeout = max(time.Second, lease.RenewDeadline/2)
+	client, err := v1.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return leadershipOf(lease, &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: lease.Namespace, Name: lease.Name},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: lease.Identity},
+	})
+}
+
+func leadershipOf(lease Lease, lock resourcelock.Interface) (*leadership, error) {
+	l := &leadership{lease: lease, lock: lock}
+	var faults []error
+	if lease.Namespace == "" || lease.Name == "" {
+		faults = append(faults, errors.New("it needs a namespace and a name"))
+	}
+	if lease.Duration%time.Second != 0 {
+		// The object has no place for less: the others would not wait long enough.
+		faults = append(faults, fmt.Errorf("its duration must be whole seconds, not %s", lease.Duration))
+	}
+	if _, err := l.elector(lock, func(context.Context) {}); err != nil {
+		faults = append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("the lease for the leader: %w", err)
+	}
+	return l, nil
+}
+
+func (l *leadership) elector(lock resourcelock.Interface, elected func(context.Context)) (*leaderelection.LeaderElector, error) {
+	return leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          lock,
+		LeaseDuration: l.lease.Duration,
+		RenewDeadline: l.lease.RenewDeadline,
+		RetryPeriod:   l.lease.RetryPeriod,
+		Callbacks:     leaderelection.LeaderCallbacks{OnStartedLeading: elected, OnStoppedLeading: func() {}},
+	})
+}
+
+// run works in each term in which this replica leads, until ctx ends. The context of work
+// ends with the term; work must then return soon, see [Lease]. There is never more than
+// one call, and the lease is released after it has returned.
+//
+// A process that stands still for longer than the lease lasts may write once more when it
+// goes on, before it looks at the clock. No lease prevents that; so the work must be such
+// that its successor's outlasts it.
+func (l *leadership) run(ctx context.Context, work func(context.Context)) {
+	for ctx.Err() == nil {
+		if err := l.term(ctx, work); err != nil {
+			klog.FromContext(ctx).Error(err, "Cannot release the lease of the leader; the others wait until it ends", "lease", l.lock.Describe())
+		}
+	}
+}
+
+// term waits until this replica leads, and works until it does no more, or ctx ends.
+//
+// It does not use ReleaseOnCancel of the elector, which releases the lease before it tells
+// the callback to stop, and after an update that failed may release the lease of another
+// (leaderelection.go: renew, tryRelease).
+func (l *leadership) term(ctx context.Context, work func(context.Context)) error {
+	working, stopWorking := context.WithCancel(ctx)
+	defer stopWorking()
+	// The lease is renewed while the work comes to its end.
+	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopElecting()
+	elected := make(chan struct{})
+	elector, err := l.elector(&watchedLock{Interface: l.lock, lost: stopWorking}, func(leading context.Context) {
+		context.AfterFunc(leading, stopWorking)
+		close(elected)
+	})
+	if err != nil {
+		return err // leadershipOf has tried the same
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		elector.Run(electing)
+	}()
+	select {
+	case <-elected:
+		work(working)
+	case <-ctx.Done():
+	}
+	stopElecting()
+	<-ended
+	return l.release(ctx)
+}
+
+// release gives the lease up, if it is still this replica's.
+func (l *leadership) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.lease.RenewDeadline)
+	defer cancel()
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		record, _, err := l.lock.Get(ctx)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return err
+		case record.HolderIdentity != l.lock.Identity():
+			return nil
+		}
+		now := metav1.Now()
+		return l.lock.Update(ctx, resourcelock.LeaderElectionRecord{ // as tryRelease in leaderelection.go
+			LeaderTransitions:    record.LeaderTransitions,
+			LeaseDurationSeconds: 1,
+			AcquireTime:          now,
+			RenewTime:            now,
+		})
+	})
+}
+
+// watchedLock notices that the lease which it held is another's. The elector would go
+// on trying to renew it until RenewDeadline, and the work with it.
+type watchedLock struct {
+	resourcelock.Interface
+	lost func()
+	held atomic.Bool
+}
+
+func (w *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := w.Interface.Get(ctx)
+	if err == nil && record.HolderIdentity != w.Identity() && w.held.Load() {
+		w.lost()
+	}
+	return record, raw, err
+}
+
+func (w *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return w.note(w.Interface.Create(ctx, record))
+}
+
+func (w *watchedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return w.note(w.Interface.Update(ctx, record))
+}
+
+func (w *watchedLock) note(err error) error {
+	if err == nil {
+		w.held.Store(true)
+	}
+	return err
+}

@@ -1,0 +1,287 @@
+package pizza
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	testingcache "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// kitchen is an API server with pizza ns/p, which has tomato on it.
+func kitchen(t *testing.T) (url string) {
+	t.Helper()
+	closing := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Query().Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity) // then it lists
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
+		case r.URL.Query().Get("watch") != "":
+			select { // nothing changes
+			case <-r.Context().Done():
+			case <-closing:
+			}
+		case r.Method == http.MethodPatch:
+			fmt.Fprint(w, object("v1beta1", ""))
+		case path.Base(r.URL.Path) == "pizzas":
+			fmt.Fprint(w, `{"kind":"PizzaList","apiVersion":"`+v1beta1.GroupVersion.String()+`","metadata":{"resourceVersion":"1"},"items":[`+
+				`{"metadata":{"namespace":"ns","name":"p","uid":"u"},"spec":{"toppings":[{"name":"tomato","quantity":1}]}}]}`)
+		default:
+			fmt.Fprint(w, `{"kind":"ToppingList","apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","metadata":{"resourceVersion":"1"},"items":[`+
+				`{"metadata":{"name":"tomato"},"spec":{"cost":0.5}}]}`)
+		}
+	}))
+	t.Cleanup(func() { close(closing); server.Close() })
+	return server.URL
+}
+
+// operate runs the operator, and returns its address, who trusts it, and a function that
+// stops it and returns what Run returned.
+func operate(t *testing.T, config *rest.Config, opts ...Option) (address string, trust *tls.Config, stop func() <-chan error) {
+	t.Helper()
+	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
+	if err := errors.Join(os.WriteFile(certFile, chain, 0o600), os.WriteFile(keyFile, key, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	certs, err := webhook.Files(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- Run(ctx, config, listener, certs, opts...) }()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(chain)
+	return listener.Addr().String(), &tls.Config{RootCAs: pool}, func() <-chan error { cancel(); return stopped }
+}
+
+// A request that is in flight when the operator stops is judged as any other.
+func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
+	address, trust, stop := operate(t, &rest.Config{Host: kitchen(t)})
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
+	for {
+		resp, err := client.Get("https://" + address + "/readyz")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				break
+			}
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the operator is not ready")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	client.CloseIdleConnections()
+
+	body := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"DELETE","name":"tomato",` +
+		`"kind":{"group":"restaurant.programming-kubernetes.info","version":"v1alpha1","kind":"Topping"},` +
+		`"resource":{"group":"restaurant.programming-kubernetes.info","version":"v1alpha1","resource":"toppings"},` +
+		`"oldObject":{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Topping","metadata":{"name":"tomato"},"spec":{"cost":1}}}}`
+	conn, err := tls.Dial("tcp", address, trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", validateToppingPath("v1"), address, len(body))
+	answers := bufio.NewReader(conn)
+	if goOn, err := http.ReadResponse(answers, nil); err != nil || goOn.StatusCode != http.StatusContinue {
+		t.Fatalf("got %v, %v", goOn, err)
+	}
+	// The handler is reading the body. The operator stops.
+	stopped := stop()
+	for {
+		late, err := net.Dial("tcp", address)
+		if err != nil {
+			break
+		}
+		late.Close()
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case err := <-stopped:
+		t.Fatalf("Run returned %v with a request in flight", err)
+	case <-time.After(200 * time.Millisecond): // in which informers could stop
+	}
+	fmt.Fprint(conn, body)
+	resp, err := http.ReadResponse(answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(resp.Body).Decode(&review); err != nil {
+		t.Fatal(err)
+	}
+	if review.Response == nil || review.Response.Allowed || review.Response.Result == nil {
+		t.Fatalf("%s: %+v", resp.Status, review.Response)
+	}
+	if diff := cmp.Diff(`toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: ns/p`, review.Response.Result.Message); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALeaseAtFaultStopsTheOperatorAtOnce(t *testing.T) {
+	address, _, stop := operate(t, &rest.Config{Host: kitchen(t)}, LeaderElection(Lease{}))
+	if err := <-stop(); err == nil || !strings.Contains(err.Error(), "the lease for the leader: it needs a namespace and a name") {
+		t.Errorf("got %v", err)
+	}
+	if conn, err := net.Dial("tcp", address); err == nil {
+		conn.Close()
+		t.Error("the listener is open")
+	}
+}
+
+func TestTheOperatorDoesNotWaitForItsInformersForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		synced, fault := false, errors.New("not synced")
+		check := unlessLate(func() bool { return synced }, func(*http.Request) error { return fault })
+		time.Sleep(patience)
+		if err := check(nil); err == nil {
+			t.Error("it is ready at once")
+		}
+		time.Sleep(time.Nanosecond)
+		if err := check(nil); err != nil {
+			t.Errorf("it is not ready late: %v", err)
+		}
+		synced = true // then only the check knows what is wrong
+		if err := check(nil); err == nil {
+			t.Error("a fault is not reported")
+		}
+		fault = nil
+		if err := check(nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Each term begins with all pizzas, and nothing is written between two.
+func TestEachTermLooksAtAllPizzas(t *testing.T) {
+	written := make(chan string, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		written <- path.Base(path.Dir(r.URL.Path))
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, object("v1beta1", ""))
+	}))
+	defer server.Close()
+	op, err := newOperator(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := testingcache.NewFakeControllerSource()
+	source.Add(pizzaOf("a", nil))
+	source.Add(pizzaOf("b", nil))
+	op.controller.pizzas = cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	op.controller.toppings = cache.NewSharedIndexInformer(testingcache.NewFakeControllerSource(), &v1beta1.Pizza{}, 0, cache.Indexers{})
+	run(t, op.controller.pizzas)
+	run(t, op.controller.toppings)
+
+	// term works until that many pizzas have been written.
+	term := func(change func(), n int) (names []string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			op.controller.run(ctx, 1)
+		}()
+		for len(names) < n {
+			if len(names) == 2 && change != nil {
+				change()
+				change = nil
+			}
+			names = append(names, <-written)
+		}
+		cancel()
+		<-ended
+		slices.Sort(names)
+		return names
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, term(func() { source.Add(pizzaOf("c", nil)) }, 3)); diff != "" {
+		t.Errorf("the first term (-want +got):\n%s", diff)
+	}
+	source.Add(pizzaOf("d", nil))
+	for len(op.controller.pizzas.GetStore().ListKeys()) < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	select {
+	case name := <-written:
+		t.Errorf("%s was written between the terms", name)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c", "d"}, term(nil, 4)); diff != "" {
+		t.Errorf("the second term (-want +got):\n%s", diff)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestATermEndsWithItsLastWrite(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	op, err := newOperator(&rest.Config{Host: kitchen(t), WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch {
+				close(began)
+				<-goOn // it is on the wire, and no context takes it back
+			}
+			return next.RoundTrip(r)
+		})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, op.pizzas)
+	run(t, op.toppings)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		op.work(ctx)
+	}()
+	<-began
+	cancel()
+	select {
+	case <-ended:
+		t.Error("the term has ended with a write under way")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(goOn)
+	<-ended
+}

@@ -1,0 +1,466 @@
+package pizza_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/examples/pizza"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+const serviceAccount = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name
+
+// auditPolicy has the API server note each request of the operator.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  users: ["` + serviceAccount + `"]
+- level: None
+`
+
+// auditEvent is what the test needs of audit.k8s.io/v1 Event.
+type auditEvent struct {
+	Verb string `json:"verb"`
+	User struct {
+		Groups []string `json:"groups"`
+	} `json:"user"`
+	ObjectRef struct {
+		APIGroup, Resource, Subresource, Name string
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	Received metav1.MicroTime `json:"requestReceivedTimestamp"`
+	Stage    metav1.MicroTime `json:"stageTimestamp"`
+}
+
+// replica is a process of the operator.
+type replica struct {
+	name   string
+	url    string
+	client *http.Client
+	cmd    *exec.Cmd
+	log    *bytes.Buffer // to be read when it has exited
+	exited chan struct{}
+}
+
+// startReplica starts an operator as the service account of its Deployment. Its name is
+// among the groups of its user, so that the audit log tells the replicas apart.
+func startReplica(t *testing.T, cp *controlplane.ControlPlane, binary, name string, args ...string) *replica {
+	t.Helper()
+	config, err := cp.User(serviceAccount, "system:serviceaccounts", "system:serviceaccounts:"+pizza.Namespace, "replica:"+name)
+	must(t, err)
+	kubeconfig, err := cp.Kubeconfig(config)
+	must(t, err)
+	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	must(t, err)
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	must(t, os.WriteFile(certFile, chain, 0o600))
+	must(t, os.WriteFile(keyFile, key, 0o600))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	must(t, listener.Close())
+
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(chain)
+	r := &replica{
+		name:   name,
+		url:    fmt.Sprintf("https://127.0.0.1:%d", port),
+		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}},
+		log:    &bytes.Buffer{},
+		exited: make(chan struct{}),
+	}
+	r.cmd = exec.Command(binary, append([]string{
+		"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+		"--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile,
+	}, args...)...)
+	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	walkthrough.DieWithParent(r.cmd)
+	must(t, r.cmd.Start())
+	go func() {
+		_ = r.cmd.Wait() // the exit code is looked at where it matters
+		close(r.exited)
+	}()
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Kill() // it may have exited
+		<-r.exited
+		if t.Failed() {
+			t.Logf("%s:\n%s", name, r.log)
+		}
+	})
+	return r
+}
+
+func (r *replica) get(path string) (string, error) {
+	resp, err := r.client.Get(r.url + path)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", r.name, resp.Status, body)
+	}
+	return string(body), err
+}
+
+// leads says whether the replica's controller works.
+func (r *replica) leads() (bool, error) {
+	metrics, err := r.get("/metrics")
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case strings.Contains(metrics, "\npizza_operator_leading 1\n"):
+		return true, nil
+	case strings.Contains(metrics, "\npizza_operator_leading 0\n"):
+		return false, nil
+	}
+	return false, fmt.Errorf("%s has no metric pizza_operator_leading", r.name)
+}
+
+// stop stops the replica in order.
+func (r *replica) stop(t *testing.T) {
+	t.Helper()
+	must(t, r.cmd.Process.Signal(syscall.SIGTERM))
+	select {
+	case <-r.exited:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s does not stop", r.name)
+	}
+	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("%s stopped with exit code %d", r.name, code)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await waits until there is no error, and returns how long that took.
+func await(t *testing.T, limit time.Duration, f func() error) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for {
+		err := f()
+		took := time.Since(begin)
+		if err == nil {
+			return took
+		}
+		if took > limit {
+			t.Fatalf("after %s still: %v", limit, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// apply applies YAML with kubectl, as an administrator.
+func apply(t *testing.T, cp *controlplane.ControlPlane, manifests []byte, args ...string) string {
+	t.Helper()
+	output, err := kubectl(t, cp, manifests, append([]string{"apply", "--server-side", "-f", "-"}, args...)...)
+	if err != nil {
+		t.Fatalf("kubectl apply: %v\n%s", err, output)
+	}
+	return output
+}
+
+func kubectl(t *testing.T, cp *controlplane.ControlPlane, stdin []byte, args ...string) (string, error) {
+	t.Helper()
+	kubeconfig, err := cp.Kubeconfig(cp.Config())
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), cp.Kubectl(), append([]string{"--kubeconfig=" + kubeconfig}, args...)...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// TestOneReplicaWritesAndEachServes starts three replicas one after the other, stops the
+// first leader in order, and kills the second. What each wrote is in the audit log.
+func TestOneReplicaWritesAndEachServes(t *testing.T) {
+	dir := t.TempDir()
+	policy, auditLog := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+	must(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
+	cp := controlplane.ForTest(t, controlplane.APIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+auditLog))
+	binary := build(t)
+	setTheTable(t, cp)
+	client, err := dynamic.NewForConfig(cp.Config())
+	must(t, err)
+	timings := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	ready := func(name string) *replica {
+		r := startReplica(t, cp, binary, name, timings...)
+		await(t, 30*time.Second, func() error { _, err := r.get("/readyz"); return err })
+		return r
+	}
+	becomesLeader := func(r *replica) func() error {
+		return func() error {
+			if leads, err := r.leads(); err != nil || !leads {
+				return fmt.Errorf("%s does not lead: %v", r.name, err)
+			}
+			return nil
+		}
+	}
+	first := ready("first")
+	await(t, 10*time.Second, becomesLeader(first))
+	second := ready("second")
+
+	// The price of tomatoes changes all the time, so that a leader always has to write.
+	tomatoes := make(chan struct{})
+	var market sync.WaitGroup
+	market.Go(func() {
+		for price := 1; ; price++ {
+			select {
+			case <-tomatoes:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			patch := fmt.Appendf(nil, `{"spec":{"cost":%d}}`, price%900)
+			if _, err := client.Resource(toppings).Patch(t.Context(), "tomato", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	stopTomatoes := sync.OnceFunc(func() { close(tomatoes); market.Wait() })
+	defer stopTomatoes()
+	time.Sleep(3 * time.Second) // in which the second could take what is not its own
+
+	for _, r := range []*replica{first, second} {
+		if leads, err := r.leads(); err != nil || leads != (r == first) {
+			t.Errorf("%s leads: %v, %v", r.name, leads, err)
+		}
+		if _, err := r.get("/healthz"); err != nil {
+			t.Error(err)
+		}
+		deniesNails(t, r)
+	}
+	begin := time.Now()
+	first.stop(t)
+	await(t, 5*time.Second, becomesLeader(second))
+	t.Logf("the second leads %s after the first was told to stop", time.Since(begin))
+
+	third := ready("third")
+	if leads, err := third.leads(); err != nil || leads {
+		t.Errorf("the third leads: %v, %v", leads, err)
+	}
+	must(t, second.cmd.Process.Kill())
+	// The lease, a retry with its jitter, and a moment.
+	took := await(t, 6*time.Second+2200*time.Millisecond+time.Second, becomesLeader(third))
+	t.Logf("the third leads %s after the second was killed", took)
+	if took < 3*time.Second {
+		t.Errorf("the lease of the second lasted only %s", took)
+	}
+	time.Sleep(time.Second)
+	stopTomatoes()
+	third.stop(t)
+
+	events := readAudit(t, auditLog)
+	writersFollowEachOther(t, events, "first", "second", "third")
+	permissionsAreUsed(t, events)
+}
+
+var toppings = v1alpha1.GroupVersion.WithResource("toppings")
+
+// setTheTable applies the definitions and the Deployment, and creates ten pizzas. They
+// are not converted: only one version is used.
+func setTheTable(t *testing.T, cp *controlplane.ControlPlane) {
+	t.Helper()
+	deployment, err := pizza.Deployment("")
+	must(t, err)
+	apply(t, cp, deployment)
+	crds, err := pizza.Endpoint{}.CustomResourceDefinitions()
+	must(t, err)
+	for _, crd := range crds {
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		text, err := yaml.Marshal(crd)
+		must(t, err)
+		apply(t, cp, text)
+		if output, err := kubectl(t, cp, nil, "wait", "--for=condition=Established", "--timeout=20s", "crd/"+crd.Name); err != nil {
+			t.Fatal(output)
+		}
+	}
+	menu := "apiVersion: " + v1alpha1.GroupVersion.String() + "\nkind: Topping\nmetadata: {name: tomato}\nspec: {cost: 1}\n"
+	for i := range 10 {
+		menu += fmt.Sprintf("---\napiVersion: %s\nkind: Pizza\nmetadata: {name: p%d, namespace: default}\nspec: {toppings: [{name: tomato}]}\n", v1beta1.GroupVersion, i)
+	}
+	apply(t, cp, []byte(menu))
+}
+
+// deniesNails asks a replica for an admission that it can judge only with its informer,
+// and a look at the API server.
+func deniesNails(t *testing.T, r *replica) {
+	t.Helper()
+	object := `{"apiVersion":"` + v1beta1.GroupVersion.String() + `","kind":"Pizza","metadata":{"name":"p","namespace":"default"},"spec":{"toppings":[{"name":"tomato"},{"name":"nails"}]}}`
+	review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","name":"p","namespace":"default",` +
+		`"kind":{"group":"` + v1beta1.GroupVersion.Group + `","version":"v1beta1","kind":"Pizza"},"resource":{"group":"` + v1beta1.GroupVersion.Group + `","version":"v1beta1","resource":"pizzas"},"object":` + object + `}}`
+	resp, err := r.client.Post(r.url+"/validate/v1/pizza", "application/json", strings.NewReader(review))
+	must(t, err)
+	defer resp.Body.Close()
+	var answer admissionv1.AdmissionReview
+	must(t, json.NewDecoder(resp.Body).Decode(&answer))
+	if answer.Response == nil || answer.Response.Allowed || answer.Response.Result == nil || !strings.Contains(answer.Response.Result.Message, `spec.toppings[1].name: Not found: "nails"`) {
+		t.Errorf("%s answers %+v", r.name, answer.Response)
+	}
+}
+
+func readAudit(t *testing.T, file string) (events []auditEvent) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	for line := range bytes.Lines(text) {
+		var e auditEvent
+		must(t, json.Unmarshal(line, &e))
+		events = append(events, e)
+	}
+	return events
+}
+
+// writersFollowEachOther checks that each replica wrote, and only after the one before
+// had written for the last time.
+func writersFollowEachOther(t *testing.T, events []auditEvent, names ...string) {
+	t.Helper()
+	type span struct {
+		begin, end time.Time
+		writes     int
+	}
+	spans := map[string]*span{}
+	for _, e := range events {
+		if e.ObjectRef.Resource != "pizzas" || slices.Contains([]string{"get", "list", "watch"}, e.Verb) {
+			continue
+		}
+		name := "nobody"
+		for _, group := range e.User.Groups {
+			if after, ok := strings.CutPrefix(group, "replica:"); ok {
+				name = after
+			}
+		}
+		s := spans[name]
+		if s == nil {
+			s = &span{begin: e.Received.Time, end: e.Stage.Time}
+			spans[name] = s
+		}
+		s.writes++
+		if e.Received.Time.Before(s.begin) {
+			s.begin = e.Received.Time
+		}
+		if e.Stage.After(s.end) {
+			s.end = e.Stage.Time
+		}
+	}
+	if len(spans) != len(names) {
+		t.Errorf("there are %d writers, want %d", len(spans), len(names))
+	}
+	var before *span
+	for _, name := range names {
+		s := spans[name]
+		if s == nil || s.writes < 10 {
+			t.Fatalf("%s has hardly written: %+v", name, s)
+		}
+		t.Logf("%s wrote %d times, from %s to %s", name, s.writes, s.begin.Format("15:04:05.000"), s.end.Format("15:04:05.000"))
+		if before != nil && !before.end.Before(s.begin) {
+			t.Errorf("%s wrote at %s, when the one before wrote until %s", name, s.begin, before.end)
+		}
+		before = s
+	}
+}
+
+// permissionsAreUsed checks that the roles of the manifests allow what the operator does,
+// and nothing else.
+func permissionsAreUsed(t *testing.T, events []auditEvent) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, e := range events {
+		what := e.Verb + " " + e.ObjectRef.Resource
+		if e.ObjectRef.Subresource != "" {
+			what += "/" + e.ObjectRef.Subresource
+		}
+		used[what+"."+e.ObjectRef.APIGroup] = true
+		if e.ResponseStatus.Code == http.StatusForbidden {
+			t.Errorf("forbidden: %s %s", what, e.ObjectRef.Name)
+		}
+	}
+	granted := map[string]bool{}
+	for _, rule := range grantedRules(t) {
+		for _, verb := range rule.Verbs {
+			for _, resource := range rule.Resources {
+				granted[verb+" "+resource+"."+rule.APIGroups[0]] = true
+			}
+		}
+	}
+	// An informer lists where the API server cannot stream a list (reflector.go).
+	for _, what := range []string{"list pizzas.", "list toppings."} {
+		used[what+v1beta1.GroupVersion.Group] = true
+	}
+	// The Secret is for certificates that the operator issues to itself.
+	for _, verb := range []string{"create", "get", "update", "patch"} {
+		delete(granted, verb+" secrets.")
+	}
+	if diff := cmp.Diff(granted, used); diff != "" {
+		t.Errorf("permissions (-granted +used):\n%s", diff)
+	}
+}
+
+// grantedRules returns the rules of all roles in the manifests.
+func grantedRules(t *testing.T) (rules []rbacv1.PolicyRule) {
+	t.Helper()
+	deployment, err := pizza.Deployment("")
+	must(t, err)
+	for _, object := range objects(t, deployment) {
+		if kind := object.GetKind(); kind == "Role" || kind == "ClusterRole" {
+			text, err := object.MarshalJSON()
+			must(t, err)
+			var role rbacv1.Role // a ClusterRole has the same rules
+			must(t, json.Unmarshal(text, &role))
+			rules = append(rules, role.Rules...)
+		}
+	}
+	return rules
+}
+
+// objects returns the objects of YAML documents.
+func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for _, document := range strings.Split("\n"+string(text), "\n---\n") {
+		o := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal([]byte(document), &o.Object))
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package registration_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/webhook/registration"
+)
+
+func TestAChangedBundleFileIsFollowedWithinASecond(t *testing.T) {
+	first, _, _ := newCA(t, "first")
+	second, _, _ := newCA(t, "second")
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	check(t, os.WriteFile(path, first, 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		b, err := registration.BundleFile(t.Context(), path)
+		check(t, err)
+		got, changed := b.CABundle()
+		if diff := cmp.Diff(first, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		synctest.Wait()
+		check(t, os.WriteFile(path, second, 0o600))
+		begin := time.Now()
+		<-changed
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+		got, changed = b.CABundle()
+		if diff := cmp.Diff(second, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute)
+		select {
+		case <-changed:
+			t.Error("nothing has changed, and it says so")
+		default:
+		}
+	})
+}
+
+func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
+	ca, _, _ := newCA(t, "localhost")
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	check(t, os.WriteFile(path, ca, 0o600))
+	synctest.Test(t, func(t *testing.T) {
+		b, err := registration.BundleFile(t.Context(), path)
+		check(t, err)
+		check(t, b.Check())
+		_, changed := b.CABundle()
+		for name, broken := range map[string][]byte{
+			"empty":                 {},
+			"garbage":               []byte("garbage"),
+			"a key":                 pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}),
+			"no certificate at all": slices.Concat(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{1}})),
+			"too long":              bytes.Repeat([]byte("x"), 1<<20+1),
+		} {
+			check(t, os.WriteFile(path, broken, 0o600))
+			time.Sleep(2 * time.Second)
+			if err := b.Check(); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: the check says %v", name, err)
+			}
+			got, _ := b.CABundle()
+			if diff := cmp.Diff(ca, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			select {
+			case <-changed:
+				t.Errorf("%s is a change", name)
+			default:
+			}
+		}
+		check(t, os.Remove(path))
+		if err := b.Check(); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("without the file, the check says %v", err)
+		}
+		check(t, os.WriteFile(path, ca, 0o600))
+		check(t, b.Check())
+	})
+}
+
+func TestTheOrderInABundleFileDoesNotMatter(t *testing.T) {
+	first, _, _ := newCA(t, "first")
+	second, _, _ := newCA(t, "second")
+	var bundles [][]byte
+	for _, text := range [][]byte{
+		slices.Concat(first, second),
+		slices.Concat([]byte("# two\n"), second, []byte("and\n"), first, second),
+	} {
+		path := filepath.Join(t.TempDir(), "ca.crt")
+		check(t, os.WriteFile(path, text, 0o600))
+		ctx, cancel := context.WithCancel(t.Context())
+		b, err := registration.BundleFile(ctx, path)
+		check(t, err)
+		cancel()
+		pem, _ := b.CABundle()
+		bundles = append(bundles, pem)
+	}
+	if diff := cmp.Diff(bundles[0], bundles[1]); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+	if len(bundles[0]) != len(first)+len(second) {
+		t.Errorf("the bundle is\n%s", bundles[0])
+	}
+}
+
+func TestAMissingBundleFileIsAnError(t *testing.T) {
+	if b, err := registration.BundleFile(t.Context(), "missing.crt"); !errors.Is(err, os.ErrNotExist) || b != nil {
+		t.Errorf("got %v", err)
+	}
+}

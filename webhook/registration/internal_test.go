@@ -1,0 +1,212 @@
+package registration
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
+)
+
+func newCert(t testing.TB, host string) []byte {
+	t.Helper()
+	chain, _, err := cert.GenerateSelfSignedCertKey(host, []net.IP{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ca := pem.Decode(chain)
+	return ca
+}
+
+func TestABundleCarriesCertificatesWhateverElseIsInIt(t *testing.T) {
+	a, b := newCert(t, "a"), newCert(t, "b")
+	garbage := []byte("# somebody's\n")
+	for name, c := range map[string]struct {
+		bundle, pem []byte
+		want        bool
+	}{
+		"the same":            {a, a, true},
+		"another":             {b, a, false},
+		"more":                {slices.Concat(b, garbage, a), a, true},
+		"fewer":               {a, slices.Concat(a, b), false},
+		"another order":       {slices.Concat(b, a), slices.Concat(a, b), true},
+		"one twice":           {slices.Concat(a, a), slices.Concat(a, b), false},
+		"none":                {nil, a, false},
+		"garbage":             {garbage, a, false},
+		"spoilt":              {bytes.Replace(a, []byte("\n"), []byte("\nX: y\n\n"), 1), a, false}, // PEM headers: no CertPool takes it
+		"of another PEM type": {bytes.ReplaceAll(a, []byte("CERTIFICATE"), []byte("PUBLIC KEY")), a, false},
+	} {
+		certs, err := certificates(c.pem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := carries(c.bundle, certs); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// FuzzCarries has anybody write a bundle. Whatever it is, it carries what it is made of.
+func FuzzCarries(f *testing.F) {
+	a, b := newCert(f, "a"), newCert(f, "b")
+	f.Add([]byte{}, []byte{})
+	f.Add(b, []byte("garbage"))
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\n"), []byte("\n-----END CERTIFICATE-----\n"))
+	certs, err := certificates(a)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		bundle := slices.Concat(before, []byte("\n"), a, after)
+		if found, err := certificates(bundle); err == nil {
+			if !carries(bundle, found) {
+				t.Error("a bundle does not carry its own certificates")
+			}
+			if slices.Contains(found, certs[0]) != carries(bundle, certs) {
+				t.Error("it is not carried, and is there")
+			}
+		}
+		if foreign := slices.Concat(before, []byte("\n"), after); carries(foreign, certs) && !bytes.Contains(foreign, []byte("CERTIFICATE")) {
+			t.Error("something carries what is not in it")
+		}
+	})
+}
+
+func TestTheLaterClaimHolds(t *testing.T) {
+	early, late, same := claim{1, "b"}, claim{2, "a"}, claim{2, "b"}
+	for name, c := range map[string]struct {
+		a, b claim
+		want bool
+	}{
+		"later":              {late, early, true},
+		"earlier":            {early, late, false},
+		"of one time":        {same, late, true},
+		"the same":           {late, late, false},
+		"against none":       {early, claim{}, true},
+		"none against a one": {claim{}, early, false},
+	} {
+		if got := c.a.beats(c.b); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// FuzzClaim reads what anybody may have written into the annotation.
+func FuzzClaim(f *testing.F) {
+	for _, text := range []string{"", "x", claim{1700000000123456789, "abc"}.String(), "2026-11-21T18:00:00Z", "9999-11-21T18:00:00Z x", "2026-11-21T18:00:00Z  "} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := parseClaim(text)
+		if c == (claim{}) {
+			return
+		}
+		if diff := cmp.Diff(c.String(), parseClaim(c.String()).String()); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	})
+}
+
+// FuzzDefinitions reads definitions from outside. What can be read says the same again in
+// the manifests.
+func FuzzDefinitions(f *testing.F) {
+	const head = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: pizzas.example.com}\n"
+	for _, text := range []string{
+		"", "---", "--- # nothing\n...\n", "\uFEFF{}", "[]", "a: [", head,
+		head + "spec: {group: example.com, names: {kind: Pizza, plural: pizzas}, scope: Namespaced, versions: [{name: v1, served: true, storage: true}]}\n",
+		head + "spec: {group: example.com, names: {kind: Pizza, plural: pizzas}, scope: Cluster, versions: [{name: v1}, {name: v2, subresources: {status: {}}}], conversion: {strategy: None}}\n--- {a: b}\n",
+		"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		found, err := readDefinitions(text)
+		if len(found) == 0 && err == nil {
+			t.Fatal("there is no definition, and no error")
+		}
+		for _, d := range found {
+			out, err := yaml.Marshal(d.object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := readDefinitions(out)
+			if err != nil || len(again) != 1 {
+				t.Fatalf("%v in\n%s", err, out)
+			}
+			if diff := cmp.Diff(d.read, again[0].read); diff != "" {
+				t.Errorf("(-first +again):\n%s", diff)
+			}
+			d.served()
+		}
+	})
+}
+
+// FuzzOurs reads the managed fields of an object, which other managers write.
+func FuzzOurs(f *testing.F) {
+	f.Add([]byte(`{"f:webhooks":{"k:{\"name\":\"a.example.com\"}":{}}}`))
+	f.Add([]byte(`{"f:webhooks":{"k:{":{},".":{}}}`))
+	f.Add([]byte(`{"f:webhooks":[]}`))
+	f.Fuzz(func(t *testing.T, fields []byte) {
+		u := &unstructured.Unstructured{Object: map[string]any{"kind": "MutatingWebhookConfiguration", "webhooks": []any{
+			map[string]any{"name": "a.example.com", "clientConfig": map[string]any{}},
+			map[string]any{"name": "b.example.com"},
+			map[string]any{"name": "c.example.com", "clientConfig": map[string]any{}},
+		}}}
+		if !json.Valid(fields) {
+			return // the API server keeps no such
+		}
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "p", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(fields))}})
+		l := &live{object: &object{manager: "p"}}
+		for _, e := range l.ours(u) {
+			if e.name == "b.example.com" || !bytes.Contains(fields, []byte("f:webhooks")) && !bytes.ContainsRune(fields, '\\') {
+				t.Errorf("%s is not ours by %s", e.name, fields)
+			}
+		}
+	})
+}
+
+func TestADifferenceIsFoundWhereItIs(t *testing.T) {
+	want := map[string]any{"webhooks": []any{
+		map[string]any{
+			"name":              "a",
+			"timeoutSeconds":    int64(10),
+			"clientConfig":      map[string]any{"url": "https://a"},
+			"namespaceSelector": map[string]any{},
+			"rules":             []any{map[string]any{"operations": []any{"CREATE"}}},
+		},
+	}}
+	const good = `{"name":"a","timeoutSeconds":10,"clientConfig":{"url":"https://a"},"namespaceSelector":{},"rules":[{"operations":["CREATE"]}]}`
+	for name, c := range map[string]struct{ old, new, want string }{
+		"none":                          {"", "", ""},
+		"more of others":                {`"timeoutSeconds"`, `"other":1,"timeoutSeconds"`, ""},
+		"a bundle of others":            {`{"url"`, `{"caBundle":"x","url"`, ""},
+		"another value":                 {"10", "11", ".webhooks[a].timeoutSeconds"},
+		"another name":                  {`"name":"a"`, `"name":"b"`, ".webhooks[a]"},
+		"no name":                       {`"name":"a",`, ``, ".webhooks[a]"},
+		"a service too":                 {`{"url"`, `{"service":{},"url"`, ".webhooks[a].clientConfig.service"},
+		"no client config":              {`{"url":"https://a"}`, `null`, ".webhooks[a].clientConfig"},
+		"more in a selector":            {`"namespaceSelector":{}`, `"namespaceSelector":{"matchLabels":{"a":"b"}}`, ".webhooks[a].namespaceSelector"},
+		"more rules":                    {`"rules":[`, `"rules":[{},`, ".webhooks[a].rules"},
+		"more in a rule":                {`{"operations"`, `{"x":1,"operations"`, ".webhooks[a].rules"},
+		"something else than an object": {good, `[]`, ".webhooks[a]"},
+	} {
+		var got any
+		if err := json.Unmarshal([]byte(`{"webhooks":[`+strings.Replace(good, c.old, c.new, 1)+`]}`), &got); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, difference(want, got, "")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if got := difference(want, map[string]any{"webhooks": nil}, ""); got != ".webhooks" {
+		t.Errorf("without webhooks, the difference is at %q", got)
+	}
+}

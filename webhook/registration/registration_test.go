@@ -1,0 +1,326 @@
+package registration_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/webhook/registration"
+)
+
+// wrapper is a middleware that says what it wraps; hider is one that does not.
+type (
+	wrapper struct{ http.Handler }
+	hider   struct{ h http.Handler }
+)
+
+func (w wrapper) Unwrap() http.Handler                              { return w.Handler }
+func (h hider) ServeHTTP(rw http.ResponseWriter, req *http.Request) { h.h.ServeHTTP(rw, req) }
+
+func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
+	s, other := newShop(t, "example.com"), newShop(t, "other.example.com")
+	service := registration.Service("pizza-system", "pizza-operator")
+	mutate, validate := admit(s.mutate()), admit(s.validate())
+	one := strings.Replace(string(s.definition()), "served: true", "served: false", 1)
+	for name, c := range map[string]struct {
+		name string
+		opts []registration.Option
+		want []string
+	}{
+		"nothing": {"", nil, []string{`name ""`, "give Service or URL", "there is nothing to register"}},
+		"names": {"Pizza", []registration.Option{registration.Service("A", "b.c"), registration.ServicePort(0), registration.OwnNamespace("x/y"), nil},
+			[]string{`name "Pizza"`, `"A" is not a name`, `"b.c" is not a name`, "ServicePort 0", `OwnNamespace "x/y"`, "an option is nil"}},
+		"a long name":                     {strings.Repeat("a", 129), []registration.Option{service}, []string{"at most 128 characters"}},
+		"two places":                      {"p", []registration.Option{service, registration.URL("https://localhost")}, []string{"may be given once"}},
+		"a port without a Service":        {"p", []registration.Option{registration.URL("https://localhost"), registration.ServicePort(1)}, []string{"ServicePort is given without Service"}},
+		"no https":                        {"p", []registration.Option{registration.URL("http://localhost")}, []string{`URL "http://localhost": want https://host`}},
+		"a URL with a path":               {"p", []registration.Option{registration.URL("https://localhost/x")}, []string{"want https://host"}},
+		"no URL":                          {"p", []registration.Option{registration.URL("https://a b")}, []string{"URL: parse"}},
+		"review versions":                 {"p", []registration.Option{service, registration.ReviewVersions("v1", "v2")}, []string{`ReviewVersions ["v1" "v2"]`}},
+		"no review versions":              {"p", []registration.Option{service, registration.ReviewVersions()}, []string{"ReviewVersions has no version"}},
+		"annotations":                     {"p", []registration.Option{service, registration.Annotations(map[string]string{"a b": "", registration.DeclaredAnnotation: "x"})}, []string{`annotation "a b"`, `annotation "` + registration.DeclaredAnnotation}},
+		"no wrapper":                      {"p", []registration.Option{service, registration.Wrap(nil)}, []string{"the function of Wrap is nil"}},
+		"a wrapper without a handler":     {"p", []registration.Option{service, s.definitions(), s.mutating(), registration.Wrap(func(string, http.Handler) http.Handler { return nil })}, []string{"Wrap made a nil handler"}},
+		"a path twice":                    {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "/admit", mutate), registration.Validating("b.example.com", "/admit", validate)}, []string{`Validating b.example.com: path "/admit" is given twice`}},
+		"a bad path":                      {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "admit", mutate), registration.Validating("b.example.com", "/a//B", validate)}, []string{`path "admit" must begin with /`, `segment ""`, `segment "B"`}},
+		"a name twice":                    {"p", []registration.Option{service, s.definitions(), registration.Validating("a.example.com", "/a", validate), registration.Validating("a.example.com", "/b", validate)}, []string{"Validating a.example.com: the name is given twice"}},
+		"a short name":                    {"p", []registration.Option{service, s.definitions(), registration.Validating("example.com", "/a", validate)}, []string{"three segments"}},
+		"no handlers":                     {"p", []registration.Option{service, registration.Conversion("/c", nil), registration.Mutating("a.example.com", "/a", nil)}, []string{"Conversion /c: the handler is nil", "Mutating a.example.com: the handler is nil"}},
+		"a mutating one that validates":   {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "/a", validate)}, []string{"the handler has no functions of Mutate: register it with Validating"}},
+		"a validating one that mutates":   {"p", []registration.Option{service, s.definitions(), registration.Validating("a.example.com", "/a", mutate)}, []string{"the API server refuses a patch from a validating webhook"}},
+		"a handler of somebody else":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", hider{validate})}, []string{"the handler does not say what it serves: give one of admission.NewHandler, or Rules"}},
+		"a conversion that admits":        {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", validate)}, []string{"Conversion /c: the handler converts nothing"}},
+		"an admission that converts":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", convert(s), registration.Rules(anyRule))}, []string{"the handler does not say what it serves"}},
+		"a conversion of somebody else":   {"p", []registration.Option{service, registration.Conversion("/c", hider{convert(s)})}, []string{"give one of conversion.NewHandler, or the names of the definitions"}},
+		"names that are not needed":       {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", convert(s), "pizzas.example.com")}, []string{"leave out the names"}},
+		"an unknown definition by name":   {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", hider{convert(s)}, "pies.example.com")}, []string{`there is no definition "pies.example.com"`}},
+		"kinds without a definition":      {"p", []registration.Option{service, other.definitions(), s.conversion(), s.mutating()}, []string{"Conversion /convert converts Pizza.example.com, of which there is no definition", "Mutating default.pizzas.example.com: a function is for Pizza.example.com, of which there is no definition"}},
+		"a version that is not converted": {"p", []registration.Option{service, registration.Definitions([]byte(strings.ReplaceAll(string(s.definition()), "v1alpha1", "v1alpha2"))), s.conversion()}, []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert does not convert version v1alpha2"}},
+		"converted twice":                 {"p", []registration.Option{service, s.definitions(), s.conversion(), registration.Conversion("/c", convert(s))}, []string{"is converted twice: by Conversion /convert and by Conversion /c"}},
+		"preserveUnknownFields":           {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields must be false"}},
+		"a version that is not served":    {"p", []registration.Option{service, registration.Definitions([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"a function is for Pizza.example.com of version v1alpha1, which CustomResourceDefinition pizzas.example.com does not serve"}},
+		"no such subresource":             {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(subresource("slices"))))}, []string{"the subresource status of Pizza.example.com, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
+		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"a function is for the subresource scale, and its objects, of kind Scale.autoscaling, do not tell of which resource: give Rules"}},
+		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"a function of every kind does not say for which"}},
+		"values of a webhook": {"p", []registration.Option{service, s.definitions(), s.validating(
+			nil,
+			registration.FailurePolicy("x"), registration.MatchPolicy("x"), registration.SideEffects("Some"), registration.Reinvocation("Never"),
+			registration.Timeout(1500*time.Millisecond), registration.Rules(), registration.Rules(admissionregistrationv1.RuleWithOperations{}),
+			registration.NamespaceSelector(metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}),
+			registration.ObjectSelector(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "x"}}}),
+			registration.MatchConditions(admissionregistrationv1.MatchCondition{Name: "a b"}, condition("twice"), condition("twice")),
+		)}, []string{"an option is nil", `failure policy "x"`, `match policy "x"`, `side effects "Some"`, "Reinvocation is for mutating webhooks", "timeout 1.5s", "Rules has no rules", "rule 1 must have operations",
+			"NamespaceSelector.matchLabels", "ObjectSelector.matchExpressions", `match condition "a b": `, `match condition "a b" has no expression`, `match condition "twice" is given twice`}},
+		"many match conditions": {"p", []registration.Option{service, s.definitions(), s.validating(registration.MatchConditions(make([]admissionregistrationv1.MatchCondition, 65)...))}, []string{"65 match conditions"}},
+		"other reinvocation":    {"p", []registration.Option{service, s.definitions(), s.mutating(registration.Reinvocation("x"))}, []string{`reinvocation policy "x"`}},
+		"definitions": {"p", []registration.Option{service, registration.Definitions(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.Definitions(
+			[]byte("kind: ConfigMap\napiVersion: v1"), []byte("\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}"),
+			[]byte(strings.Replace(one, "name: pizzas.", "name: pizza.", 1)),
+			[]byte(strings.Replace(one, "Namespaced", "Everywhere", 1)),
+			[]byte(strings.Replace(one, "kind: Custom", "kind: Custom\nkind: Custom", 1)),
+			[]byte(strings.ReplaceAll(one, "pizzas", "pies")),
+		), s.mutating()}, []string{"Definitions, text 1: it has no definition", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com is given twice", `it is a "ConfigMap" of "v1"`,
+			`line 2: CustomResourceDefinition "x" has no spec.group`, `metadata.name must be "pizzas.example.com"`, `spec.scope "Everywhere"`, `key "kind" already set`, "are both of kind Pizza.example.com"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hooks, err := registration.New(c.name, c.opts...)
+			if err == nil || hooks != nil {
+				t.Fatal("there is no error")
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("no %q in:\n%v", want, err)
+				}
+			}
+			for line := range strings.Lines(err.Error()) {
+				if strings.HasPrefix(line, "registration: registration") {
+					t.Error(line)
+				}
+			}
+		})
+	}
+}
+
+func TestRulesAreMadeFromTheHandler(t *testing.T) {
+	s := newShop(t, "example.com")
+	const create, update, del, connect = admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect
+	namespaced, cluster, all := admissionregistrationv1.NamespacedScope, admissionregistrationv1.ClusterScope, admissionregistrationv1.AllScopes
+	rule := func(group string, versions, resources []string, scope admissionregistrationv1.ScopeType, operations ...admissionregistrationv1.OperationType) admissionregistrationv1.RuleWithOperations {
+		return admissionregistrationv1.RuleWithOperations{Operations: operations, Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: versions, Resources: resources, Scope: &scope}}
+	}
+	pizza := []string{"pizzas"}
+	for name, c := range map[string]struct {
+		handler http.Handler
+		want    []admissionregistrationv1.RuleWithOperations
+	}{
+		"one version":                         {admit(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
+		"with ConvertWith, all versions":      {admitConverted(s, s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"another converter":                   {admitAnyConverter(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"operations of one version":           {admit(s.validateDelete(), s.validate(on(create))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, del)}},
+		"a subresource":                       {admitConverted(s, s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update), rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"resources of one version":            {admit(s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas", "pizzas/status"}, namespaced, create, update)}},
+		"operations that differ":              {admitVersions(s), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del)}},
+		"metadata, in all versions":           {admitMetadata(s.kind("v1")), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
+		"built-in kinds":                      {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods", "pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
+		"behind middleware":                   {wrapper{admit(s.validate())}, []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
+		"a cluster-scoped and another":        {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas", "toppings"}, all, del)}},
+		"a cluster-scoped one alone":          {admitMetadata(toppingKind), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
+		"a CONNECT, for which Rules are said": {admitEverything(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods/exec"}, all, connect)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var opts []registration.WebhookOption
+			if strings.HasSuffix(name, "are said") {
+				opts = append(opts, registration.Rules(admissionregistrationv1.RuleWithOperations{Operations: []admissionregistrationv1.OperationType{connect}, Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/exec"}}}))
+			}
+			for range 10 { // maps have no order
+				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), registration.Validating("a.example.com", "/a", c.handler, opts...))
+				configuration := validatingConfiguration(t, hooks)
+				if diff := cmp.Diff(c.want, configuration.Webhooks[0].Rules); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestTheDefaultsAreThoseOfTheAPIAndCautious(t *testing.T) {
+	s := newShop(t, "example.com")
+	notIn := func(namespaces ...string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: namespaces}}}
+	}
+	for name, c := range map[string]struct {
+		opts []registration.Option
+		want *metav1.LabelSelector
+	}{
+		"a Service":               {[]registration.Option{registration.Service("pizza-system", "p"), s.validating()}, notIn("kube-system", "pizza-system")},
+		"a Service in another":    {[]registration.Option{registration.Service("pizza-system", "p"), registration.OwnNamespace("own"), s.validating()}, notIn("kube-system", "own")},
+		"a Service in the system": {[]registration.Option{registration.Service("kube-system", "p"), s.validating()}, notIn("kube-system")},
+		"a URL":                   {[]registration.Option{registration.URL("https://localhost"), s.validating()}, notIn("kube-system")},
+		"the author's":            {[]registration.Option{registration.URL("https://localhost"), s.validating(registration.NamespaceSelector(metav1.LabelSelector{}))}, &metav1.LabelSelector{}},
+		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.Definitions(restaurant(t)...), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
+	} {
+		hooks, err := registration.New("p", append(c.opts, s.definitions())...)
+		check(t, err)
+		got := validatingConfiguration(t, hooks).Webhooks[0]
+		want := admissionregistrationv1.ValidatingWebhook{
+			Name: got.Name, ClientConfig: got.ClientConfig, Rules: got.Rules,
+			FailurePolicy:           new(admissionregistrationv1.Fail),
+			MatchPolicy:             new(admissionregistrationv1.Equivalent),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			TimeoutSeconds:          new(int32(10)),
+			AdmissionReviewVersions: []string{"v1", "v1beta1"},
+			NamespaceSelector:       c.want,
+			ObjectSelector:          &metav1.LabelSelector{},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestWhatTheAuthorSaysIsWhatIsRegistered(t *testing.T) {
+	s := newShop(t, "example.com")
+	selector := metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	hooks, err := registration.New("p", registration.URL("https://[::1]:9443"), registration.ReviewVersions("v1beta1"), s.definitions(), s.conversion(), s.mutating(
+		registration.FailurePolicy(admissionregistrationv1.Ignore), registration.MatchPolicy(admissionregistrationv1.Exact),
+		registration.SideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun), registration.Timeout(5*time.Second),
+		registration.Reinvocation(admissionregistrationv1.IfNeededReinvocationPolicy), registration.NamespaceSelector(selector), registration.ObjectSelector(selector),
+		registration.MatchConditions(condition("a"), condition("b")), registration.Rules(anyRule),
+	))
+	check(t, err)
+	var got admissionregistrationv1.MutatingWebhookConfiguration
+	manifest(t, hooks, &got)
+	rule := anyRule
+	rule.Scope = new(admissionregistrationv1.AllScopes)
+	want := []admissionregistrationv1.MutatingWebhook{{
+		Name:                    "default.pizzas.example.com",
+		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new("https://[::1]:9443/admit")},
+		Rules:                   []admissionregistrationv1.RuleWithOperations{rule},
+		FailurePolicy:           new(admissionregistrationv1.Ignore),
+		MatchPolicy:             new(admissionregistrationv1.Exact),
+		SideEffects:             new(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+		TimeoutSeconds:          new(int32(5)),
+		ReinvocationPolicy:      new(admissionregistrationv1.IfNeededReinvocationPolicy),
+		AdmissionReviewVersions: []string{"v1beta1"},
+		NamespaceSelector:       &selector,
+		ObjectSelector:          &selector,
+		MatchConditions:         []admissionregistrationv1.MatchCondition{condition("a"), condition("b")},
+	}}
+	if diff := cmp.Diff(want, got.Webhooks); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"::1"}, hooks.Hosts()); diff != "" {
+		t.Errorf("the hosts (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefinitionsKeepWhatTheyHave(t *testing.T) {
+	s := newShop(t, "example.com")
+	single := strings.ReplaceAll(string(s.definition()), "example.com", "single.example.com")
+	single = single[:strings.Index(single, "  - name: v1alpha1")] + "  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {n: {type: integer, maximum: 9223372036854775807, default: 1}}}}\n"
+	text := "# two definitions\n--- # the first\n" + string(s.definition()) + "--- \n" + single + "...\n---\n# nothing\n"
+	hooks := declare(t, "p", registration.Definitions([]byte(text)), s.conversion(), registration.Annotations(map[string]string{"a": "b"}))
+	got, err := hooks.Manifests(nil)
+	check(t, err)
+	if strings.Contains(string(got), "caBundle") || strings.Contains(string(got), "null") {
+		t.Errorf("there is noise in\n%s", got)
+	}
+	want := slices.Concat(objects(t, s.definition()), objects(t, []byte(single)))
+	for _, u := range want {
+		delete(u.Object, "status")
+		delete(u.Object["metadata"].(map[string]any), "creationTimestamp")
+	}
+	want[0].SetAnnotations(map[string]string{"a": "b"})
+	want[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"clientConfig":             map[string]any{"service": map[string]any{"namespace": "pizza-system", "name": "pizza-operator", "path": "/convert", "port": 443.0}},
+			"conversionReviewVersions": []any{"v1", "v1beta1"},
+		},
+	}
+	if diff := cmp.Diff(want, objects(t, got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !strings.Contains(string(got), "maximum: 9223372036854775807\n") {
+		t.Error("a large number has changed")
+	}
+}
+
+func TestAConversionOfSomebodyElseIsRegisteredByName(t *testing.T) {
+	s := newShop(t, "example.com")
+	hooks := declare(t, "p", s.definitions(), registration.Conversion("/convert", hider{convert(s)}, "pizzas.example.com"))
+	text, err := hooks.Manifests(nil)
+	check(t, err)
+	if configs := clientConfigs(objects(t, text)[0]); len(configs) != 1 {
+		t.Errorf("the definition has no conversion:\n%s", text)
+	}
+}
+
+func TestManifestsTakeNoOtherBundleThanCertificates(t *testing.T) {
+	s := newShop(t, "example.com")
+	hooks := declare(t, "p", s.options()...)
+	if text, err := hooks.Manifests([]byte("garbage")); err == nil || text != nil {
+		t.Errorf("got %s", text)
+	}
+	ca, _, _ := newCA(t, "localhost")
+	text, err := hooks.Manifests(ca)
+	check(t, err)
+	for _, u := range objects(t, text) {
+		check(t, carry(t, ca, u))
+	}
+}
+
+func TestHandlersAreServedOnTheirPaths(t *testing.T) {
+	s := newShop(t, "example.com")
+	var order []string
+	note := func(who string) registration.Option {
+		return registration.Wrap(func(path string, h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				order = append(order, who+path)
+				h.ServeHTTP(w, r)
+			})
+		})
+	}
+	hooks := declare(t, "p", append(s.options(), note("outer"), note("inner"))...)
+	codes := map[string]int{}
+	for _, path := range []string{"/convert", "/admit", "/validate", "/", "/convert/", "/other"} {
+		w := httptest.NewRecorder()
+		hooks.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path+"?timeout=10s", nil))
+		codes[path] = w.Code
+	}
+	want := map[string]int{"/convert": 405, "/admit": 405, "/validate": 405, "/": 404, "/convert/": 404, "/other": 404}
+	if diff := cmp.Diff(want, codes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"outer/convert", "inner/convert", "outer/admit", "inner/admit", "outer/validate", "inner/validate"}, order); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"pizza-operator.pizza-system.svc"}, hooks.Hosts()); diff != "" {
+		t.Errorf("the hosts (-want +got):\n%s", diff)
+	}
+}
+
+func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
+	s, other := newShop(t, "a.example.com"), newShop(t, "b.example.com")
+	hooks := declare(t, "p", s.definitions(), other.definitions(), s.conversion(), registration.Conversion("/other", convert(other)), s.mutating())
+	want := []rbacv1.PolicyRule{
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch", "create"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch"}},
+	}
+	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := declare(t, "p", s.definitions(), s.mutating(), s.validating()).PolicyRules()
+	if diff := cmp.Diff([]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, got[0].Resources); diff != "" || len(got) != 1 {
+		t.Errorf("%v (-want +got):\n%s", got, diff)
+	}
+}

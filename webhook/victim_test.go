@@ -1,0 +1,367 @@
+package webhook_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeapi "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// victimDir names the folder with the certificates of a server which this test binary
+// is to be, in a process of its own: so the memory of the attackers is not counted, nor
+// are their descriptors.
+const victimDir = "CRDKIT_TEST_VICTIM"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimDir); dir != "" {
+		if err := beVictim(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// stats is what the victim says about itself.
+type stats struct {
+	Goroutines int
+	Memory     uint64 // heap and stacks
+	Peak       uint64 // of those
+	LogLines   int64
+}
+
+type spoke struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	HostPort          string `json:"hostPort"`
+}
+
+type hub struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Address           string `json:"address"`
+}
+
+func (s *spoke) DeepCopyObject() runtimeapi.Object { c := *s; return &c }
+func (h *hub) DeepCopyObject() runtimeapi.Object   { c := *h; return &c }
+
+// handlers are real ones.
+func handlers() (http.Handler, error) {
+	s := runtimeapi.NewScheme()
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Server"}, &spoke{})
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Server"}, &hub{})
+	reg := conversion.NewRegistry(s)
+	err := conversion.AddSpoke(reg,
+		func(_ context.Context, in *spoke, out *hub) error { out.Address = in.HostPort; return nil },
+		func(_ context.Context, in *hub, out *spoke) error { out.HostPort = in.Address; return nil })
+	mux := http.NewServeMux()
+	mux.Handle("/convert", conversion.NewHandler(reg))
+	mux.Handle("/admit", admission.NewHandler(s, admission.Mutate(func(_ context.Context, h *hub) error { h.Address += "!"; return nil })))
+	mux.Handle("/healthz", webhook.Checks{})
+	return mux, err
+}
+
+const question = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"1","desiredAPIVersion":"example.com/v1","objects":[
+	{"apiVersion":"example.com/v1alpha1","kind":"Server","metadata":{"name":"s"},"hostPort":"localhost:80"}]}}`
+
+// beVictim serves until its standard input ends. Each line of that asks for stats.
+func beVictim(dir string) error {
+	h, err := handlers()
+	if err != nil {
+		return err
+	}
+	certs, err := webhook.Files(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return err
+	}
+	clients, err := webhook.ClientsOf(filepath.Join(dir, "ca.crt"))
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	var lines atomic.Int64
+	logger := funcr.New(func(_, args string) {
+		if lines.Add(1) < 5 {
+			fmt.Fprintln(os.Stderr, args)
+		}
+	}, funcr.Options{Verbosity: 10})
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		done <- webhook.Serve(ctx, listener, h, certs, webhook.VerifyClients(clients), webhook.AllowTLS12(),
+			webhook.MaxBodyBytes(victimBodies), webhook.DrainTimeout(10*time.Second))
+	}()
+	var peak atomic.Uint64
+	memory := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		now := m.HeapInuse + m.StackInuse
+		peak.Store(max(peak.Load(), now))
+		return now
+	}
+	go func() {
+		for range time.Tick(50 * time.Millisecond) {
+			memory()
+		}
+	}()
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(listener.Addr().String()); err != nil {
+		return err
+	}
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		runtime.GC()
+		s := stats{Goroutines: runtime.NumGoroutine(), Memory: memory(), Peak: peak.Load(), LogLines: lines.Load()}
+		if err := out.Encode(s); err != nil {
+			return err
+		}
+	}
+	cancel()
+	return <-done
+}
+
+// victim is a server in another process.
+type victim struct {
+	*site
+	clients *authority
+	ask     func() stats
+	more    atomic.Int64 // what an attack should go on for
+}
+
+// victimBodies is its limit for bodies.
+const victimBodies = 64 * megabytes / slowness
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	ca, clients := newAuthority(t, "of the server"), newAuthority(t, "of clients")
+	dir := t.TempDir()
+	cert := (*tls.Certificate)(ca.serving(t).(*fixed))
+	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Leaf.Raw}), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	check(t, os.WriteFile(filepath.Join(dir, "ca.crt"), clients.pem(), 0o600))
+	self, err := os.Executable()
+	check(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), victimDir+"="+dir)
+	var said strings.Builder
+	cmd.Stderr = &said
+	stdin, err := cmd.StdinPipe()
+	check(t, err)
+	stdout, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the server said:\n%s", said.String())
+		}
+	})
+	in := json.NewDecoder(stdout)
+	var addr string
+	check(t, in.Decode(&addr))
+	var mu sync.Mutex
+	return &victim{site: &site{ca: ca, addr: addr}, clients: clients, ask: func() stats {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		_, err := fmt.Fprintln(stdin)
+		check(t, err)
+		var s stats
+		check(t, in.Decode(&s))
+		return s
+	}}
+}
+
+// patience is how long a well-behaved client waits while somebody misbehaves.
+const patience = time.Second
+
+// attack lets an attacker loose on a server, for some seconds. All the while,
+// well-behaved clients must get their answers in time, on kept connections and on new
+// ones; the server's memory must stay below a bound and its log short; and afterwards
+// nothing of the attack may be left.
+//
+// The attacker goes on until its channel is closed, and returns when its connections
+// are closed.
+func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, until <-chan struct{})) {
+	t.Helper()
+	v := newVictim(t)
+	ask := func(client *http.Client) time.Duration {
+		began := time.Now()
+		code, answer, err := post(client, v.url()+"/convert", []byte(question))
+		if err != nil || code != 200 || !strings.Contains(answer, `"address":"localhost:80"`) {
+			t.Errorf("a well-behaved client got %d %s, %v", code, answer, err)
+		}
+		return time.Since(began)
+	}
+	kept, kept2 := v.client(t, false), v.client(t, true)
+	ask(kept)
+	before := v.ask()
+
+	until := make(chan struct{})
+	var attackers, clients sync.WaitGroup
+	attackers.Go(func() { attacker(t, v, until) })
+	var slowest [3]time.Duration
+	var asked [3]int
+	for i, client := range []func() *http.Client{
+		func() *http.Client { return kept },
+		func() *http.Client { return kept2 },
+		func() *http.Client {
+			client := v.client(t, false)
+			client.Transport.(*http.Transport).DisableKeepAlives = true
+			return client
+		},
+	} {
+		clients.Go(func() {
+			for !t.Failed() {
+				select {
+				case <-until:
+					return
+				case <-time.After(20 * time.Millisecond):
+				}
+				slowest[i] = max(slowest[i], ask(client()))
+				asked[i]++
+			}
+		})
+	}
+	time.Sleep(2 * time.Second)
+	for v.more.Load() > 0 && !t.Failed() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	during := v.ask()
+	close(until)
+	clients.Wait()
+	attackers.Wait()
+	t.Logf("asked %v times, slowest answers %v; %d goroutines, then %d; %d MiB, then %d, at most %d; %d lines logged",
+		asked, slowest, before.Goroutines, during.Goroutines, before.Memory>>20, during.Memory>>20, during.Peak>>20, during.LogLines)
+	for i, name := range []string{"on a kept connection", "on a kept connection of HTTP/2", "on a new connection"} {
+		if slowest[i] > patience || asked[i] == 0 {
+			t.Errorf("%s, %d requests: the slowest took %v", name, asked[i], slowest[i])
+		}
+	}
+	if during.Peak > memory {
+		t.Errorf("the server needed %d MiB", during.Peak>>20)
+	}
+	kept.CloseIdleConnections()
+	kept2.CloseIdleConnections()
+	var after stats
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if after = v.ask(); after.Goroutines <= before.Goroutines {
+			break
+		}
+		if time.Now().After(end) {
+			t.Errorf("%d goroutines are left, of %d before", after.Goroutines, before.Goroutines)
+			break
+		}
+	}
+	if after.LogLines > 2*100 { // of two minutes
+		t.Errorf("%d lines were logged", after.LogLines)
+	}
+}
+
+// crowd runs n attackers, each of which tries again and again. They are fewer where
+// they are slow: the machine is to be shared with who is attacked.
+func crowd(n int, until <-chan struct{}, try func(i int)) {
+	var all sync.WaitGroup
+	for i := range max(n/slowness, 2) {
+		all.Go(func() {
+			for {
+				select {
+				case <-until:
+					return
+				default:
+					try(i)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// hold waits until the end of the attack or of a connection, and closes that.
+func hold(conn net.Conn, until <-chan struct{}) {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		buf := make([]byte, 4096)
+		for {
+			if _, err := conn.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-until:
+	case <-gone:
+	}
+	closeHard(conn)
+	<-gone
+}
+
+// closeHard closes a connection without a farewell.
+func closeHard(conn net.Conn) {
+	if c, ok := conn.(*tls.Conn); ok {
+		conn = c.NetConn()
+	}
+	_ = conn.Close()
+}
+
+// tryDial is dial for attackers, who expect failures.
+func (v *victim) tryDial(protos ...string) (*tls.Conn, error) {
+	raw, err := net.DialTimeout("tcp", v.addr, 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	config := v.config(protos...)
+	config.CurvePreferences = []tls.CurveID{tls.X25519} // cheaper for the attacker
+	conn := tls.Client(raw, config)
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if err := conn.Handshake(); err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return conn, nil
+}
+
+// tick waits, and says whether the attack goes on.
+func tick(d time.Duration, until <-chan struct{}) bool {
+	select {
+	case <-until:
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
