@@ -20,6 +20,8 @@
 //   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names
 //     exist?
 //   - [github.com/crdkit/crdkit/webhook]: how do the handlers reach the API server?
+//   - [github.com/crdkit/crdkit/webhook/registration]: what must the API server be told
+//     about them, and how does it stay right?
 //
 // The whole, put together, is the pizza operator in
 // [github.com/crdkit/crdkit/examples/pizza]. Who comes from controller-runtime finds

@@ -22,8 +22,16 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 9, "How many rounds to take the median of.")
+	only := flag.Bool("size", false, "Compare sizes alone.")
 	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
 	flag.Parse()
+	if *only {
+		if err := size(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	log.SetLogger(logr.Discard()) // the peer's
 	b := bench{rounds: *rounds, each: *each}
 
@@ -70,6 +78,10 @@ func main() {
 		os.Exit(1)
 	}
 	if err := b.schema(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if err := size(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

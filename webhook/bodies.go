@@ -18,6 +18,10 @@ import (
 // try again (k8s.io/client-go/rest/with_retry.go). So many small requests go on while
 // a few large ones are turned away. For that, an eighth is kept for requests of up to
 // 1 MiB. It concerns Serve.
+//
+// The process takes more: the handlers of this library read into a buffer that doubles
+// as it grows, and what is made of a body comes on top. Under attack, its heap was seen to be
+// seven times this; GOMEMLIMIT makes the garbage collector keep less.
 func MaxBodyBytes(n int64) Option {
 	return func(s *settings) { s.maxBodyBytes = n }
 }

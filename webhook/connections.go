@@ -41,6 +41,7 @@ type connections struct {
 type connection struct {
 	net.Conn
 	requests, received int // in progress, and those of them with all of their body
+	resets             int // requests that the client has given up, less those that it has not
 	use                int
 	since              time.Time     // when use began
 	element            *list.Element // nil once it is closed
@@ -71,17 +72,20 @@ func (cs *connections) add(ctx context.Context, conn net.Conn) context.Context {
 func (cs *connections) closeOne() {
 	for use := range cs.uses {
 		if e := cs.uses[use].Front(); e != nil {
-			c := e.Value.(*connection)
-			cs.forget(c)
-			// Not with the farewell of TLS: it may take five seconds to send.
-			if t, ok := c.Conn.(*tls.Conn); ok {
-				_ = t.NetConn().Close()
-			} else {
-				_ = c.Close()
-			}
+			cs.close(e.Value.(*connection))
 			return
 		}
 	}
+}
+
+// close closes a connection, at once. The caller holds the lock.
+func (cs *connections) close(c *connection) {
+	cs.forget(c)
+	conn := c.Conn
+	if t, ok := conn.(*tls.Conn); ok { // its farewell may take five seconds to send
+		conn = t.NetConn()
+	}
+	_ = conn.Close() // it is no matter to anybody that it was closed already
 }
 
 // forget takes a connection out. The caller holds the lock.
@@ -118,14 +122,27 @@ func (cs *connections) received(c *connection) {
 	cs.change(c, 0, 1)
 }
 
-// end ends a request; received says whether all of it was here.
-func (cs *connections) end(c *connection, received bool) {
+// maxResets is how many more requests than it lets be answered a client may give up on
+// one connection. A reset of HTTP/2 costs the client next to nothing, the server a
+// request (CVE-2023-44487). net/http bounds how many it works on at a time; but what
+// the kernel has taken in of such a connection keeps it busy long after the client has
+// gone.
+const maxResets = 100
+
+// end ends a request; received says whether all of it was here, and reset whether the
+// client gave it up.
+func (cs *connections) end(c *connection, received, reset bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if received {
 		cs.change(c, -1, -1)
 	} else {
 		cs.change(c, -1, 0)
+	}
+	if !reset {
+		c.resets = max(c.resets-1, 0)
+	} else if c.resets++; c.resets > maxResets && c.element != nil {
+		cs.close(c)
 	}
 }
 

@@ -11,6 +11,24 @@
 // Several handlers on one port are an [http.ServeMux]; health is [Checks]; and
 // [TLSConfig] is for those who serve by other means.
 //
+// A deployment that is rolled loses no request with
+//
+//	webhook.Serve(ctx, listener, mux, certs,
+//		webhook.ShutdownDelay(10*time.Second), // until the Service has noticed
+//		webhook.While(informers))              // until the last request is answered
+//
+// and "shutdown": [Draining] among the checks of readiness. When the context ends, the
+// answers tell their clients to go elsewhere, since a POST on a connection that the
+// server closes at that moment is lost.
+//
+// Who may call: anybody who reaches the port, unless [VerifyClients] asks for a client
+// certificate and [Clients.Only] insists on it.
+//
+// Clients that mean harm are kept from harming others: each gets only so much time, and
+// all together so many connections ([MaxConnections]) and so much memory
+// ([MaxBodyBytes]).
+//
 // The package does not issue certificates and does not register webhooks with the
-// API server. It does not know what it serves.
+// API server. It does not limit how many requests are worked on at a time, nor how many
+// handshakes a second. It does not know what it serves.
 package webhook

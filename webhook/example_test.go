@@ -9,8 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/util/cert"
 
@@ -49,6 +51,70 @@ func ExampleServe() {
 	// Output:
 	// [+]certificate ok
 	// <nil>
+}
+
+// A pod that is stopped without losing a request, with something that has to run until
+// the last one is answered.
+func ExampleWhile() {
+	certFile, keyFile, _ := certificate()
+	certs, err := webhook.Files(certFile, keyFile)
+	if err != nil {
+		panic(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/readyz", webhook.Checks{"shutdown": webhook.Draining})
+	ctx, cancel := context.WithCancel(context.Background())
+	informer := func(ctx context.Context) error { // informer.RunWithContext
+		fmt.Println("the informer runs")
+		cancel() // as a signal would
+		<-ctx.Done()
+		fmt.Println("the informer has ended")
+		return nil
+	}
+	err = webhook.Serve(ctx, listener, mux, certs,
+		webhook.ShutdownDelay(100*time.Millisecond), // 10 seconds in a pod
+		webhook.While(informer))
+	fmt.Println(err)
+	// Output:
+	// the informer runs
+	// the informer has ended
+	// <nil>
+}
+
+// Admission is for those who have a certificate of the CA; probes have none.
+func ExampleClientsOf() {
+	certFile, keyFile, ca := certificate()
+	certs, err := webhook.Files(certFile, keyFile)
+	if err != nil {
+		panic(err)
+	}
+	clients, err := webhook.ClientsOf(certFile, "kube-apiserver") // a CA is behind the certificate
+	if err != nil {
+		panic(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/validate", clients.Only(http.NotFoundHandler())) // admission.NewHandler(s, …)
+	mux.Handle("/readyz", webhook.Checks{"clients": func(*http.Request) error { return clients.Check() }})
+	server := httptest.NewUnstartedServer(mux)
+	server.TLS = webhook.TLSConfig(certs, webhook.VerifyClients(clients))
+	server.StartTLS()
+	defer server.Close()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}
+	for _, path := range []string{"/readyz", "/validate"} {
+		resp, err := client.Get(server.URL + path)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(path, resp.Status)
+		resp.Body.Close()
+	}
+	// Output:
+	// /readyz 200 OK
+	// /validate 401 Unauthorized
 }
 
 // certificate writes a certificate for 127.0.0.1, and returns who trusts it.

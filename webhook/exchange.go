@@ -30,7 +30,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{ResponseWriter: w, server: s, proto: r.ProtoMajor}
 	x.conn = r.Context().Value(connectionKey{}).(*connection)
 	s.connections.begin(x.conn, r.ProtoMajor == 2)
-	defer func() { s.connections.end(x.conn, x.received) }()
+	defer func() { s.connections.end(x.conn, x.received, r.Context().Err() != nil) }()
 	if r.Body == nil || r.Body == http.NoBody {
 		x.receive()
 	} else {

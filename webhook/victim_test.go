@@ -53,6 +53,7 @@ type stats struct {
 	Memory     uint64 // heap and stacks
 	Peak       uint64 // of those
 	LogLines   int64
+	Stacks     string // if more was asked for
 }
 
 type spoke struct {
@@ -89,7 +90,8 @@ func handlers() (http.Handler, error) {
 const question = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"1","desiredAPIVersion":"example.com/v1","objects":[
 	{"apiVersion":"example.com/v1alpha1","kind":"Server","metadata":{"name":"s"},"hostPort":"localhost:80"}]}}`
 
-// beVictim serves until its standard input ends. Each line of that asks for stats.
+// beVictim serves until its standard input ends. Each line of that asks for stats; one
+// that is not empty asks for the stacks too.
 func beVictim(dir string) error {
 	h, err := handlers()
 	if err != nil {
@@ -140,6 +142,10 @@ func beVictim(dir string) error {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		runtime.GC()
 		s := stats{Goroutines: runtime.NumGoroutine(), Memory: memory(), Peak: peak.Load(), LogLines: lines.Load()}
+		if in.Text() != "" {
+			buf := make([]byte, 1<<20)
+			s.Stacks = string(buf[:runtime.Stack(buf, true)])
+		}
 		if err := out.Encode(s); err != nil {
 			return err
 		}
@@ -152,7 +158,7 @@ func beVictim(dir string) error {
 type victim struct {
 	*site
 	clients *authority
-	ask     func() stats
+	ask     func(more ...any) stats
 	more    atomic.Int64 // what an attack should go on for
 }
 
@@ -193,11 +199,11 @@ func newVictim(t *testing.T) *victim {
 	var addr string
 	check(t, in.Decode(&addr))
 	var mu sync.Mutex
-	return &victim{site: &site{ca: ca, addr: addr}, clients: clients, ask: func() stats {
+	return &victim{site: &site{ca: ca, addr: addr}, clients: clients, ask: func(more ...any) stats {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
-		_, err := fmt.Fprintln(stdin)
+		_, err := fmt.Fprintln(stdin, more...)
 		check(t, err)
 		var s stats
 		check(t, in.Decode(&s))
@@ -282,7 +288,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 			break
 		}
 		if time.Now().After(end) {
-			t.Errorf("%d goroutines are left, of %d before", after.Goroutines, before.Goroutines)
+			t.Errorf("%d goroutines are left, of %d before:\n%s", after.Goroutines, before.Goroutines, v.ask("stacks").Stacks)
 			break
 		}
 	}

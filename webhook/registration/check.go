@@ -64,7 +64,10 @@ func (l *live) carry(certs []string) error {
 	}
 	entries := entriesOf(l.declared)
 	if parseClaim(l.current.GetAnnotations()[DeclaredAnnotation]).digest != l.digest {
-		entries = l.ours(l.current) // of a later release, perhaps
+		entries = nil // but those of a later release
+		if theirs := owned(l.current, l.manager); theirs != nil {
+			entries = entriesOf(theirs.Object)
+		}
 	}
 	for _, e := range entries {
 		if carries(bundles[e.name], certs) {

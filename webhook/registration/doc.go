@@ -53,9 +53,18 @@
 // declaration finds right, and writes nothing. In a rolling update the declarations may
 // differ. Then the replica that has started last wins: it marks the objects with an
 // annotation ([DeclaredAnnotation]), and those that have started before leave its rules
-// alone, but repair the CA bundle on. A rollback starts new replicas, so it works alike. A
+// alone, but repair the CA bundle on. Requests reach replicas of both releases until the old
+// ones have gone: on a path that only the new ones serve, the old ones answer 404, and the
+// failure policy applies. A rollback starts new replicas, so it works alike. A
 // replica of the old declaration whose container restarts in the midst of a rolling update
 // is the last that has started, too: its rules then stay until another replica starts.
+//
+// # Ready or not
+//
+// [Webhooks.Check] is for /readyz: it says what keeps the registration from being right. A
+// replica that cannot be called because it is not ready can still become ready: nothing that
+// Reconcile does needs a webhook, or the conversion of an object. An API server that is away
+// makes nobody unready.
 //
 // # What it does not do
 //

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,6 +95,16 @@ func (c cluster) versions(t testing.TB, s *shop, name string) (versions []string
 	return versions
 }
 
+// applied returns an error if the manager has written an object by other means than apply.
+func applied(manager string, u *unstructured.Unstructured) error {
+	for _, m := range u.GetManagedFields() {
+		if m.Manager == manager && m.Operation != metav1.ManagedFieldsOperationApply {
+			return fmt.Errorf("%s %s has managed fields of %s by %s: %s", u.GetKind(), u.GetName(), manager, m.Operation, m.FieldsV1)
+		}
+	}
+	return nil
+}
+
 // clientConfigs returns all of an object, by the names of the webhooks.
 func clientConfigs(u *unstructured.Unstructured) map[string]map[string]any {
 	all := map[string]map[string]any{}
@@ -148,8 +160,10 @@ func TestOnARealControlPlane(t *testing.T) {
 		"a CA bundle of somebody else is left alone":                     foreignBundleIsLeftAlone,
 		"a new bundle is written, and none is not":                       newBundleIsWritten,
 		"replicas of one declaration write once":                         replicasWriteOnce,
+		"of different declarations at once, one wins":                    oneWins,
 		"in a rolling update the newest wins":                            newestWins,
 		"what a new release has no more is taken away":                   goneIsTakenAway,
+		"an API server that was away finds it right again":               awayAndBack,
 		"a fight is not fought at full speed":                            fightIsSlow,
 		"the policy rules suffice, and each of their verbs is necessary": rulesSuffice,
 		"requests reach the handlers through a Service":                  requestsReachTheHandlers,
@@ -285,6 +299,9 @@ func repairedAtOnce(t *testing.T, c cluster) {
 		}
 		eventually(t, ready(hooks))
 	}
+	// Nothing stays behind that would keep half a webhook there, were it not declared any more.
+	eventually(t, func() error { return applied("repair", c.get(t, mutating, "repair")) })
+	eventually(t, ready(hooks))
 	check(t, c.Resource(mutating).Delete(t.Context(), "repair", metav1.DeleteOptions{}))
 	eventually(t, func() error {
 		_, err := c.Resource(mutating).Get(t.Context(), "repair", metav1.GetOptions{})
@@ -467,6 +484,31 @@ func replicasWriteOnce(t *testing.T, c cluster) {
 	}
 }
 
+func oneWins(t *testing.T, c cluster) {
+	s := newShop(t, "race.example.com")
+	c.define(t, s)
+	ca, _, _ := newCA(t, "localhost")
+	var replicas []*registration.Webhooks
+	for seconds := range 4 {
+		hooks := declare(t, "race", s.definitions(), registration.Conversion(fmt.Sprint("/convert-", seconds), convert(s)),
+			s.mutating(registration.Timeout(time.Duration(seconds+1)*time.Second)), s.validating())
+		replicas = append(replicas, hooks)
+		defer reconcile(t, hooks, c.Config(), newBundle(ca))()
+	}
+	for _, hooks := range replicas {
+		eventually(t, ready(hooks))
+		eventually(t, func() error { return hooks.Carry(ca) })
+	}
+	before := c.versions(t, s, "race")
+	time.Sleep(500 * time.Millisecond)
+	if diff := cmp.Diff(before, c.versions(t, s, "race")); diff != "" {
+		t.Errorf("the resource versions go on (-before +after):\n%s", diff)
+	}
+	if g := c.get(t, mutating, "race").GetGeneration(); g > 6 {
+		t.Errorf("four replicas made generation %d", g)
+	}
+}
+
 func newestWins(t *testing.T, c cluster) {
 	s := newShop(t, "rolling.example.com")
 	c.define(t, s)
@@ -520,6 +562,7 @@ func newestWins(t *testing.T, c cluster) {
 	other, _, _ := newCA(t, "other")
 	b.set(other)
 	holds(2, first, second)
+	check(t, applied("rolling", c.get(t, mutating, "rolling")))
 
 	// A rollback: the old release starts again.
 	again := release(time.Second)
@@ -534,6 +577,11 @@ func goneIsTakenAway(t *testing.T, c cluster) {
 	old := declare(t, "gone", s.definitions(), s.conversion(), s.mutating(), s.validating())
 	defer reconcile(t, old, c.Config(), newBundle(ca))()
 	eventually(t, ready(old))
+	// Something that the same operator has written in the days before it applied.
+	_, err := c.Resource(validating).Patch(t.Context(), "gone", types.JSONPatchType,
+		[]byte(`[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":7}]`), metav1.PatchOptions{FieldManager: "gone"})
+	check(t, err)
+	eventually(t, func() error { return applied("gone", c.get(t, validating, "gone")) })
 	next := declare(t, "gone", s.definitions(), s.conversion(), s.mutating())
 	user := c.user(t, "gone", next.PolicyRules())
 	defer reconcile(t, next, user, newBundle(ca))()
@@ -544,6 +592,69 @@ func goneIsTakenAway(t *testing.T, c cluster) {
 		t.Errorf("there are still %v", configs)
 	}
 	check(t, next.Carry(ca))
+}
+
+// awayAndBack puts a proxy before the API server that goes away and comes back.
+func awayAndBack(t *testing.T, c cluster) {
+	s := newShop(t, "away.example.com")
+	c.define(t, s)
+	ca, _, _ := newCA(t, "localhost")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	target := strings.TrimPrefix(c.Config().Host, "https://")
+	away := proxy(t, listener, target)
+	config := c.Config()
+	config.Host = "https://" + listener.Addr().String()
+	hooks := declare(t, "away", s.options()...)
+	defer reconcile(t, hooks, config, newBundle(ca))()
+	eventually(t, ready(hooks))
+	away()
+	c.patch(t, mutating, "away", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
+	time.Sleep(time.Second)
+	if err := hooks.Check(nil); err != nil {
+		t.Errorf("as long as nobody knows better, the check says %v", err)
+	}
+	listener, err = net.Listen("tcp", listener.Addr().String())
+	check(t, err)
+	defer proxy(t, listener, target)()
+	took := eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "away")) })
+	t.Logf("repaired %s after it has come back", took)
+}
+
+// proxy passes on connections until the returned function closes all.
+func proxy(t *testing.T, listener net.Listener, target string) (stop func()) {
+	var mu sync.Mutex
+	stopped := false
+	conns := []io.Closer{listener}
+	keep := func(c io.Closer) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		conns = append(conns, c)
+		return !stopped
+	}
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", target)
+			if err != nil || !keep(in) || !keep(out) {
+				in.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(out, in); out.Close() }()
+			go func() { _, _ = io.Copy(in, out); in.Close() }()
+		}
+	}()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		for _, c := range conns {
+			c.Close()
+		}
+	}
 }
 
 func fightIsSlow(t *testing.T, c cluster) {
@@ -676,6 +787,7 @@ func requestsReachTheHandlers(t *testing.T, c cluster) {
 	// The API server takes a moment until it looks at new webhooks.
 	eventually(t, func() error {
 		if _, err := create("pizzeria", "pineapple"); !apierrors.IsInvalid(err) {
+			t.Log(time.Now(), err)
 			return fmt.Errorf("pineapple: %w", err)
 		}
 		return nil

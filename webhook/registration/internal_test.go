@@ -149,25 +149,67 @@ func FuzzDefinitions(f *testing.F) {
 	})
 }
 
-// FuzzOurs reads the managed fields of an object, which other managers write.
-func FuzzOurs(f *testing.F) {
-	f.Add([]byte(`{"f:webhooks":{"k:{\"name\":\"a.example.com\"}":{}}}`))
-	f.Add([]byte(`{"f:webhooks":{"k:{":{},".":{}}}`))
-	f.Add([]byte(`{"f:webhooks":[]}`))
+func TestWhatAManagerHasAppliedIsTakenOut(t *testing.T) {
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingWebhookConfiguration",
+		"metadata":{"name":"p","uid":"u","annotations":{"ours":"1","theirs":"2"},"managedFields":[
+			{"manager":"q","operation":"Apply","fieldsV1":{"f:webhooks":{"k:{\"name\":\"theirs\"}":{".":{}}}}},
+			{"manager":"p","operation":"Update","fieldsV1":{"f:webhooks":{"k:{\"name\":\"updated\"}":{".":{}}}}},
+			{"manager":"p","operation":"Apply","fieldsV1":{"f:metadata":{"f:annotations":{"f:ours":{}}},"f:webhooks":{
+				"k:{\"name\":\"ours\"}":{".":{},"f:name":{},"f:clientConfig":{"f:caBundle":{},"f:gone":{}},"f:objectSelector":{},"f:rules":{}},
+				"k:{\"name\":\"gone\"}":{".":{},"f:name":{}}}}}]},
+		"webhooks":[{"name":"theirs"},{"name":"ours","clientConfig":{"caBundle":"x","url":"theirs"},"objectSelector":{},"rules":[{"scope":"*"}],"matchPolicy":"theirs"}]}`), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+		"metadata": map[string]any{"name": "p", "annotations": map[string]any{"ours": "1"}},
+		"webhooks": []any{map[string]any{
+			"name": "ours", "clientConfig": map[string]any{"caBundle": "x"},
+			"objectSelector": map[string]any{}, "rules": []any{map[string]any{"scope": "*"}},
+		}},
+	}
+	if diff := cmp.Diff(want, owned(u, "p").Object); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := owned(u, "r"); got != nil {
+		t.Errorf("who has applied nothing owns %v", got)
+	}
+}
+
+// FuzzOwned reads the managed fields of an object, which other managers write. What is taken
+// out is a part of the object, and taking it out again changes nothing.
+func FuzzOwned(f *testing.F) {
+	f.Add([]byte(`{"f:webhooks":{"k:{\"name\":\"a\"}":{}}}`))
+	f.Add([]byte(`{"f:webhooks":{"k:{":{},".":{}},"f:metadata":{}}`))
+	f.Add([]byte(`{"f:webhooks":[],"f:kind":{"f:x":{}}}`))
 	f.Fuzz(func(t *testing.T, fields []byte) {
-		u := &unstructured.Unstructured{Object: map[string]any{"kind": "MutatingWebhookConfiguration", "webhooks": []any{
-			map[string]any{"name": "a.example.com", "clientConfig": map[string]any{}},
-			map[string]any{"name": "b.example.com"},
-			map[string]any{"name": "c.example.com", "clientConfig": map[string]any{}},
-		}}}
 		if !json.Valid(fields) {
 			return // the API server keeps no such
 		}
-		u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "p", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(fields))}})
-		l := &live{object: &object{manager: "p"}}
-		for _, e := range l.ours(u) {
-			if e.name == "b.example.com" || !bytes.Contains(fields, []byte("f:webhooks")) && !bytes.ContainsRune(fields, '\\') {
-				t.Errorf("%s is not ours by %s", e.name, fields)
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "webhooks": []any{
+			map[string]any{"name": "a", "clientConfig": map[string]any{"url": "u"}},
+			map[string]any{"name": "b", "rules": []any{"x"}},
+		}}}
+		u.SetName("p")
+		managed := []metav1.ManagedFieldsEntry{{Manager: "p", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(fields))}}
+		u.SetManagedFields(managed)
+		part := owned(u, "p")
+		if part == nil {
+			return
+		}
+		u.SetManagedFields(nil)
+		part.SetManagedFields(nil)
+		if at := difference(part.Object, u.Object, ""); at != "" {
+			t.Errorf("%s makes another %s", fields, at)
+		}
+		part.SetManagedFields(managed)
+		again := owned(part, "p")
+		part.SetManagedFields(nil)
+		if again != nil {
+			again.SetManagedFields(nil)
+			if diff := cmp.Diff(part.Object, again.Object); diff != "" {
+				t.Errorf("%s (-once +again):\n%s", fields, diff)
 			}
 		}
 	})

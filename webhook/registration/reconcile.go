@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,21 +37,28 @@ const (
 //
 // Each object is watched, so that what somebody changes by hand is repaired at once. It is
 // written by server-side apply, with force, under the name of the declaration as the field
-// manager: of a definition, spec.conversion and no more; of a webhook configuration the
-// webhooks that are declared. The fields and webhooks of others stay. Configurations that
-// are missing are created, definitions never: their absence is an error, which
-// [Webhooks.Check] reports. Definitions are written first.
+// manager: of a definition, spec.conversion and [DeclaredAnnotation]; of a webhook
+// configuration the webhooks that are declared. The fields and webhooks of others stay, and
+// manifests without a CA bundle may be applied again at any time. Webhooks of an older
+// release that are not declared any more are taken away, unless somebody else, such as
+// kubectl, has applied them too. Configurations that are missing are created, definitions
+// never: their absence is an error, which [Webhooks.Check] reports. Definitions are written
+// first.
 //
 // The bundle may be nil: then the CA bundle is somebody else's, such as cert-manager's
 // cainjector, and is neither written nor looked at; see [Annotations]. As long as it is
 // empty, nothing is written.
 //
-// Failures are logged once and tried again, ever more slowly; conflicts, and an API server
-// that is away, are normal. If somebody else keeps on changing the same fields, the object is
-// written every five seconds. Every replica may run Reconcile, also those of different
+// What fails is tried again, ever more slowly, and logged when it is another failure than
+// before. If somebody else keeps on changing the same fields, the object is written every
+// five seconds. Without QPS in the config, the client is not limited. Every replica may run Reconcile, also those of different
 // releases: see "Several replicas, and rolling updates" in the package documentation.
 // [Webhooks.PolicyRules] has what it needs.
 func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bundle) error {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 && config.RateLimiter == nil {
+		config.QPS = -1 // the default would delay the start where there are many definitions
+	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("registration: %w", err)
@@ -179,6 +185,9 @@ var (
 	errMissing = errors.New("it is not in the cluster: apply the manifests first, a definition is not created here")
 )
 
+// writer writes an object, and returns what it is then.
+type writer func(context.Context) (*unstructured.Unstructured, error)
+
 // keep makes an object right, if it is not, and returns why it is not right now.
 func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 	r.webhooks.mu.Lock()
@@ -202,7 +211,7 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 			return fmt.Errorf("the CA bundle: %w", err)
 		}
 	}
-	var write func(context.Context) (*unstructured.Unstructured, error)
+	var write writer
 	switch {
 	case current == nil && l.empty:
 		return nil
@@ -227,6 +236,12 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 			}
 			break
 		}
+		if rest, found := withoutUpdates(current, l.manager); found && !l.isDefinition() {
+			write = func(ctx context.Context) (*unstructured.Unstructured, error) {
+				return l.patch(ctx, current, []operation{{"replace", "/metadata/managedFields", rest}})
+			}
+			break
+		}
 		if difference(l.desired(pem, l.claim), current.Object, "") == "" {
 			l.done()
 			return nil
@@ -237,7 +252,7 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 }
 
 // write writes, unless it is too early for that.
-func (l *live) write(ctx context.Context, write func(context.Context) (*unstructured.Unstructured, error)) error {
+func (l *live) write(ctx context.Context, write writer) error {
 	if !l.notBefore.IsZero() {
 		return l.problem // from before; nobody else writes it
 	}
@@ -281,7 +296,7 @@ func (l *live) log(ctx context.Context, problem error) {
 }
 
 // apply returns a write of all that is declared. It must not win over what it has not seen.
-func (l *live) apply(pem []byte, current *unstructured.Unstructured, c claim) func(context.Context) (*unstructured.Unstructured, error) {
+func (l *live) apply(pem []byte, current *unstructured.Unstructured, c claim) writer {
 	obj := &unstructured.Unstructured{Object: l.desired(pem, c)}
 	if current == nil {
 		return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.serverSideApply(ctx, obj) }
@@ -331,20 +346,23 @@ type operation struct {
 
 // repair returns a write of the CA bundle alone into what a later declaration has
 // registered; nil if it is right.
-func (l *live) repair(pem []byte, current *unstructured.Unstructured) func(context.Context) (*unstructured.Unstructured, error) {
-	if len(pem) == 0 {
+func (l *live) repair(pem []byte, current *unstructured.Unstructured) writer {
+	obj := owned(current, l.manager)
+	if len(pem) == 0 || obj == nil {
 		return nil
 	}
-	var patch []operation
-	for _, e := range l.ours(current) {
+	wrong := false
+	for _, e := range entriesOf(obj.Object) {
 		if !bytes.Equal(e.caBundle(), pem) {
-			patch = append(patch, operation{"add", e.path + "/caBundle", base64.StdEncoding.EncodeToString(pem)})
+			wrong = true
+			e.clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(pem)
 		}
 	}
-	if patch == nil {
+	if !wrong {
 		return nil
 	}
-	return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.patch(ctx, current, patch) }
+	obj.SetResourceVersion(current.GetResourceVersion())
+	return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.serverSideApply(ctx, obj) }
 }
 
 // patch patches the object as it was seen, or fails with a conflict.
@@ -354,35 +372,4 @@ func (l *live) patch(ctx context.Context, current *unstructured.Unstructured, pa
 		return nil, err
 	}
 	return l.client.Patch(ctx, l.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: l.manager})
-}
-
-// ours returns the entries of an object that its field manager has applied, whatever the
-// release: those in a definition, and of webhooks those with a name that it owns.
-func (l *live) ours(current *unstructured.Unstructured) (entries []entry) {
-	owned := map[string]bool{"": true} // in a definition
-	for _, m := range current.GetManagedFields() {
-		if m.Manager != l.manager || m.Operation != metav1.ManagedFieldsOperationApply || m.FieldsV1 == nil {
-			continue
-		}
-		var fields struct {
-			Webhooks map[string]json.RawMessage `json:"f:webhooks"`
-		}
-		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue
-		}
-		for key := range fields.Webhooks {
-			var k struct {
-				Name string `json:"name"`
-			}
-			if text, ok := strings.CutPrefix(key, "k:"); ok && json.Unmarshal([]byte(text), &k) == nil {
-				owned[k.Name] = true
-			}
-		}
-	}
-	for _, e := range entriesOf(current.Object) {
-		if owned[e.name] {
-			entries = append(entries, e)
-		}
-	}
-	return entries
 }

@@ -12,6 +12,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/webhook/registration"
 )
@@ -322,5 +323,23 @@ func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	got := declare(t, "p", s.definitions(), s.mutating(), s.validating()).PolicyRules()
 	if diff := cmp.Diff([]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, got[0].Resources); diff != "" || len(got) != 1 {
 		t.Errorf("%v (-want +got):\n%s", got, diff)
+	}
+}
+
+func TestReconcileReportsAConfigThatIsOfNoUse(t *testing.T) {
+	s := newShop(t, "example.com")
+	hooks := declare(t, "p", s.options()...)
+	ca, _, _ := newCA(t, "localhost")
+	if err := hooks.Reconcile(t.Context(), &rest.Config{Host: "http://a b"}, newBundle(ca)); err == nil || !strings.HasPrefix(err.Error(), "registration: ") {
+		t.Errorf("got %v", err)
+	}
+	for name, f := range map[string]func() error{
+		"Check":                    ready(hooks),
+		"Carry":                    func() error { return hooks.Carry(ca) },
+		"Carry of no certificates": func() error { return hooks.Carry([]byte("x")) },
+	} {
+		if err := f(); err == nil {
+			t.Errorf("%s says nothing before Reconcile runs", name)
+		}
 	}
 }

@@ -1,0 +1,220 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+)
+
+// faults are what happens to the operator.
+type faults struct {
+	*restaurant
+	ledger *ledger
+
+	kills, restarts, deletions, corruptions, overwrites int
+	repairs                                             []time.Duration
+}
+
+// run makes one fault after the other until ctx ends. A replica goes only while the other one
+// has been ready for a second. In the last part replica A is spared: what it takes then is
+// measured.
+func (f *faults) run(ctx context.Context, spareFrom time.Time) error {
+	for n := 0; ; n++ {
+		if !sleep(ctx, time.Second+rand.N(2*time.Second)) {
+			return nil
+		}
+		victim := f.operators[rand.IntN(2)]
+		if time.Now().After(spareFrom) {
+			victim = f.operators[1]
+		}
+		var err error
+		switch n % 6 {
+		case 0, 3:
+			err = f.kill(ctx, victim)
+		case 1:
+			err = f.restart(ctx, victim)
+		case 2:
+			err = f.deleteSecret(ctx)
+		case 4:
+			err = f.corruptSecret(ctx)
+		case 5:
+			err = f.overwrite(ctx, n/6)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// allReady waits until all replicas are.
+func (f *faults) allReady(ctx context.Context) error {
+	for len(f.balancer.Ready()) < len(f.operators) {
+		for _, o := range f.operators {
+			if err := o.await(ctx); err != nil {
+				return err
+			}
+		}
+		if !sleep(ctx, 50*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	if !sleep(ctx, time.Second) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+func (f *faults) kill(ctx context.Context, o *operator) error {
+	if err := f.allReady(ctx); err != nil {
+		return err
+	}
+	w := window{what: o.name, start: time.Now()}
+	if err := o.kill(); err != nil {
+		return err
+	}
+	w.end = time.Now().Add(50 * time.Millisecond) // the balancer breaks its side too
+	f.ledger.killed(w)
+	f.kills++
+	if !sleep(ctx, rand.N(2*time.Second)) {
+		return o.start()
+	}
+	if err := o.start(); err != nil {
+		return err
+	}
+	return o.await(ctx)
+}
+
+// restart stops a replica in order, as a rollout does. No request may fail.
+func (f *faults) restart(ctx context.Context, o *operator) error {
+	if err := f.allReady(ctx); err != nil {
+		return err
+	}
+	if err := o.stop(); err != nil {
+		return err
+	}
+	f.restarts++
+	if err := o.start(); err != nil {
+		return err
+	}
+	return o.await(ctx)
+}
+
+func (f *faults) deleteSecret(ctx context.Context) error {
+	f.deletions++
+	err := f.typed.CoreV1().Secrets(namespace).Delete(ctx, secretName, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // a replica is about to write it again
+	}
+	return err
+}
+
+func (f *faults) corruptSecret(ctx context.Context) error {
+	secrets := f.typed.CoreV1().Secrets(namespace)
+	for {
+		secret, err := secrets.Get(ctx, secretName, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for key := range secret.Data {
+			if rand.IntN(2) == 0 {
+				secret.Data[key] = []byte("garbage")
+			}
+		}
+		if _, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			f.corruptions++
+			return err
+		}
+	}
+}
+
+// overwrite puts another CA into one of the caBundles, and waits until it is right again.
+func (f *faults) overwrite(ctx context.Context, n int) error {
+	bundle, err := foreignCA()
+	if err != nil {
+		return err
+	}
+	target := []struct {
+		resource   schema.GroupVersionResource
+		name, path string
+	}{
+		{schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, "pizzas." + group, "/spec/conversion/webhook/clientConfig/caBundle"},
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, name, "/webhooks/0/clientConfig/caBundle"},
+		{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, name, "/webhooks/0/clientConfig/caBundle"},
+	}[n%3]
+	patch, err := json.Marshal([]any{map[string]any{"op": "replace", "path": target.path, "value": bundle}})
+	if err != nil {
+		return err
+	}
+	client := f.client.Resource(target.resource)
+	w := window{what: target.resource.Resource, start: time.Now()}
+	if _, err := client.Patch(ctx, target.name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	f.overwrites++
+	foreign := []byte(base64.StdEncoding.EncodeToString(bundle))
+	for {
+		obj, err := client.Get(ctx, target.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		text, err := (&unstructured.Unstructured{Object: obj.Object}).MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(text, foreign) {
+			break
+		}
+		if time.Since(w.start) > 30*time.Second {
+			return fmt.Errorf("the CA bundle of %s %s has not been repaired for 30 seconds", target.resource.Resource, target.name)
+		}
+		if !sleep(ctx, 5*time.Millisecond) {
+			break
+		}
+	}
+	w.end = time.Now()
+	f.repairs = append(f.repairs, w.end.Sub(w.start))
+	f.ledger.overwritten(w)
+	return nil
+}
+
+func foreignCA() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "somebody else"}, key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: ca.Raw}), nil
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

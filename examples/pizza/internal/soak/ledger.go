@@ -1,0 +1,106 @@
+package soak
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// repairTime is how soon a CA bundle that somebody overwrote must be right again.
+const repairTime = 2 * time.Second
+
+// notice is how long an API server may take to hear of a repair, and a client of a connection
+// that has broken.
+const notice = time.Second
+
+// ledger remembers what clients have met, and what happened meanwhile.
+type ledger struct {
+	mu         sync.Mutex
+	requests   map[string]int // by kind
+	failures   []failure
+	kills      []window
+	overwrites []window
+}
+
+type failure struct {
+	kind       string
+	start, end time.Time
+	err        error
+}
+
+// window is a time in which something was going on.
+type window struct {
+	what       string
+	start, end time.Time
+}
+
+func newLedger() *ledger { return &ledger{requests: map[string]int{}} }
+
+// note records a request.
+func (l *ledger) note(kind string, start time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests[kind]++
+	if err != nil {
+		l.failures = append(l.failures, failure{kind, start, time.Now(), err})
+	}
+}
+
+func (l *ledger) killed(w window) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kills = append(l.kills, w)
+}
+
+func (l *ledger) overwritten(w window) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.overwrites = append(l.overwrites, w)
+}
+
+// What the API server says of a webhook whose connection broke.
+var broken = []string{"EOF", "connection reset by peer", "broken pipe", "connection refused", "client connection lost", "server closed idle connection", "use of closed network connection"}
+
+// excuse says why no replica could have prevented a failure; it is empty if one could have.
+func (l *ledger) excuse(f failure) string {
+	text := f.err.Error()
+	webhook := strings.Contains(text, "conversion webhook for ") || strings.Contains(text, "failed calling webhook")
+	if webhook && slices.ContainsFunc(broken, func(b string) bool { return strings.Contains(text, b) }) {
+		for _, w := range l.kills {
+			// It was on its way when the replica's connections broke.
+			if f.start.Before(w.end) && f.end.After(w.start) && f.end.Before(w.end.Add(10*notice)) {
+				return "in flight on a replica that was killed"
+			}
+		}
+	}
+	if strings.Contains(text, "x509: ") {
+		for _, w := range l.overwrites {
+			if f.end.After(w.start) && f.start.Before(w.end.Add(notice)) && w.end.Sub(w.start) < repairTime {
+				return "met a CA bundle that was overwritten by hand"
+			}
+		}
+	}
+	return ""
+}
+
+// judge returns how many requests there were, by kind, and the failures: those that count, and
+// how many do not, by their excuse.
+func (l *ledger) judge() (requests map[string]int, failed []failure, excused map[string]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	excused = map[string]int{}
+	for _, f := range l.failures {
+		if why := l.excuse(f); why != "" {
+			excused[why]++
+		} else {
+			failed = append(failed, f)
+		}
+	}
+	return l.requests, failed, excused
+}
+
+func (f failure) String() string {
+	return fmt.Sprintf("%s (%s, after %s): %v", f.kind, f.start.Format("15:04:05.000"), f.end.Sub(f.start).Round(time.Millisecond), f.err)
+}

@@ -1,0 +1,179 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/crdkit/crdkit/internal/balancer"
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+const (
+	namespace  = "pizza-system"
+	name       = "pizza-operator"
+	secretName = "pizza-operator-webhook"
+)
+
+// restaurant is a control plane with what the operator's manifests say, and a balancer in the
+// place of the Service.
+type restaurant struct {
+	cp        *controlplane.ControlPlane
+	client    dynamic.Interface
+	typed     kubernetes.Interface
+	balancer  *balancer.Balancer
+	operators []*operator
+}
+
+// open prepares it all, and starts two replicas.
+func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, flags []string) (_ *restaurant, err error) {
+	r := &restaurant{cp: cp}
+	if r.client, err = dynamic.NewForConfig(cp.Config()); err != nil {
+		return nil, err
+	}
+	if r.typed, err = kubernetes.NewForConfig(cp.Config()); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r.balancer = balancer.New(listener)
+	if err := r.install(ctx, binary); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	user, err := cp.User("system:serviceaccount:" + namespace + ":" + name)
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	kubeconfig, err := cp.Kubeconfig(user)
+	if err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	for _, id := range []string{"A", "B"} {
+		port, err := freePort()
+		if err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		o := &operator{
+			name: id, binary: binary, addr: fmt.Sprintf("127.0.0.1:%d", port), logFile: filepath.Join(cp.Dir(), "operator-"+id+".log"),
+			args: append([]string{
+				"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
+				fmt.Sprintf("--webhook-service-port=%d", listener.Addr().(*net.TCPAddr).Port),
+			}, flags...),
+		}
+		if err := o.start(); err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+		r.operators = append(r.operators, o)
+		r.balancer.Add(o.addr)
+	}
+	for _, o := range r.operators {
+		if err := o.await(ctx); err != nil {
+			return nil, errors.Join(err, r.close())
+		}
+	}
+	return r, r.menu(ctx)
+}
+
+// install applies the operator's own manifests. In the place of its Service is one that the
+// API server resolves to the balancer (apiserver/pkg/util/proxy, ResolveCluster).
+func (r *restaurant) install(ctx context.Context, binary string) error {
+	manifests, err := exec.CommandContext(ctx, binary, "manifests").Output()
+	if err != nil {
+		return fmt.Errorf("the operator's manifests: %w", err)
+	}
+	var kept bytes.Buffer
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		var obj unstructured.Unstructured
+		if err := decoder.Decode(&obj.Object); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		// The operator registers itself; before, nothing could be created.
+		if kind := obj.GetKind(); kind == "Service" || strings.HasSuffix(kind, "WebhookConfiguration") || obj.Object == nil {
+			continue
+		}
+		text, err := obj.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		kept.Write(text)
+		kept.WriteByte('\n')
+	}
+	kubeconfig, err := r.cp.Kubeconfig(r.cp.Config())
+	if err != nil {
+		return err
+	}
+	apply := exec.CommandContext(ctx, r.cp.Kubectl(), "--kubeconfig="+kubeconfig, "apply", "--server-side", "-f", "-")
+	apply.Stdin = &kept
+	apply.Env = append(os.Environ(), "HOME="+r.cp.Dir())
+	if output, err := apply.CombinedOutput(); err != nil {
+		return fmt.Errorf("kubectl apply: %w\n%s", err, output)
+	}
+	_, err = r.typed.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// menu creates the toppings, and waits until a pizza can be ordered.
+func (r *restaurant) menu(ctx context.Context) error {
+	for _, topping := range toppings {
+		_, err := r.client.Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "toppings"}).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": group + "/v1alpha1", "kind": "Topping",
+			"metadata": map[string]any{"name": topping}, "spec": map[string]any{"cost": 1.5},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	l := &load{client: r.client, ledger: newLedger()}
+	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		_, err := l.pizzas("v1alpha1").Create(ctx, pizza("v1alpha1", "first", portions()), metav1.CreateOptions{})
+		if err == nil {
+			return nil
+		}
+		if time.Since(begin) > 30*time.Second {
+			return fmt.Errorf("no pizza can be ordered: %w", err)
+		}
+	}
+}
+
+// close stops the replicas, and returns an error if one does not stop in order.
+func (r *restaurant) close() error {
+	var errs []error
+	for _, o := range r.operators {
+		errs = append(errs, o.stop())
+	}
+	r.balancer.Close()
+	return errors.Join(errs...)
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}

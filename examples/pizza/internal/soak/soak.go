@@ -1,0 +1,137 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+// Report is what came of it.
+type Report struct {
+	Requests, Failed, Rotations, Kills int
+	// Problems are what else is wrong: a replica that did not stop in order, or that takes
+	// more and more.
+	Problems error
+}
+
+// String is the line that scripts read.
+func (r *Report) String() string {
+	return fmt.Sprintf("soak: %d requests, %d failed, %d rotations, %d kills", r.Requests, r.Failed, r.Rotations, r.Kills)
+}
+
+// flags make everything happen within seconds that takes months otherwise.
+var flags = []string{
+	"--ca-rotate-after=3s", "--ca-lifetime=60s", "--certificate-lifetime=8s", "--ca-interval=1s", "--ca-settle=1s",
+	"--shutdown-delay=1s", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=1s",
+}
+
+// Run soaks the operator, which binary is, for a while, and writes what there is to say to out,
+// but not the last line.
+func Run(ctx context.Context, cp *controlplane.ControlPlane, binary string, duration time.Duration, out io.Writer) (*Report, error) {
+	r, err := open(ctx, cp, binary, flags)
+	if err != nil {
+		return nil, err
+	}
+	ledger := newLedger()
+	l := &load{client: r.client, ledger: ledger}
+	f := &faults{restaurant: r, ledger: ledger}
+	begin := time.Now()
+	soaking, stop := context.WithTimeout(ctx, duration)
+	defer stop()
+	var running sync.WaitGroup
+	running.Go(func() { l.run(soaking) })
+	report := &Report{}
+	running.Go(func() { report.Rotations = r.countRotations(soaking) })
+	spared := begin.Add(duration / 2)
+	var faultErr error
+	running.Go(func() {
+		if faultErr = f.run(soaking, spared); faultErr != nil {
+			stop()
+		}
+	})
+	var samples []footprint
+	running.Go(func() { samples = r.operators[0].sample(soaking, spared.Add(duration/20)) })
+	running.Wait()
+
+	requests, failed, excused := ledger.judge()
+	for _, n := range requests {
+		report.Requests += n
+	}
+	report.Failed, report.Kills = len(failed), f.kills
+	grown := growth(samples, out)
+	report.Problems = errors.Join(faultErr, grown, r.close())
+	tell(out, requests, failed, excused, f, time.Since(begin))
+	return report, ctx.Err()
+}
+
+func tell(out io.Writer, requests map[string]int, failed []failure, excused map[string]int, f *faults, took time.Duration) {
+	fmt.Fprintf(out, "%s of soaking; two replicas:\n", took.Round(time.Second))
+	for _, kind := range slices.Sorted(maps.Keys(requests)) {
+		fmt.Fprintf(out, "  %6d × %s\n", requests[kind], kind)
+	}
+	fmt.Fprintf(out, "  %d replicas were killed, %d restarted in order; the Secret was deleted %d times, corrupted %d times; %d CA bundles were overwritten",
+		f.kills, f.restarts, f.deletions, f.corruptions, f.overwrites)
+	if len(f.repairs) > 0 {
+		slices.Sort(f.repairs)
+		fmt.Fprintf(out, " and repaired within %s (median), %s (longest)", f.repairs[len(f.repairs)/2].Round(time.Millisecond), f.repairs[len(f.repairs)-1].Round(time.Millisecond))
+	}
+	fmt.Fprintln(out)
+	for _, why := range slices.Sorted(maps.Keys(excused)) {
+		fmt.Fprintf(out, "  %d requests failed that no replica could have saved: %s\n", excused[why], why)
+	}
+	for i, f := range failed {
+		if i == 20 {
+			fmt.Fprintf(out, "  … and %d more\n", len(failed)-i)
+			break
+		}
+		fmt.Fprintf(out, "  failed: %s\n", strings.TrimSpace(f.String()))
+	}
+}
+
+// sample measures a replica every half second from a time on until ctx ends.
+func (o *operator) sample(ctx context.Context, from time.Time) (samples []footprint) {
+	if !sleep(ctx, time.Until(from)) {
+		return nil
+	}
+	for sleep(ctx, 500*time.Millisecond) {
+		if s, err := o.measure(ctx); err == nil {
+			samples = append(samples, s)
+		}
+	}
+	return samples
+}
+
+// growth compares the first quarter of the samples with the last, by the least of each: what
+// is in use comes and goes.
+func growth(samples []footprint, out io.Writer) error {
+	quarter := len(samples) / 4
+	if quarter == 0 {
+		return errors.New("there was no time to measure the memory of a replica")
+	}
+	first, last := least(samples[:quarter]), least(samples[len(samples)-quarter:])
+	fmt.Fprintf(out, "replica A, over %s at work: goroutines %.0f → %.0f, heap %.1f → %.1f MiB, resident %.1f → %.1f MiB\n",
+		(time.Duration(len(samples)) * 500 * time.Millisecond).Round(time.Second), first.goroutines, last.goroutines,
+		first.heapBytes/(1<<20), last.heapBytes/(1<<20), first.residentBytes/(1<<20), last.residentBytes/(1<<20))
+	if last.goroutines > first.goroutines+20 || last.heapBytes > first.heapBytes*1.5+(8<<20) || last.residentBytes > first.residentBytes*1.5+(16<<20) {
+		return errors.New("a replica takes more and more")
+	}
+	return nil
+}
+
+func least(samples []footprint) footprint {
+	out := samples[0]
+	for _, s := range samples {
+		out.goroutines = min(out.goroutines, s.goroutines)
+		out.heapBytes = min(out.heapBytes, s.heapBytes)
+		out.residentBytes = min(out.residentBytes, s.residentBytes)
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// pipes is a listener in memory, for tests in which time does not pass by itself.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestClientsAreGivenSoMuchTime(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+	for name, c := range map[string]struct {
+		send string // and one byte a second after it
+		raw  bool   // no handshake
+		idle bool   // no byte after it
+		want time.Duration
+	}{
+		"for the handshake":          {raw: true, idle: true, want: 10 * time.Second},
+		"for the header":             {send: "POST / HTTP/1.1\r\nX: ", want: 10 * time.Second},
+		"for the body":               {send: head + "\r\n", want: time.Minute},
+		"between requests":           {send: "GET / HTTP/1.1\r\nHost: x\r\n\r\n", idle: true, want: 3 * time.Minute},
+		"for the header of the next": {send: "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nX: ", want: 10 * time.Second},
+		// Five seconds of it for the farewell of TLS, which is not read either.
+		"until it has read its answer":  {send: "GET /large HTTP/1.1\r\nHost: x\r\n\r\n", idle: true, want: 2*time.Minute + 5*time.Second},
+		"before it has sent any header": {idle: true, want: 10 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ca := newAuthority(t, "x")
+			listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			certs := ca.serving(t)
+			ended := make(chan time.Time, 1) // the handler of /large
+			go func() {
+				done <- webhook.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if r.URL.Path == "/large" {
+						for {
+							if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+								ended <- time.Now()
+								return
+							}
+						}
+					}
+				}), certs)
+			}()
+			client, server := net.Pipe()
+			listener.conns <- server
+			var conn net.Conn = client
+			if !c.raw {
+				secure := tls.Client(client, &tls.Config{RootCAs: ca.pool, ServerName: "localhost"})
+				check(t, secure.Handshake())
+				conn = secure
+			}
+			began := time.Now()
+			closed := make(chan time.Time, 1)
+			if strings.Contains(c.send, "/large") {
+				go func() { _, _ = conn.Write([]byte(c.send)) }()
+				closed = ended
+				go func() { _, _ = conn.Read(make([]byte, 1)) }()
+			} else {
+				go func() {
+					_, _ = io.Copy(io.Discard, conn)
+					closed <- time.Now()
+				}()
+				if c.send != "" {
+					_, err := conn.Write([]byte(c.send))
+					check(t, err)
+				}
+			}
+			go func() {
+				for !c.idle {
+					time.Sleep(time.Second)
+					if _, err := conn.Write([]byte("x")); err != nil {
+						return
+					}
+				}
+			}()
+			if diff := cmp.Diff(c.want, (<-closed).Sub(began).Round(time.Second)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+			client.Close()
+			cancel()
+			check(t, <-done)
+			time.Sleep(time.Second) // the writer notices
+		})
+	}
+}
+
+func TestTheLogOfWhatClientsDoWrongIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var lines []string
+		logger := funcr.New(func(_, args string) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, args)
+		}, funcr.Options{Verbosity: 2})
+		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
+		done := make(chan error)
+		certs := newAuthority(t, "x").serving(t)
+		go func() { done <- webhook.Serve(ctx, listener, echo, certs) }()
+		garbage := func(n int) {
+			for range n {
+				client, server := net.Pipe()
+				listener.conns <- server
+				fmt.Fprint(client, "garbage, not a handshake")
+				client.Close()
+				synctest.Wait()
+			}
+		}
+		count := func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(lines)
+		}
+		garbage(300)
+		got := []int{count()}
+		time.Sleep(time.Minute)
+		garbage(1)
+		got = append(got, count()) // one, and how many were left out
+		if diff := cmp.Diff([]int{100, 102}, got); diff != "" || !strings.Contains(lines[100], `"lines"=200`) {
+			t.Errorf("(-want +got):\n%s\n%s", diff, lines[100])
+		}
+		cancel()
+		check(t, <-done)
+	})
+}
+
+func TestAPanicOfAHandlerIsLoggedAsAnError(t *testing.T) {
+	logged := make(chan string, 1)
+	logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
+	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic("no flour")
+	}))
+	if _, _, err := post(s.client(t, false), s.url(), nil); err == nil {
+		t.Error("there was an answer")
+	}
+	if got := <-logged; !strings.Contains(got, "no flour") || !strings.Contains(got, `"error"`) {
+		t.Errorf("logged %s", got)
+	}
+}
