@@ -38,6 +38,11 @@ T ?= 60s
 fuzz: ## Run each fuzz target for T, 60s if nothing is said: make fuzz T=10s.
 	@hack/fuzz.sh $(T)
 
+.PHONY: soak
+soak: controlplane ## Run two replicas for T while everything goes wrong, and count failed requests: make soak T=10m.
+	@go build -o bin/ ./examples/pizza/cmd/...
+	@bin/pizza-soak --operator bin/pizza-operator -t $(T)
+
 N ?= 20000
 
 .PHONY: differential

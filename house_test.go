@@ -21,6 +21,8 @@ func TestRoomsStaySmall(t *testing.T) {
 	// What brings in a cluster.
 	cluster := []string{etcd, clientGo + "/informers", clientGo + "/kubernetes", clientGo + "/dynamic", clientGo + "/tools/cache", extensions + "/pkg/registry", extensions + "/pkg/client"}
 	offline := slices.Concat(cluster, []string{this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"})
+	// What has a cluster, and still must be small.
+	serving := []string{apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer", this + "/conversion", this + "/admission", this + "/examples"}
 	for room, forbidden := range map[string][]string{
 		"scheme":              {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
 		"conversion/metrics":  {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
@@ -33,7 +35,10 @@ func TestRoomsStaySmall(t *testing.T) {
 		"schema/offline":      offline,
 		"schema/breaking":     offline,
 		"roundtrip":           slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),
-		"webhook":             {apiServer, extensions, cel, this + "/examples"},
+		"webhook":             {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, prometheus, cel, this + "/examples"},
+		"webhook/authority":   slices.Concat(serving, []string{extensions, this + "/webhook/registration"}),
+		"webhook/replica":     serving,
+		"webhook/metrics":     {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, cel, this + "/examples"},
 		"webhook/registration": {apiServer, extensions, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer",
 			clientGo + "/applyconfigurations", this + "/conversion", this + "/admission", this + "/schema", this + "/examples"},
 	} {

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 // Namespace and Name are what the manifests call the operator: its namespace, and its
@@ -16,18 +16,12 @@ const (
 	Name      = "pizza-operator"
 )
 
-// ServiceName returns the namespace and name of the Service in front of the operator.
-func ServiceName() types.NamespacedName {
-	return types.NamespacedName{Namespace: Namespace, Name: Name}
-}
-
 //go:embed config/rbac/role.yaml config/deploy/*.yaml
 var deployment embed.FS
 
 // Deployment returns the manifests with which the operator runs in a cluster, as YAML:
 // namespace, permissions, Service and Deployment. The image is that of the containers;
-// empty, it is the placeholder of config/deploy. What the API server must be told of
-// the kinds and webhooks is [Endpoint.Manifests].
+// empty, it is the placeholder of config/deploy.
 func Deployment(image string) ([]byte, error) {
 	var all []byte
 	for _, name := range []string{"deploy/namespace", "rbac/role", "deploy/rbac", "deploy/service", "deploy/deployment"} {
@@ -49,4 +43,24 @@ func Deployment(image string) ([]byte, error) {
 		return nil, fmt.Errorf("config/deploy has %d placeholders for the image, not one", n)
 	}
 	return bytes.Replace(all, placeholder, append(append([]byte("image: "), quoted...), '\n'), 1), nil
+}
+
+// Manifests returns all that a cluster needs for the operator, as YAML: [Deployment], the
+// definitions, and the registration of the webhooks, which the operator itself keeps right
+// when it runs. The PEM certificates that the API server shall trust may be left to it too.
+func Manifests(image string, caBundle []byte) ([]byte, error) {
+	deployment, err := Deployment(image)
+	if err != nil {
+		return nil, err
+	}
+	op, err := newOperator(&rest.Config{}) // which will not run
+	if err != nil {
+		return nil, err
+	}
+	hooks, err := op.declare(InCluster())
+	if err != nil {
+		return nil, err
+	}
+	registration, err := hooks.Manifests(caBundle)
+	return append(deployment, registration...), err
 }

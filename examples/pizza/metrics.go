@@ -14,10 +14,14 @@ import (
 	conversionmetrics "github.com/crdkit/crdkit/conversion/metrics"
 )
 
-// metrics are those of one operator. All that the webhooks count has the label path.
+// metrics are those of one operator.
 type metrics struct {
 	registry *prometheus.Registry
 	leading  prometheus.Gauge
+	requests *prometheus.CounterVec
+
+	conversion conversion.Option                     // measures the conversion
+	admission  func(webhook string) admission.Option // measures an admission webhook
 }
 
 func newMetrics() (*metrics, error) {
@@ -27,30 +31,25 @@ func newMetrics() (*metrics, error) {
 			Name: "pizza_operator_leading",
 			Help: "1 while the controller of this replica works, else 0.",
 		}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pizza_operator_webhook_requests_total",
+			Help: "Requests to the webhooks, by path and HTTP status.",
+		}, []string{"path", "code"}),
 	}
-	return m, errors.Join(
+	var conversionErr, admissionErr error
+	m.conversion, conversionErr = conversionmetrics.Prometheus(m.registry)
+	m.admission, admissionErr = admissionmetrics.Prometheus(m.registry)
+	return m, errors.Join(conversionErr, admissionErr,
 		m.registry.Register(collectors.NewGoCollector()),
 		m.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 		m.registry.Register(m.leading),
+		m.registry.Register(m.requests),
 	)
 }
 
-// conversion counts the reviews of a path.
-func (m *metrics) conversion(path string) (conversion.Option, error) {
-	return conversionmetrics.Prometheus(m.of(path))
-}
-
-// admission counts the requests of a path, by the name of their webhook too.
-func (m *metrics) admission(path, webhook string) (admission.Option, error) {
-	observe, err := admissionmetrics.Prometheus(m.of(path))
-	if err != nil {
-		return nil, err
-	}
-	return observe(webhook), nil
-}
-
-func (m *metrics) of(path string) prometheus.Registerer {
-	return prometheus.WrapRegistererWith(prometheus.Labels{"path": path}, m.registry)
+// count counts the requests of a path.
+func (m *metrics) count(path string, h http.Handler) http.Handler {
+	return promhttp.InstrumentHandlerCounter(m.requests.MustCurryWith(prometheus.Labels{"path": path}), h)
 }
 
 func (m *metrics) handler() http.Handler {

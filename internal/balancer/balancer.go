@@ -32,8 +32,9 @@ type Balancer struct {
 }
 
 type target struct {
-	ready bool
-	stop  func()
+	ready       bool
+	connections int
+	stop        func()
 }
 
 // New serves on the listener, until Close.
@@ -119,6 +120,25 @@ func (b *Balancer) Ready() []string {
 	return ready
 }
 
+// Connections returns how many connections a replica has.
+func (b *Balancer) Connections(addr string) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := b.replicas[addr]; t != nil {
+		return t.connections
+	}
+	return 0
+}
+
+// count adds to the connections of a replica.
+func (b *Balancer) count(addr string, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := b.replicas[addr]; t != nil {
+		t.connections += n
+	}
+}
+
 // Close stops all of it and closes all connections.
 func (b *Balancer) Close() {
 	b.stop()
@@ -142,11 +162,14 @@ func (b *Balancer) forward(ctx context.Context, client net.Conn) {
 	b.mu.Unlock()
 	for i := range ready {
 		var d net.Dialer
-		server, err := d.DialContext(ctx, "tcp", ready[(turn+i)%len(ready)])
+		addr := ready[(turn+i)%len(ready)]
+		server, err := d.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			continue
 		}
 		defer server.Close()
+		b.count(addr, 1)
+		defer b.count(addr, -1)
 		defer context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })()
 		done := make(chan struct{}, 2)
 		pipe := func(to, from net.Conn) {

@@ -14,11 +14,14 @@ import (
 // Option changes what Run does.
 type Option func(*replica)
 
-// Certificates takes the certificates from somewhere else, such as
-// [webhook.Files], instead of a CA in a Secret. The bundle is what the API server
-// shall trust ([registration.BundleFile]), nil if somebody else writes it, such as
-// cert-manager's cainjector. Should certs have a method Check() error, it is asked
-// for readiness.
+// Certificates takes the certificates from somewhere else, such as [webhook.Files], instead
+// of a CA in a Secret. The bundle is what the API server shall trust
+// ([registration.BundleFile]), nil if somebody else writes it, such as cert-manager's
+// cainjector. Should certs have a method Run(context.Context) error, it is run; should they
+// have Check() error, or one that takes a request, it is asked for readiness.
+//
+// An authority of one's own, to measure it with webhook/metrics, is both:
+// Certificates(a, a). It needs [authority.CarriedBy] with the registration's Carry.
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
 	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }

@@ -101,7 +101,10 @@ func (r *replica) prepare(config *rest.Config) (issuing func(context.Context) er
 		if err != nil {
 			return nil, err
 		}
-		r.certs, r.bundle, issuing = a, a, a.Run
+		r.certs, r.bundle = a, a
+	}
+	if c, ok := r.certs.(interface{ Run(context.Context) error }); ok {
+		issuing = c.Run
 	}
 	switch c := r.certs.(type) {
 	case interface{ Check(*http.Request) error }:

@@ -113,9 +113,11 @@ func (o *operator) get(ctx context.Context, path string) (*http.Response, error)
 	return client.Do(req)
 }
 
-// footprint is what a replica takes.
+// footprint is what a replica takes. The API server keeps a connection for a minute and a half
+// after it has begun to use another one for another CA bundle (apimachinery/pkg/util/net/http.go);
+// each is a goroutine, which does not count here.
 type footprint struct {
-	goroutines, heapBytes, residentBytes float64
+	goroutines, connections, heapBytes, residentBytes float64
 }
 
 // measure reads the replica's metrics.

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/internal/balancer"
 	"github.com/crdkit/crdkit/internal/controlplane"
@@ -47,7 +48,9 @@ func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, fla
 	if r.client, err = dynamic.NewForConfig(cp.Config()); err != nil {
 		return nil, err
 	}
-	if r.typed, err = kubernetes.NewForConfig(cp.Config()); err != nil {
+	config := cp.Config()
+	config.WarningHandler = rest.NoWarnings{} // that a corrupted Secret is corrupted
+	if r.typed, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

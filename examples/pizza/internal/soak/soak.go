@@ -58,7 +58,7 @@ func Run(ctx context.Context, cp *controlplane.ControlPlane, binary string, dura
 		}
 	})
 	var samples []footprint
-	running.Go(func() { samples = r.operators[0].sample(soaking, spared.Add(duration/20)) })
+	running.Go(func() { samples = r.sample(soaking, r.operators[0], spared.Add(duration/20)) })
 	running.Wait()
 
 	requests, failed, excused := ledger.judge()
@@ -97,12 +97,15 @@ func tell(out io.Writer, requests map[string]int, failed []failure, excused map[
 }
 
 // sample measures a replica every half second from a time on until ctx ends.
-func (o *operator) sample(ctx context.Context, from time.Time) (samples []footprint) {
+func (r *restaurant) sample(ctx context.Context, o *operator, from time.Time) (samples []footprint) {
 	if !sleep(ctx, time.Until(from)) {
 		return nil
 	}
 	for sleep(ctx, 500*time.Millisecond) {
+		connections := float64(r.balancer.Connections(o.addr))
 		if s, err := o.measure(ctx); err == nil {
+			s.connections = connections
+			s.goroutines -= connections
 			samples = append(samples, s)
 		}
 	}
@@ -117,8 +120,8 @@ func growth(samples []footprint, out io.Writer) error {
 		return errors.New("there was no time to measure the memory of a replica")
 	}
 	first, last := least(samples[:quarter]), least(samples[len(samples)-quarter:])
-	fmt.Fprintf(out, "replica A, over %s at work: goroutines %.0f → %.0f, heap %.1f → %.1f MiB, resident %.1f → %.1f MiB\n",
-		(time.Duration(len(samples)) * 500 * time.Millisecond).Round(time.Second), first.goroutines, last.goroutines,
+	fmt.Fprintf(out, "replica A, over %s at work: connections %.0f → %.0f, goroutines beside them %.0f → %.0f, heap %.1f → %.1f MiB, resident %.1f → %.1f MiB\n",
+		(time.Duration(len(samples)) * 500 * time.Millisecond).Round(time.Second), first.connections, last.connections, first.goroutines, last.goroutines,
 		first.heapBytes/(1<<20), last.heapBytes/(1<<20), first.residentBytes/(1<<20), last.residentBytes/(1<<20))
 	if last.goroutines > first.goroutines+20 || last.heapBytes > first.heapBytes*1.5+(8<<20) || last.residentBytes > first.residentBytes*1.5+(16<<20) {
 		return errors.New("a replica takes more and more")
@@ -130,6 +133,7 @@ func least(samples []footprint) footprint {
 	out := samples[0]
 	for _, s := range samples {
 		out.goroutines = min(out.goroutines, s.goroutines)
+		out.connections = min(out.connections, s.connections)
 		out.heapBytes = min(out.heapBytes, s.heapBytes)
 		out.residentBytes = min(out.residentBytes, s.residentBytes)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -14,12 +13,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-	"k8s.io/client-go/util/cert"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/internal/controlplane"
@@ -27,6 +27,9 @@ import (
 
 // operatorUser is whom the operator is to the API server: the account of its Deployment.
 const operatorUser = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name
+
+// secret holds the CA of the operator, in its namespace.
+const secret = pizza.Name + "-webhook"
 
 // Restaurant is a control plane with the pizza operator beside it.
 type Restaurant struct {
@@ -37,19 +40,15 @@ type Restaurant struct {
 	operator         *exec.Cmd
 	operatorLog      string
 	operatorExited   chan struct{}
-	url              string
-	caBundle         []byte
-	client           *http.Client
+	port             int
 	dir              string
 	operatorArgs     []string
 	operatorBinary   string
-	reviewVersion    string
 	requestsAtSwitch map[string]float64
 }
 
-// Open prepares a restaurant on a control plane: certificates for the operator,
-// and the user that its service account is. The operator, which binary is, starts
-// when the definitions are registered. What is done is shown on out.
+// Open prepares a restaurant on a control plane: the user that the operator's service
+// account is, and a port for the operator, which binary is. What is done is shown on out.
 func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaurant, error) {
 	r := &Restaurant{out: out, kubectlBin: cp.Kubectl(), operatorBinary: binary}
 	var err error
@@ -67,19 +66,14 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 	if r.dir, err = os.MkdirTemp(cp.Dir(), "restaurant"); err != nil {
 		return nil, err
 	}
-	certFile, keyFile, err := r.writeCertificate()
-	if err != nil {
+	if r.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	r.url = fmt.Sprintf("https://127.0.0.1:%d", port)
 	r.operatorArgs = []string{
 		"--kubeconfig=" + userConfig,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-		"--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.port),
+		fmt.Sprintf("--webhook-service-port=%d", r.port),
+		"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s", // a demo is short
 		"-v=1",
 	}
 	return r, nil
@@ -87,28 +81,6 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 
 // Kubeconfig is the path of an administrator's configuration for kubectl.
 func (r *Restaurant) Kubeconfig() string { return r.kubeconfig }
-
-// writeCertificate makes the operator's certificate, with the address at which
-// the API server calls it as its SAN, and a CA of its own.
-func (r *Restaurant) writeCertificate() (certFile, keyFile string, err error) {
-	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
-	if err != nil {
-		return "", "", err
-	}
-	_, ca := pem.Decode(chain) // the leaf; what is left is its CA
-	if len(ca) == 0 {
-		return "", "", errors.New("the certificate came without its CA")
-	}
-	r.caBundle = ca
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	r.client = &http.Client{
-		Timeout:   10 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true},
-	}
-	certFile, keyFile = filepath.Join(r.dir, "tls.crt"), filepath.Join(r.dir, "tls.key")
-	return certFile, keyFile, errors.Join(os.WriteFile(certFile, chain, 0o644), os.WriteFile(keyFile, key, 0o600))
-}
 
 // freePort returns a port on which nobody listens. Somebody may before the
 // operator does; then the operator fails to start, and says why.
@@ -122,17 +94,18 @@ func freePort() (int, error) {
 }
 
 // startOperator starts the operator and waits until it is ready.
-func (r *Restaurant) startOperator(ctx context.Context) error {
+func (r *Restaurant) startOperator(ctx context.Context, args ...string) error {
 	r.operatorLog = filepath.Join(r.dir, "operator.log")
 	log, err := os.Create(r.operatorLog)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	r.operator = exec.Command(r.operatorBinary, r.operatorArgs...)
+	args = append(slices.Clone(r.operatorArgs), args...)
+	r.operator = exec.Command(r.operatorBinary, args...)
 	r.operator.Stdout, r.operator.Stderr = log, log
 	DieWithParent(r.operator)
-	fmt.Fprintf(r.out, "$ pizza-operator --kubeconfig=… --secure-port=… --tls-cert-file=… --tls-private-key-file=… &\n")
+	fmt.Fprintf(r.out, "$ pizza-operator --kubeconfig=… %s &\n", quoteAll(args[1:]))
 	if err := r.operator.Start(); err != nil {
 		return err
 	}
@@ -147,9 +120,10 @@ func (r *Restaurant) startOperator(ctx context.Context) error {
 			return permanent{fmt.Errorf("the operator stopped:\n%s", r.operatorLogTail())}
 		default:
 		}
-		body, err := r.get("/readyz?verbose")
+		body, err := r.get(ctx, "/readyz?verbose")
 		if err == nil {
-			fmt.Fprintf(r.out, "$ curl %s/readyz?verbose\n%s", r.url, indent(body))
+			fmt.Fprintf(r.out, "$ kubectl get secret -n %s %s -o 'jsonpath={.data.ca\\.crt}' | base64 -d >ca.crt\n", pizza.Namespace, secret)
+			fmt.Fprintf(r.out, "$ curl --cacert ca.crt --connect-to ::127.0.0.1:%d https://%s/readyz?verbose\n%s", r.port, host, indent(body))
 		}
 		return err
 	})
@@ -167,9 +141,22 @@ func (r *Restaurant) operatorLogTail() string {
 	return string(log[max(0, len(log)-4<<10):])
 }
 
-// get reads a page of the operator.
-func (r *Restaurant) get(path string) (string, error) {
-	resp, err := r.client.Get(r.url + path)
+// host is the name by which the API server knows the operator.
+const host = pizza.Name + "." + pizza.Namespace + ".svc"
+
+// get reads a page of the operator, whose certificate must be of the CA in its Secret.
+func (r *Restaurant) get(ctx context.Context, path string) (string, error) {
+	ca, err := r.caBundle(ctx)
+	if err != nil {
+		return "", err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	client := &http.Client{
+		Timeout:   10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: host}, ForceAttemptHTTP2: true, DisableKeepAlives: true},
+	}
+	resp, err := client.Get(fmt.Sprintf("https://127.0.0.1:%d%s", r.port, path))
 	if err != nil {
 		return "", err
 	}
@@ -181,9 +168,18 @@ func (r *Restaurant) get(path string) (string, error) {
 	return string(body), err
 }
 
+// caBundle returns what the Secret of the operator says whom to trust.
+func (r *Restaurant) caBundle(ctx context.Context) ([]byte, error) {
+	var s corev1.Secret
+	if err := r.read(ctx, &s, "secret", "-n", pizza.Namespace, secret); err != nil {
+		return nil, err
+	}
+	return s.Data["ca.crt"], nil
+}
+
 // requests returns how many requests the operator has answered, by path.
-func (r *Restaurant) requests() (map[string]float64, error) {
-	body, err := r.get("/metrics")
+func (r *Restaurant) requests(ctx context.Context) (map[string]float64, error) {
+	body, err := r.get(ctx, "/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -193,12 +189,10 @@ func (r *Restaurant) requests() (map[string]float64, error) {
 		return nil, err
 	}
 	counts := map[string]float64{}
-	for _, name := range []string{"crdkit_conversion_reviews_total", "crdkit_admission_requests_total"} {
-		for _, m := range families[name].GetMetric() {
-			for _, label := range m.GetLabel() {
-				if label.GetName() == "path" {
-					counts[label.GetValue()] += m.GetCounter().GetValue()
-				}
+	for _, m := range families["pizza_operator_webhook_requests_total"].GetMetric() {
+		for _, label := range m.GetLabel() {
+			if label.GetName() == "path" {
+				counts[label.GetValue()] += m.GetCounter().GetValue()
 			}
 		}
 	}
@@ -223,9 +217,4 @@ func (r *Restaurant) Close() error {
 		return fmt.Errorf("the operator stopped with exit code %d:\n%s", code, r.operatorLogTail())
 	}
 	return nil
-}
-
-// endpoint is where the API server finds the operator.
-func (r *Restaurant) endpoint() pizza.Endpoint {
-	return pizza.Endpoint{URL: r.url, CABundle: r.caBundle, ReviewVersion: r.reviewVersion}
 }

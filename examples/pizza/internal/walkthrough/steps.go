@@ -2,7 +2,10 @@ package walkthrough
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +14,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
@@ -39,8 +47,11 @@ func Steps() []Step {
 		}
 		if version == "v1" {
 			add("the kinds are defined and the operator starts", start)
+		} else {
+			add("the operator starts again and asks for them", func(ctx context.Context, r *Restaurant) error { return r.restart(ctx, version) })
 		}
-		add("the API server sends them", func(ctx context.Context, r *Restaurant) error { return r.register(ctx, version) })
+		add("the operator has registered itself", func(ctx context.Context, r *Restaurant) error { return r.registered(ctx, version) })
+		add("the API server sends them", func(ctx context.Context, r *Restaurant) error { return r.called(ctx, version) })
 		add("unknown toppings are denied, all in one answer", unknownToppings)
 		add("toppings and a margherita are created in one go", margherita)
 		add("the same pizza is read in both versions", bothVersions)
@@ -52,6 +63,8 @@ func Steps() []Step {
 		add("absurd quantities are refused, and the operator goes on", quantities)
 		add("500 pizzas are the same pizzas in both versions", manyPizzas)
 		add("a watch delivers events in the other version", watchOther)
+		add("a CA bundle that somebody overwrites is repaired", brokenBundle)
+		add("the Secret is deleted, and pizzas can still be read", deletedSecret)
 		add("the restaurant closes", func(ctx context.Context, r *Restaurant) error { return r.close(ctx, version) })
 	}
 	return all
@@ -60,30 +73,52 @@ func Steps() []Step {
 // Menu puts toppings and a pizza on the menu again, after all steps.
 func Menu(ctx context.Context, r *Restaurant) error { return margherita(ctx, r) }
 
-// start defines the kinds, so that the operator's informers find them, and
-// starts the operator.
+// start applies what the operator says that a cluster needs, and starts the operator.
 func start(ctx context.Context, r *Restaurant) error {
-	r.reviewVersion = "v1"
-	definitions, _, err := r.endpoint().Manifests()
+	fmt.Fprintln(r.out, "$ pizza-operator manifests >all.yaml")
+	manifests, err := exec.CommandContext(ctx, r.operatorBinary, "manifests").Output()
 	if err != nil {
 		return err
 	}
-	if err := r.applyFile(ctx, definitions, "crds.yaml"); err != nil {
+	// No node is here to run the Deployment: the operator runs beside, with the
+	// permissions of its service account and no others.
+	fmt.Fprintln(r.out, "# The operator runs beside the cluster, so the API server finds it by another Service.")
+	fmt.Fprintln(r.out, "# The webhook configurations are left out, too: the operator makes them itself.")
+	rest, err := without(manifests, "Service", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+	if err != nil {
+		return err
+	}
+	if err := r.applyFile(ctx, rest, "rest.yaml"); err != nil {
+		return err
+	}
+	service := manifest("v1", "Service", pizza.Name, "  namespace: "+pizza.Namespace+"\nspec: {type: ExternalName, externalName: localhost}")
+	if err := r.succeed(ctx, service, create); err != nil {
 		return err
 	}
 	if err := r.succeed(ctx, "", []string{"wait", "--for=condition=Established", "--timeout=20s", "crd/pizzas." + group, "crd/toppings." + group}); err != nil {
 		return err
 	}
-	// No node is here to run the Deployment: the operator runs beside, with the
-	// permissions of its service account and no others.
-	deployment, err := pizza.Deployment("")
-	if err != nil {
-		return err
-	}
-	if err := r.applyFile(ctx, deployment, "deploy.yaml"); err != nil {
-		return err
-	}
 	return r.startOperator(ctx)
+}
+
+// without returns YAML documents without the objects of some kinds; there must be one of each.
+func without(manifests []byte, kinds ...string) ([]byte, error) {
+	var rest []string
+	for _, document := range strings.Split(string(manifests), "---\n") {
+		var object metav1.TypeMeta
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			return nil, err
+		}
+		if i := slices.Index(kinds, object.Kind); i >= 0 {
+			kinds = slices.Delete(kinds, i, i+1)
+			continue
+		}
+		rest = append(rest, document)
+	}
+	if len(kinds) > 0 {
+		return nil, fmt.Errorf("the manifests have no %s", strings.Join(kinds, ", "))
+	}
+	return []byte(strings.Join(rest, "---\n")), nil
 }
 
 // applyFile applies a manifest that is too long to be shown.
@@ -98,21 +133,127 @@ func (r *Restaurant) applyFile(ctx context.Context, manifest []byte, name string
 	return nil
 }
 
-// register tells the API server where the webhooks are, and waits until it calls
-// all of them with reviews of that version.
-func (r *Restaurant) register(ctx context.Context, version string) error {
-	r.reviewVersion = version
-	definitions, webhooks, err := r.endpoint().Manifests()
+// restart starts the operator again, so that it asks for reviews of another version.
+func (r *Restaurant) restart(ctx context.Context, version string) error {
+	fmt.Fprintln(r.out, "$ kill %1")
+	if err := r.Close(); err != nil {
+		return err
+	}
+	return r.startOperator(ctx, "--review-versions="+version)
+}
+
+// webhook is what is registered of one.
+type webhook struct {
+	Name           string   `json:"name"`
+	ReviewVersions []string `json:"admissionReviewVersions"`
+	ClientConfig   struct {
+		CABundle []byte `json:"caBundle"`
+		Service  struct {
+			Path string `json:"path"`
+		} `json:"service"`
+	} `json:"clientConfig"`
+}
+
+// webhooks returns what is registered of all webhooks.
+func (r *Restaurant) webhooks(ctx context.Context) ([]webhook, error) {
+	var crd struct {
+		Spec struct {
+			Conversion struct {
+				Webhook struct {
+					webhook
+					ReviewVersions []string `json:"conversionReviewVersions"`
+				} `json:"webhook"`
+			} `json:"conversion"`
+		} `json:"spec"`
+	}
+	if err := r.read(ctx, &crd, "crd", "pizzas."+group); err != nil {
+		return nil, err
+	}
+	conversion := crd.Spec.Conversion.Webhook
+	conversion.webhook.Name, conversion.webhook.ReviewVersions = "the conversion", conversion.ReviewVersions
+	all := []webhook{conversion.webhook}
+	for _, kind := range []string{"mutatingwebhookconfiguration", "validatingwebhookconfiguration"} {
+		var configuration struct {
+			Webhooks []webhook `json:"webhooks"`
+		}
+		if err := r.read(ctx, &configuration, kind, pizza.Name); err != nil {
+			return nil, err
+		}
+		all = append(all, configuration.Webhooks...)
+	}
+	return all, nil
+}
+
+// trusted checks that each webhook is registered with the CAs that are in the Secret.
+func (r *Restaurant) trusted(ctx context.Context) error {
+	ca, err := r.caBundle(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.applyFile(ctx, definitions, "crds.yaml"); err != nil {
+	all, err := r.webhooks(ctx)
+	if err != nil {
 		return err
 	}
-	if err := r.applyFile(ctx, webhooks, "webhooks.yaml"); err != nil {
+	for _, w := range all {
+		if len(ca) == 0 || !bytes.Equal(ca, w.ClientConfig.CABundle) {
+			return fmt.Errorf("%s is registered with another CA bundle than that in the Secret", w.Name)
+		}
+	}
+	return nil
+}
+
+// registered checks what the operator has told the API server.
+func (r *Restaurant) registered(ctx context.Context, version string) error {
+	if err := r.succeed(ctx, "", []string{"get", "mutatingwebhookconfigurations,validatingwebhookconfigurations"},
+		"mutatingwebhookconfiguration.admissionregistration.k8s.io/"+pizza.Name, "validatingwebhookconfiguration.admissionregistration.k8s.io/"+pizza.Name); err != nil {
 		return err
 	}
-	before, err := r.requests()
+	if err := r.succeed(ctx, "", []string{"get", "validatingwebhookconfigurations", pizza.Name, "-o",
+		`jsonpath={range .webhooks[*]}{.name} {.clientConfig.service.path}{"\n"}{end}`}, "/"+version+"/validate/pizzas", "/"+version+"/validate/toppings"); err != nil {
+		return err
+	}
+	// The operator goes first for reviews of that version. Of both, the API server takes v1.
+	versions := map[string][]string{"v1": {"v1", "v1beta1"}, "v1beta1": {"v1beta1"}}[version]
+	all, err := r.webhooks(ctx)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, w := range all {
+		paths = append(paths, w.ClientConfig.Service.Path)
+		if !slices.Equal(w.ReviewVersions, versions) {
+			return fmt.Errorf("%s is registered for reviews %q, not %q", w.Name, w.ReviewVersions, versions)
+		}
+	}
+	if want := append([]string{"/" + version + "/convert"}, admissionPaths(version)...); !slices.Equal(paths, want) {
+		return fmt.Errorf("the paths are %q, not %q", paths, want)
+	}
+	if err := r.trusted(ctx); err != nil {
+		return err
+	}
+	certificate, err := r.caCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "  all %d with the caBundle of secret/%s: %s, until %s\n", len(all), secret, certificate[0].Subject, certificate[0].NotAfter.Format(time.DateOnly))
+	return nil
+}
+
+func (r *Restaurant) caCertificates(ctx context.Context) ([]*x509.Certificate, error) {
+	ca, err := r.caBundle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cert.ParseCertsPEM(ca)
+}
+
+func admissionPaths(version string) []string {
+	return []string{"/" + version + "/default/pizzas", "/" + version + "/validate/pizzas", "/" + version + "/validate/toppings"}
+}
+
+// called waits until the API server calls all webhooks with reviews of that version.
+func (r *Restaurant) called(ctx context.Context, version string) error {
+	before, err := r.requests(ctx)
 	if err != nil {
 		return err
 	}
@@ -125,11 +266,11 @@ func (r *Restaurant) register(ctx context.Context, version string) error {
 		_, _ = r.run(ctx, probe, "create", "--dry-run=server", "-f", "-")
 		_, _ = r.run(ctx, topping, "create", "-f", "-")
 		_, _ = r.run(ctx, "", "delete", "topping", "probe", "--ignore-not-found")
-		now, err := r.requests()
+		now, err := r.requests(ctx)
 		if err != nil {
 			return err
 		}
-		for _, path := range []string{"/admit/" + version + "/pizza", "/validate/" + version + "/pizza", "/validate/" + version + "/topping"} {
+		for _, path := range admissionPaths(version) {
 			if now[path] == before[path] {
 				return fmt.Errorf("the API server has not called %s", path)
 			}
@@ -138,7 +279,7 @@ func (r *Restaurant) register(ctx context.Context, version string) error {
 	}); err != nil {
 		return err
 	}
-	r.requestsAtSwitch, err = r.requests()
+	r.requestsAtSwitch, err = r.requests(ctx)
 	return err
 }
 
@@ -374,6 +515,84 @@ func watchOther(ctx context.Context, r *Restaurant) (err error) {
 	}
 }
 
+// brokenBundle overwrites what the API server trusts, of a webhook and of the conversion.
+func brokenBundle(ctx context.Context, r *Restaurant) error {
+	other, _, err := cert.GenerateSelfSignedCertKey("somebody.example.com", nil, nil)
+	if err != nil {
+		return err
+	}
+	bundle := base64.StdEncoding.EncodeToString(other)
+	for _, c := range []struct{ kind, name, path string }{
+		{"validatingwebhookconfiguration", pizza.Name, "/webhooks/0/clientConfig/caBundle"},
+		{"crd", "pizzas." + group, "/spec/conversion/webhook/clientConfig/caBundle"},
+	} {
+		fmt.Fprintf(r.out, "$ kubectl patch %s %s --type=json -p '[{\"op\":\"replace\",\"path\":%q,\"value\":\"…\"}]'\n", c.kind, c.name, c.path)
+		output, err := r.run(ctx, "", "patch", c.kind, c.name, "--type=json", "-p", fmt.Sprintf(`[{"op":"replace","path":%q,"value":%q}]`, c.path, bundle))
+		fmt.Fprint(r.out, indent(output))
+		if err != nil || strings.Contains(output, "no change") {
+			return fmt.Errorf("kubectl patch: %w: %s", err, output)
+		}
+	}
+	begin := time.Now()
+	if err := eventually(ctx, 20*time.Second, func() error { return r.trusted(ctx) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "  repaired: %.1f s later, all have the caBundle of secret/%s again\n", time.Since(begin).Seconds(), secret)
+	// The API server learns of it a moment later.
+	return eventually(ctx, 20*time.Second, func() error {
+		output, err := r.run(ctx, pizzaAlpha("wrong", "nails"), "create", "--dry-run=server", "-f", "-")
+		if err == nil {
+			return permanent{errors.New("a pizza with nails is accepted")}
+		}
+		return contains(output, `spec.toppings[0]: Not found: "nails"`)
+	})
+}
+
+// deletedSecret deletes the CA of the operator, which then makes the next one, while
+// pizzas are read.
+func deletedSecret(ctx context.Context, r *Restaurant) error {
+	before, err := r.caCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.succeed(ctx, "", []string{"delete", "secret", "-n", pizza.Namespace, secret}); err != nil {
+		return err
+	}
+	reads := 0
+	err = eventually(ctx, 30*time.Second, func() error {
+		// No read may fail meanwhile, in the version that is converted.
+		if output, err := r.run(ctx, "", "get", alphas, "margherita"); err != nil {
+			return permanent{fmt.Errorf("a pizza cannot be read: %w: %s", err, output)}
+		}
+		reads++
+		if err := r.trusted(ctx); err != nil {
+			return err
+		}
+		var s corev1.Secret
+		if err := r.read(ctx, &s, "secret", "-n", pizza.Namespace, secret); err != nil {
+			return err
+		}
+		current, err := cert.ParseCertsPEM(s.Data["tls.crt"])
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(before, current[0].Equal) {
+			return errors.New("the CA is still the one from before")
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	after, err := r.caCertificates(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.out, "$ while true; do kubectl get %s margherita; done\n  %d times, and each time it was there\n", alphas, reads)
+	fmt.Fprintf(r.out, "  meanwhile secret/%s is back with the next CA; %d are trusted\n", secret, len(after))
+	return r.succeed(ctx, "", []string{"get", alphas, "margherita"}, `["mozzarella","tomato"]`)
+}
+
 // close removes everything, and checks which reviews the API server has sent.
 func (r *Restaurant) close(ctx context.Context, version string) error {
 	for _, resource := range []string{"pizzas", "toppings"} {
@@ -387,7 +606,7 @@ func (r *Restaurant) close(ctx context.Context, version string) error {
 			}
 		}
 	}
-	now, err := r.requests()
+	now, err := r.requests(ctx)
 	if err != nil {
 		return err
 	}
@@ -397,9 +616,7 @@ func (r *Restaurant) close(ctx context.Context, version string) error {
 		if ours {
 			fmt.Fprintf(r.out, "  %s has answered %v requests\n", path, n)
 		}
-		// Requests for the definition as it was before may still be under way, and
-		// convert with it: apiextensions-apiserver drains them at its leisure.
-		if ours != (n > 0) && (ours || !strings.HasPrefix(path, "/convert/")) {
+		if ours != (n > 0) {
 			return fmt.Errorf("%s has answered %v requests while the API server was to send %s", path, n, version)
 		}
 	}

@@ -1,0 +1,79 @@
+// Package metrics tells Prometheus how long the certificates of a webhook are still
+// valid:
+//
+//	err := metrics.Prometheus(registry, certs)
+//
+// It is a package of its own so that who does not want Prometheus does not get it. It
+// serves no metrics: that is promhttp's business. What the webhooks have answered is
+// measured by conversion/metrics and admission/metrics. These are the metrics:
+//
+//   - crdkit_webhook_certificate_expiry_timestamp_seconds: when the serving certificate
+//     expires, in seconds since 1970; 0 while there is none;
+//   - crdkit_webhook_ca_expiry_timestamp_seconds: when the CA certificate that is valid
+//     longest expires; 0 while there is none;
+//   - crdkit_webhook_ca_certificates: how many CA certificates the API server is told to
+//     trust.
+//
+// The last two are there if the certificates come with a CA bundle, as those of
+// webhook/authority do.
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/crdkit/crdkit/internal/collectors"
+	"github.com/crdkit/crdkit/webhook"
+)
+
+// Prometheus registers the metrics of certificates. The error is that of
+// [prometheus.Registerer].Register, such as when the metrics are there already.
+func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
+	gauges := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "crdkit_webhook_certificate_expiry_timestamp_seconds",
+		Help: "When the serving certificate expires, 0 if there is none.",
+	}, func() float64 {
+		c, err := certs.GetCertificate(nil)
+		if err != nil || c == nil || c.Leaf == nil {
+			return 0
+		}
+		return seconds(c.Leaf.NotAfter)
+	})}
+	if b, ok := certs.(interface {
+		CABundle() ([]byte, <-chan struct{})
+	}); ok {
+		gauges = append(gauges,
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "crdkit_webhook_ca_expiry_timestamp_seconds",
+				Help: "When the CA certificate that is valid longest expires, 0 if there is none.",
+			}, func() float64 {
+				var last time.Time
+				pem, _ := b.CABundle()
+				cas, _ := cert.ParseCertsPEM(pem) // an error says that there is none
+				for _, ca := range cas {
+					if ca.NotAfter.After(last) {
+						last = ca.NotAfter
+					}
+				}
+				return seconds(last)
+			}),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "crdkit_webhook_ca_certificates",
+				Help: "CA certificates that the API server is told to trust.",
+			}, func() float64 {
+				pem, _ := b.CABundle()
+				cas, _ := cert.ParseCertsPEM(pem)
+				return float64(len(cas))
+			}))
+	}
+	return collectors.Register(r, gauges...)
+}
+
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.Unix())
+}

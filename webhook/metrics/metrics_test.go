@@ -1,0 +1,91 @@
+package metrics_test
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/crdkit/crdkit/webhook/metrics"
+)
+
+// certificates has a certificate and a CA, or nothing yet.
+type certificates struct {
+	served *tls.Certificate
+	bundle []byte
+}
+
+func (c *certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c.served == nil {
+		return nil, errors.New("not yet")
+	}
+	return c.served, nil
+}
+
+func (c *certificates) CABundle() ([]byte, <-chan struct{}) { return c.bundle, nil }
+
+// onlyServed are certificates from files, say.
+type onlyServed struct{ c *certificates }
+
+func (o onlyServed) GetCertificate(h *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return o.c.GetCertificate(h)
+}
+
+func TestTheMetricsSayWhenCertificatesExpire(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	c := &certificates{}
+	if err := metrics.Prometheus(registry, c); err != nil {
+		t.Fatal(err)
+	}
+	const form = `
+# HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.
+# TYPE crdkit_webhook_ca_certificates gauge
+crdkit_webhook_ca_certificates %d
+# HELP crdkit_webhook_ca_expiry_timestamp_seconds When the CA certificate that is valid longest expires, 0 if there is none.
+# TYPE crdkit_webhook_ca_expiry_timestamp_seconds gauge
+crdkit_webhook_ca_expiry_timestamp_seconds %d
+# HELP crdkit_webhook_certificate_expiry_timestamp_seconds When the serving certificate expires, 0 if there is none.
+# TYPE crdkit_webhook_certificate_expiry_timestamp_seconds gauge
+crdkit_webhook_certificate_expiry_timestamp_seconds %d
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(form, 0, 0, 0))); err != nil {
+		t.Errorf("before there are any: %v", err)
+	}
+	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.X509KeyPair(chain, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ca := pem.Decode(chain)
+	cas, err := cert.ParseCertsPEM(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.served, c.bundle = &pair, ca
+	want := fmt.Sprintf(form, 1, cas[0].NotAfter.Unix(), pair.Leaf.NotAfter.Unix())
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCertificatesWithoutABundleHaveOneMetric(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 1 {
+		t.Errorf("got %d metrics, %v", n, err)
+	}
+	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err == nil {
+		t.Error("registered twice")
+	}
+}
