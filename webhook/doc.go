@@ -28,7 +28,8 @@
 // all together so many connections ([MaxConnections]) and so much memory
 // ([MaxBodyBytes]).
 //
-// The package does not issue certificates and does not register webhooks with the
-// API server. It does not limit how many requests are worked on at a time, nor how many
+// The package does not issue certificates (see webhook/authority) and does not register
+// webhooks with the API server (see webhook/registration). All of it together is one call in
+// webhook/replica; what tells Prometheus is webhook/metrics. It does not limit how many requests are worked on at a time, nor how many
 // handshakes a second. It does not know what it serves.
 package webhook

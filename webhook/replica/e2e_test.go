@@ -2,16 +2,21 @@ package replica_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +26,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
@@ -250,4 +256,150 @@ func readyz(addr string) string {
 		return fmt.Sprint(err)
 	}
 	return string(body)
+}
+
+// TestAReplicaStopsInOrder stops one with a request in flight.
+func TestAReplicaStopsInOrder(t *testing.T) {
+	c := open(t)
+	informer := c.informer("v1")
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+	}
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	ready := make(chan struct{})
+	addr, stop := c.start(t, c.hooks(),
+		replica.Informer("pizzas", informer),
+		replica.Handle("/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(arrived)
+			<-answer
+			if informer.IsStopped() {
+				note("the informer has stopped before the answer")
+			}
+			note("the request is answered")
+		})),
+		replica.Controller(func(ctx context.Context) error {
+			close(ready)
+			<-ctx.Done()
+			note("the controller stops")
+			return nil
+		}),
+		replica.Ready("kitchen", func(*http.Request) error { return nil }))
+	<-ready
+	eventually(t, func() error {
+		if got := readyz(addr); !strings.Contains(got, "[+]kitchen ok") || strings.Contains(got, "[-]") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	done := make(chan error, 1)
+	go func() {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true}}
+		resp, err := client.Get("https://" + addr + "/slow")
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		done <- err
+	}()
+	<-arrived
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	eventually(t, func() error {
+		if got := readyz(addr); !strings.Contains(got, "[-]shutdown failed") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	note("/readyz says that it is leaving")
+	eventually(t, func() error {
+		if conn, err := net.Dial("tcp", addr); err == nil {
+			_ = conn.Close()
+			return errors.New("the listener is open")
+		}
+		return nil
+	})
+	note("the listener is closed")
+	close(answer)
+	check(t, <-done)
+	check(t, <-stopped)
+	if !informer.IsStopped() {
+		t.Error("the informer has not stopped")
+	}
+	want := []string{"the controller stops", "/readyz says that it is leaving", "the listener is closed", "the request is answered"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+func TestAControllerThatFailsStopsTheReplica(t *testing.T) {
+	c := open(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	err = replica.Run(t.Context(), c.Config(), l, c.hooks(),
+		replica.Server(webhook.ShutdownDelay(0)),
+		replica.Controller(func(context.Context) error { return errors.New("out of flour") }),
+		replica.Controller(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }))
+	if err == nil || !strings.Contains(err.Error(), "replica: a controller stopped: out of flour") || strings.Contains(err.Error(), "canceled") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An informer without permission is another matter than one for which nobody converts: a
+// rollout must stop there.
+func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
+	c := open(t)
+	nobody, err := c.User("nobody")
+	check(t, err)
+	client, err := dynamic.NewForConfig(nobody)
+	check(t, err)
+	mayNot := *c
+	mayNot.client = client
+	addr, _ := c.start(t, c.hooks(), replica.Informer("pizzas", mayNot.informer("v1")))
+	eventually(t, func() error {
+		if got := readyz(addr); !strings.Contains(got, "[+]registration ok") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	for begin := time.Now(); time.Since(begin) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
+		if got := readyz(addr); !strings.Contains(got, "[-]informer-pizzas failed: it has not synced") {
+			t.Fatal(got)
+		}
+	}
+}
+
+func TestTheCertificatesMayComeFromFiles(t *testing.T) {
+	c := open(t)
+	host := "pizza-operator.pizza-system.svc"
+	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})
+	check(t, err)
+	_, ca := pem.Decode(chain)
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": ca} {
+		check(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	certs, err := webhook.Files(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	check(t, err)
+	bundle, err := registration.BundleFile(t.Context(), filepath.Join(dir, "ca.crt"))
+	check(t, err)
+	addr, _ := c.start(t, c.hooks(), replica.Certificates(certs, bundle))
+	eventually(t, func() error {
+		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || strings.Contains(got, "[-]") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	eventually(t, func() error {
+		_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
+		if err == nil || !strings.Contains(err.Error(), "not in this house") {
+			return fmt.Errorf("the answer is %w", err)
+		}
+		return nil
+	})
+	if secrets, err := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("pizza-system").List(t.Context(), metav1.ListOptions{}); err != nil || len(secrets.Items) > 0 {
+		t.Errorf("there is a Secret: %v, %v", secrets, err)
+	}
 }
