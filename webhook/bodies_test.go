@@ -88,11 +88,15 @@ func TestTheLargestBodyIsCutOffWhenThereIsTooMuch(t *testing.T) {
 		if len(small) < 100<<10 {
 			t.Errorf("the small request got %s", small)
 		}
-		go second.send(2 << 20)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			second.send(2 << 20)
+		}()
 		if diff := cmp.Diff("503 1 18 <nil>", <-large.answer); diff != "" { // ServiceUnavailable
 			t.Errorf("the largest (-want +got):\n%s", diff)
 		}
-		wait(15 << 20)
+		<-sent
 		check(t, second.pipe.Close())
 		if diff := cmp.Diff(fmt.Sprint("200  ", 7<<20, " <nil>"), <-second.answer); diff != "" {
 			t.Errorf("the second (-want +got):\n%s", diff)

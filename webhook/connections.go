@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,22 +35,47 @@ type connections struct {
 	max int
 
 	mu   sync.Mutex
-	all  map[net.Conn]*connection
+	n    int
 	uses [uses]list.List // of *connection, in the order in which they began
 }
 
+// connection is one of them, underneath TLS.
 type connection struct {
 	net.Conn
+	heard atomic.Int64 // when something was received, in Unix nanoseconds
+
+	// Guarded by connections.
 	requests, received int // in progress, and those of them with all of their body
 	resets             int // requests that the client has given up, less those that it has not
 	use                int
 	since              time.Time     // when use began
-	element            *list.Element // nil once it is closed
+	element            *list.Element // nil before it is counted, and when it is closed
 	http2              bool
 }
 
-func newConnections(limit int) *connections {
-	return &connections{max: limit, all: map[net.Conn]*connection{}}
+// Read is for net.Conn.
+func (c *connection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard.Store(time.Now().UnixNano())
+	}
+	return n, err
+}
+
+// listener makes connections of what it accepts.
+type listener struct{ net.Listener }
+
+func (l listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Conn: conn}, nil
+}
+
+// underneath returns the connection underneath TLS.
+func underneath(conn net.Conn) *connection {
+	return conn.(*tls.Conn).NetConn().(*connection)
 }
 
 type connectionKey struct{}
@@ -57,13 +83,14 @@ type connectionKey struct{}
 // add is a http.Server's ConnContext: it is called for each new connection, one at a
 // time, before anything is read from it.
 func (cs *connections) add(ctx context.Context, conn net.Conn) context.Context {
-	c := &connection{Conn: conn, since: time.Now()}
+	c := underneath(conn)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if len(cs.all) >= cs.max {
+	if cs.n >= cs.max {
 		cs.closeOne()
 	}
-	cs.all[conn] = c
+	cs.n++
+	c.since = time.Now()
 	c.element = cs.uses[fresh].PushBack(c)
 	return context.WithValue(ctx, connectionKey{}, c)
 }
@@ -78,21 +105,20 @@ func (cs *connections) closeOne() {
 	}
 }
 
-// close closes a connection, at once. The caller holds the lock.
+// close closes a connection, at once: the farewell of TLS may take five seconds to
+// send. The caller holds the lock.
 func (cs *connections) close(c *connection) {
 	cs.forget(c)
-	conn := c.Conn
-	if t, ok := conn.(*tls.Conn); ok { // its farewell may take five seconds to send
-		conn = t.NetConn()
-	}
-	_ = conn.Close() // it is no matter to anybody that it was closed already
+	_ = c.Close() // it is no matter to anybody that it was closed already
 }
 
 // forget takes a connection out. The caller holds the lock.
 func (cs *connections) forget(c *connection) {
-	delete(cs.all, c.Conn)
-	cs.uses[c.use].Remove(c.element)
-	c.element = nil
+	if c.element != nil {
+		cs.n--
+		cs.uses[c.use].Remove(c.element)
+		c.element = nil
+	}
 }
 
 // state is a http.Server's ConnState.
@@ -102,9 +128,7 @@ func (cs *connections) state(conn net.Conn, state http.ConnState) {
 	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if c := cs.all[conn]; c != nil {
-		cs.forget(c)
-	}
+	cs.forget(underneath(conn))
 }
 
 // begin counts a request in progress.
@@ -166,18 +190,16 @@ func (cs *connections) change(c *connection, requests, received int) {
 	c.element = cs.uses[use].PushBack(c)
 }
 
-// expectant says whether a connection of HTTP/1.1 was opened, or had its last
-// request, within the last d, and has none in progress.
+// expectant says whether a connection of HTTP/1.1 without a request in progress may get
+// one: within the last d, it was opened, or had its last request, or something was
+// received that may become its next one.
 func (cs *connections) expectant(d time.Duration) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for _, use := range []int{fresh, idle} {
-		for e := cs.uses[use].Back(); e != nil; e = e.Prev() {
+		for e := cs.uses[use].Front(); e != nil; e = e.Next() {
 			c := e.Value.(*connection)
-			if time.Since(c.since) >= d {
-				break
-			}
-			if !c.http2 {
+			if !c.http2 && (time.Since(c.since) < d || time.Since(time.Unix(0, c.heard.Load())) < d) {
 				return true
 			}
 		}

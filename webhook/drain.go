@@ -69,7 +69,7 @@ func (s *server) drained(ctx context.Context, timeout time.Duration) error {
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(lull); time.Now().Before(end) && drain.Err() == nil && s.connections.expectant(lull); {
+	for end := time.Now().Add(2 * lull); time.Now().Before(end) && drain.Err() == nil && s.connections.expectant(lull); {
 		select {
 		case <-drain.Done():
 		case <-tick.C:

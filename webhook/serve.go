@@ -68,7 +68,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificat
 	}
 
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.http.ServeTLS(l, "", "") }()
+	go func() { stopped <- s.http.ServeTLS(listener{l}, "", "") }()
 	select {
 	case err = <-stopped:
 	case <-broken:
@@ -96,7 +96,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 	s := &server{
 		handler:     h,
 		stopping:    stopping,
-		connections: newConnections(set.maxConnections),
+		connections: &connections{max: set.maxConnections},
 		bodies:      newBodies(set.maxBodyBytes),
 	}
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, stopping)

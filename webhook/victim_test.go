@@ -211,9 +211,6 @@ func newVictim(t *testing.T) *victim {
 	}}
 }
 
-// patience is how long a well-behaved client waits while somebody misbehaves.
-const patience = time.Second
-
 // attack lets an attacker loose on a server, for some seconds. All the while,
 // well-behaved clients must get their answers in time, on kept connections and on new
 // ones; the server's memory must stay below a bound and its log short; and afterwards
@@ -262,7 +259,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 			}
 		})
 	}
-	time.Sleep(2 * time.Second)
+	time.Sleep(1500 * time.Millisecond)
 	for v.more.Load() > 0 && !t.Failed() {
 		time.Sleep(10 * time.Millisecond)
 	}
