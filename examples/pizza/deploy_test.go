@@ -3,6 +3,7 @@ package pizza_test
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -54,8 +56,8 @@ func TestTheAPIServerTakesTheManifests(t *testing.T) {
 		"PodDisruptionBudget pizza-operator",
 		"CustomResourceDefinition pizzas.restaurant.programming-kubernetes.info",
 		"CustomResourceDefinition toppings.restaurant.programming-kubernetes.info",
-		"MutatingWebhookConfiguration restaurant.programming-kubernetes.info",
-		"ValidatingWebhookConfiguration restaurant.programming-kubernetes.info",
+		"MutatingWebhookConfiguration pizza-operator",
+		"ValidatingWebhookConfiguration pizza-operator",
 	}, names); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
@@ -185,19 +187,29 @@ func TestAStopLeavesTimeForTheDrain(t *testing.T) {
 	manifests, err := pizza.Deployment("")
 	must(t, err)
 	spec := deploymentOf(t, manifests).Spec.Template.Spec
-	const drain = 30 // webhook.DrainTimeout, by default
-	if need := spec.Containers[0].Lifecycle.PreStop.Sleep.Seconds + drain; *spec.TerminationGracePeriodSeconds <= need {
-		t.Errorf("the grace period is %d s, and a stop takes up to %d s", *spec.TerminationGracePeriodSeconds, need)
+	var need time.Duration
+	for _, flag := range []string{"--shutdown-delay=", "--drain-timeout="} {
+		i := slices.IndexFunc(spec.Containers[0].Args, func(arg string) bool { return strings.HasPrefix(arg, flag) })
+		if i < 0 {
+			t.Fatalf("%s is not among %q", flag, spec.Containers[0].Args)
+		}
+		d, err := time.ParseDuration(strings.TrimPrefix(spec.Containers[0].Args[i], flag))
+		must(t, err)
+		need += d
+	}
+	if *spec.TerminationGracePeriodSeconds <= int64(need.Seconds()) {
+		t.Errorf("the grace period is %d s, and a stop takes up to %s", *spec.TerminationGracePeriodSeconds, need)
 	}
 }
 
 // The API server reaches the webhooks by the Service that is in the manifests, and that
 // leads to the pods of the Deployment.
 func TestTheWebhooksAreBehindTheService(t *testing.T) {
-	manifests, err := pizza.Deployment("")
+	manifests, err := pizza.Manifests("", nil)
 	must(t, err)
+	all := objects(t, manifests)
 	var service corev1.Service
-	for _, o := range objects(t, manifests) {
+	for _, o := range all {
 		if o.GetKind() == "Service" {
 			text, err := o.MarshalJSON()
 			must(t, err)
@@ -212,20 +224,18 @@ func TestTheWebhooksAreBehindTheService(t *testing.T) {
 	if port.Port != 443 || port.TargetPort.StrVal != container.Name || container.ContainerPort != 8443 {
 		t.Errorf("port %d leads to %s, which is %d", port.Port, port.TargetPort.String(), container.ContainerPort)
 	}
-	definitions, webhooks, err := pizza.Endpoint{Service: pizza.ServiceName(), ReviewVersion: "v1"}.Manifests()
-	must(t, err)
 	var paths []string
-	for _, o := range slices.Concat(objects(t, definitions), objects(t, webhooks)) {
+	for _, o := range all {
 		for _, c := range clientConfigs(o.Object) {
-			reference, _, err := unstructured.NestedStringMap(c, "service")
+			reference, _, err := unstructured.NestedMap(c, "service")
 			must(t, err)
-			if reference["name"] != service.Name || reference["namespace"] != service.Namespace || c["url"] != nil {
+			if reference["name"] != service.Name || reference["namespace"] != service.Namespace || fmt.Sprint(reference["port"]) != fmt.Sprint(port.Port) || c["url"] != nil {
 				t.Errorf("%s: %v", o.GetName(), c)
 			}
-			paths = append(paths, reference["path"])
+			paths = append(paths, fmt.Sprint(reference["path"]))
 		}
 	}
-	if diff := gocmp.Diff([]string{"/convert/v1/pizza", "/admit/v1/pizza", "/validate/v1/pizza", "/validate/v1/topping"}, paths); diff != "" {
+	if diff := gocmp.Diff([]string{"/v1/convert", "/v1/default/pizzas", "/v1/validate/pizzas", "/v1/validate/toppings"}, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 }

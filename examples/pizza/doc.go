@@ -2,11 +2,11 @@
 // restaurant, whose API has two versions.
 //
 // Read scheme.go for the kinds, conversion.go for how the versions convert,
-// admission.go for what is defaulted and checked, controller.go for the
-// controller, leader.go for the one replica whose controller works,
-// registration.go for what the API server must be told, deploy.go and config/deploy
-// for how it runs in a cluster, and operator.go for how it all runs in one process.
-// The program is in cmd/pizza-operator.
+// admission.go for what is defaulted and checked, registration.go for what of this the
+// API server shall call, controller.go for the controller, leader.go for the one replica
+// whose controller works, and operator.go for how it all runs in one process, which
+// registers its webhooks and makes their certificates. How it runs in a cluster is in
+// deploy.go, config/rbac and config/deploy. The program is in cmd/pizza-operator.
 package pizza
 
 //go:generate go tool -modfile=../../hack/tools/go.mod controller-gen object crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd

@@ -108,8 +108,8 @@ func (c *leaseClient) Describe() string   { return "a lease" }
 
 var usual = Lease{Namespace: Namespace, Name: Name, Identity: "a", Duration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 
-// replica runs the leadership of one replica in a bubble of synctest.
-type replica struct {
+// contender runs the leadership of one replica in a bubble of synctest.
+type contender struct {
 	client *leaseClient
 	works  atomic.Int32
 	terms  atomic.Int32
@@ -118,13 +118,13 @@ type replica struct {
 
 // start starts a replica. Its work takes the time of winding to come to its end, and must
 // be the only one.
-func start(t *testing.T, client *leaseClient, winding func() time.Duration) *replica {
+func start(t *testing.T, client *leaseClient, winding func() time.Duration) *contender {
 	t.Helper()
 	l, err := leadershipOf(usual, client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{client: client}
+	r := &contender{client: client}
 	// The elector says at length what goes wrong, and much goes wrong here.
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
 	ended := make(chan struct{})
@@ -261,7 +261,7 @@ func TestThereAreNeverTwoLeaders(t *testing.T) {
 				defer mu.Unlock()
 				return random.IntN(n)
 			}
-			var all []*replica
+			var all []*contender
 			var bad [3]atomic.Int32 // how bad the network of each is, in percent
 			for i, name := range []string{"a", "b", "c"} {
 				all = append(all, start(t, &leaseClient{server: server, identity: name, trouble: func(ctx context.Context) (before, after error) {

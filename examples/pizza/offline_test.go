@@ -7,10 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
@@ -27,6 +31,7 @@ import (
 	"github.com/crdkit/crdkit/internal/webhooktest"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/webhook/registration"
 )
 
 // meals is what happens in the restaurant. The steps build upon each other.
@@ -63,13 +68,16 @@ var meals = []struct {
 
 // TestTheRestaurantWithoutACluster runs the operator's own webhooks, as it registers them.
 func TestTheRestaurantWithoutACluster(t *testing.T) {
-	endpoint := Endpoint{URL: "https://pizza.example.com", ReviewVersion: "v1"}
-	op, err := newOperator(&rest.Config{Host: toppingsServer(t, endpoint)})
+	op, err := newOperator(&rest.Config{Host: toppingsServer(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, op.toppings)
-	pizzas := offlinePizzas(t, endpoint, op.handler(nil))
+	hooks, err := op.declare(InCluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pizzas := offlinePizzas(t, hooks)
 	for _, m := range meals {
 		t.Run(m.name, func(t *testing.T) {
 			o, err := askOffline(t.Context(), pizzas, m.verb, m.version, m.pizza, m.text)
@@ -99,20 +107,20 @@ func TestTheAPIServerServesTheSamePizzas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, ca := webhooktest.Serve(t, op.handler(nil))
-	endpoint := Endpoint{URL: url, CABundle: ca, ReviewVersion: "v1"}
-	registerInCluster(t, cp.Config(), endpoint)
+	var hooks *registration.Webhooks
+	url, ca := webhooktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hooks.ServeHTTP(w, r) }))
+	endpoint := InCluster()
+	endpoint.URL = url
+	if hooks, err = op.declare(endpoint); err != nil {
+		t.Fatal(err)
+	}
+	registerInCluster(t, cp.Config(), manifestsOf(t, hooks, ca))
 	client, err := dynamic.NewForConfig(cp.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"tomato", "mozzarella", "salami"} {
-		if _, err := client.Resource(v1alpha1.GroupVersion.WithResource("toppings")).Create(t.Context(), topping(t, name), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	run(t, op.toppings)
-	pizzas := offlinePizzas(t, endpoint, op.handler(nil))
+	pizzas := offlinePizzas(t, hooks)
 	type outcome struct {
 		Object map[string]any
 		Status metav1.Status
@@ -143,18 +151,69 @@ func TestTheAPIServerServesTheSamePizzas(t *testing.T) {
 	}
 }
 
-func offlinePizzas(t *testing.T, e Endpoint, h http.Handler) *offline.Resource {
+// declarations are what the operator tells the API server.
+type declarations struct {
+	definitions []*apiextensionsv1.CustomResourceDefinition // of pizzas, and of toppings
+	mutating    *admissionregistrationv1.MutatingWebhookConfiguration
+	validating  *admissionregistrationv1.ValidatingWebhookConfiguration
+}
+
+// declared returns what an operator at an endpoint declares.
+func declared(t *testing.T, e Endpoint, ca []byte) declarations {
 	t.Helper()
-	crds, err := e.CustomResourceDefinitions()
+	op, err := newOperator(&rest.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	definition, err := schema.New(crds[0])
+	hooks, err := op.declare(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mutating, validating := e.WebhookConfigurations()
-	pizzas, err := offline.New(definition, offline.Convert(h), offline.Mutate(h, mutating.Webhooks...), offline.Validate(h, validating.Webhooks...))
+	return manifestsOf(t, hooks, ca)
+}
+
+// manifestsOf reads the manifests of a declaration.
+func manifestsOf(t *testing.T, hooks *registration.Webhooks, ca []byte) (d declarations) {
+	t.Helper()
+	manifests, err := hooks.Manifests(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mutating = &admissionregistrationv1.MutatingWebhookConfiguration{}
+	d.validating = &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	for _, document := range strings.Split(string(manifests), "---\n")[1:] {
+		var kind metav1.TypeMeta
+		errs := []error{yaml.Unmarshal([]byte(document), &kind)}
+		switch kind.Kind {
+		case "CustomResourceDefinition":
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			errs = append(errs, yaml.UnmarshalStrict([]byte(document), crd))
+			d.definitions = append(d.definitions, crd)
+		case "MutatingWebhookConfiguration":
+			errs = append(errs, yaml.UnmarshalStrict([]byte(document), d.mutating))
+		case "ValidatingWebhookConfiguration":
+			errs = append(errs, yaml.UnmarshalStrict([]byte(document), d.validating))
+		default:
+			t.Errorf("the manifests have a %s", kind.Kind)
+		}
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(d.definitions) != 2 {
+		t.Fatalf("the manifests have %d definitions", len(d.definitions))
+	}
+	return d
+}
+
+func offlinePizzas(t *testing.T, hooks *registration.Webhooks) *offline.Resource {
+	t.Helper()
+	d := manifestsOf(t, hooks, nil)
+	definition, err := schema.New(d.definitions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pizzas, err := offline.New(definition, offline.Convert(hooks), offline.Mutate(hooks, d.mutating.Webhooks...), offline.Validate(hooks, d.validating.Webhooks...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,13 +264,9 @@ func askCluster(ctx context.Context, client dynamic.Interface, verb, version, na
 
 // toppingsServer serves the toppings, which are offline too, to the operator's informer. It
 // returns its URL.
-func toppingsServer(t *testing.T, e Endpoint) string {
+func toppingsServer(t *testing.T) string {
 	t.Helper()
-	crds, err := e.CustomResourceDefinitions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	definition, err := schema.New(crds[1])
+	definition, err := schema.New(declared(t, InCluster(), nil).definitions[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,33 +338,38 @@ func run(t *testing.T, informer cache.SharedIndexInformer) {
 	}
 }
 
-// registerInCluster installs the definitions and the webhooks, and waits until they are in
-// force.
-func registerInCluster(t *testing.T, config *rest.Config, e Endpoint) {
+// registerInCluster installs the definitions and the webhooks, waits until they are in
+// force, and puts the toppings on the menu.
+func registerInCluster(t *testing.T, config *rest.Config, d declarations) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), d.mutating, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), d.validating, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	install(t, config, d.definitions)
+	time.Sleep(3 * time.Second) // the webhooks are known a moment after they are registered
+}
+
+// install installs definitions, waits until they are in force, and puts the toppings on the
+// menu.
+func install(t *testing.T, config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	definitions, err := apiextensions.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crds, err := e.CustomResourceDefinitions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutating, validating := e.WebhookConfigurations()
-	var errs []error
 	for _, crd := range crds {
-		_, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{})
-		errs = append(errs, err)
-	}
-	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), mutating, metav1.CreateOptions{})
-	errs = append(errs, err)
-	_, err = client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), validating, metav1.CreateOptions{})
-	if err := errors.Join(append(errs, err)...); err != nil {
-		t.Fatal(err)
+		if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, path := range []string{"v1alpha1/pizzas", "v1beta1/pizzas", "v1alpha1/toppings"} {
 		for {
@@ -323,5 +383,13 @@ func registerInCluster(t *testing.T, config *rest.Config, e Endpoint) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	time.Sleep(3 * time.Second) // the webhooks are known a moment after they are registered
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tomato", "mozzarella", "salami"} {
+		if _, err := client.Resource(v1alpha1.GroupVersion.WithResource("toppings")).Create(t.Context(), topping(t, name), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -2,9 +2,11 @@ package pizza_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,18 +24,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/cert"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
+	"github.com/crdkit/crdkit/internal/balancer"
 	"github.com/crdkit/crdkit/internal/controlplane"
 )
 
@@ -65,51 +67,46 @@ type auditEvent struct {
 	Stage    metav1.MicroTime `json:"stageTimestamp"`
 }
 
+// table is a cluster, with the operator's Service in front of its replicas.
+type table struct {
+	*controlplane.ControlPlane
+	binary  string
+	service *balancer.Balancer
+	secrets typedcorev1.SecretInterface
+}
+
 // replica is a process of the operator.
 type replica struct {
-	name   string
-	url    string
-	client *http.Client
-	cmd    *exec.Cmd
-	log    *bytes.Buffer // to be read when it has exited
-	exited chan struct{}
+	*table
+	name    string
+	address string
+	cmd     *exec.Cmd
+	log     *bytes.Buffer // to be read when it has exited
+	exited  chan struct{}
 }
 
 // startReplica starts an operator as the service account of its Deployment. Its name is
 // among the groups of its user, so that the audit log tells the replicas apart.
-func startReplica(t *testing.T, cp *controlplane.ControlPlane, binary, name string, args ...string) *replica {
+func (c *table) startReplica(t *testing.T, name string, args ...string) *replica {
 	t.Helper()
-	config, err := cp.User(serviceAccount, "system:serviceaccounts", "system:serviceaccounts:"+pizza.Namespace, "replica:"+name)
+	config, err := c.User(serviceAccount, "system:serviceaccounts", "system:serviceaccounts:"+pizza.Namespace, "replica:"+name)
 	must(t, err)
-	kubeconfig, err := cp.Kubeconfig(config)
+	kubeconfig, err := c.Kubeconfig(config)
 	must(t, err)
-	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
-	must(t, err)
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	must(t, os.WriteFile(certFile, chain, 0o600))
-	must(t, os.WriteFile(keyFile, key, 0o600))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port
+	address := listener.Addr().(*net.TCPAddr)
 	must(t, listener.Close())
 
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(chain)
-	r := &replica{
-		name:   name,
-		url:    fmt.Sprintf("https://127.0.0.1:%d", port),
-		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}},
-		log:    &bytes.Buffer{},
-		exited: make(chan struct{}),
-	}
-	r.cmd = exec.Command(binary, append([]string{
-		"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-		"--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile,
+	r := &replica{table: c, name: name, address: address.String(), log: &bytes.Buffer{}, exited: make(chan struct{})}
+	r.cmd = exec.Command(c.binary, append([]string{
+		"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", address.Port),
+		fmt.Sprintf("--webhook-service-port=%d", c.service.Addr().(*net.TCPAddr).Port), "--shutdown-delay=500ms",
 	}, args...)...)
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
 	walkthrough.DieWithParent(r.cmd)
 	must(t, r.cmd.Start())
+	c.service.Add(r.address)
 	go func() {
 		_ = r.cmd.Wait() // the exit code is looked at where it matters
 		close(r.exited)
@@ -124,8 +121,26 @@ func startReplica(t *testing.T, cp *controlplane.ControlPlane, binary, name stri
 	return r
 }
 
+// client returns a client that trusts the CA in the Secret, as the API server does.
+func (r *replica) client(ctx context.Context) (*http.Client, error) {
+	secret, err := r.secrets.Get(ctx, pizza.Name+"-webhook", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(secret.Data["ca.crt"])
+	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: pool, ServerName: pizza.Name + "." + pizza.Namespace + ".svc"},
+		DisableKeepAlives: true,
+	}}, nil
+}
+
 func (r *replica) get(path string) (string, error) {
-	resp, err := r.client.Get(r.url + path)
+	client, err := r.client(context.Background())
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Get("https://" + r.address + path)
 	if err != nil {
 		return "", err
 	}
@@ -217,13 +232,15 @@ func TestOneReplicaWritesAndEachServes(t *testing.T) {
 	policy, auditLog := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	must(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	cp := controlplane.ForTest(t, controlplane.APIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+auditLog))
-	binary := build(t)
-	setTheTable(t, cp)
+	c := setTheTable(t, cp)
 	client, err := dynamic.NewForConfig(cp.Config())
 	must(t, err)
-	timings := []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s"}
+	timings := []string{
+		"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s",
+		"--ca-interval=1s", "--ca-settle=1s",
+	}
 	ready := func(name string) *replica {
-		r := startReplica(t, cp, binary, name, timings...)
+		r := c.startReplica(t, name, timings...)
 		await(t, 30*time.Second, func() error { _, err := r.get("/readyz"); return err })
 		return r
 	}
@@ -237,6 +254,7 @@ func TestOneReplicaWritesAndEachServes(t *testing.T) {
 	}
 	first := ready("first")
 	await(t, 10*time.Second, becomesLeader(first))
+	c.serveTenPizzas(t)
 	second := ready("second")
 
 	// The price of tomatoes changes all the time, so that a leader always has to write.
@@ -278,6 +296,7 @@ func TestOneReplicaWritesAndEachServes(t *testing.T) {
 	if leads, err := third.leads(); err != nil || leads {
 		t.Errorf("the third leads: %v, %v", leads, err)
 	}
+	c.replaceTheCA(t)
 	must(t, second.cmd.Process.Kill())
 	// The lease, a retry with its jitter, and a moment.
 	took := await(t, 6*time.Second+2200*time.Millisecond+time.Second, becomesLeader(third))
@@ -296,29 +315,67 @@ func TestOneReplicaWritesAndEachServes(t *testing.T) {
 
 var toppings = v1alpha1.GroupVersion.WithResource("toppings")
 
-// setTheTable applies the definitions and the Deployment, and creates ten pizzas. They
-// are not converted: only one version is used.
-func setTheTable(t *testing.T, cp *controlplane.ControlPlane) {
+// setTheTable applies what the operator says that a cluster needs, but for the webhooks,
+// which it registers itself, and with a Service that leads to this machine.
+func setTheTable(t *testing.T, cp *controlplane.ControlPlane) *table {
 	t.Helper()
-	deployment, err := pizza.Deployment("")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	apply(t, cp, deployment)
-	crds, err := pizza.Endpoint{}.CustomResourceDefinitions()
+	c := &table{
+		ControlPlane: cp,
+		binary:       build(t),
+		service:      balancer.New(listener),
+		secrets:      clientset(t, cp.Config()).CoreV1().Secrets(pizza.Namespace),
+	}
+	t.Cleanup(c.service.Close)
+	manifests, err := pizza.Manifests("", nil)
 	must(t, err)
-	for _, crd := range crds {
-		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
-		text, err := yaml.Marshal(crd)
+	for _, o := range objects(t, manifests) {
+		switch o.GetKind() {
+		case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+			continue
+		case "Service":
+			// The API server resolves it to localhost (apiserver/pkg/util/proxy, ResolveCluster).
+			o.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
+		}
+		text, err := o.MarshalJSON()
 		must(t, err)
 		apply(t, cp, text)
-		if output, err := kubectl(t, cp, nil, "wait", "--for=condition=Established", "--timeout=20s", "crd/"+crd.Name); err != nil {
-			t.Fatal(output)
+		if o.GetKind() == "CustomResourceDefinition" {
+			if output, err := kubectl(t, cp, nil, "wait", "--for=condition=Established", "--timeout=20s", "crd/"+o.GetName()); err != nil {
+				t.Fatal(output)
+			}
 		}
 	}
+	return c
+}
+
+// serveTenPizzas creates pizzas in both versions.
+func (c *table) serveTenPizzas(t *testing.T) {
+	t.Helper()
 	menu := "apiVersion: " + v1alpha1.GroupVersion.String() + "\nkind: Topping\nmetadata: {name: tomato}\nspec: {cost: 1}\n"
-	for i := range 10 {
-		menu += fmt.Sprintf("---\napiVersion: %s\nkind: Pizza\nmetadata: {name: p%d, namespace: default}\nspec: {toppings: [{name: tomato}]}\n", v1beta1.GroupVersion, i)
+	for i := range 5 {
+		menu += fmt.Sprintf("---\napiVersion: %s\nkind: Pizza\nmetadata: {name: a%d, namespace: default}\nspec: {toppings: [tomato]}\n", v1alpha1.GroupVersion, i)
+		menu += fmt.Sprintf("---\napiVersion: %s\nkind: Pizza\nmetadata: {name: b%d, namespace: default}\nspec: {toppings: [{name: tomato}]}\n", v1beta1.GroupVersion, i)
 	}
-	apply(t, cp, []byte(menu))
+	apply(t, c.ControlPlane, []byte(menu))
+}
+
+// replaceTheCA deletes the Secret, and waits until the replicas serve with the next CA.
+func (c *table) replaceTheCA(t *testing.T) {
+	t.Helper()
+	const name = pizza.Name + "-webhook"
+	old, err := c.secrets.Get(t.Context(), name, metav1.GetOptions{})
+	must(t, err)
+	must(t, c.secrets.Delete(t.Context(), name, metav1.DeleteOptions{}))
+	took := await(t, 20*time.Second, func() error {
+		secret, err := c.secrets.Get(t.Context(), name, metav1.GetOptions{})
+		if err == nil && bytes.Equal(secret.Data["tls.crt"], old.Data["tls.crt"]) {
+			err = errors.New("the CA is still the old one")
+		}
+		return err
+	})
+	t.Logf("the next CA signs %s after the Secret was deleted", took)
 }
 
 // deniesNails asks a replica for an admission that it can judge only with its informer,
@@ -328,7 +385,9 @@ func deniesNails(t *testing.T, r *replica) {
 	object := `{"apiVersion":"` + v1beta1.GroupVersion.String() + `","kind":"Pizza","metadata":{"name":"p","namespace":"default"},"spec":{"toppings":[{"name":"tomato"},{"name":"nails"}]}}`
 	review := `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE","name":"p","namespace":"default",` +
 		`"kind":{"group":"` + v1beta1.GroupVersion.Group + `","version":"v1beta1","kind":"Pizza"},"resource":{"group":"` + v1beta1.GroupVersion.Group + `","version":"v1beta1","resource":"pizzas"},"object":` + object + `}}`
-	resp, err := r.client.Post(r.url+"/validate/v1/pizza", "application/json", strings.NewReader(review))
+	client, err := r.client(t.Context())
+	must(t, err)
+	resp, err := client.Post("https://"+r.address+"/v1/validate/pizzas", "application/json", strings.NewReader(review))
 	must(t, err)
 	defer resp.Body.Close()
 	var answer admissionv1.AdmissionReview
@@ -410,6 +469,10 @@ func permissionsAreUsed(t *testing.T, events []auditEvent) {
 			what += "/" + e.ObjectRef.Subresource
 		}
 		used[what+"."+e.ObjectRef.APIGroup] = true
+		if e.Verb == "patch" && e.ResponseStatus.Code == http.StatusCreated {
+			// A server-side apply that creates is authorized for both.
+			used["create "+e.ObjectRef.Resource+"."+e.ObjectRef.APIGroup] = true
+		}
 		if e.ResponseStatus.Code == http.StatusForbidden {
 			t.Errorf("forbidden: %s %s", what, e.ObjectRef.Name)
 		}
@@ -425,10 +488,6 @@ func permissionsAreUsed(t *testing.T, events []auditEvent) {
 	// An informer lists where the API server cannot stream a list (reflector.go).
 	for _, what := range []string{"list pizzas.", "list toppings."} {
 		used[what+v1beta1.GroupVersion.Group] = true
-	}
-	// The Secret is for certificates that the operator issues to itself.
-	for _, verb := range []string{"create", "get", "update", "patch"} {
-		delete(granted, verb+" secrets.")
 	}
 	if diff := cmp.Diff(granted, used); diff != "" {
 		t.Errorf("permissions (-granted +used):\n%s", diff)

@@ -387,7 +387,7 @@ func TestTheCertificatesMayComeFromFiles(t *testing.T) {
 	check(t, err)
 	addr, _ := c.start(t, c.hooks(), replica.Certificates(certs, bundle))
 	eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || strings.Contains(got, "[-]") {
+		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || !strings.Contains(got, "[+]ca-bundle ok") || strings.Contains(got, "[-]") {
 			return errors.New(got)
 		}
 		return nil

@@ -235,7 +235,7 @@ func (r *Restaurant) registered(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(r.out, "  all %d with the caBundle of secret/%s: %s, until %s\n", len(all), secret, certificate[0].Subject, certificate[0].NotAfter.Format(time.DateOnly))
+	fmt.Fprintf(r.out, "  all %d with the caBundle of secret/%s: %s, until %s\n", len(all), secret, certificate[0].Subject.CommonName, certificate[0].NotAfter.Format(time.DateOnly))
 	return nil
 }
 
@@ -529,8 +529,11 @@ func brokenBundle(ctx context.Context, r *Restaurant) error {
 		fmt.Fprintf(r.out, "$ kubectl patch %s %s --type=json -p '[{\"op\":\"replace\",\"path\":%q,\"value\":\"…\"}]'\n", c.kind, c.name, c.path)
 		output, err := r.run(ctx, "", "patch", c.kind, c.name, "--type=json", "-p", fmt.Sprintf(`[{"op":"replace","path":%q,"value":%q}]`, c.path, bundle))
 		fmt.Fprint(r.out, indent(output))
-		if err != nil || strings.Contains(output, "no change") {
+		switch {
+		case err != nil:
 			return fmt.Errorf("kubectl patch: %w: %s", err, output)
+		case strings.Contains(output, "no change"):
+			return fmt.Errorf("the CA bundle was that one already: %s", output)
 		}
 	}
 	begin := time.Now()
@@ -610,13 +613,16 @@ func (r *Restaurant) close(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	for path, n := range now {
-		n -= r.requestsAtSwitch[path]
-		ours := strings.Contains(path, "/"+version+"/")
-		if ours {
-			fmt.Fprintf(r.out, "  %s has answered %v requests\n", path, n)
+	paths := append([]string{"/" + version + "/convert"}, admissionPaths(version)...)
+	for _, path := range paths {
+		n := now[path] - r.requestsAtSwitch[path]
+		fmt.Fprintf(r.out, "  %s has answered %v requests\n", path, n)
+		if n <= 0 {
+			return fmt.Errorf("%s has answered no requests while the API server was to send %s", path, version)
 		}
-		if ours != (n > 0) {
+	}
+	for path, n := range now {
+		if !slices.Contains(paths, path) {
 			return fmt.Errorf("%s has answered %v requests while the API server was to send %s", path, n, version)
 		}
 	}

@@ -1,0 +1,114 @@
+package pizza
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+func TestTheAPIServerIsToldWhatTheHandlersDo(t *testing.T) {
+	d := declared(t, InCluster(), nil)
+	rule := func(resource string, scope admissionregistrationv1.ScopeType, versions []string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+		return []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{"restaurant.programming-kubernetes.info"}, APIVersions: versions, Resources: []string{resource}, Scope: &scope,
+		}}}
+	}
+	const create, update, del = admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete
+	pizzas := rule("pizzas", admissionregistrationv1.NamespacedScope, []string{"v1alpha1", "v1beta1"}, create, update)
+	want := map[string][]admissionregistrationv1.RuleWithOperations{
+		"default.pizzas.restaurant.programming-kubernetes.info":    pizzas,
+		"validate.pizzas.restaurant.programming-kubernetes.info":   pizzas,
+		"validate.toppings.restaurant.programming-kubernetes.info": rule("toppings", admissionregistrationv1.ClusterScope, []string{"v1alpha1"}, del),
+	}
+	got := map[string][]admissionregistrationv1.RuleWithOperations{}
+	for _, w := range d.mutating.Webhooks {
+		got[w.Name] = w.Rules
+	}
+	for _, w := range d.validating.Webhooks {
+		got[w.Name] = w.Rules
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	if len(d.mutating.Webhooks) != 1 || len(d.validating.Webhooks) != 2 {
+		t.Errorf("%d webhooks mutate and %d validate", len(d.mutating.Webhooks), len(d.validating.Webhooks))
+	}
+}
+
+// The metrics count by path: so they tell for which version of the reviews the API server asks.
+func TestThePathsBeginWithTheVersionOfTheReviews(t *testing.T) {
+	for first, versions := range map[string][]string{"/v1": {"v1", "v1beta1"}, "/v1beta1": {"v1beta1"}} {
+		e := InCluster()
+		e.ReviewVersions = versions
+		d := declared(t, e, nil)
+		conversion := d.definitions[0].Spec.Conversion.Webhook
+		got := map[string][]string{*conversion.ClientConfig.Service.Path: conversion.ConversionReviewVersions}
+		for _, w := range d.mutating.Webhooks {
+			got[*w.ClientConfig.Service.Path] = w.AdmissionReviewVersions
+		}
+		for _, w := range d.validating.Webhooks {
+			got[*w.ClientConfig.Service.Path] = w.AdmissionReviewVersions
+		}
+		want := map[string][]string{}
+		for _, path := range []string{"/convert", "/default/pizzas", "/validate/pizzas", "/validate/toppings"} {
+			want[first+path] = versions
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", versions, diff)
+		}
+	}
+}
+
+func TestAnEndpointAtFaultIsRefused(t *testing.T) {
+	for want, change := range map[string]func(*Endpoint){
+		"an endpoint needs the versions of the reviews": func(e *Endpoint) { e.ReviewVersions = nil },
+		`ReviewVersions ["v2"]`:                         func(e *Endpoint) { e.ReviewVersions = []string{"v2"} },
+		"ServicePort 0":                                 func(e *Endpoint) { e.ServicePort = 0 },
+		`URL "http://localhost"`:                        func(e *Endpoint) { e.URL = "http://localhost" },
+		`OwnNamespace ""`:                               func(e *Endpoint) { e.URL, e.Namespace = "https://localhost", "" },
+	} {
+		e := InCluster()
+		change(&e)
+		op, err := newOperator(&rest.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := op.declare(e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %s", e, err, want)
+		}
+	}
+}
+
+// The role in config/rbac is written by hand, so that kustomize has it too.
+func TestTheOperatorMayRegisterItself(t *testing.T) {
+	text, err := deployment.ReadFile("config/rbac/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role rbacv1.ClusterRole
+	if err := yaml.UnmarshalStrict(text, &role); err != nil {
+		t.Fatal(err)
+	}
+	op, err := newOperator(&rest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := op.declare(InCluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []rbacv1.PolicyRule
+	for _, rule := range role.Rules {
+		if rule.APIGroups[0] != "restaurant.programming-kubernetes.info" {
+			got = append(got, rule)
+		}
+	}
+	if diff := cmp.Diff(hooks.PolicyRules(), got); diff != "" {
+		t.Errorf("rules for the registration (-want +got):\n%s", diff)
+	}
+}
