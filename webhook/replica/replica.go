@@ -112,7 +112,7 @@ func (r *replica) prepare(config *rest.Config) (issuing func(context.Context) er
 	case interface{ Check() error }:
 		r.checks["certificate"] = func(*http.Request) error { return c.Check() }
 	}
-	if b, ok := r.bundle.(interface{ Check() error }); ok && r.bundle != r.certs {
+	if b, ok := r.bundle.(interface{ Check() error }); ok {
 		r.checks["ca-bundle"] = func(*http.Request) error { return b.Check() }
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
