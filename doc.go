@@ -22,6 +22,11 @@
 //   - [github.com/crdkit/crdkit/webhook]: how do the handlers reach the API server?
 //   - [github.com/crdkit/crdkit/webhook/registration]: what must the API server be told
 //     about them, and how does it stay right?
+//   - [github.com/crdkit/crdkit/webhook/authority]: with which certificates do they serve,
+//     where nobody else provides any?
+//   - [github.com/crdkit/crdkit/webhook/replica]: in which order does a replica of an
+//     operator start and stop?
+//   - [github.com/crdkit/crdkit/webhook/metrics]: how long are the certificates valid?
 //
 // The whole, put together, is the pizza operator in
 // [github.com/crdkit/crdkit/examples/pizza]. Who comes from controller-runtime finds
