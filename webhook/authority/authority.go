@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,7 +40,10 @@ type Authority struct {
 	// Of Run alone.
 	lastRead     time.Time // of the Secret, in this process's own time
 	missingSince time.Time // the Secret, or a whole one
-	waiting      *ca       // the next CA, which all registrations have carried
+	pending      *ca       // the next CA
+	pendingSince time.Time
+	refusal      error // why the registrations do not carry it
+	waiting      *ca   // the next CA, which all registrations have carried
 	waitingSince time.Time
 
 	mu      sync.Mutex
@@ -64,7 +68,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 			caLifetime:   90 * 24 * time.Hour,
 			leafLifetime: 24 * time.Hour,
 		},
-		hosts:    hosts,
+		hosts:    slices.Clone(hosts),
 		interval: 15 * time.Second,
 		settle:   time.Minute,
 		changed:  make(chan struct{}),
@@ -76,25 +80,26 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		a.rotateAfter = a.caLifetime / 2
 	}
 	errs := a.faults(namespace)
+	if config == nil {
+		return nil, fmt.Errorf("authority: %w", errors.Join(append(errs, errors.New("no client configuration: rest.InClusterConfig returns one"))...))
+	}
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // the interval is the limit
+	config.QPS = -1 // Run has a limit of its own
 	config.Wrap(a.clock.observe)
 	client, err := dynamic.NewForConfig(config)
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
-	a.secret = newSecret(client, namespace, name)
+	a.secret = newSecret(client, namespace, name, max(a.interval, 10*time.Second))
 	return a, nil
 }
 
 func (a *Authority) faults(namespace string) (errs []error) {
-	for what, problems := range map[string][]string{
-		"the Secret's name":      validation.IsDNS1123Subdomain(a.name),
-		"the Secret's namespace": validation.IsDNS1123Label(namespace),
-	} {
-		if len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("%s: %s", what, strings.Join(problems, "; ")))
-		}
+	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("the Secret's namespace %q: %s", namespace, strings.Join(problems, "; ")))
+	}
+	if problems := validation.IsDNS1123Subdomain(a.name); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("the Secret's name %q: %s", a.name, strings.Join(problems, "; ")))
 	}
 	if len(a.hosts) == 0 {
 		errs = append(errs, errors.New("no hosts: at which name does the API server call the webhooks?"))
@@ -104,8 +109,19 @@ func (a *Authority) faults(namespace string) (errs []error) {
 			errs = append(errs, fmt.Errorf("host %q is neither a DNS name nor an IP address", host))
 		}
 	}
-	if a.interval <= 0 || a.settle < 0 || a.leafLifetime <= 0 || a.rotateAfter <= 0 {
-		errs = append(errs, errors.New("a time is not positive"))
+	for _, option := range []struct {
+		name        string
+		value, from time.Duration
+	}{
+		{"CALifetime", a.caLifetime, 1},
+		{"RotateAfter", a.rotateAfter, 1},
+		{"CertificateLifetime", a.leafLifetime, 1},
+		{"Interval", a.interval, 1},
+		{"Settle", a.settle, 0},
+	} {
+		if option.value < option.from {
+			errs = append(errs, fmt.Errorf("%s is %s: it must be positive", option.name, option.value))
+		}
 	}
 	if a.caLifetime-a.rotateAfter < a.settle+4*a.interval {
 		errs = append(errs, fmt.Errorf("CAs that live for %s and are followed after %s leave no time for it, with a look every %s and %s to settle", a.caLifetime, a.rotateAfter, a.interval, a.settle))
@@ -117,14 +133,15 @@ func (a *Authority) faults(namespace string) (errs []error) {
 }
 
 // Run looks after the CA and the certificate until the context ends, and then returns
-// nil. What goes wrong is logged, once, and tried again.
+// nil. Call it once. What goes wrong is tried again, for ever, and logged: the same
+// error once, and no more than one a minute.
 func (a *Authority) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	seen := make(chan struct{}, 1)
 	watching.Go(func() { a.secret.watch(ctx, a.interval, seen) })
 	logger := klog.FromContext(ctx)
-	var told string
+	var told complaint
 	for {
 		again, err := a.look(ctx)
 		if ctx.Err() != nil {
@@ -135,12 +152,17 @@ func (a *Authority) Run(ctx context.Context) error {
 		a.mu.Unlock()
 		switch {
 		case err == nil:
-			told = ""
+			told.settled()
 		case errors.Is(err, errWaiting):
 			logger.V(1).Info("No CA yet", "secret", klog.KRef(a.secret.namespace, a.secret.name), "reason", err.Error())
-		case err.Error() != told:
-			told = err.Error()
+		case told.isNews(err):
 			logger.Error(err, "Cannot look after the webhooks' CA; trying again", "secret", klog.KRef(a.secret.namespace, a.secret.name))
+		}
+		// Events come in crowds; and should somebody undo each write, this is the limit.
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(min(a.interval/100, time.Second)):
 		}
 		select {
 		case <-ctx.Done():
@@ -161,32 +183,38 @@ var errWaiting = errors.New("the Secret is missing or broken; another replica ma
 func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 	// Of two writers one has to look again.
 	soon := a.interval/20 + rand.N(a.interval/20+1)
-	ctx, cancel := context.WithTimeout(ctx, max(a.interval, 10*time.Second))
-	defer cancel()
 	obj, err := a.secret.read(ctx)
-	if err != nil {
-		return soon, fmt.Errorf("reading the Secret: %w", err)
-	}
+	now := a.clock.now()
 	a.mu.Lock()
-	mine := a.state
+	known := a.state
 	a.mu.Unlock()
+	if err != nil {
+		return soon, a.serveOn(known, now, fmt.Errorf("reading the Secret: %w", err))
+	}
+	mine := known
 	if time.Since(a.lastRead) > 3*a.interval {
 		// Much may have happened since: what the Secret holds counts for more.
 		mine = nil
 	}
-	now := a.clock.now()
 	theirs, wants, err := a.decide(obj, mine, now)
+	if errors.Is(err, errWaiting) {
+		soon = min(soon, patience)
+	}
 	if err != nil {
-		return soon, err
+		return soon, a.serveOn(known, now, err)
 	}
 	if wants != theirs {
 		err := a.secret.write(ctx, obj, wants)
-		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || obj != nil && apierrors.IsNotFound(err) {
 			return soon, nil
 		}
 		if err != nil {
-			// Whether it was written is not known: the next look tells.
-			return soon, fmt.Errorf("writing the Secret: %w", err)
+			// Whether it was written is not known: the next look tells. What was read is
+			// good to serve with in any case.
+			if theirs != nil && valid(theirs.current.cert, now) && follows(mine, theirs, now) {
+				known, a.lastRead = theirs, time.Now()
+			}
+			return soon, a.serveOn(known, now, fmt.Errorf("writing the Secret: %w", err))
 		}
 	}
 	a.lastRead = time.Now()
@@ -194,9 +222,22 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 		return soon, err
 	}
 	if wants.next != nil {
-		return min(a.interval, max(a.settle, soon)), nil
+		if a.refusal != nil && time.Since(a.pendingSince) > 10*(a.settle+a.interval) {
+			err = fmt.Errorf("the rotation waits for a registration that does not carry the next CA; the present one expires at %s: %w",
+				utc(wants.current.cert.NotAfter), a.refusal)
+		}
+		return min(a.interval, max(a.settle, soon)), err
 	}
 	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
+}
+
+// serveOn renews the certificate if it is due, with a state that is known, although
+// there was a problem with the Secret: it is as good as the one before. It returns the problem.
+func (a *Authority) serveOn(known *state, now time.Time, problem error) error {
+	if known == nil || !valid(known.current.cert, now) {
+		return problem
+	}
+	return errors.Join(problem, a.adopt(known, now))
 }
 
 // decide returns the state in the Secret, and the one that it should have: the
@@ -208,7 +249,8 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 		if theirs, broken = a.parse(obj); broken == nil {
 			a.missingSince = time.Time{}
 			if wants, err = reconciled(mine, theirs, now); err == nil {
-				wants, err = a.step(wants, now, a.isCarried(wants))
+				// A next CA counts when it is in the Secret, where all replicas see it.
+				wants, err = a.step(wants, now, wants == theirs && a.isCarried(wants))
 			}
 			return theirs, wants, err
 		}
@@ -271,9 +313,19 @@ func (a *Authority) parse(obj *unstructured.Unstructured) (*state, error) {
 // isCarried says whether a state's next CA has been trusted everywhere for long enough
 // that each API server knows.
 func (a *Authority) isCarried(s *state) bool {
-	if s.next == nil || a.carried != nil && a.carried(s.bundle()) != nil {
-		a.waiting = nil
+	a.refusal = nil
+	if s.next == nil {
+		a.pending, a.waiting = nil, nil
 		return false
+	}
+	if a.pending == nil || !a.pending.cert.Equal(s.next.cert) {
+		a.pending, a.pendingSince = s.next, time.Now()
+	}
+	if a.carried != nil {
+		if a.refusal = a.carried(s.bundle()); a.refusal != nil {
+			a.waiting = nil
+			return false
+		}
 	}
 	if a.waiting == nil || !a.waiting.cert.Equal(s.next.cert) {
 		a.waiting, a.waitingSince = s.next, time.Now()
@@ -341,8 +393,13 @@ func (a *Authority) Check(*http.Request) error {
 		return a.none()
 	}
 	if !valid(a.leaf.Leaf, now) {
-		return fmt.Errorf("authority: the certificate is valid from %s to %s; the last look at Secret %s/%s: %w",
-			a.leaf.Leaf.NotBefore, a.leaf.Leaf.NotAfter, a.secret.namespace, a.secret.name, a.problem)
+		err := fmt.Errorf("authority: the certificate is valid from %s to %s, and it is %s", utc(a.leaf.Leaf.NotBefore), utc(a.leaf.Leaf.NotAfter), utc(now))
+		if a.problem != nil {
+			err = fmt.Errorf("%w; the last look at Secret %s/%s: %w", err, a.secret.namespace, a.secret.name, a.problem)
+		}
+		return err
 	}
 	return nil
 }
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -2,6 +2,7 @@ package authority
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -113,14 +114,11 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer cr
 }
 
 // parseCA reads a CA as encode writes it. The error says what is wrong with it, but not
-// that it has expired.
+// that it has expired. Should its cross certificate alone be broken, the CA is returned too.
 func parseCA(certPEM, keyPEM []byte) (*ca, error) {
-	certs, err := parseCertificates(certPEM)
-	if err != nil {
-		return nil, err
-	}
+	certs, broken := parseCertificates(certPEM)
 	if len(certs) == 0 {
-		return nil, errors.New("no certificate")
+		return nil, cmp.Or(broken, errors.New("no certificate"))
 	}
 	c := &ca{cert: certs[0]}
 	if !c.cert.IsCA || !c.cert.BasicConstraintsValid {
@@ -139,7 +137,7 @@ func parseCA(certPEM, keyPEM []byte) (*ca, error) {
 			c.cross = cross
 		}
 	}
-	return c, nil
+	return c, broken
 }
 
 // encode returns the CA as PEM: its certificate, with the cross certificate
@@ -156,17 +154,18 @@ func (c *ca) encode() (certPEM, keyPEM []byte, err error) {
 	return encodeCertificates(certs...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), nil
 }
 
-// parseCertificates reads PEM certificates, and nothing else beside them.
+// parseCertificates reads PEM certificates, and nothing else beside them. With an error
+// it returns those before the first broken one.
 func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for len(bytes.TrimSpace(text)) > 0 {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil || block.Type != "CERTIFICATE" {
-			return nil, errors.New("not a PEM certificate")
+			return certs, errors.New("not a PEM certificate")
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, err
+			return certs, err
 		}
 		certs = append(certs, cert)
 	}

@@ -24,7 +24,10 @@
 //     enough that each API server must know ([Settle]), it becomes the current one, and
 //     every replica that sees this serves with a new certificate.
 //  3. The previous one is trusted until it expires, and with it the last certificate
-//     that anybody can have of it. Its key is gone.
+//     that anybody can have of it; or until 16 others have followed. Its key is gone.
+//
+// The Secret has the current CA in tls.crt and tls.key, the next one in next.crt and next.key,
+// those before in previous.crt, and the bundle in ca.crt.
 //
 // An API server that has not heard of the next CA for all that takes it too: each
 // certificate comes with a cross certificate, in which the CA before vouches for the
@@ -38,17 +41,27 @@
 //   - A state that is older than what replicas remember, such as one from a backup, is
 //     replaced by theirs.
 //   - A CA that has expired, because nothing ran for months, is replaced at once.
-//   - A wrong clock does not matter: what counts is the API server's (the Date of its
-//     answers, RFC 9110), which verifies the certificates. They are valid from an hour before.
+//   - A wrong clock does not matter, while the API server can be reached with it: what counts is
+//     the API server's (the Date of its answers, RFC 9110), which verifies the
+//     certificates. They are valid from an hour before.
+//   - While the Secret cannot be read or written, the certificate is served and renewed with the CA
+//     that is known, until that expires. Who starts then serves with what it can read.
 //   - Where no replica remembers anything, a new CA is made, after two seconds in which
-//     one might turn up. All registrations need the new bundle then.
+//     one might turn up. All registrations need the new bundle then. So it is too where somebody
+//     has put another CA there while no replica could reach the API server.
 //
-// To stop trusting a previous CA before it expires, remove previous.crt from the Secret.
+// What does not is logged: errors of the API server, a right that is missing, and a registration
+// that has not carried the next CA for many minutes (ten times [Settle] and [Interval]). A
+// rotation waits for it until the current CA expires.
+//
+// To stop trusting previous CAs before they expire, remove previous.crt from the Secret, and
+// their certificates from ca.crt, in one edit: what does not fit together is restored.
 //
 // # What it needs
 //
-// In the Secret's namespace: create secrets; and get, update and watch on that one.
-// The Secret must not be immutable. Its other keys and metadata stay as they are. Who can read
+// In the Secret's namespace: create secrets (RBAC cannot limit that to a name); and get,
+// update and watch on that one. Without watch, changes are seen an [Interval] later.
+// The Secret must not be immutable, and may be of any type; a new one is a kubernetes.io/tls. Its other keys and metadata stay as they are. Who can read
 // it can pretend to be the webhooks, to the API server.
 //
 // The package makes no client certificates, and none for anybody else.

@@ -5,30 +5,34 @@ import "time"
 // Option changes how an authority works.
 type Option func(*Authority)
 
-// CALifetime is for how long a CA is valid, and how long after its last
-// certificate it may be trusted at most. The default is 90 days.
+// CALifetime is for how long a CA is valid, and trusted: also after another one has
+// followed it. The default is 90 days. It must leave time for a rotation after
+// [RotateAfter]: the time of [Settle], and four times that of [Interval].
 func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifetime = d } }
 
 // RotateAfter is the age at which a CA is followed by the next one. The default
-// is half of [CALifetime].
+// is half of [CALifetime]. A CA that somebody else has made is followed after half of
+// its own life, should that be earlier.
 func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateAfter = d } }
 
 // CertificateLifetime is for how long a serving certificate is valid. It is
-// renewed after half of it. The default is a day.
+// renewed after half of it. The default is a day, and four times [Interval] is the least.
 func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
 
 // Interval is how often the Secret is looked at, if a watch does not say before that
-// it has changed. The default is 15 seconds.
+// it has changed; after a failure it is sooner. A request may take as long, and ten seconds in
+// any case. The default is 15 seconds.
 func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
 // CarriedBy makes the next CA wait until carried returns nil: it says that a CA
-// bundle, or more, is in every registration with the API server. Without it,
-// what waits is [Settle] alone.
+// bundle, or more, is in every registration with the API server. It is called at each look while
+// there is a next CA, never twice at a time, and should not take long; its error is
+// logged if it stays for many minutes. Without it, what waits is [Settle] alone.
 func CarriedBy(carried func(bundle []byte) error) Option {
 	return func(a *Authority) { a.carried = carried }
 }
 
 // Settle is how long every registration must have carried the next CA before
-// a replica serves with it: API servers learn of a new registration through a watch. The
-// default is a minute.
+// a replica serves with it: API servers learn of a new registration through a watch. It
+// begins anew when a replica restarts. The default is a minute; zero is for tests.
 func Settle(d time.Duration) Option { return func(a *Authority) { a.settle = d } }

@@ -2,308 +2,353 @@ package authority
 
 import (
 	"bytes"
-	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net/http"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/go-logr/logr"
-	"k8s.io/klog/v2"
 )
 
-// registrations is what the API servers have been told to trust. Each of them learns of a
-// change a while later.
-type registrations struct {
-	mu      sync.Mutex
-	changes []registered
-	lags    []time.Duration
+func TestTheCertificateIsRenewedAtHalfItsLife(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c, Interval(time.Minute))
+		time.Sleep(start)
+		first, _ := r.GetCertificate(nil)
+		if got := first.Leaf.NotAfter.Sub(c.now()); got > day || got < day-2*start {
+			t.Errorf("it is valid for %s", got)
+		}
+		time.Sleep(12*time.Hour - 2*time.Minute - 2*start)
+		if same, _ := r.GetCertificate(nil); same != first {
+			t.Error("it was renewed too early")
+		}
+		time.Sleep(4 * time.Minute)
+		second, _ := r.GetCertificate(nil)
+		if second == first {
+			t.Error("it was not renewed")
+		}
+		if c.written() != 1 {
+			t.Error("that changed the Secret")
+		}
+	})
 }
 
-type registered struct {
-	at     time.Time
-	bundle []byte
-}
-
-func (r *registrations) write(bundle []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changes = append(r.changes, registered{time.Now(), bundle})
-}
-
-// carry says whether all certificates of a bundle are registered.
-func (r *registrations) carry(bundle []byte) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.changes) == 0 {
-		return errors.New("nothing is registered")
-	}
-	have, err := parseCertificates(r.changes[len(r.changes)-1].bundle)
-	if err != nil {
-		return err
-	}
-	want, err := parseCertificates(bundle)
-	if err != nil {
-		return err
-	}
-	for _, cert := range want {
-		if !slices.ContainsFunc(have, cert.Equal) {
-			return fmt.Errorf("%s is not registered", cert.Subject)
+func TestACertificateNeverOutlivesItsCA(t *testing.T) {
+	now := time.Now()
+	young := makeCA(t, now, time.Hour)
+	for lifetime, want := range map[time.Duration]time.Time{
+		time.Minute: now.Add(time.Minute),
+		day:         young.cert.NotAfter,
+	} {
+		leaf, err := young.leaf([]string{"h"}, now, lifetime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := leaf.Leaf.NotAfter; !got.Equal(want.UTC().Truncate(time.Second)) {
+			t.Errorf("%s: it is valid to %s, not %s", lifetime, got, want)
+		}
+		if !leaf.Leaf.NotBefore.Equal(young.cert.NotBefore) {
+			t.Errorf("it is valid from %s", leaf.Leaf.NotBefore)
 		}
 	}
-	return nil
-}
-
-// views returns what each API server trusts now; nil before it knows of anything.
-func (r *registrations) views() [][]byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	views := make([][]byte, len(r.lags))
-	for i, lag := range r.lags {
-		for _, change := range r.changes {
-			if time.Since(change.at) >= lag {
-				views[i] = change.bundle
-			}
-		}
-	}
-	return views
-}
-
-// replica is one of several that share a Secret.
-type replica struct {
-	*Authority
-	stop func()
-}
-
-func startReplica(t testing.TB, c *cluster, r *registrations, opts ...Option) *replica {
-	t.Helper()
-	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"}, append([]Option{
-		CALifetime(60 * time.Second), RotateAfter(15 * time.Second), CertificateLifetime(8 * time.Second),
-		Interval(time.Second), Settle(2 * time.Second), CarriedBy(r.carry),
-	}, opts...)...)
+	leaf, err := young.leaf([]string{"h"}, now.Add(30*time.Minute), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := a.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	wg.Go(func() { // what package registration does
-		for {
-			bundle, changed := a.CABundle()
-			if bundle != nil && sleep(ctx, rand.N(300*time.Millisecond)) == nil {
-				if bundle, _ := a.CABundle(); r.carry(bundle) != nil || len(bundle) > 0 {
-					r.write(bundle)
-				}
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	return &replica{a, func() { cancel(); wg.Wait() }}
-}
-
-// trusted returns an error if a replica has a certificate that an API server would not
-// take. strict asks for the issuer in what it trusts; without, a cross certificate will do.
-func (rep *replica) trusted(view []byte, now time.Time, strict bool) error {
-	chain, err := rep.GetCertificate(nil)
-	if err != nil {
-		return err
-	}
-	certs, err := parseCertificates(view)
-	if err != nil {
-		return err
-	}
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	for _, cert := range certs {
-		roots.AddCert(cert)
-	}
-	for _, der := range chain.Certificate[1:] {
-		cert, err := x509.ParseCertificate(der)
-		if err != nil {
-			return err
-		}
-		if !strict {
-			intermediates.AddCert(cert)
-		}
-	}
-	_, err = chain.Leaf.Verify(x509.VerifyOptions{DNSName: "pizza.ns.svc", Roots: roots, Intermediates: intermediates, CurrentTime: now})
-	return err
-}
-
-// TestNoAPIServerEverMeetsACertificateThatItDoesNotTrust plays ten minutes of three replicas
-// of which one is always there, with everything that can happen to them and to the Secret,
-// six times over.
-func TestNoAPIServerEverMeetsACertificateThatItDoesNotTrust(t *testing.T) {
-	for seed := range uint64(6) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { playRotation(t, seed) })
-		})
+	if got := leaf.Leaf.NotBefore; !got.Equal(now.Add(-30 * time.Minute).UTC().Truncate(time.Second)) {
+		t.Errorf("it is valid from %s", got)
 	}
 }
 
-func playRotation(t *testing.T, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 0))
-	c := newCluster()
-	c.offset = time.Duration(random.IntN(3)-1) * 40 * 24 * time.Hour // everybody's clock is wrong
-	c.latency = func() time.Duration { return rand.N(50 * time.Millisecond) }
-	r := &registrations{lags: []time.Duration{0, 500 * time.Millisecond, 1500 * time.Millisecond}}
-	replicas := []*replica{startReplica(t, c, r), startReplica(t, c, r), startReplica(t, c, r)}
-	defer func() {
-		for _, rep := range replicas {
-			if rep != nil {
-				rep.stop()
-			}
-		}
-	}()
-	time.Sleep(10 * time.Second)
+func TestTheCARotatesAtItsAge(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts []Option
+		age  time.Duration
+	}{
+		"half its life":             {[]Option{CALifetime(10 * day)}, 5 * day},
+		"the age that is asked for": {[]Option{CALifetime(10 * day), RotateAfter(2 * day)}, 2 * day},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				r := run(t, c, append(test.opts, Interval(time.Hour), CertificateLifetime(4*time.Hour), Settle(5*time.Hour))...)
+				time.Sleep(start)
+				old := c.state(t)
+				time.Sleep(test.age - 2*time.Hour)
+				if c.state(t).next != nil || c.written() != 1 {
+					t.Fatal("a next CA is there too early")
+				}
+				time.Sleep(4 * time.Hour)
+				both := c.state(t)
+				if both.next == nil || !both.current.cert.Equal(old.current.cert) {
+					t.Fatal("there is no next CA")
+				}
+				r.wantsWell(t, c)
+				time.Sleep(2 * time.Hour)
+				if c.written() != 2 {
+					t.Fatal("it has not waited for the registrations to settle")
+				}
+				time.Sleep(4 * time.Hour)
+				promoted := c.state(t)
+				if !promoted.current.cert.Equal(both.next.cert) || promoted.next != nil || c.written() != 3 {
+					t.Fatal("the next CA has not taken over")
+				}
+				if !bytes.Equal(both.bundle(), promoted.bundle()) {
+					t.Error("that has changed the bundle")
+				}
+				r.wantsWell(t, c)
+				r.wantsIssuer(t, promoted.current.cert)
+				if len(r.logged()) > 0 {
+					t.Errorf("it logs %q", r.logged())
+				}
 
-	var log []string
-	type verification struct {
-		leaf *tls.Certificate
-		view string
-	}
-	verified := map[verification]bool{}
-	rotations, last := 0, []byte(nil)
-	next := time.Now()
-	for begin := time.Now(); time.Since(begin) < 10*time.Minute; time.Sleep(50 * time.Millisecond) {
-		for i, rep := range replicas {
-			if rep == nil {
-				continue
-			}
-			leaf, err := rep.GetCertificate(nil)
-			if err != nil {
-				continue // it has just started
-			}
-			for _, view := range r.views() {
-				// The same chain and bundle get the same answer, while the chain lasts.
-				seen := verification{leaf, string(view)}
-				if verified[seen] && c.now().Before(leaf.Leaf.NotAfter) {
-					continue
+				time.Sleep(time.Until(old.current.cert.NotAfter) - 90*time.Minute)
+				if !c.state(t).trusts(old.current.cert) {
+					t.Error("the old CA has gone before it expired")
 				}
-				verified[seen] = true
-				if err := rep.trusted(view, c.now(), true); err != nil {
-					t.Fatalf("after %s, replica %d: %v\n%q", time.Since(begin), i, err, log[max(0, len(log)-10):])
+				time.Sleep(4 * time.Hour)
+				if c.state(t).trusts(old.current.cert) {
+					t.Error("the old CA has not gone")
 				}
-			}
-		}
-		c.mu.Lock()
-		if cert := c.data[certKey]; cert != nil && !bytes.Equal(cert, last) {
-			rotations, last = rotations+1, cert
-		}
-		c.mu.Unlock()
-		if time.Now().Before(next) {
-			continue
-		}
-		next = time.Now().Add(time.Duration(random.IntN(8000)) * time.Millisecond)
-		event := mishaps[random.IntN(len(mishaps))]
-		log = append(log, fmt.Sprintf("%s: %s", time.Since(begin), event.name))
-		event.happens(t, random, c, r, replicas)
-	}
-	if rotations < 15 {
-		t.Errorf("there were %d rotations in ten minutes", rotations)
-	}
-}
-
-var mishaps = []struct {
-	name    string
-	happens func(t *testing.T, random *rand.Rand, c *cluster, r *registrations, replicas []*replica)
-}{
-	{"nothing", func(*testing.T, *rand.Rand, *cluster, *registrations, []*replica) {}},
-	{"a replica is killed, or starts", func(t *testing.T, random *rand.Rand, c *cluster, r *registrations, replicas []*replica) {
-		i := 1 + random.IntN(len(replicas)-1) // the first one lives
-		if replicas[i] == nil {
-			replicas[i] = startReplica(t, c, r)
-			return
-		}
-		replicas[i].stop()
-		replicas[i] = nil
-	}},
-	{"the Secret is deleted while a replica starts", func(t *testing.T, random *rand.Rand, c *cluster, r *registrations, replicas []*replica) {
-		i := 1 + random.IntN(len(replicas)-1)
-		if replicas[i] != nil {
-			replicas[i].stop()
-		}
-		c.edit(func(map[string][]byte) map[string][]byte { return nil })
-		replicas[i] = startReplica(t, c, r)
-	}},
-	{"the Secret is deleted", func(_ *testing.T, _ *rand.Rand, c *cluster, _ *registrations, _ []*replica) {
-		c.edit(func(map[string][]byte) map[string][]byte { return nil })
-	}},
-	{"a value is corrupted", func(_ *testing.T, random *rand.Rand, c *cluster, _ *registrations, _ []*replica) {
-		c.edit(func(data map[string][]byte) map[string][]byte {
-			for _, key := range []string{bundleKey, certKey, privateKey, nextCertKey, nextKeyKey, previousKey} {
-				if value := data[key]; len(value) > 0 && random.IntN(3) == 0 {
-					switch random.IntN(3) {
-					case 0:
-						delete(data, key)
-					case 1:
-						data[key] = []byte("garbage")
-					case 2:
-						data[key] = append([]byte(nil), value...)
-						data[key][random.IntN(len(value))] ^= 0x10
-					}
-				}
-			}
-			return data
-		})
-	}},
-	{"somebody puts another CA there", func(t *testing.T, _ *rand.Rand, c *cluster, _ *registrations, _ []*replica) {
-		other, err := newCA("foreign", c.now(), time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := (&state{current: other}).encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.edit(func(map[string][]byte) map[string][]byte { return data })
-	}},
-	// Here the replicas that know better must be there, and reach the API server: one that has just
-	// started takes what it finds.
-	{"an old state comes back", func(t *testing.T, _ *rand.Rand, c *cluster, _ *registrations, replicas []*replica) {
-		if c.data == nil {
-			return
-		}
-		old := maps.Clone(c.data)
-		time.AfterFunc(6*time.Second, func() {
-			for _, rep := range replicas {
-				if rep != nil && rep.Check(nil) != nil {
-					return
-				}
-			}
-			c.edit(func(data map[string][]byte) map[string][]byte {
-				if c.fault != nil && c.fault(nil) != 0 || data == nil {
-					return data
-				}
-				return old
+				r.wantsWell(t, c)
 			})
 		})
-	}},
-	{"the API server has a bad moment", func(_ *testing.T, random *rand.Rand, c *cluster, _ *registrations, _ []*replica) {
-		until := time.Now().Add(time.Duration(random.IntN(3000)) * time.Millisecond)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.fault = func(r *http.Request) int {
-			if time.Now().Before(until) && (r == nil || rand.IntN(2) == 0) {
+	}
+}
+
+func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		var carried atomic.Bool
+		r := run(t, c, CarriedBy(func(bundle []byte) error {
+			if !bytes.Equal(bundle, c.snapshot()[bundleKey]) {
+				t.Error("it asks for another bundle")
+			}
+			if !carried.Load() {
+				return errors.New("pizzas.example.com has only the old one")
+			}
+			return nil
+		}))
+		time.Sleep(start)
+		old := c.state(t).current.cert
+		c.delete()
+		time.Sleep(10 * time.Minute)
+		if c.state(t).next == nil || len(r.logged()) > 0 {
+			t.Fatalf("it has not waited, or not in silence: %q", r.logged())
+		}
+		time.Sleep(2 * time.Hour)
+		r.wantsIssuer(t, old)
+		if n := len(r.logged()); n != 1 {
+			t.Errorf("it logs %d times", n)
+		}
+		wantError(t, fmt.Errorf("%s", r.logged()), "the rotation waits for a registration", "pizzas.example.com has only", utc(old.NotAfter))
+		if err := r.Check(nil); err != nil {
+			t.Errorf("it is not ready: %v", err)
+		}
+
+		carried.Store(true) // but for too short a time
+		time.Sleep(50 * time.Second)
+		carried.Store(false)
+		time.Sleep(20 * time.Second)
+		carried.Store(true)
+		time.Sleep(50 * time.Second)
+		if c.state(t).next == nil {
+			t.Error("it has not settled")
+		}
+		time.Sleep(40 * time.Second)
+		s := c.state(t)
+		if s.next != nil || s.current.cert.Equal(old) {
+			t.Error("the next CA has not taken over")
+		}
+		r.wantsWell(t, c)
+	})
+}
+
+// What is not in the Secret is trusted by nobody, however long it has been wanted.
+func TestACAOfSomebodyElseSettlesInTheSecret(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		old := c.state(t).current.cert
+		other := makeCA(t, c.now(), 90*day)
+		c.faulty(func(r *http.Request) int {
+			if r.Method == http.MethodPut && c.now().Before(other.cert.NotBefore.Add(skew+35*time.Second)) {
 				return 500
 			}
 			return 0
+		})
+		c.put(encoded(t, &state{current: other}))
+		var begin time.Time
+		for range 200 {
+			time.Sleep(time.Second)
+			s := c.state(t)
+			if s.next != nil && begin.IsZero() {
+				begin = time.Now()
+				if !s.next.cert.Equal(other.cert) || !s.current.cert.Equal(old) {
+					t.Fatal("the other CA is not the next one")
+				}
+			}
+			if s.current.cert.Equal(other.cert) && s.trusts(old) {
+				if begin.IsZero() || time.Since(begin) < time.Minute-2*time.Second {
+					t.Errorf("it took over after %s in the Secret", time.Since(begin))
+				}
+				r.wantsWell(t, c)
+				return
+			}
 		}
-	}},
+		t.Error("it has not taken over")
+	})
+}
+
+func TestAnAPIServerThatKnowsOnlyTheOldBundleTakesTheNewCertificate(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		old := c.state(t).bundle()
+		c.delete()
+		time.Sleep(2 * time.Minute)
+		s := c.state(t)
+		r.wantsIssuer(t, s.current.cert)
+		alone := encodeCertificates(s.current.cert)
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			for name, bundle := range map[string][]byte{"old": old, "both": s.bundle(), "new alone": alone} {
+				if err := shake(r.Authority, bundle, version, c.now()); err != nil {
+					t.Errorf("%s, TLS %x: %v", name, version, err)
+				}
+			}
+		}
+		if err := shake(r.Authority, encodeCertificates(makeCA(t, c.now(), day).cert), tls.VersionTLS13, c.now()); err == nil {
+			t.Error("who trusts another CA takes it too")
+		}
+		// A replica that starts later has the cross certificate of the Secret.
+		fresh := run(t, c)
+		time.Sleep(start)
+		if err := shake(fresh.Authority, old, tls.VersionTLS13, c.now()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPreviousCAsThatAreRemovedFromTheBundleTooStayAway(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		s := makeState(t, c.now(), 2)
+		c.put(encoded(t, s))
+		r := run(t, c)
+		time.Sleep(start)
+		r.wantsWell(t, c)
+		c.put(encoded(t, &state{current: s.current}))
+		time.Sleep(time.Hour)
+		if n := len(c.state(t).trusted()); n != 1 || c.written() != 0 {
+			t.Errorf("after %d writes there are %d CAs", c.written(), n)
+		}
+		r.wantsWell(t, c)
+	})
+}
+
+// A tool that makes a CA with each of its runs must not fill the Secret.
+func TestManyCAsOfSomebodyElseDoNotFillTheSecret(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		for range maxPrevious + 3 {
+			other := makeCA(t, c.now(), 10*365*day)
+			c.put(encoded(t, &state{current: other}))
+			time.Sleep(2 * time.Minute)
+			s := c.state(t)
+			if !s.current.cert.Equal(other.cert) || len(s.previous) > maxPrevious {
+				t.Fatalf("the CA does not take over, with %d before it", len(s.previous))
+			}
+			r.wantsWell(t, c)
+		}
+		for range maxPrevious + 3 { // nor is it lost who waits
+			c.put(encoded(t, &state{current: makeCA(t, c.now(), 10*365*day)}))
+			time.Sleep(2 * time.Second)
+		}
+		if n := len(c.state(t).previous); n > maxPrevious {
+			t.Errorf("there are %d before it", n)
+		}
+		r.wantsWell(t, c)
+	})
+}
+
+func TestACAOfAnotherKindIsUsedOrReplaced(t *testing.T) {
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	weak, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := x509.Certificate{Subject: pkix.Name{CommonName: "theirs"}, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(365 * day), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	leaf := template
+	leaf.IsCA, leaf.KeyUsage = false, x509.KeyUsageDigitalSignature
+	mute := template
+	mute.KeyUsage = x509.KeyUsageCRLSign
+	root := makeCA(t, now, day)
+	for name, test := range map[string]struct {
+		c    func() (*x509.Certificate, error)
+		key  any
+		used bool
+	}{
+		"RSA":            {func() (*x509.Certificate, error) { return sign(&template, &template, weak.Public(), weak) }, weak, true},
+		"Ed25519":        {func() (*x509.Certificate, error) { return sign(&template, &template, edwards.Public(), edwards) }, edwards, true},
+		"P-384":          {func() (*x509.Certificate, error) { return sign(&template, &template, p384.Public(), p384) }, p384, true},
+		"intermediate":   {func() (*x509.Certificate, error) { return sign(&template, root.cert, weak.Public(), root.key) }, weak, false},
+		"no CA":          {func() (*x509.Certificate, error) { return sign(&leaf, &leaf, weak.Public(), weak) }, weak, false},
+		"may not sign":   {func() (*x509.Certificate, error) { return sign(&mute, &mute, weak.Public(), weak) }, weak, false},
+		"with other key": {func() (*x509.Certificate, error) { return sign(&template, &template, p384.Public(), p384) }, weak, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cert, err := test.c()
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := x509.MarshalPKCS8PrivateKey(test.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := map[string][]byte{certKey: encodeCertificates(cert), privateKey: pemKey(key), bundleKey: encodeCertificates(cert)}
+			bubble(t, func(t *testing.T, c *cluster) { // nobody knows another
+				c.put(data)
+				r := run(t, c)
+				time.Sleep(start)
+				r.wantsWell(t, c)
+				if got := c.state(t).current.cert.Equal(cert); got != test.used {
+					t.Errorf("it is used: %t", got)
+				}
+			})
+			bubble(t, func(t *testing.T, c *cluster) { // somebody does
+				r := run(t, c)
+				time.Sleep(start)
+				old := c.state(t)
+				c.put(data)
+				time.Sleep(2 * time.Minute)
+				r.wantsWell(t, c)
+				s := c.state(t)
+				if got := s.current.cert.Equal(cert); got != test.used {
+					t.Errorf("it is used: %t", got)
+				}
+				if !s.trusts(old.current.cert) {
+					t.Error("the old one is not trusted")
+				}
+				for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+					if err := shake(r.Authority, old.bundle(), version, c.now()); err != nil {
+						t.Errorf("who trusts the old one: %v", err)
+					}
+				}
+			})
+		})
+	}
 }

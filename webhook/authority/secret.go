@@ -13,22 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
 )
 
 // secret is the Secret in the cluster.
 type secret struct {
 	client          dynamic.ResourceInterface
 	namespace, name string
+	timeout         time.Duration // of a request
 }
 
-func newSecret(client dynamic.Interface, namespace, name string) *secret {
+func newSecret(client dynamic.Interface, namespace, name string, timeout time.Duration) *secret {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	return &secret{client: client.Resource(gvr).Namespace(namespace), namespace: namespace, name: name}
+	return &secret{client: client.Resource(gvr).Namespace(namespace), namespace: namespace, name: name, timeout: timeout}
 }
 
 // read returns the Secret, nil if there is none. It asks for the newest state, not for
 // that of a cache: a CA is made of what it sees.
 func (s *secret) read(ctx context.Context) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	obj, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -39,6 +43,8 @@ func (s *secret) read(ctx context.Context) (*unstructured.Unstructured, error) {
 // write creates the Secret if old is nil, and otherwise updates that. If somebody else has
 // been faster the error is a conflict, or that it exists.
 func (s *secret) write(ctx context.Context, old *unstructured.Unstructured, st *state) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	ours, err := st.encode()
 	if err != nil {
 		return err
@@ -60,20 +66,32 @@ func (s *secret) write(ctx context.Context, old *unstructured.Unstructured, st *
 }
 
 // watch tells the channel when the Secret has changed, until the context ends. It is for
-// speed alone: who misses a change looks a while later.
+// speed: who misses a change looks a while later. It is logged if there is none.
 func (s *secret) watch(ctx context.Context, again time.Duration, seen chan<- struct{}) {
+	tell := func() {
+		select {
+		case seen <- struct{}{}:
+		default:
+		}
+	}
+	var told complaint
 	for ctx.Err() == nil {
+		begin := time.Now()
 		w, err := s.client.Watch(ctx, metav1.ListOptions{
 			FieldSelector:  fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String(),
 			TimeoutSeconds: new(int64(600)),
 		})
 		if err == nil {
+			told.settled()
+			tell() // of a deletion before it, no watch knows
 			for range w.ResultChan() {
-				select {
-				case seen <- struct{}{}:
-				default:
-				}
+				tell()
 			}
+			if time.Since(begin) >= again {
+				continue
+			}
+		} else if ctx.Err() == nil && told.isNews(err) {
+			klog.FromContext(ctx).Error(err, "Cannot watch the Secret of the webhooks' CA; changes are seen later", "secret", klog.KRef(s.namespace, s.name))
 		}
 		select {
 		case <-ctx.Done():

@@ -19,9 +19,12 @@ const (
 	nextKeyKey   = "next.key"
 	previousKey  = "previous.crt"
 	maxValue     = 256 << 10 // bytes of a value that are looked at
-	maxPrevious  = 16        // CAs that are still trusted: no rotation begins with more
+	maxPrevious  = 16        // CAs before the current one that are still trusted
 	maxInASecret = 64        // CAs of a Secret that are read
 )
+
+// keys are those of this package: others in the Secret stay as they are.
+var keys = [...]string{bundleKey, certKey, privateKey, nextCertKey, nextKeyKey, previousKey}
 
 // state is what the Secret holds.
 type state struct {
@@ -52,9 +55,12 @@ func parseState(data map[string][]byte) (*state, error) {
 			errs = append(errs, fmt.Errorf("%s and %s: %w", nextCertKey, nextKeyKey, err))
 		}
 	}
-	if s.previous, err = parseCertificates(get(previousKey)); err != nil || len(s.previous) > maxInASecret {
-		errs = append(errs, fmt.Errorf("%s: %w", previousKey, errors.Join(err, fmt.Errorf("%d certificates", len(s.previous)))))
+	if s.previous, err = parseCertificates(get(previousKey)); err == nil && len(s.previous) > maxInASecret {
+		err = fmt.Errorf("it has %d certificates, more than %d", len(s.previous), maxInASecret)
 		s.previous = nil
+	}
+	if err != nil {
+		errs = append(errs, fmt.Errorf("%s: %w", previousKey, err))
 	}
 	return s, errors.Join(errs...)
 }
@@ -83,7 +89,7 @@ func merge(into, data map[string][]byte) map[string][]byte {
 	if into == nil {
 		into = map[string][]byte{}
 	}
-	for _, key := range []string{bundleKey, certKey, privateKey, nextCertKey, nextKeyKey, previousKey} {
+	for _, key := range keys {
 		delete(into, key)
 	}
 	maps.Copy(into, data)
@@ -116,13 +122,15 @@ func (s *state) trusts(cert *x509.Certificate) bool {
 	return slices.ContainsFunc(s.trusted(), cert.Equal)
 }
 
-// retire adds certificates to the previous ones.
+// retire adds certificates to the previous ones, of which the newest stay. Where there are
+// too many, nobody has served with the oldest for many rotations.
 func (s *state) retire(certs ...*x509.Certificate) {
 	for _, cert := range certs {
 		if !slices.ContainsFunc(s.previous, cert.Equal) {
 			s.previous = append(slices.Clip(s.previous), cert)
 		}
 	}
+	s.previous = s.previous[max(0, len(s.previous)-maxPrevious):]
 }
 
 // valid says whether a certificate is valid at a time.

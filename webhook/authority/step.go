@@ -40,7 +40,7 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 	case out.next != nil && ready:
 		out.retire(out.current.cert)
 		out.current, out.next, changed = out.next, nil, true
-	case out.next == nil && len(out.previous) < maxPrevious && !now.Before(p.renewal(out.current)):
+	case out.next == nil && !now.Before(p.renewal(out.current)):
 		return p.rotate(out, now)
 	}
 	if !changed {
@@ -85,7 +85,7 @@ func (p policy) renewal(c *ca) time.Time {
 // heard of.
 func reconciled(mine, theirs *state, now time.Time) (*state, error) {
 	switch {
-	case mine == nil || !valid(mine.current.cert, now), theirs.trusts(mine.current.cert):
+	case follows(mine, theirs, now):
 		return theirs, nil
 	case !valid(theirs.current.cert, now), mine.trusts(theirs.current.cert):
 		return mine, nil
@@ -100,4 +100,9 @@ func reconciled(mine, theirs *state, now time.Time) (*state, error) {
 		out.retire(mine.next.cert)
 	}
 	return out.followedBy(theirs.current)
+}
+
+// follows says whether who has served with mine may serve with theirs.
+func follows(mine, theirs *state, now time.Time) bool {
+	return mine == nil || !valid(mine.current.cert, now) || theirs.trusts(mine.current.cert)
 }

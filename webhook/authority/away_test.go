@@ -1,0 +1,137 @@
+package authority
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestWhileTheAPIServerIsAwayTheCertificateIsServedAndRenewed(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c, Interval(5*time.Minute), CertificateLifetime(30*time.Minute), CALifetime(4*time.Hour))
+		time.Sleep(start)
+		want := c.state(t).current.cert
+		c.away()
+		time.Sleep(time.Hour) // longer than the certificate's life
+		r.wantsWell(t, c)
+		r.wantsIssuer(t, want)
+		time.Sleep(4 * time.Hour) // longer than the CA's
+		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "reading the Secret", "500")
+		c.faulty(nil)
+		time.Sleep(time.Minute)
+		r.wantsWell(t, c)
+		if c.state(t).current.cert.Equal(want) {
+			t.Error("the CA is the expired one")
+		}
+	})
+}
+
+func TestCheckSaysThatACertificateHasExpiredThoughNothingFailed(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		r.stop()
+		time.Sleep(2 * day)
+		err := r.Check(nil)
+		wantError(t, err, "authority: the certificate is valid from 1999-12-31T23:00:0", "to 2000-01-02T00:00:0", "and it is 2000-01-03T00:00:0")
+		if strings.Contains(err.Error(), "%!") || strings.Contains(err.Error(), "look") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAnAPIServerThatIsAwayDoesNotFloodTheLog(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		c.away()
+		time.Sleep(10 * time.Minute)
+		if n := len(r.logged()); n != 2 { // what cannot be read, and cannot be watched
+			t.Errorf("it logs %d times: %q", n, r.logged())
+		}
+		c.faulty(nil)
+		time.Sleep(5 * time.Minute)
+		c.away() // again: that is worth a line
+		time.Sleep(10 * time.Minute)
+		if n := len(r.logged()); n != 4 {
+			t.Errorf("it logs %d times: %q", n, r.logged())
+		}
+	})
+}
+
+// Such as the port of a connection.
+func TestErrorsThatDifferEachTimeAreLoggedOnceAMinute(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		config, ports := c.config(), atomic.Int64{}
+		config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			port := ports.Add(1)
+			if port%3 == 0 && r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" {
+				return c.roundTrip(r)
+			}
+			return nil, fmt.Errorf("port %d: %w", port, io.ErrUnexpectedEOF)
+		})
+		a, err := New(config, "ns", "ca", []string{"pizza.ns.svc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &running{Authority: a}
+		ctx, cancel := context.WithTimeout(logTo(t.Context(), r), 10*time.Minute)
+		defer cancel()
+		if err := a.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := len(r.logged()); n < 10 || n > 22 {
+			t.Errorf("it logs %d times in ten minutes", n)
+		}
+	})
+}
+
+func TestAMissingWatchIsLoggedAndChangesAreSeenLater(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.faulty(func(r *http.Request) int {
+			if r.URL.Query().Get("watch") != "" {
+				return 403
+			}
+			return 0
+		})
+		r := run(t, c)
+		time.Sleep(time.Minute)
+		wantError(t, fmt.Errorf("%s", r.logged()), "Cannot watch the Secret", "forbidden", `"name"="ca" "namespace"="ns"`)
+		if n := len(r.logged()); n != 1 {
+			t.Errorf("it logs %d times", n)
+		}
+		c.delete()
+		time.Sleep(17 * time.Second)
+		r.wantsWell(t, c)
+	})
+}
+
+// As many requests as it takes, and no more.
+func TestAnIdleAuthorityReadsOncePerInterval(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		run(t, c)
+		time.Sleep(time.Hour)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if n := c.reads; n < 220 || n > 280 { // 240 intervals of 15 seconds, 6 watches
+			t.Errorf("there were %d reads in an hour", n)
+		}
+	})
+}
+
+func TestAnAPIServerThatTakesManySecondsIsWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.latency = func() time.Duration { return 12 * time.Second }
+		r := run(t, c)
+		time.Sleep(2 * time.Minute)
+		r.wantsWell(t, c)
+		if len(r.logged()) > 0 {
+			t.Errorf("it logs %q", r.logged())
+		}
+	})
+}

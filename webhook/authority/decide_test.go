@@ -1,0 +1,154 @@
+package authority
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+func TestReplicasThatAreFasterThanEachOtherSayNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.latency = func() time.Duration { return 400 * time.Millisecond }
+		var replicas []*running
+		for range 10 {
+			replicas = append(replicas, run(t, c))
+		}
+		time.Sleep(2 * start)
+		c.delete()
+		time.Sleep(2 * time.Minute)
+		for _, r := range replicas {
+			r.wantsWell(t, c)
+			if len(r.logged()) > 0 {
+				t.Errorf("one logs %q", r.logged())
+			}
+		}
+	})
+}
+
+func TestEachNewBundleIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		first, changed := r.CABundle()
+		time.Sleep(time.Minute)
+		select {
+		case <-changed:
+			t.Fatal("nothing has changed")
+		default:
+		}
+		c.delete()
+		<-changed
+		second, changed := r.CABundle()
+		if bytes.Equal(first, second) {
+			t.Error("the bundle is the same")
+		}
+		time.Sleep(time.Hour) // a promotion changes nothing
+		select {
+		case <-changed:
+			t.Error("nothing has changed but the current CA")
+		default:
+		}
+	})
+}
+
+func TestADeletionDuringARotationKeepsTheNextCA(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		run(t, c)
+		time.Sleep(start)
+		c.delete()
+		time.Sleep(time.Second)
+		want := c.state(t).next.cert
+		c.delete()
+		time.Sleep(time.Second)
+		if !c.state(t).next.cert.Equal(want) {
+			t.Error("the next CA is another one")
+		}
+	})
+}
+
+func TestWithManyPreviousCAsADeletionBeginsNoRotation(t *testing.T) {
+	for previous, rotates := range map[int]bool{maxPrevious - 1: true, maxPrevious: false} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			c.put(encoded(t, makeState(t, c.now(), previous)))
+			run(t, c)
+			time.Sleep(start)
+			c.delete()
+			time.Sleep(time.Second)
+			if got := c.state(t).next != nil; got != rotates {
+				t.Errorf("with %d previous CAs it rotates: %t", previous, got)
+			}
+		})
+	}
+}
+
+func TestABrokenSecretWithAnExpiredCAGetsANewOne(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		data := encoded(t, &state{current: makeCA(t, c.now(), time.Hour), next: makeCA(t, c.now(), time.Hour)})
+		delete(data, bundleKey)
+		delete(data, privateKey)
+		c.put(data)
+		time.Sleep(day)
+		r := run(t, c)
+		time.Sleep(start)
+		r.wantsWell(t, c)
+	})
+	bubble(t, func(t *testing.T, c *cluster) {
+		data := encoded(t, &state{current: makeCA(t, c.now(), time.Hour)})
+		delete(data, bundleKey)
+		c.put(data)
+		time.Sleep(day)
+		r := run(t, c)
+		time.Sleep(start)
+		r.wantsWell(t, c)
+	})
+}
+
+func TestEachNextCASettlesForItself(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		a, err := New(c.config(), "ns", "ca", []string{"h"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		current := makeCA(t, c.now(), day)
+		for range 3 {
+			s := &state{current: current, next: makeCA(t, c.now(), day)}
+			for i, want := range []bool{false, false, true} {
+				if got := a.isCarried(s); got != want {
+					t.Errorf("after %d times 30 seconds: %t", i, got)
+				}
+				time.Sleep(30 * time.Second)
+			}
+		}
+		s := &state{current: current, next: makeCA(t, c.now(), day)}
+		a.isCarried(s)
+		time.Sleep(time.Hour)
+		a.isCarried(&state{current: current}) // gone for a while
+		if a.isCarried(s) {
+			t.Error("one that has come back has not settled")
+		}
+	})
+}
+
+func TestAValueHasABound(t *testing.T) {
+	s := makeState(t, time.Now(), 0)
+	data := encoded(t, s)
+	data[certKey] = append(data[certKey], bytes.Repeat([]byte("\n"), maxValue-len(data[certKey]))...)
+	if _, err := parseState(data); err != nil {
+		t.Errorf("%d bytes: %v", len(data[certKey]), err)
+	}
+	data[certKey] = append(data[certKey], '\n')
+	_, err := parseState(data)
+	wantError(t, err, "tls.crt has 262145 bytes")
+}
+
+func TestACertificateIsNotValidBeforeItsCA(t *testing.T) {
+	now := time.Now()
+	c := makeCA(t, now, day)
+	leaf, err := c.leaf([]string{"h"}, now.Add(-30*time.Minute), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !leaf.Leaf.NotBefore.Equal(c.cert.NotBefore) {
+		t.Errorf("it is valid from %s, its CA from %s", leaf.Leaf.NotBefore, c.cert.NotBefore)
+	}
+}

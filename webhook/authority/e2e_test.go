@@ -1,0 +1,206 @@
+package authority
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+// TestOnARealAPIServer runs authorities as users that have exactly the rights of the package
+// documentation, or one less.
+func TestOnARealAPIServer(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	admin, err := kubernetes.NewForConfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("two replicas live through deletion, corruption and rotations", func(t *testing.T) {
+		config := grant(t, cp, admin, "whole", "create", "get", "update", "watch")
+		secrets := admin.CoreV1().Secrets("whole")
+		first, second := runFor(t, config, "whole"), runFor(t, config, "whole")
+		replicas := []*running{first, second}
+		await := func(what string, f func(*corev1.Secret, *state) bool) *corev1.Secret {
+			t.Helper()
+			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				obj, err := secrets.Get(t.Context(), "ca", metav1.GetOptions{})
+				if err == nil {
+					if s, err := parseState(obj.Data); err == nil && bytes.Equal(obj.Data[bundleKey], s.bundle()) && f(obj, s) {
+						return obj
+					}
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("waiting until %s; the logs: %q", what, slices.Concat(first.logged(), second.logged()))
+				}
+			}
+		}
+		serves := func(issuer *ca, bundle []byte) bool {
+			for _, r := range replicas {
+				leaf, err := r.GetCertificate(nil)
+				if err != nil || leaf.Leaf.CheckSignatureFrom(issuer.cert) != nil || r.Check(nil) != nil || shake(r.Authority, bundle, tls.VersionTLS13, time.Now()) != nil {
+					return false
+				}
+			}
+			return true
+		}
+		obj := await("both serve", func(obj *corev1.Secret, s *state) bool { return serves(s.current, obj.Data[bundleKey]) })
+		if obj.Type != corev1.SecretTypeTLS {
+			t.Errorf("the type is %s", obj.Type)
+		}
+
+		obj.Labels = map[string]string{"a": "b"}
+		obj.Data["mine"] = []byte("too")
+		obj.Data[privateKey] = []byte("garbage")
+		if _, err := secrets.Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil {
+			// Both may write at any time.
+			t.Log(err)
+			obj = await("it is whole", func(*corev1.Secret, *state) bool { return true })
+			obj.Labels = map[string]string{"a": "b"}
+			obj.Data["mine"] = []byte("too")
+			obj.Data[privateKey] = []byte("garbage")
+			if _, err := secrets.Update(t.Context(), obj, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		obj = await("it is restored", func(obj *corev1.Secret, s *state) bool { return obj.Labels["a"] == "b" })
+		if string(obj.Data["mine"]) != "too" {
+			t.Error("a foreign key is lost")
+		}
+
+		old := await("there is one", func(_ *corev1.Secret, s *state) bool { return s.next == nil })
+		if err := secrets.Delete(t.Context(), "ca", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		before, err := parseState(old.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		await("it is back", func(_ *corev1.Secret, s *state) bool { return s.trusts(before.current.cert) })
+		t.Logf("a deleted Secret was back after %s", time.Since(begin))
+
+		last := before.current
+		for range 2 {
+			await("the CA has rotated", func(obj *corev1.Secret, s *state) bool {
+				if s.current.cert.Equal(last.cert) || !serves(s.current, obj.Data[bundleKey]) || !serves(s.current, old.Data[bundleKey]) && last == before.current {
+					return false
+				}
+				last = s.current
+				return true
+			})
+		}
+		if logs := slices.Concat(first.logged(), second.logged()); len(logs) > 0 {
+			t.Errorf("they log %q", logs)
+		}
+	})
+
+	for missing, want := range map[string]string{
+		"create": `writing the Secret: secrets is forbidden: User \"no-create\" cannot create resource`,
+		"get":    `reading the Secret: secrets \"ca\" is forbidden: User \"no-get\" cannot get resource`,
+		"update": `writing the Secret: secrets \"ca\" is forbidden: User \"no-update\" cannot update resource`,
+		"watch":  `secrets \"ca\" is forbidden: User \"no-watch\" cannot watch resource`,
+	} {
+		t.Run("without "+missing, func(t *testing.T) {
+			t.Parallel()
+			namespace := "no-" + missing
+			verbs := slices.DeleteFunc([]string{"create", "get", "update", "watch"}, func(verb string) bool { return verb == missing })
+			r := runFor(t, grant(t, cp, admin, namespace, verbs...), namespace)
+			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				if slices.ContainsFunc(r.logged(), func(line string) bool {
+					return strings.Contains(strings.ReplaceAll(line, `\\\"`, `\"`), want)
+				}) {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("the log does not say %s: %q", want, r.logged())
+				}
+			}
+			if err, serves := r.Check(nil), missing == "update" || missing == "watch"; (err == nil) != serves && missing != "watch" {
+				t.Errorf("it serves: %v", err)
+			}
+		})
+	}
+}
+
+// grant makes a namespace, and a user of the same name who has these rights in it.
+func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interface, name string, verbs ...string) *rest.Config {
+	t.Helper()
+	rules := []rbacv1.PolicyRule{}
+	for _, verb := range verbs {
+		rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{""}, Resources: []string{"secrets"}}
+		if verb != "create" { // which has no name yet
+			rule.ResourceNames = []string{"ca"}
+		}
+		rules = append(rules, rule)
+	}
+	_, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err == nil {
+		_, err = admin.RbacV1().Roles(name).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "ca"}, Rules: rules}, metav1.CreateOptions{})
+	}
+	if err == nil {
+		_, err = admin.RbacV1().RoleBindings(name).Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "ca"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "ca"},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := cp.User(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The API server's authorizer learns of a role through a watch.
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if slices.Contains(verbs, "create") {
+			_, err = client.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		} else if _, err = client.CoreV1().Secrets(name).Get(t.Context(), "ca", metav1.GetOptions{}); err != nil && !strings.Contains(err.Error(), "forbidden") {
+			err = nil // there is none, but it may be read
+		}
+		if err == nil {
+			return config
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runFor runs an authority whose times are of seconds.
+func runFor(t *testing.T, config *rest.Config, namespace string) *running {
+	t.Helper()
+	a, err := New(config, namespace, "ca", []string{"pizza.ns.svc"},
+		CALifetime(time.Minute), RotateAfter(5*time.Second), CertificateLifetime(8*time.Second), Interval(time.Second), Settle(2*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{Authority: a}
+	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := a.Run(ctx); err != nil {
+			t.Error(fmt.Errorf("Run: %w", err))
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return r
+}

@@ -1,0 +1,81 @@
+package authority_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/webhook/authority"
+)
+
+// The first replica of an operator makes a CA, and serves with it.
+func Example() {
+	server := apiServer() // in a pod, rest.InClusterConfig knows the real one
+	defer server.Close()
+	config := &rest.Config{Host: server.URL}
+
+	certs, err := authority.New(config, "pizza-system", "pizza-operator-webhook", []string{"pizza-operator.pizza-system.svc"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(certs.Check(nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { certs.Run(ctx) })
+
+	// Who registers the webhooks waits for the bundle. Who serves them calls
+	// webhook.Serve(ctx, listener, mux, certs).
+	bundle, changed := certs.CABundle()
+	for bundle == nil {
+		<-changed
+		bundle, changed = certs.CABundle()
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	served, err := certs.GetCertificate(nil)
+	if err != nil {
+		panic(err)
+	}
+	_, err = served.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "pizza-operator.pizza-system.svc"})
+	fmt.Println("trusted:", err == nil)
+	fmt.Println("valid for", time.Until(served.Leaf.NotAfter).Round(time.Hour))
+	fmt.Println("ready:", certs.Check(nil) == nil)
+
+	cancel()
+	running.Wait()
+	// Output:
+	// authority: there is no certificate yet from Secret pizza-system/pizza-operator-webhook: the Secret has not been read
+	// trusted: true
+	// valid for 24h0m0s
+	// ready: true
+}
+
+// apiServer is as much of one as the example needs: it keeps one Secret.
+func apiServer() *httptest.Server {
+	var mu sync.Mutex
+	var secret json.RawMessage
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Query().Has("watch"):
+			return // an end at once: it looks now and then
+		case r.Method == http.MethodPost:
+			secret, _ = io.ReadAll(r.Body)
+		case secret == nil:
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound"}`)
+			return
+		}
+		w.Write(secret)
+	}))
+}

@@ -1,0 +1,163 @@
+package authority
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/klog/v2"
+)
+
+const (
+	day = 24 * time.Hour
+	// start is after the patience of a replica that finds nothing.
+	start = 5 * time.Second
+)
+
+// running is an authority with default times, for pizza.ns.svc, and what it logs.
+type running struct {
+	*Authority
+	stop func()
+
+	mu  sync.Mutex
+	log []string
+}
+
+func (r *running) logged() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log
+}
+
+// run starts an authority, which the test's end stops.
+func run(t *testing.T, c *cluster, opts ...Option) *running {
+	t.Helper()
+	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"}, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{Authority: a}
+	ctx, cancel := context.WithCancel(logTo(t.Context(), r))
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(r.stop)
+	return r
+}
+
+// logTo returns a context whose logger r remembers.
+func logTo(ctx context.Context, r *running) context.Context {
+	return klog.NewContext(ctx, funcr.New(func(_, args string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.log = append(r.log, args)
+	}, funcr.Options{}))
+}
+
+func pemKey(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+}
+
+// bubble runs a test in a bubble of testing/synctest.
+func bubble(t *testing.T, f func(t *testing.T, c *cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newCluster()) })
+}
+
+func makeCA(t testing.TB, now time.Time, lifetime time.Duration) *ca {
+	t.Helper()
+	c, err := newCA("ca", now, lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func encoded(t testing.TB, s *state) map[string][]byte {
+	t.Helper()
+	data, err := s.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// wantsIssuer fails the test if the certificate that r serves is not one of this CA.
+func (r *running) wantsIssuer(t *testing.T, issuer *x509.Certificate) {
+	t.Helper()
+	leaf, err := r.GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leaf.Leaf.CheckSignatureFrom(issuer); err != nil {
+		t.Fatalf("the certificate is of %s, not of %s", leaf.Leaf.Issuer, issuer.Subject)
+	}
+}
+
+// wantsWell fails the test if r does not serve what the Secret's bundle trusts.
+func (r *running) wantsWell(t *testing.T, c *cluster) {
+	t.Helper()
+	if err := r.Check(nil); err != nil {
+		t.Fatal(err)
+	}
+	s := c.state(t)
+	if bundle, _ := r.CABundle(); !bytes.Equal(bundle, s.bundle()) {
+		t.Fatal("the bundle is not the Secret's")
+	}
+	if err := shake(r.Authority, s.bundle(), tls.VersionTLS13, c.now()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shake is a handshake with a client that trusts a bundle.
+func shake(a *Authority, bundle []byte, version uint16, now time.Time) error {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	here, there := net.Pipe()
+	defer here.Close()
+	defer there.Close()
+	clock := func() time.Time { return now }
+	served := make(chan error, 1)
+	go func() {
+		served <- tls.Server(there, &tls.Config{GetCertificate: a.GetCertificate, Time: clock}).Handshake()
+	}()
+	client := tls.Client(here, &tls.Config{RootCAs: roots, ServerName: "pizza.ns.svc", MinVersion: version, MaxVersion: version, Time: clock})
+	err := client.Handshake()
+	here.Close()
+	if err == nil && client.ConnectionState().Version != version {
+		err = fmt.Errorf("the version is %x", client.ConnectionState().Version)
+	}
+	if serverErr := <-served; err == nil && version == tls.VersionTLS12 {
+		err = serverErr // in TLS 1.3 the server may still be sending tickets
+	}
+	return err
+}
+
+// wantError fails the test if an error does not say all of these.
+func wantError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		err = errors.New("")
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error %q does not say %q", err, part)
+		}
+	}
+}

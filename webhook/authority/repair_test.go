@@ -1,0 +1,453 @@
+package authority
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestADeletedSecretIsBackWithinASecondAndRotates(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		replicas := []*running{run(t, c), run(t, c), run(t, c)}
+		time.Sleep(start)
+		old := c.state(t)
+		c.delete()
+		time.Sleep(time.Second)
+		s := c.state(t)
+		if !s.current.cert.Equal(old.current.cert) || s.next == nil {
+			t.Fatal("the CA is another one, or none follows")
+		}
+		time.Sleep(2 * time.Minute)
+		promoted := c.state(t)
+		if !promoted.current.cert.Equal(s.next.cert) || promoted.next != nil || !promoted.trusts(old.current.cert) {
+			t.Error("the next CA has not taken over")
+		}
+		for _, r := range replicas {
+			r.wantsWell(t, c)
+			r.wantsIssuer(t, promoted.current.cert)
+		}
+		if n := c.written(); n != 3 {
+			t.Errorf("the Secret was written %d times", n)
+		}
+	})
+}
+
+func TestWhoDeletesTheSecretAgainAndAgainGetsOneRotation(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		for range 20 {
+			c.delete()
+			time.Sleep(time.Second)
+		}
+		if n := len(c.state(t).trusted()); n != 2 {
+			t.Errorf("there are %d CAs", n)
+		}
+		r.wantsWell(t, c)
+	})
+}
+
+// A watch sees a deletion, but not one before it.
+func TestADeletionWhileWatchesBeginAnewIsSeenAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		run(t, c)
+		time.Sleep(time.Hour)
+		slow := make(chan struct{})
+		c.mu.Lock()
+		c.latency = func() time.Duration {
+			select {
+			case <-slow:
+				return time.Millisecond
+			default:
+				return 20 * time.Millisecond
+			}
+		}
+		c.mu.Unlock()
+		c.endWatches()
+		time.Sleep(10 * time.Millisecond)
+		c.delete() // nobody watches
+		close(slow)
+		time.Sleep(time.Second)
+		c.state(t)
+	})
+}
+
+// broken are the ways to break each value of the Secret.
+var damage = map[string]func(value []byte) []byte{
+	"is missing":   func([]byte) []byte { return nil },
+	"is empty":     func([]byte) []byte { return []byte{} },
+	"is garbage":   func([]byte) []byte { return []byte("garbage") },
+	"is cut":       func(value []byte) []byte { return value[:len(value)/2] },
+	"has too much": func(value []byte) []byte { return append(bytes.Clone(value), "and more"...) },
+	"is huge":      func([]byte) []byte { return bytes.Repeat([]byte("A"), maxValue+1) },
+}
+
+func TestEachBrokenPartIsRestoredWithNoNewCA(t *testing.T) {
+	for _, key := range keys {
+		for how, broken := range damage {
+			bubble(t, func(t *testing.T, c *cluster) {
+				current := makeCA(t, c.now(), 90*day)
+				next, err := current.crossed(makeCA(t, c.now(), 90*day))
+				if err != nil {
+					t.Fatal(err)
+				}
+				whole := encoded(t, &state{current: current, next: next, previous: makeState(t, c.now(), 2).previous})
+				c.put(whole)
+				r := run(t, c, Settle(time.Hour))
+				time.Sleep(start)
+				if c.written() != 0 {
+					t.Fatal("what was whole has been written")
+				}
+				c.edit(func(data map[string][]byte) map[string][]byte {
+					if data[key] = broken(data[key]); data[key] == nil {
+						delete(data, key)
+					}
+					return data
+				})
+				time.Sleep(time.Second)
+				if key == privateKey && how == "has too much" || key == nextKeyKey && how == "has too much" {
+					return // it is still a key
+				}
+				want, got := maps.Clone(whole), c.snapshot()
+				if key == nextCertKey || key == nextKeyKey {
+					r.wantsWell(t, c)
+				}
+				if diff := cmp.Diff(text(want), text(got)); diff != "" {
+					t.Errorf("%s %s (-want +got):\n%s", key, how, diff)
+				}
+				r.wantsWell(t, c)
+			})
+		}
+	}
+}
+
+func text(data map[string][]byte) map[string]string {
+	text := map[string]string{}
+	for key, value := range data {
+		text[key] = string(value)
+	}
+	return text
+}
+
+// makeState returns a state with previous CAs, from the oldest to the newest.
+func makeState(t testing.TB, now time.Time, previous int) *state {
+	t.Helper()
+	s := &state{}
+	for i := range previous {
+		s.retire(makeCA(t, now.Add(time.Duration(i-previous)*time.Minute), 90*day).cert)
+	}
+	s.current = makeCA(t, now, 90*day)
+	return s
+}
+
+func TestDataThatIsGoneIsRestoredAndOthersStay(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		want := c.state(t)
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			data["mine"] = []byte{0, 1, 2, 255}
+			return data
+		})
+		c.mu.Lock()
+		c.kind = "example.com/of-somebody"
+		c.meta = map[string]any{"labels": map[string]any{"a": "b"}, "annotations": map[string]any{"c": "d"}}
+		c.mu.Unlock()
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			return map[string][]byte{"mine": data["mine"]}
+		})
+		time.Sleep(time.Second)
+		s := c.state(t)
+		if !s.current.cert.Equal(want.current.cert) || s.next != nil {
+			t.Error("the CA has changed")
+		}
+		if diff := cmp.Diff([]byte{0, 1, 2, 255}, c.snapshot()["mine"]); diff != "" {
+			t.Errorf("a foreign key (-want +got):\n%s", diff)
+		}
+		r.wantsWell(t, c)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if diff := cmp.Diff(map[string]any{"labels": map[string]any{"a": "b"}, "annotations": map[string]any{"c": "d"}}, c.meta); diff != "" {
+			t.Errorf("the metadata (-want +got):\n%s", diff)
+		}
+		if c.kind != "example.com/of-somebody" {
+			t.Errorf("the type has become %s", c.kind)
+		}
+	})
+}
+
+// The API server would not store this, but something between may say it.
+func TestDataThatIsNoBase64IsReplaced(t *testing.T) {
+	for _, data := range []string{`{"tls.crt":"?"}`, `{"tls.crt":1}`, `"text"`, `[]`, `null`} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			r := run(t, c)
+			time.Sleep(start)
+			want := c.state(t).current.cert
+			c.mu.Lock()
+			c.raw = fmt.Sprintf(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"ca","namespace":"ns","resourceVersion":"%d"},"data":%s}`, c.version, data)
+			c.mu.Unlock()
+			time.Sleep(20 * time.Second)
+			if c.written() != 2 || !c.state(t).current.cert.Equal(want) {
+				t.Errorf("%s: there have been %d writes", data, c.written())
+			}
+			r.wantsWell(t, c)
+		})
+	}
+}
+
+func TestASecretWithoutRoomIsReportedAndServed(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		const room = 32 << 10
+		c.room = room
+		r := run(t, c, Interval(time.Hour), CertificateLifetime(4*time.Hour))
+		time.Sleep(start)
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			delete(data, bundleKey)
+			data["large"] = make([]byte, room-100)
+			return data
+		})
+		time.Sleep(5 * time.Hour)
+		if err := r.Check(nil); err != nil {
+			t.Error(err)
+		}
+		wantError(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			delete(data, "large")
+			return data
+		})
+		time.Sleep(10 * time.Minute)
+		r.wantsWell(t, c)
+	})
+}
+
+func TestAnImmutableSecretIsReportedAndServed(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
+		old := run(t, c, opts...)
+		time.Sleep(start)
+		c.mu.Lock()
+		c.immutable = true
+		c.mu.Unlock()
+		time.Sleep(6 * day) // a rotation is due
+		fresh := run(t, c, opts...)
+		time.Sleep(start)
+		for _, r := range []*running{old, fresh} {
+			r.wantsWell(t, c)
+			wantError(t, fmt.Errorf("%s", r.logged()), "writing the Secret: ", "422")
+			if n := len(r.logged()); n != 1 {
+				t.Errorf("it logs %d times: %q", n, r.logged())
+			}
+		}
+	})
+}
+
+func TestAReplicaThatMayNotReadAnyMoreRenewsItsCertificate(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c, Interval(time.Hour), CALifetime(5*day))
+		time.Sleep(start)
+		c.faulty(func(*http.Request) int { return 403 })
+		c.endWatches()
+		time.Sleep(3 * day)
+		r.wantsWell(t, c)
+		time.Sleep(3 * day) // the CA is no more
+		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "the last look at Secret ns/ca: reading the Secret: ", "forbidden")
+		c.faulty(nil)
+		time.Sleep(10 * time.Minute)
+		r.wantsWell(t, c)
+	})
+}
+
+// All replicas are down while parts of the Secret break.
+func TestAReplicaThatStartsAloneSavesWhatIsWhole(t *testing.T) {
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
+	before := makeState(t, now, 1)
+	older := makeCA(t, now, 90*day)
+	current, err := older.crossed(before.current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := current.crossed(makeCA(t, now, 90*day))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := &state{current: current, next: next, previous: append(before.previous, older.cert)}
+	for how, damaged := range damage {
+		for _, key := range keys {
+			t.Run(key+" "+how, func(t *testing.T) {
+				bubble(t, func(t *testing.T, c *cluster) {
+					data := encoded(t, whole)
+					if data[key] = damaged(data[key]); data[key] == nil {
+						delete(data, key)
+					}
+					c.put(data)
+					r := run(t, c, Settle(time.Hour))
+					time.Sleep(start)
+					if err := r.Check(nil); err != nil {
+						t.Fatal(err)
+					}
+					leaf, _ := r.GetCertificate(nil)
+					issuer := current.cert
+					if bytes.Contains([]byte(how), []byte("too much")) {
+						// The first certificate is whole, and the key.
+					} else if key == privateKey || key == certKey && how != "is cut" {
+						issuer = next.cert
+					}
+					if err := leaf.Leaf.CheckSignatureFrom(issuer); err != nil {
+						t.Errorf("it serves with another CA than could be saved: %v", err)
+					}
+					time.Sleep(20 * time.Second)
+					r.wantsWell(t, c)
+					for _, cert := range whole.previous {
+						if key != previousKey && !c.state(t).trusts(cert) {
+							t.Errorf("%s is not trusted any more", cert.Subject)
+						}
+					}
+					if key != previousKey && issuer == current.cert && key != nextCertKey && key != nextKeyKey && !c.state(t).trusts(next.cert) {
+						t.Error("the next CA is lost")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestOnePreviousCAThatIsBrokenLosesNoOtherBeforeIt(t *testing.T) {
+	s := makeState(t, time.Now(), 2)
+	data := encoded(t, s)
+	data[previousKey] = append(data[previousKey], "-----BEGIN"...)
+	got, err := parseState(data)
+	wantError(t, err, previousKey)
+	if len(got.previous) != 2 {
+		t.Errorf("there are %d previous CAs left", len(got.previous))
+	}
+}
+
+func TestANewReplicaWaitsForOneThatRemembers(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		old := run(t, c)
+		time.Sleep(start)
+		want := c.state(t).current.cert
+		c.mu.Lock() // it reaches the API server a second later
+		c.latency = func() time.Duration { return time.Second }
+		c.mu.Unlock()
+		c.delete()
+		fresh := run(t, c)
+		time.Sleep(6 * time.Second)
+		for _, r := range []*running{old, fresh} {
+			r.wantsWell(t, c)
+			r.wantsIssuer(t, want)
+		}
+	})
+}
+
+// After hours without the API server the Secret counts for more than what is remembered; but
+// if there is none, or one that is broken, memory is all there is.
+func TestAReplicaWithAnOldMemoryRestoresASecretThatIsGone(t *testing.T) {
+	for name, broken := range map[string]map[string][]byte{"gone": nil, "empty": {}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				r := run(t, c)
+				time.Sleep(start)
+				want := c.state(t).current.cert
+				c.away()
+				time.Sleep(time.Hour)
+				c.edit(func(map[string][]byte) map[string][]byte { return maps.Clone(broken) })
+				c.faulty(nil)
+				time.Sleep(20 * time.Second)
+				r.wantsWell(t, c)
+				r.wantsIssuer(t, want)
+			})
+		})
+	}
+}
+
+func TestAfterHoursAwayTheSecretCountsForMoreThanMemory(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		other := &state{current: makeCA(t, c.now(), 90*day)}
+		c.away()
+		time.Sleep(time.Hour)
+		c.put(encoded(t, other))
+		c.faulty(nil)
+		time.Sleep(start)
+		r.wantsWell(t, c)
+		r.wantsIssuer(t, other.current.cert)
+		if c.state(t).next != nil {
+			t.Error("there is a next CA")
+		}
+	})
+}
+
+func TestAnAnswerThatIsLostDoesNotMatter(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		n := 0
+		c.lost = func(r *http.Request) bool {
+			if r.Method != http.MethodGet {
+				n++
+			}
+			return r.Method != http.MethodGet && n == 1
+		}
+		replicas := []*running{run(t, c), run(t, c)}
+		time.Sleep(start)
+		for _, r := range replicas {
+			r.wantsWell(t, c)
+		}
+		if c.written() != 1 || len(c.state(t).trusted()) != 1 {
+			t.Errorf("after %d writes there are %d CAs", c.written(), len(c.state(t).trusted()))
+		}
+	})
+}
+
+// Somebody undoes each write, such as a controller that owns the Secret.
+func TestAFightOverTheSecretHasALimit(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		want := c.state(t).current.cert
+		before := c.written()
+		c.mu.Lock()
+		c.lost = func(r *http.Request) bool {
+			if r.Method == http.MethodPut {
+				time.AfterFunc(2*time.Millisecond, func() {
+					c.edit(func(data map[string][]byte) map[string][]byte {
+						delete(data, bundleKey)
+						return data
+					})
+				})
+			}
+			return false
+		}
+		c.mu.Unlock()
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			delete(data, bundleKey)
+			return data
+		})
+		time.Sleep(time.Minute)
+		if n := c.written() - before; n > 400 || n < 4 {
+			t.Errorf("there were %d writes in a minute", n)
+		}
+		if err := r.Check(nil); err != nil {
+			t.Error(err)
+		}
+		r.wantsIssuer(t, want)
+	})
+}
+
+func TestWhatTheSecretHoldsIsBase64(t *testing.T) {
+	data := map[string][]byte{"a": []byte("pizza"), "b": {}}
+	want := map[string]any{"a": base64.StdEncoding.EncodeToString([]byte("pizza")), "b": ""}
+	if diff := cmp.Diff(want, encodeData(data)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !strings.HasPrefix(string(encoded(t, makeState(t, time.Now(), 0))[privateKey]), "-----BEGIN PRIVATE KEY-----") {
+		t.Error("the key is not PKCS #8")
+	}
+}

@@ -1,0 +1,209 @@
+package authority
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+)
+
+func TestTheFirstReplicaMakesACAAndServesWithIt(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		bundle, changed := r.CABundle()
+		if bundle != nil {
+			t.Errorf("before there is a CA, the bundle is %q", bundle)
+		}
+		time.Sleep(start)
+		select {
+		case <-changed:
+		default:
+			t.Error("nobody is told of the first bundle")
+		}
+		r.wantsWell(t, c)
+		r.wantsIssuer(t, c.state(t).current.cert)
+		c.change(func() {
+			if c.kind != "kubernetes.io/tls" {
+				t.Errorf("the Secret's type is %s", c.kind)
+			}
+		})
+		if n := c.written(); n != 1 {
+			t.Errorf("the Secret was written %d times", n)
+		}
+		if len(r.logged()) > 0 {
+			t.Errorf("it logs %q", r.logged())
+		}
+	})
+}
+
+func TestReplicasThatStartAtOnceAgreeOnOneCA(t *testing.T) {
+	for _, n := range []int{2, 10} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			var replicas []*running
+			for range n {
+				replicas = append(replicas, run(t, c))
+			}
+			time.Sleep(start)
+			s := c.state(t)
+			for _, r := range replicas {
+				r.wantsWell(t, c)
+				r.wantsIssuer(t, s.current.cert)
+			}
+			if s.next != nil || len(s.previous) > 0 || c.written() != 1 {
+				t.Errorf("there are more CAs than one, after %d writes: %d", c.written(), len(s.trusted()))
+			}
+		})
+	}
+}
+
+func TestAReplicaThatStartsLaterServesAtOnceWithTheCAThatIsThere(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		run(t, c)
+		time.Sleep(time.Hour)
+		want := c.state(t).current.cert
+		r := run(t, c)
+		time.Sleep(50 * time.Millisecond)
+		r.wantsWell(t, c)
+		r.wantsIssuer(t, want)
+		if n := c.written(); n != 1 {
+			t.Errorf("the Secret was written %d times", n)
+		}
+	})
+}
+
+func TestAnEmptySecretOfSomebodyElseIsFilled(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.put(map[string][]byte{})
+		c.kind = "Opaque" // the API server wants two keys in a kubernetes.io/tls
+		r := run(t, c)
+		time.Sleep(start)
+		r.wantsWell(t, c)
+		c.change(func() {
+			if c.kind != "Opaque" {
+				t.Errorf("the type has become %s", c.kind)
+			}
+		})
+	})
+}
+
+func TestNothingIsServedBeforeTheFirstReadAndTheErrorSaysWhy(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.GetCertificate(nil)
+		want := "authority: there is no certificate yet from Secret ns/ca: the Secret has not been read"
+		wantError(t, err, want)
+		wantError(t, a.Check(nil), want)
+
+		c.faulty(func(*http.Request) int { return 403 })
+		r := run(t, c)
+		time.Sleep(start)
+		for _, err := range []error{r.Check(nil), func() error { _, err := r.GetCertificate(nil); return err }()} {
+			wantError(t, err, "from Secret ns/ca: reading the Secret: ", `secrets "ca" is forbidden: User "pizza"`)
+		}
+		c.faulty(nil)
+		time.Sleep(start)
+		r.wantsWell(t, c)
+	})
+}
+
+func TestWhileItWaitsForOthersTheErrorSaysSo(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(patience / 2)
+		wantError(t, r.Check(nil), "another replica may restore it")
+		if c.written() != 0 {
+			t.Error("it has not waited")
+		}
+	})
+}
+
+func TestNewNamesAllFaultsAtOnce(t *testing.T) {
+	_, err := New(nil, "Name space", "Se cret", nil,
+		CALifetime(time.Minute), RotateAfter(-1), CertificateLifetime(0), Interval(-time.Second), Settle(-1))
+	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter is -1ns", "CertificateLifetime is 0s", "Interval is -1s", "Settle is -1ns", "no client configuration")
+
+	for name, test := range map[string]struct {
+		hosts []string
+		opts  []Option
+		want  []string
+	}{
+		"hosts": {
+			hosts: []string{"good.example.com", "10.0.0.1", "::1", "bad host", "*.example.com", "https://example.com"},
+			want:  []string{`host "bad host" is neither`, `host "*.example.com"`, `host "https://example.com"`},
+		},
+		"a CA that cannot be replaced in time": {
+			hosts: []string{"h"}, opts: []Option{CALifetime(time.Hour), RotateAfter(59 * time.Minute)},
+			want: []string{"CAs that live for 1h0m0s and are followed after 59m0s leave no time"},
+		},
+		"a certificate that cannot be renewed in time": {
+			hosts: []string{"h"}, opts: []Option{CertificateLifetime(59 * time.Second)},
+			want: []string{"certificates that live for 59s cannot be renewed in time, with a look every 15s"},
+		},
+		"a CA that does not live": {
+			hosts: []string{"h"}, opts: []Option{CALifetime(0)},
+			want: []string{"CALifetime is 0s", "RotateAfter is 0s", "CAs that live for 0s"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(&rest.Config{Host: "https://cluster"}, "ns", "ca", test.hosts, test.opts...)
+			wantError(t, err, test.want...)
+			if got := strings.Count(err.Error(), "\n") + 1; got != len(test.want) {
+				t.Errorf("there are %d faults, not %d: %v", got, len(test.want), err)
+			}
+		})
+	}
+	wantError(t, func() error {
+		_, err := New(&rest.Config{Host: "://"}, "ns", "ca", []string{"h"})
+		return err
+	}(), "authority: ")
+	if _, err := New(&rest.Config{Host: "https://cluster"}, "ns", "ca", []string{"h"}, CertificateLifetime(time.Minute), Settle(0), CALifetime(2*time.Minute)); err != nil {
+		t.Errorf("the shortest times: %v", err)
+	}
+}
+
+func TestNewKeepsNothingOfItsArguments(t *testing.T) {
+	config := newCluster().config()
+	config.QPS = 3
+	hosts := []string{"pizza.ns.svc"}
+	a, err := New(config, "ns", "ca", hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts[0] = "other"
+	if diff := cmp.Diff([]string{"pizza.ns.svc"}, a.hosts); diff != "" {
+		t.Errorf("hosts (-want +got):\n%s", diff)
+	}
+	if config.QPS != 3 || config.WrapTransport != nil {
+		t.Error("the configuration has changed")
+	}
+}
+
+// A bubble of synctest ends with a panic if a goroutine in it is blocked for ever, so each
+// test here shows it; this one for a Run that is stopped in the middle of things.
+func TestNoGoroutineIsLeftAfterRunWheneverItStops(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, patience + time.Millisecond, start, time.Hour} {
+		bubble(t, func(t *testing.T, c *cluster) {
+			c.latency = func() time.Duration { return 300 * time.Millisecond }
+			a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			defer cancel()
+			begin := time.Now()
+			if err := a.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took != after {
+				t.Errorf("Run ended after %s, not %s", took, after)
+			}
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package authority
+
+import (
+	"encoding/json"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzParseState reads what can be in a Secret, as the API server gives it: a JSON object of
+// base64. What parses must encode to what parses to the same.
+func FuzzParseState(f *testing.F) {
+	s := makeState(f, time.Now(), 2)
+	next, err := s.current.crossed(makeCA(f, time.Now(), day))
+	if err != nil {
+		f.Fatal(err)
+	}
+	whole := encoded(f, &state{current: next, next: s.current, previous: s.previous})
+	for _, key := range append(keys[:], "") {
+		for _, value := range [][]byte{nil, []byte("garbage"), whole[certKey]} {
+			data := maps.Clone(whole)
+			data[key] = value
+			text, err := json.Marshal(data)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+		}
+	}
+	f.Add([]byte(`{"tls.crt":"","tls.key":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var data map[string][]byte
+		if json.Unmarshal(text, &data) != nil {
+			return
+		}
+		s, err := parseState(data)
+		if s == nil {
+			t.Fatal("there is no state")
+		}
+		if len(s.previous) > maxInASecret {
+			t.Fatalf("there are %d previous CAs", len(s.previous))
+		}
+		if err != nil {
+			return
+		}
+		again, err := parseState(encoded(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(encodedText(t, s), encodedText(t, again)); diff != "" {
+			t.Errorf("it parses to another state (-first +second):\n%s", diff)
+		}
+	})
+}
+
+func encodedText(t *testing.T, s *state) map[string]string { return text(encoded(t, s)) }
+
+func TestASecretHasABoundOfCAs(t *testing.T) {
+	s := makeState(t, time.Now(), 1)
+	data := encoded(t, s)
+	one := data[previousKey]
+	for range maxInASecret {
+		data[previousKey] = append(data[previousKey], one...)
+	}
+	got, err := parseState(data)
+	wantError(t, err, "previous.crt: it has 65 certificates, more than 64")
+	if len(got.previous) != 0 {
+		t.Errorf("%d are read", len(got.previous))
+	}
+	data[previousKey] = data[previousKey][len(one):]
+	if _, err := parseState(data); err != nil {
+		t.Errorf("64: %v", err)
+	}
+}
+
+func TestTheErrorNamesEachBrokenKey(t *testing.T) {
+	_, err := parseState(map[string][]byte{certKey: []byte("?"), nextKeyKey: []byte("?"), previousKey: []byte("?")})
+	wantError(t, err, "tls.crt and tls.key: ", "next.crt and next.key: ", "previous.crt: ")
+}
+
+func TestTheBundleDoesNotDependOnUse(t *testing.T) {
+	now := time.Now()
+	s := makeState(t, now, 1)
+	next := makeCA(t, now.Add(time.Minute), day)
+	a := &state{current: s.current, next: next, previous: s.previous}
+	b := &state{current: next, previous: append(s.previous, s.current.cert, s.current.cert)}
+	if diff := cmp.Diff(string(a.bundle()), string(b.bundle())); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+}
+
+// BenchmarkLook measures what an idle replica does each interval.
+func BenchmarkLook(b *testing.B) {
+	c := newCluster()
+	c.latency = func() time.Duration { return 0 }
+	s := makeState(b, c.now(), 1)
+	c.put(encoded(b, s))
+	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := a.look(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if c.written() != 0 {
+		b.Fatal("it writes")
+	}
+}
+
+// BenchmarkGetCertificate measures what a handshake asks for.
+func BenchmarkGetCertificate(b *testing.B) {
+	c := newCluster()
+	c.put(encoded(b, makeState(b, c.now(), 0)))
+	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := a.look(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := a.GetCertificate(nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
