@@ -79,7 +79,7 @@ func TestADeletionWhileWatchesBeginAnewIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// broken are the ways to break each value of the Secret.
+// damage is the ways to break each value of the Secret.
 var damage = map[string]func(value []byte) []byte{
 	"is missing":   func([]byte) []byte { return nil },
 	"is empty":     func([]byte) []byte { return []byte{} },
