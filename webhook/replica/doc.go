@@ -22,13 +22,13 @@
 //     the API server would ask nobody.
 //  5. They have synced. /readyz says ok; the controllers run.
 //
-// When the context ends, or the process gets a signal that ends it:
+// When the context ends:
 //
-//  1. The controllers are told to stop, and /readyz says no more. Requests are still
-//     answered for a while ([webhook.ShutdownDelay]), until no new ones come.
+//  1. The controllers are told to stop, what has been registered is left alone, and /readyz
+//     says no more. Requests are still answered for a while ([webhook.ShutdownDelay]), until no new ones come.
 //  2. The listener is closed. Requests in flight are finished, for which the informers
 //     still run.
-//  3. The informers stop, and what keeps the certificates and the registration.
+//  3. The informers stop, and what makes the certificates.
 //
 // # The first replica
 //

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
@@ -69,9 +71,11 @@ func pizzas(version string) schema.GroupVersionResource {
 // town is a cluster with a Service in front of the replicas of a test.
 type town struct {
 	*controlplane.ControlPlane
-	client   dynamic.Interface
-	balancer *balancer.Balancer
-	hooks    func(extra ...registration.Option) *registration.Webhooks
+	config    *rest.Config // of the operator
+	namespace string       // that it looks at; empty for all
+	client    dynamic.Interface
+	balancer  *balancer.Balancer
+	hooks     func(extra ...registration.Option) *registration.Webhooks
 }
 
 func open(t *testing.T) *town {
@@ -99,7 +103,7 @@ func open(t *testing.T) *town {
 	check(t, err)
 	b := balancer.New(l)
 	t.Cleanup(b.Close)
-	return &town{ControlPlane: cp, client: client, balancer: b, hooks: func(extra ...registration.Option) *registration.Webhooks {
+	return &town{ControlPlane: cp, config: cp.Config(), client: client, balancer: b, hooks: func(extra ...registration.Option) *registration.Webhooks {
 		registry := conversion.NewRegistry(runtime.NewScheme())
 		check(t, conversion.AddFields(registry, kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
 		validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
@@ -120,9 +124,20 @@ func open(t *testing.T) *town {
 	}}
 }
 
+// order creates pizzas of v1.
+func (c *town) order(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		eventually(t, func() error {
+			_, err := c.client.Resource(pizzas("v1")).Namespace("default").Create(t.Context(), pizza("v1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
+			return err
+		})
+	}
+}
+
 // informer lists the pizzas in a version.
 func (c *town) informer(version string) cache.SharedIndexInformer {
-	resource := c.client.Resource(pizzas(version))
+	resource := c.client.Resource(pizzas(version)).Namespace(c.namespace)
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return resource.List(ctx, opts)
@@ -143,7 +158,7 @@ func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica
 	var result error
 	go func() {
 		defer close(ended)
-		result = replica.Run(ctx, c.Config(), l, hooks, append([]replica.Option{
+		result = replica.Run(ctx, c.config, l, hooks, append([]replica.Option{
 			replica.Server(webhook.ShutdownDelay(300 * time.Millisecond)),
 			replica.Authority(authority.Interval(time.Second), authority.Settle(time.Second)),
 		}, opts...)...)
@@ -195,12 +210,7 @@ func pizza(version, name, topping string) *unstructured.Unstructured {
 // only it can convert, behind a Service that sends requests to replicas that are ready.
 func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
 	c := open(t)
-	for i := range 3 {
-		eventually(t, func() error {
-			_, err := c.client.Resource(pizzas("v1")).Namespace("default").Create(t.Context(), pizza("v1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
-			return err
-		})
-	}
+	c.order(t, 3)
 	informer := c.informer("v1alpha1")
 	working := make(chan struct{})
 	begin := time.Now()
@@ -348,27 +358,68 @@ func TestAControllerThatFailsStopsTheReplica(t *testing.T) {
 }
 
 // An informer without permission is another matter than one for which nobody converts: a
-// rollout must stop there.
+// rollout must stop there, although the conversion is wanting too.
 func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
 	c := open(t)
+	c.order(t, 1)
 	nobody, err := c.User("nobody")
 	check(t, err)
 	client, err := dynamic.NewForConfig(nobody)
 	check(t, err)
 	mayNot := *c
 	mayNot.client = client
-	addr, _ := c.start(t, c.hooks(), replica.Informer("pizzas", mayNot.informer("v1")))
+	addr, _ := c.start(t, c.hooks(), replica.Informer("pizzas", c.informer("v1alpha1")), replica.Informer("others", mayNot.informer("v1")))
 	eventually(t, func() error {
-		if got := readyz(addr); !strings.Contains(got, "[+]registration ok") {
+		if got := readyz(addr); !strings.Contains(got, "[+]informer-pizzas ok") {
 			return errors.New(got)
 		}
 		return nil
 	})
 	for begin := time.Now(); time.Since(begin) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
-		if got := readyz(addr); !strings.Contains(got, "[-]informer-pizzas failed: it has not synced") {
+		got := readyz(addr)
+		_, why, _ := strings.Cut(got, "[-]informer-others failed: it has not synced")
+		if why, _, _ = strings.Cut(why, "\n"); !strings.Contains(why, "forbidden") {
 			t.Fatal(got)
 		}
 	}
+}
+
+// An operator with rights in one namespace may not ask about all objects.
+func TestTheFirstReplicaOfANamespacedOperatorDoesNotWaitForItself(t *testing.T) {
+	c := open(t)
+	c.order(t, 3)
+	user, err := c.User("cook")
+	check(t, err)
+	admin, err := kubernetes.NewForConfig(c.Config())
+	check(t, err)
+	// All that the registration and the authority need, and pizzas in one namespace.
+	hooks := c.hooks()
+	rules := append(hooks.PolicyRules(), rbacv1.PolicyRule{Verbs: []string{"create", "get", "update", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
+	_, err = admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, Rules: rules}, metav1.CreateOptions{})
+	check(t, err)
+	subjects := []rbacv1.Subject{{Kind: "User", Name: "cook"}}
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
+	check(t, err)
+	_, err = admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "cook"},
+		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{"example.com"}, Resources: []string{"pizzas"}}}}, metav1.CreateOptions{})
+	check(t, err)
+	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
+	check(t, err)
+	cook := *c
+	cook.config = user
+	cook.client, err = dynamic.NewForConfig(user)
+	check(t, err)
+	cook.namespace = "default"
+	informer := cook.informer("v1alpha1")
+	begin := time.Now()
+	cook.start(t, hooks, replica.Informer("pizzas", informer))
+	eventually(t, func() error {
+		if !informer.HasSynced() {
+			return errors.New("the informer has not synced")
+		}
+		return nil
+	})
+	t.Logf("after %s", time.Since(begin))
 }
 
 func TestTheCertificatesMayComeFromFiles(t *testing.T) {

@@ -24,7 +24,12 @@ type Option func(*replica)
 // An authority of one's own, to measure it with webhook/metrics, is both:
 // Certificates(a, a). It needs [authority.CarriedBy] with the registration's Carry.
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
-	return func(r *replica) { r.certs, r.bundle = certs, bundle }
+	return func(r *replica) {
+		if certs == nil {
+			r.fault("the certificates are nil")
+		}
+		r.external, r.certs, r.bundle = true, certs, bundle
+	}
 }
 
 // Authority changes how the CA in the Secret is kept.
@@ -46,25 +51,38 @@ func Server(opts ...webhook.Option) Option {
 }
 
 // Handle serves something else on the same port, such as /metrics. The pattern is
-// one of [http.ServeMux]; /healthz and /readyz are taken.
+// one of [http.ServeMux]. /healthz and /readyz are taken, and the paths of the webhooks must
+// not be.
 func Handle(pattern string, h http.Handler) Option {
-	return func(r *replica) { r.handlers = append(r.handlers, handler{pattern, h}) }
+	return func(r *replica) { r.handle(pattern, h) }
 }
 
 // Ready adds a check to /readyz.
 func Ready(name string, check func(*http.Request) error) Option {
-	return func(r *replica) { r.checks[name] = check }
+	return func(r *replica) { r.check(name, check) }
 }
 
 // Informer is run when the API server can convert what it lists. It must not have been
 // started. It stops after the last request has been answered. The name is that of the
 // check in /readyz, with "informer-" before it.
 func Informer(name string, i cache.SharedInformer) Option {
-	return func(r *replica) { r.informers = append(r.informers, &informer{SharedInformer: i, name: name}) }
+	return func(r *replica) {
+		if i == nil {
+			r.fault("informer %s is nil", name)
+			return
+		}
+		r.informers = append(r.informers, &informer{SharedInformer: i, name: name})
+	}
 }
 
 // Controller runs a function when the replica is ready; its context ends with that of
 // Run, and Run waits for it. An error that it returns before stops the replica.
 func Controller(run func(context.Context) error) Option {
-	return func(r *replica) { r.controllers = append(r.controllers, run) }
+	return func(r *replica) {
+		if run == nil {
+			r.fault("a controller is nil")
+			return
+		}
+		r.controllers = append(r.controllers, run)
+	}
 }

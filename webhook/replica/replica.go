@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,19 +27,16 @@ type replica struct {
 	authority   []authority.Option
 	secret      string
 	server      []webhook.Option
-	handlers    []handler
-	checks      webhook.Checks
+	external    bool // somebody else makes the certificates
+	mux         *http.ServeMux
+	checks      webhook.Checks // of /readyz
 	informers   []*informer
 	controllers []func(context.Context) error
+	faults      []error
 
 	unconverted *unconverted
 	registered  atomic.Bool
 	ready       atomic.Bool
-}
-
-type handler struct {
-	pattern string
-	http.Handler
 }
 
 // pace is how often a step looks whether the one before is done.
@@ -48,58 +46,76 @@ const pace = 50 * time.Millisecond
 // It serves the webhooks on the listener, and /healthz and /readyz. The API server of the
 // configuration is told about them. Then it returns nil.
 //
-// An error means that the options are wrong, that the replica could not be started, or that a
-// part of it stopped by itself. The listener is closed in any case.
+// An error means that options are wrong, all of them in one error; or that the replica could
+// not be started, or that a part of it stopped by itself. The listener is closed in any case.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *registration.Webhooks, opts ...Option) error {
-	r := &replica{
-		hooks:  hooks,
-		secret: hooks.Name() + "-webhook",
-		server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)},
-		checks: webhook.Checks{},
-	}
-	for _, opt := range opts {
-		opt(r)
-	}
-	issuing, err := r.prepare(config)
+	r := &replica{hooks: hooks, server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)}}
+	issuing, err := r.prepare(config, opts)
 	if err != nil {
-		return errors.Join(fmt.Errorf("replica: %w", err), l.Close())
+		return errors.Join(err, l.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	var controlling sync.WaitGroup
+	// What ends with ctx.
+	var running sync.WaitGroup
 	var mu sync.Mutex
 	var failed []error
-	for _, control := range r.controllers {
-		controlling.Go(func() {
-			if !await(ctx, r.ready.Load) {
-				return
-			}
-			if err := control(ctx); err != nil && ctx.Err() == nil {
+	run := func(what string, f func(context.Context) error) {
+		running.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
 				mu.Lock()
 				defer mu.Unlock()
-				failed = append(failed, fmt.Errorf("replica: a controller stopped: %w", err))
+				failed = append(failed, fmt.Errorf("replica: %s stopped: %w", what, err))
 				stop()
 			}
 		})
 	}
-	err = webhook.Serve(ctx, l, r.handler(), r.certs, append(r.server,
-		webhook.While(issuing),
-		webhook.While(func(ctx context.Context) error { return r.hooks.Reconcile(ctx, config, r.bundle) }),
-		webhook.While(r.inform),
-	)...)
+	// Not longer: who uninstalls an operator deletes what it has registered.
+	run("the registration", func(ctx context.Context) error {
+		return r.hooks.Reconcile(ctx, config, r.bundle)
+	})
+	for _, control := range r.controllers {
+		run("a controller", func(ctx context.Context) error {
+			if !await(ctx, r.ready.Load) {
+				return nil
+			}
+			return control(ctx)
+		})
+	}
+	err = webhook.Serve(ctx, l, r.mux, r.certs, append(r.server, webhook.While(issuing), webhook.While(r.inform))...)
 	stop()
-	controlling.Wait()
+	running.Wait()
 	return errors.Join(append([]error{err}, failed...)...)
 }
 
 // prepare finds the mistakes, and the certificates. issuing looks after these.
-func (r *replica) prepare(config *rest.Config) (issuing func(context.Context) error, err error) {
+func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(context.Context) error, err error) {
+	r.mux, r.checks = http.NewServeMux(), webhook.Checks{}
+	if r.hooks == nil || config == nil {
+		return nil, errors.New("replica: the registration or the client configuration is nil")
+	}
+	r.secret = r.hooks.Name() + "-webhook"
+	r.handle("/", r.hooks)
+	r.handle("/healthz", webhook.Checks{})
+	r.handle("/readyz", r.checks)
+	r.check("registration", r.checkRegistration)
+	r.check("shutdown", webhook.Draining)
+	for _, opt := range opts {
+		if opt == nil {
+			r.fault("an option is nil")
+			continue
+		}
+		opt(r)
+	}
 	issuing = func(context.Context) error { return nil }
-	if r.certs == nil {
+	if !r.external {
 		a, err := authority.New(config, r.hooks.Namespace(), r.secret, r.hooks.Hosts(), append([]authority.Option{authority.CarriedBy(r.hooks.Carry)}, r.authority...)...)
 		if err != nil {
-			return nil, err
+			r.fault("%w", err)
+			if r.hooks.Namespace() == "" {
+				r.fault("with a URL, registration.OwnNamespace says in which namespace the Secret is")
+			}
 		}
 		r.certs, r.bundle = a, a
 	}
@@ -108,22 +124,53 @@ func (r *replica) prepare(config *rest.Config) (issuing func(context.Context) er
 	}
 	switch c := r.certs.(type) {
 	case interface{ Check(*http.Request) error }:
-		r.checks["certificate"] = c.Check
+		r.check("certificate", c.Check)
 	case interface{ Check() error }:
-		r.checks["certificate"] = func(*http.Request) error { return c.Check() }
+		r.check("certificate", func(*http.Request) error { return c.Check() })
 	}
 	if b, ok := r.bundle.(interface{ Check() error }); ok {
-		r.checks["ca-bundle"] = func(*http.Request) error { return b.Check() }
+		r.check("ca-bundle", func(*http.Request) error { return b.Check() })
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
-		return nil, err
+		r.fault("the client configuration: %w", err)
 	}
 	for _, i := range r.informers {
-		r.checks["informer-"+i.name] = i.check(r.unconverted.lacks.Load)
+		if err := i.listen(); err != nil {
+			r.fault("informer %s: %w", i.name, err)
+		}
+		r.check("informer-"+i.name, i.check(func() bool { return r.unconverted.lacks.Load() }))
 	}
-	r.checks["registration"] = r.checkRegistration
-	r.checks["shutdown"] = webhook.Draining
-	return issuing, nil
+	return issuing, errors.Join(r.faults...)
+}
+
+func (r *replica) fault(format string, args ...any) {
+	r.faults = append(r.faults, fmt.Errorf("replica: "+format, args...))
+}
+
+// handle serves a pattern. The mux panics where two do not go together.
+func (r *replica) handle(pattern string, h http.Handler) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.fault("the handler of %q: %s", pattern, strings.ReplaceAll(fmt.Sprint(p), "\n", ": "))
+		}
+	}()
+	if h == nil {
+		r.fault("the handler of %q is nil", pattern)
+		return
+	}
+	r.mux.Handle(pattern, h)
+}
+
+// check adds a check of readiness.
+func (r *replica) check(name string, check func(*http.Request) error) {
+	if check == nil {
+		r.fault("the check %q is nil", name)
+		return
+	}
+	if r.checks[name] != nil {
+		r.fault("there are two checks %q", name)
+	}
+	r.checks[name] = check
 }
 
 // checkRegistration passes once the registration has been right.
@@ -158,18 +205,6 @@ func (r *replica) inform(ctx context.Context) error {
 	klog.FromContext(ctx).V(1).Info("The replica is ready", "webhooks", r.hooks.Name())
 	r.ready.Store(true)
 	return nil
-}
-
-// handler serves everything on one port.
-func (r *replica) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/healthz", webhook.Checks{})
-	mux.Handle("/readyz", r.checks)
-	for _, h := range r.handlers {
-		mux.Handle(h.pattern, h)
-	}
-	mux.Handle("/", r.hooks)
-	return mux
 }
 
 // await returns true when the condition holds, or false when the context ends.

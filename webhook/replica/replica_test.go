@@ -28,20 +28,38 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	return hooks
 }
 
-func TestMistakesAreFoundAtTheStartAndTheListenerIsClosed(t *testing.T) {
+func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testing.T) {
+	ok := func(*http.Request) error { return nil }
+	inside := registration.OwnNamespace("ns")
 	for name, c := range map[string]struct {
 		hooks *registration.Webhooks
 		opts  []replica.Option
-		want  string
+		want  []string
 	}{
-		"no namespace for the Secret": {outside(t), nil, "the Secret's namespace"},
-		"a Secret that cannot be":     {outside(t, registration.OwnNamespace("ns")), []replica.Option{replica.Secret("a/b")}, "the Secret's name"},
+		"no registration":             {nil, nil, []string{"the registration or the client configuration is nil"}},
+		"no namespace for the Secret": {outside(t), nil, []string{"the Secret's namespace", "registration.OwnNamespace"}},
+		"a Secret that cannot be":     {outside(t, inside), []replica.Option{replica.Secret("a/b")}, []string{"the Secret's name"}},
+		"all that is nil": {outside(t, inside), []replica.Option{nil, replica.Certificates(nil, nil), replica.Handle("/a", nil), replica.Ready("b", nil), replica.Informer("c", nil), replica.Controller(nil)},
+			[]string{"an option is nil", "the certificates are nil", `the handler of "/a" is nil`, `the check "b" is nil`, "informer c is nil", "a controller is nil"}},
+		"what is taken": {outside(t, inside), []replica.Option{replica.Handle("/healthz", http.NotFoundHandler()), replica.Handle("/a b c", http.NotFoundHandler()), replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)},
+			[]string{`the handler of "/healthz"`, `the handler of "/a b c"`, `two checks "shutdown"`, `two checks "a"`}},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		check(t, err)
 		err = replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, l, c.hooks, c.opts...)
-		if err == nil || !strings.HasPrefix(err.Error(), "replica: ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v", name, err)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		for _, line := range strings.Split(err.Error(), "\n") {
+			if !strings.HasPrefix(line, "replica: ") && !strings.HasPrefix(line, "the Secret's") {
+				t.Errorf("%s: the error has the line %q", name, line)
+			}
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %s", name, err, want)
+			}
 		}
 		if _, err := l.Accept(); err == nil {
 			t.Errorf("%s: the listener is open", name)

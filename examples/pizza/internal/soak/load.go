@@ -54,11 +54,14 @@ func (l *load) request(ctx context.Context, kind string, f func(context.Context)
 	defer cancel()
 	start := time.Now()
 	err := f(ctx)
-	if apierrors.IsConflict(err) { // the controller has been faster
+	switch {
+	case apierrors.IsConflict(err): // the controller has been faster
 		l.ledger.note(kind, start, nil)
-		return err
+	case kind == "watch" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)):
+		l.ledger.note("watch that had to list again", start, nil)
+	default:
+		l.ledger.note(kind, start, err)
 	}
-	l.ledger.note(kind, start, err)
 	return err
 }
 
@@ -171,7 +174,8 @@ func (l *load) list(ctx context.Context, version string) {
 }
 
 // watch watches, and begins again where a watch has ended, as it does when the definition
-// changes. Only an error is a failure.
+// changes. If the API server has forgotten where that was (410, Expired), it lists again, as
+// every client must (client-go/tools/cache/reflector.go). Every other error is a failure.
 func (l *load) watch(ctx context.Context, version string) {
 	from := ""
 	for ctx.Err() == nil {
