@@ -59,7 +59,7 @@
 //
 // # What it needs
 //
-// In the Secret's namespace: create secrets (RBAC cannot limit that to a name); and get,
+// See [PolicyRules]: create secrets (RBAC cannot limit that to a name); and get,
 // update and watch on that one. Without watch, changes are seen an [Interval] later.
 // The Secret must not be immutable, and may be of any type; a new one is a kubernetes.io/tls. Its other keys and metadata stay as they are. Who can read
 // it can pretend to be the webhooks, to the API server.

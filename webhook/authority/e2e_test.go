@@ -135,16 +135,15 @@ func TestOnARealAPIServer(t *testing.T) {
 	}
 }
 
-// grant makes a namespace, and a user of the same name who has these rights in it.
+// grant makes a namespace, and a user of the same name who has these of the rights in it.
 func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interface, name string, verbs ...string) *rest.Config {
 	t.Helper()
-	rules := []rbacv1.PolicyRule{}
-	for _, verb := range verbs {
-		rule := rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{""}, Resources: []string{"secrets"}}
-		if verb != "create" { // which has no name yet
-			rule.ResourceNames = []string{"ca"}
+	var rules []rbacv1.PolicyRule
+	for _, rule := range PolicyRules("ca") {
+		rule.Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(verbs, verb) })
+		if len(rule.Verbs) > 0 {
+			rules = append(rules, rule)
 		}
-		rules = append(rules, rule)
 	}
 	_, err := admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err == nil {

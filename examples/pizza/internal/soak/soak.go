@@ -112,17 +112,30 @@ func (r *restaurant) sample(ctx context.Context, o *operator, from time.Time) (s
 	return samples
 }
 
-// growth compares the first quarter of the samples with the last, by the least of each: what
-// is in use comes and goes.
+// growth compares the quarters of the time, by the least of each: what is in use comes and
+// goes.
 func growth(samples []footprint, out io.Writer) error {
-	quarter := len(samples) / 4
-	if quarter == 0 {
+	n := len(samples) / 4
+	if n == 0 {
 		return errors.New("there was no time to measure the memory of a replica")
 	}
-	first, last := least(samples[:quarter]), least(samples[len(samples)-quarter:])
-	fmt.Fprintf(out, "replica A, over %s at work: connections %.0f → %.0f, goroutines beside them %.0f → %.0f, heap %.1f → %.1f MiB, resident %.1f → %.1f MiB\n",
-		(time.Duration(len(samples)) * 500 * time.Millisecond).Round(time.Second), first.connections, last.connections, first.goroutines, last.goroutines,
-		first.heapBytes/(1<<20), last.heapBytes/(1<<20), first.residentBytes/(1<<20), last.residentBytes/(1<<20))
+	var quarters []footprint
+	for q := range 4 {
+		quarters = append(quarters, least(samples[q*n:(q+1)*n]))
+	}
+	fmt.Fprintf(out, "replica A at work, the least in each quarter of %s:\n", (time.Duration(len(samples)) * 500 * time.Millisecond).Round(time.Second))
+	show := func(what, form string, value func(footprint) float64) {
+		fmt.Fprintf(out, "  %-22s", what)
+		for _, q := range quarters {
+			fmt.Fprintf(out, form, value(q))
+		}
+		fmt.Fprintln(out)
+	}
+	show("connections", "%8.0f", func(f footprint) float64 { return f.connections })
+	show("goroutines beside them", "%8.0f", func(f footprint) float64 { return f.goroutines })
+	show("MiB of heap", "%8.1f", func(f footprint) float64 { return f.heapBytes / (1 << 20) })
+	show("MiB resident", "%8.1f", func(f footprint) float64 { return f.residentBytes / (1 << 20) })
+	first, last := quarters[0], quarters[3]
 	if last.goroutines > first.goroutines+20 || last.heapBytes > first.heapBytes*1.5+(8<<20) || last.residentBytes > first.residentBytes*1.5+(16<<20) {
 		return errors.New("a replica takes more and more")
 	}
