@@ -9,6 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/webhook/authority"
 )
 
 func TestTheAPIServerIsToldWhatTheHandlersDo(t *testing.T) {
@@ -110,5 +112,24 @@ func TestTheOperatorMayRegisterItself(t *testing.T) {
 	}
 	if diff := cmp.Diff(hooks.PolicyRules(), got); diff != "" {
 		t.Errorf("rules for the registration (-want +got):\n%s", diff)
+	}
+
+	if text, err = deployment.ReadFile("config/deploy/rbac.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	var inNamespace []rbacv1.PolicyRule
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		var role rbacv1.Role
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			if role.Kind == "Role" && rule.Resources[0] == "secrets" {
+				inNamespace = append(inNamespace, rule)
+			}
+		}
+	}
+	if diff := cmp.Diff(authority.PolicyRules(Name+"-webhook"), inNamespace); diff != "" {
+		t.Errorf("rules for the Secret (-want +got):\n%s", diff)
 	}
 }

@@ -54,7 +54,7 @@ const (
 // five seconds. Without QPS in the config, the client is not limited. Every replica may run Reconcile, also those of different
 // releases: see "Several replicas, and rolling updates" in the package documentation.
 // [Webhooks.PolicyRules] has what it needs.
-func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bundle) error {
+func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bundle, opts ...ReconcileOption) error {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 && config.RateLimiter == nil {
 		config.QPS = -1 // the default would delay the start where there are many definitions
@@ -67,6 +67,9 @@ func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bu
 		webhooks: w,
 		bundle:   bundle,
 		woken:    make(chan struct{}, 1),
+	}
+	for _, opt := range opts {
+		opt(r)
 	}
 	start := time.Now()
 	for _, o := range w.objects {
@@ -110,6 +113,7 @@ type reconciler struct {
 	bundle   Bundle
 	lives    []*live
 	woken    chan struct{}
+	ready    func() bool // nil when it is, or has been
 }
 
 func (r *reconciler) wake() {

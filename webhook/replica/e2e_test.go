@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -420,6 +421,59 @@ func TestTheFirstReplicaOfANamespacedOperatorDoesNotWaitForItself(t *testing.T) 
 		return nil
 	})
 	t.Logf("after %s", time.Since(begin))
+}
+
+// A release that never gets ready has no say in what the API server asks: the replicas of the
+// one before could not answer it.
+func TestAReleaseThatDoesNotGetReadyRegistersNothing(t *testing.T) {
+	c := open(t)
+	addr, _ := c.start(t, c.hooks())
+	eventually(t, func() error {
+		if !slices.Contains(c.balancer.Ready(), addr) {
+			return errors.New(readyz(addr))
+		}
+		return nil
+	})
+	configuration := c.client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"})
+	webhooks := func() int {
+		obj, err := configuration.Get(t.Context(), "pizza-operator", metav1.GetOptions{})
+		check(t, err)
+		list, _, _ := unstructured.NestedSlice(obj.Object, "webhooks")
+		return len(list)
+	}
+	second := registration.Validating("second.pizzas.example.com", "/second", admission.NewHandler(runtime.NewScheme(),
+		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(kind("v1")))))
+
+	nobody, err := c.User("nobody")
+	check(t, err)
+	client, err := dynamic.NewForConfig(nobody)
+	check(t, err)
+	mayNot := *c
+	mayNot.client = client
+	next, stop := c.start(t, c.hooks(second), replica.Informer("pizzas", mayNot.informer("v1")))
+	eventually(t, func() error {
+		if got := readyz(next); !strings.Contains(got, "[+]registration ok") {
+			return errors.New(got)
+		}
+		return nil
+	})
+	for i := range 20 {
+		_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
+		check(t, err)
+		time.Sleep(100 * time.Millisecond)
+	}
+	if n := webhooks(); n != 1 {
+		t.Errorf("%d webhooks are registered while the next release is not ready", n)
+	}
+	check(t, stop())
+
+	c.start(t, c.hooks(second), replica.Informer("pizzas", c.informer("v1")))
+	eventually(t, func() error {
+		if n := webhooks(); n != 2 {
+			return fmt.Errorf("%d webhooks are registered after the next release got ready", n)
+		}
+		return nil
+	})
 }
 
 func TestTheCertificatesMayComeFromFiles(t *testing.T) {

@@ -73,7 +73,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	}
 	// Not longer: who uninstalls an operator deletes what it has registered.
 	run("the registration", func(ctx context.Context) error {
-		return r.hooks.Reconcile(ctx, config, r.bundle)
+		return r.hooks.Reconcile(ctx, config, r.bundle, registration.ClaimWhen(r.informed))
 	})
 	for _, control := range r.controllers {
 		run("a controller", func(ctx context.Context) error {
@@ -138,7 +138,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 		if err := i.listen(); err != nil {
 			r.fault("informer %s: %w", i.name, err)
 		}
-		r.check("informer-"+i.name, i.check(func() bool { return r.unconverted.lacks.Load() }))
+		r.check("informer-"+i.name, i.check(r.unconverted.lacks.Load))
 	}
 	return issuing, errors.Join(r.faults...)
 }
@@ -205,6 +205,17 @@ func (r *replica) inform(ctx context.Context) error {
 	klog.FromContext(ctx).V(1).Info("The replica is ready", "webhooks", r.hooks.Name())
 	r.ready.Store(true)
 	return nil
+}
+
+// informed says whether this replica could answer what its declaration has the API server
+// ask: so one of a new release that never gets ready changes nothing.
+func (r *replica) informed() bool {
+	for _, i := range r.informers {
+		if i.check(r.unconverted.lacks.Load)(nil) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // await returns true when the condition holds, or false when the context ends.
