@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -38,6 +39,7 @@ type Authority struct {
 	clock  clock
 
 	// Of Run alone.
+	writes       *rate.Limiter
 	lastRead     time.Time // of the Secret, in this process's own time
 	missingSince time.Time // the Secret, or a whole one
 	pending      *ca       // the next CA
@@ -69,7 +71,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 			leafLifetime: 24 * time.Hour,
 		},
 		hosts:    slices.Clone(hosts),
-		interval: 15 * time.Second,
+		interval: 5 * time.Second,
 		settle:   time.Minute,
 		changed:  make(chan struct{}),
 	}
@@ -79,6 +81,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	if a.rotateAfter == 0 {
 		a.rotateAfter = a.caLifetime / 2
 	}
+	a.writes = rate.NewLimiter(rate.Every(max(a.interval, time.Millisecond)), 20)
 	errs := a.faults(namespace)
 	if config == nil {
 		return nil, fmt.Errorf("authority: %w", errors.Join(append(errs, errors.New("no client configuration: rest.InClusterConfig returns one"))...))
@@ -90,7 +93,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	if err = errors.Join(append(errs, err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
-	a.secret = newSecret(client, namespace, name, max(a.interval, 10*time.Second))
+	a.secret = newSecret(client, namespace, name, max(a.interval, 15*time.Second))
 	return a, nil
 }
 
@@ -173,11 +176,17 @@ func (a *Authority) Run(ctx context.Context) error {
 	}
 }
 
-// patience is how long a replica that knows no CA waits for one that does.
-const patience = 2 * time.Second
+// patience is how long a replica that knows no CA waits for one that does, which looks at least
+// that often, also without a watch, unless it has a long interval.
+func (a *Authority) patience() time.Duration {
+	return min(max(2*time.Second, a.interval+a.interval/5), 10*time.Second)
+}
 
 // errWaiting says that a new CA is made in a moment, unless another replica comes with the old one.
 var errWaiting = errors.New("the Secret is missing or broken; another replica may restore it")
+
+// errFight says that this replica's writes do not last.
+var errFight = errors.New("the Secret is changed again and again: by another tool, or by replicas whose API servers' clocks are far apart")
 
 // look reads the Secret, does what is due, and says when to look again.
 func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
@@ -198,12 +207,18 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 	}
 	theirs, wants, err := a.decide(obj, mine, now)
 	if errors.Is(err, errWaiting) {
-		soon = min(soon, patience)
+		soon = min(soon, time.Second)
 	}
 	if err != nil {
 		return soon, a.serveOn(known, now, err)
 	}
+	if mine != nil {
+		a.lastRead = time.Now() // and nothing was missed, whether the write succeeds or not
+	}
 	if wants != theirs {
+		if a.writes.Tokens() < 1 {
+			return soon, a.serveOn(known, now, errFight)
+		}
 		err := a.secret.write(ctx, obj, wants)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || obj != nil && apierrors.IsNotFound(err) {
 			return soon, nil
@@ -216,6 +231,7 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 			}
 			return soon, a.serveOn(known, now, fmt.Errorf("writing the Secret: %w", err))
 		}
+		a.writes.Allow()
 	}
 	a.lastRead = time.Now()
 	if err := a.adopt(wants, now); err != nil {
@@ -270,7 +286,7 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 	if a.missingSince.IsZero() {
 		a.missingSince = time.Now()
 	}
-	if time.Since(a.missingSince) < patience {
+	if time.Since(a.missingSince) < a.patience() {
 		return nil, nil, errWaiting
 	}
 	wants, err = a.salvage(theirs, now)
@@ -337,7 +353,8 @@ func (a *Authority) isCarried(s *state) bool {
 func (a *Authority) adopt(s *state, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.leaf == nil || !now.Before(a.renew) || !a.state.current.cert.Equal(s.current.cert) {
+	// Where the API server's clock was ahead for a while, a certificate may not be valid yet.
+	if a.leaf == nil || !now.Before(a.renew) || !valid(a.leaf.Leaf, now) || !a.state.current.cert.Equal(s.current.cert) {
 		leaf, err := s.current.leaf(a.hosts, now, a.leafLifetime)
 		if err != nil {
 			return err

@@ -79,7 +79,7 @@ func (c *ca) leaf(hosts []string, now time.Time, lifetime time.Duration) (*tls.C
 		return nil, err
 	}
 	template := &x509.Certificate{
-		NotBefore:   later(now.Add(-skew), c.cert.NotBefore),
+		NotBefore:   c.cert.NotBefore, // wherever the CA is valid
 		NotAfter:    earlier(now.Add(lifetime), c.cert.NotAfter),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -182,13 +182,6 @@ func encodeCertificates(certs ...*x509.Certificate) []byte {
 
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
 		return a
 	}
 	return b

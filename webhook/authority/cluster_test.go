@@ -30,6 +30,7 @@ type cluster struct {
 	immutable bool
 	room      int    // bytes of its data at most
 	raw       string // what it answers to GET, instead of the Secret
+	watches   int    // ever
 	watchers  map[int]*io.PipeWriter
 	fault     func(r *http.Request) int  // an HTTP status, 0 for none
 	lost      func(r *http.Request) bool // the request is carried out, the answer does not arrive
@@ -168,10 +169,8 @@ func (c *cluster) text() string {
 
 func (c *cluster) watch(r *http.Request) *http.Response {
 	read, write := io.Pipe()
-	id := c.version * 1000
-	for c.watchers[id] != nil {
-		id++
-	}
+	c.watches++
+	id := c.watches
 	c.watchers[id] = write
 	context.AfterFunc(r.Context(), func() {
 		c.mu.Lock()

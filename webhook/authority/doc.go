@@ -46,8 +46,8 @@
 //     certificates. They are valid from an hour before.
 //   - While the Secret cannot be read or written, the certificate is served and renewed with the CA
 //     that is known, until that expires. Who starts then serves with what it can read.
-//   - Where no replica remembers anything, a new CA is made, after two seconds in which
-//     one might turn up. All registrations need the new bundle then. So it is too where somebody
+//   - Where no replica remembers anything, a new CA is made, after some seconds in which
+//     one might turn up (a little more than an [Interval], ten at most). All registrations need the new bundle then. So it is too where somebody
 //     has put another CA there while no replica could reach the API server.
 //
 // What does not is logged: errors of the API server, a right that is missing, and a registration

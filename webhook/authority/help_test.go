@@ -22,7 +22,7 @@ import (
 const (
 	day = 24 * time.Hour
 	// start is after the patience of a replica that finds nothing.
-	start = 5 * time.Second
+	start = 12 * time.Second
 )
 
 // running is an authority with default times, for pizza.ns.svc, and what it logs.

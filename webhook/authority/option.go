@@ -20,8 +20,8 @@ func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateA
 func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
 
 // Interval is how often the Secret is looked at, if a watch does not say before that
-// it has changed; after a failure it is sooner. A request may take as long, and ten seconds in
-// any case. The default is 15 seconds.
+// it has changed; after a failure it is sooner. A request may take as long, and 15 seconds in
+// any case. The default is five seconds.
 func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
 // CarriedBy makes the next CA wait until carried returns nil: it says that a CA

@@ -164,7 +164,7 @@ func playRotation(t *testing.T, seed uint64) {
 			}
 		}
 	}()
-	time.Sleep(30 * time.Second)
+	time.Sleep(time.Minute)
 
 	var log []string
 	type verification struct {
@@ -181,7 +181,7 @@ func playRotation(t *testing.T, seed uint64) {
 			}
 			leaf, err := rep.GetCertificate(nil)
 			if err != nil {
-				if time.Since(rep.started) > 15*time.Second && time.Since(w.trouble) > 30*time.Second {
+				if time.Since(rep.started) > 25*time.Second && time.Since(w.trouble) > 30*time.Second {
 					t.Fatalf("after %s, replica %d does not serve: %v\n%q", time.Since(begin), i, err, log[max(0, len(log)-10):])
 				}
 				continue // it has just started

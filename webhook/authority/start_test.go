@@ -116,7 +116,7 @@ func TestNothingIsServedBeforeTheFirstReadAndTheErrorSaysWhy(t *testing.T) {
 func TestWhileItWaitsForOthersTheErrorSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
-		time.Sleep(patience / 2)
+		time.Sleep(r.patience() / 2)
 		wantError(t, r.Check(nil), "another replica may restore it")
 		if c.written() != 0 {
 			t.Error("it has not waited")
@@ -143,8 +143,8 @@ func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 			want: []string{"CAs that live for 1h0m0s and are followed after 59m0s leave no time"},
 		},
 		"a certificate that cannot be renewed in time": {
-			hosts: []string{"h"}, opts: []Option{CertificateLifetime(59 * time.Second)},
-			want: []string{"certificates that live for 59s cannot be renewed in time, with a look every 15s"},
+			hosts: []string{"h"}, opts: []Option{CertificateLifetime(19 * time.Second)},
+			want: []string{"certificates that live for 19s cannot be renewed in time, with a look every 5s"},
 		},
 		"a CA that does not live": {
 			hosts: []string{"h"}, opts: []Option{CALifetime(0)},
@@ -188,7 +188,7 @@ func TestNewKeepsNothingOfItsArguments(t *testing.T) {
 // A bubble of synctest ends with a panic if a goroutine in it is blocked for ever, so each
 // test here shows it; this one for a Run that is stopped in the middle of things.
 func TestNoGoroutineIsLeftAfterRunWheneverItStops(t *testing.T) {
-	for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, patience + time.Millisecond, start, time.Hour} {
+	for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 6*time.Second + time.Millisecond, start, time.Hour} {
 		bubble(t, func(t *testing.T, c *cluster) {
 			c.latency = func() time.Duration { return 300 * time.Millisecond }
 			a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
