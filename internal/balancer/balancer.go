@@ -120,6 +120,9 @@ func (b *Balancer) Ready() []string {
 	return ready
 }
 
+// IsReady says whether a replica is ready.
+func (b *Balancer) IsReady(addr string) bool { return slices.Contains(b.Ready(), addr) }
+
 // Connections returns how many connections a replica has.
 func (b *Balancer) Connections(addr string) int {
 	b.mu.Lock()

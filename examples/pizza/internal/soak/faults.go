@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -64,13 +65,14 @@ func (f *faults) run(ctx context.Context, spareFrom time.Time) error {
 	}
 }
 
+// patience is how long a replica may take to be ready.
+const patience = 20 * time.Second
+
 // allReady waits until all replicas are.
 func (f *faults) allReady(ctx context.Context) error {
-	for len(f.balancer.Ready()) < len(f.operators) {
-		for _, o := range f.operators {
-			if err := o.await(ctx); err != nil {
-				return err
-			}
+	for begin := time.Now(); len(f.balancer.Ready()) < len(f.operators); {
+		if time.Since(begin) > patience {
+			return fmt.Errorf("of %d replicas, only %q are ready after %s", len(f.operators), f.balancer.Ready(), patience)
 		}
 		if !sleep(ctx, 50*time.Millisecond) {
 			return ctx.Err()
@@ -80,6 +82,26 @@ func (f *faults) allReady(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return nil
+}
+
+// idle returns an error if less has happened than the time should bring: then nothing was
+// proven.
+func (f *faults) idle(took time.Duration, rotations int) error {
+	var errs []error
+	for _, c := range []struct {
+		what  string
+		n     int
+		every time.Duration
+	}{
+		{"rotations", rotations, 6 * time.Second}, {"kills", f.kills, 25 * time.Second}, {"restarts in order", f.restarts, 50 * time.Second},
+		{"deletions of the Secret", f.deletions, 50 * time.Second}, {"corruptions of the Secret", f.corruptions, 50 * time.Second},
+		{"overwritten CA bundles", f.overwrites, 60 * time.Second},
+	} {
+		if want := int(took / c.every); c.n < want {
+			errs = append(errs, fmt.Errorf("there were %d %s in %s, not %d", c.n, c.what, took.Round(time.Second), want))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (f *faults) kill(ctx context.Context, o *operator) error {
@@ -166,7 +188,12 @@ func (f *faults) overwrite(ctx context.Context, n int) error {
 		return err
 	}
 	client := f.client.Resource(target.resource)
+	f.putForeign(bundle)
 	w := window{what: target.resource.Resource, start: time.Now()}
+	defer func() {
+		w.end = time.Now()
+		f.ledger.overwritten(w)
+	}()
 	if _, err := client.Patch(ctx, target.name, types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 		return err
 	}
@@ -188,12 +215,10 @@ func (f *faults) overwrite(ctx context.Context, n int) error {
 			return fmt.Errorf("the CA bundle of %s %s has not been repaired for 30 seconds", target.resource.Resource, target.name)
 		}
 		if !sleep(ctx, 5*time.Millisecond) {
-			break
+			return nil
 		}
 	}
-	w.end = time.Now()
-	f.repairs = append(f.repairs, w.end.Sub(w.start))
-	f.ledger.overwritten(w)
+	f.repairs = append(f.repairs, time.Since(w.start))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,11 +41,26 @@ type restaurant struct {
 	typed     kubernetes.Interface
 	balancer  *balancer.Balancer
 	operators []*operator
+
+	mu       sync.Mutex
+	foreigns map[string]bool // the CA bundles that were put in the place of the right ones
+}
+
+func (r *restaurant) putForeign(pem []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.foreigns[string(pem)] = true
+}
+
+func (r *restaurant) foreign(pem []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.foreigns[string(pem)]
 }
 
 // open prepares it all, and starts two replicas.
 func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, flags []string) (_ *restaurant, err error) {
-	r := &restaurant{cp: cp}
+	r := &restaurant{cp: cp, foreigns: map[string]bool{}}
 	if r.client, err = dynamic.NewForConfig(cp.Config()); err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ func Run(ctx context.Context, cp *controlplane.ControlPlane, binary string, dura
 	defer stop()
 	var running sync.WaitGroup
 	running.Go(func() { l.run(soaking) })
+	running.Go(func() { (&probes{restaurant: r, ledger: ledger}).run(soaking) })
 	report := &Report{}
 	running.Go(func() { report.Rotations = r.countRotations(soaking) })
 	spared := begin.Add(duration / 2)
@@ -67,8 +68,9 @@ func Run(ctx context.Context, cp *controlplane.ControlPlane, binary string, dura
 	}
 	report.Failed, report.Kills = len(failed), f.kills
 	grown := growth(samples, out)
-	report.Problems = errors.Join(faultErr, grown, r.close())
-	tell(out, requests, failed, excused, f, time.Since(begin))
+	took := time.Since(begin)
+	report.Problems = errors.Join(faultErr, f.idle(min(took, duration), report.Rotations), grown, r.close())
+	tell(out, requests, failed, excused, f, took)
 	return report, ctx.Err()
 }
 
