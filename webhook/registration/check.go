@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 var errNotRunning = errors.New("registration: Reconcile does not run")
@@ -51,10 +52,12 @@ func (w *Webhooks) Carry(pem []byte) error {
 
 func (l *live) carry(certs []string) error {
 	switch {
-	case l.empty:
+	case l.pending:
 		return nil
 	case !l.seen:
 		return errUnread
+	case l.current == nil && l.empty:
+		return nil
 	case l.current == nil:
 		return errors.New("it is not in the cluster")
 	}
@@ -63,11 +66,13 @@ func (l *live) carry(certs []string) error {
 		bundles[e.name] = e.caBundle()
 	}
 	entries := entriesOf(l.declared)
-	if parseClaim(l.current.GetAnnotations()[DeclaredAnnotation]).digest != l.digest {
-		entries = nil // but those of a later release
-		if theirs := owned(l.current, l.manager); theirs != nil {
-			entries = entriesOf(theirs.Object)
+	found := claimOf(l.current, time.Now())
+	if found.digest != "" && found.digest != l.digest { // but those of another release
+		theirs := owned(l.current, l.manager)
+		if theirs == nil {
+			return errors.New("nobody knows what another release has registered of it")
 		}
+		entries = entriesOf(theirs.Object)
 	}
 	for _, e := range entries {
 		if carries(bundles[e.name], certs) {
@@ -77,9 +82,6 @@ func (l *live) carry(certs []string) error {
 			return errors.New("it does not carry the certificates")
 		}
 		return fmt.Errorf("webhook %s does not carry the certificates", e.name)
-	}
-	if len(entries) == 0 {
-		return errors.New("it is not registered")
 	}
 	return nil
 }

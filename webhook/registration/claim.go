@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"math"
 	"strings"
 	"time"
 )
@@ -10,13 +11,17 @@ import (
 // update the replicas that have started before the last leave its declaration alone.
 const DeclaredAnnotation = "registration.crdkit.github.io/declared"
 
+// maxAhead is how far ahead of this replica's clock a claim may be. Clocks differ by less;
+// what somebody has written there by hand must not hold for years.
+const maxAhead = time.Hour
+
 // claim is what the annotation says: from when on a declaration is meant to hold.
 //
 // The clocks of the replicas may differ, so a replica which starts and finds another
 // declaration claims a later time than that in any case. It does so once: later on, whoever
 // has a later claim is right.
 type claim struct {
-	time   int64 // in nanoseconds since 1970
+	time   int64 // in nanoseconds since 1970; without it, the claim orders nothing
 	digest string
 }
 
@@ -24,13 +29,17 @@ func (c claim) String() string {
 	return time.Unix(0, c.time).UTC().Format(time.RFC3339Nano) + " " + c.digest
 }
 
-// parseClaim returns the zero claim for what cannot be read: anybody may write it.
-func parseClaim(text string) claim {
+// parseClaim returns the zero claim for what cannot be read: anybody may write it. A claim
+// that is too far ahead of now says who has registered the object, but not when.
+func parseClaim(text string, now time.Time) claim {
 	at, digest, ok := strings.Cut(text, " ")
 	t, err := time.Parse(time.RFC3339Nano, at)
-	// Beyond these years, nanoseconds overflow.
-	if !ok || digest == "" || err != nil || t.Year() < 1970 || t.Year() > 2261 {
+	if !ok || digest == "" || err != nil {
 		return claim{}
+	}
+	// Nanoseconds since 1970 end in the year 2262.
+	if t.Unix() < 0 || t.Unix() >= math.MaxInt64/int64(time.Second) || t.After(now.Add(maxAhead)) {
+		return claim{0, digest}
 	}
 	return claim{t.UnixNano(), digest}
 }
@@ -42,4 +51,13 @@ func (c claim) beats(other claim) bool {
 		return c.time > other.time
 	}
 	return c.digest > other.digest
+}
+
+// after returns the claim with a time that is later than another's, if it is not already,
+// and that parseClaim reads.
+func (c claim) after(other claim) claim {
+	if !c.beats(other) && other.time < math.MaxInt64-int64(time.Second) {
+		c.time = other.time + 1
+	}
+	return c
 }

@@ -19,7 +19,11 @@ func (c *conversion) String() string { return "Conversion " + c.path }
 
 // Conversion adds a conversion webhook: the handler of package conversion, and the path on
 // which it is served. Each of [Definitions] whose kind it converts, and which has more than
-// one version, gets a conversion stanza; the others are left alone.
+// one version, gets a conversion stanza. The others are left alone, but for one that an older
+// release has converted, and that has more than one version still: there, [Webhooks.Reconcile]
+// releases the stanza, and the API server converts with strategy None from then on, which
+// changes no more than apiVersion. The stanza stays as far as somebody else, such as
+// kubectl apply --server-side, has applied it, too.
 //
 // For a handler that does not say what it converts, give the names of the definitions, such
 // as pizzas.example.com.

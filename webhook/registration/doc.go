@@ -24,6 +24,11 @@
 // knows what a handler does that is not from this library, and for which kinds a function
 // of every kind is meant: then say it with [Rules].
 //
+// A function of metadata is for all versions of its kind. If other functions in the handler
+// want the same requests in certain versions, the rules are for these versions: the API
+// server converts to one of them, and all functions see the request. (With [MatchPolicy]
+// Exact nothing is converted, and the rules are for all versions.)
+//
 // A handler behind middleware is found if the middleware has a method
 // Unwrap() http.Handler. [Wrap] puts middleware around all handlers.
 //
@@ -51,13 +56,62 @@
 //
 // Every replica may run [Webhooks.Reconcile]. What one has applied, another of the same
 // declaration finds right, and writes nothing. In a rolling update the declarations may
-// differ. Then the replica that has started last wins: it marks the objects with an
-// annotation ([DeclaredAnnotation]), and those that have started before leave its rules
-// alone, but repair the CA bundle on. Requests reach replicas of both releases until the old
-// ones have gone: on a path that only the new ones serve, the old ones answer 404, and the
-// failure policy applies. A rollback starts new replicas, so it works alike. A
-// replica of the old declaration whose container restarts in the midst of a rolling update
-// is the last that has started, too: its rules then stay until another replica starts.
+// differ. Then the replica that has started last wins, as soon as it is ready ([ClaimWhen]):
+// it marks the objects with an annotation ([DeclaredAnnotation]), and the others leave its
+// rules alone, but repair the CA bundle on. A rollout whose replicas never get ready changes
+// no rules, and there is nothing to roll back. A rollback of one that got ready starts new
+// replicas, which win in their turn.
+//
+// The last to start is not always the newest: a replica of the old release may restart in
+// the midst of a rollout, and old replicas that never stopped do not start again in a
+// rollback. So a replica that has found the rules of another declaration in force for five
+// minutes, and is ready, takes them over: in the end all replicas have one declaration, and
+// the others are gone. Two declarations of one name that live side by side for longer change
+// places every five minutes. They must not, for instance as a canary: the API server knows
+// one set of rules, and sends each request to any replica.
+//
+// The clocks of the replicas may differ by up to an hour. A claim that is further ahead
+// orders nothing, and is replaced at once.
+//
+// During a rollout, requests reach replicas of both releases, whoever has won. On a path that
+// only the new ones serve, the old ones answer 404, and the failure policy applies: with
+// Fail, some requests fail until the old replicas have gone. So keep the paths from release to
+// release, let the handlers of the old rules take the requests of the new ones, and add a
+// webhook with Ignore, which a later release changes to Fail.
+//
+// # Next to kubectl, Helm and GitOps
+//
+// What is declared belongs to the field manager with the name of the declaration. The
+// manifests of the next release are others, so kubectl apply --server-side finds a conflict
+// with the operator, which holds the values of the last: apply with --force-conflicts, or
+// apply the definitions alone, and leave the webhook configurations to the operator. A plain
+// kubectl apply does not ask. Either way, the replicas whose rules hold put them back at
+// once, until those of the next release are ready.
+//
+// # Uninstalling
+//
+// As long as the operator runs, it creates webhook configurations again that somebody
+// deletes: they protect the data. When it does not run, they block what they are for, with
+// failure policy Fail. So the order is:
+//
+//  1. Stop the operator: scale it to zero or delete the Deployment, and wait until the last
+//     replica has gone.
+//  2. Delete the webhook configurations: kubectl delete
+//     mutatingwebhookconfigurations,validatingwebhookconfigurations NAME.
+//  3. Delete the definitions, which deletes all their objects. Or keep them, with
+//     spec.conversion {strategy: None}, which changes nothing but apiVersion: so only after
+//     all objects have been stored in one version, before step 1 (see conversion/migrate),
+//     and with no other version served.
+//  4. Delete the Secret with the CA.
+//
+// Objects that are stored in another version than the storage version cannot be read without
+// the operator, and objects with its finalizers are not let go. The deletion of their
+// definition, or of their namespace, waits for ever then: delete such objects before step 1.
+//
+// kubectl delete -f and helm uninstall do not wait until the replicas have gone, whatever
+// their order, and a replica that still runs creates the configurations again. So do step 1
+// by hand before, or step 2 once more afterwards (with Helm in a post-delete hook). What a
+// chart has in crds/, Helm does not delete.
 //
 // # Ready or not
 //

@@ -88,14 +88,24 @@ func addHook(kind hookKind, name, path string, handler http.Handler, opts []Webh
 // Rules says for which requests the webhook is called, instead of the rules that are made
 // from its handler: for a handler that is not from this library, and for functions of every
 // kind. A scope that is not given is "*".
+//
+// They replace all rules that would be made from the handler. So the functions of a
+// subresource that need Rules, such as those of scale, need a handler and a webhook of their
+// own: then the rules of the resource itself are still made from its handler.
+//
+// What the API server refuses is a fault: validateRuleWithOperations in
+// kubernetes/pkg/apis/admissionregistration/validation/validation.go. The resources of
+// admissionregistration.k8s.io themselves, such as validatingwebhookconfigurations, are never
+// sent to webhooks, whatever the rules say
+// (apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go).
 func Rules(rules ...admissionregistrationv1.RuleWithOperations) WebhookOption {
 	return func(h *hook) {
 		if len(rules) == 0 {
 			h.fault("Rules has no rules")
 		}
 		for i, r := range rules {
-			if len(r.Operations) == 0 || len(r.APIGroups) == 0 || len(r.APIVersions) == 0 || len(r.Resources) == 0 {
-				h.fault("rule %d must have operations, apiGroups, apiVersions and resources", i+1)
+			if errs := checkRule(r, field.NewPath("rules").Index(i)); len(errs) > 0 {
+				h.faults = append(h.faults, errs.ToAggregate().Errors()...)
 			}
 			r = *r.DeepCopy()
 			if r.Scope == nil {
@@ -150,12 +160,12 @@ func Timeout(d time.Duration) WebhookOption {
 	}
 }
 
-// Reinvocation says whether a mutating webhook is called again when others have changed the
+// ReinvocationPolicy says whether a mutating webhook is called again when others have changed the
 // object after it. The default is Never.
-func Reinvocation(p admissionregistrationv1.ReinvocationPolicyType) WebhookOption {
+func ReinvocationPolicy(p admissionregistrationv1.ReinvocationPolicyType) WebhookOption {
 	return func(h *hook) {
 		if h.kind != mutating {
-			h.fault("Reinvocation is for mutating webhooks")
+			h.fault("ReinvocationPolicy is for mutating webhooks")
 		}
 		if p != admissionregistrationv1.NeverReinvocationPolicy && p != admissionregistrationv1.IfNeededReinvocationPolicy {
 			h.fault("reinvocation policy %q must be Never or IfNeeded", p)
@@ -262,7 +272,7 @@ func (s *settings) deriveRules(h *hook) {
 		h.fault("the handler has no functions of Mutate: register it with Validating")
 	}
 	if len(h.Rules) == 0 {
-		rules, faults := s.rules(known.Functions)
+		rules, faults := s.rules(known.Functions, *h.MatchPolicy)
 		h.Rules = rules
 		h.faults = append(h.faults, faults...)
 	}

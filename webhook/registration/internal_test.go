@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,11 +106,18 @@ func FuzzClaim(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c := parseClaim(text)
+		now := time.Unix(1700000000, 0)
+		c := parseClaim(text, now)
 		if c == (claim{}) {
 			return
 		}
-		if diff := cmp.Diff(c.String(), parseClaim(c.String()).String()); diff != "" {
+		if c.time > now.Add(maxAhead).UnixNano() {
+			t.Errorf("%q is a claim of the future: %s", text, c)
+		}
+		if later := (claim{1, "x"}).after(c); !later.beats(c) || parseClaim(later.String(), now.Add(time.Second)) != later {
+			t.Errorf("%q: %s is not after it, or cannot be read", text, later)
+		}
+		if diff := cmp.Diff(c.String(), parseClaim(c.String(), now).String()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	})

@@ -30,15 +30,22 @@ type live struct {
 	watched bool                       // and watched
 	unread  error                      // why it cannot be read or watched
 	problem error                      // why it is not right; nil if it is
+	pending bool                       // nothing is registered, and must not be yet
+	written bool                       // this replica has written it
+	ahead   string                     // the resource version of a write whose event has not come
+	beaten  bool                       // the list that is on its way may be older than that
 
 	// Of the reconciler alone.
-	claim     claim
-	claimed   bool
-	tried     bool
-	notBefore time.Time
-	failures  int
-	writes    *rate.Limiter
-	logged    string
+	claim      claim
+	met        bool
+	rival      claim // the claim of others that holds
+	rivalSince time.Time
+	takeOverAt time.Time // when it has held too long
+	tried      bool
+	notBefore  time.Time
+	failures   int
+	writes     *rate.Limiter
+	logged     string
 }
 
 var (
@@ -63,6 +70,9 @@ func (l *live) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (l *live) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.FieldSelector = "metadata.name=" + l.name
+	l.mu.Lock()
+	l.beaten = false
+	l.mu.Unlock()
 	found, err := l.client.List(ctx, options)
 	l.note(err, false)
 	return found, err
@@ -96,21 +106,31 @@ func (l *live) note(err error, watched bool) {
 	l.wake()
 }
 
-// set notes what the cluster has, unless something newer is known: the answer to a write may
-// be here before its event.
-func (l *live) set(obj *unstructured.Unstructured, gone bool) {
+// set notes what the cluster has; nil if it has none. The caller holds the lock.
+func (l *live) set(obj *unstructured.Unstructured) {
+	l.current, l.seen = obj, true
+	l.wake()
+}
+
+// wrote notes the answer to a write of ours, which may be here before its event, or after
+// that of a later change.
+func (l *live) wrote(obj *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.seen = true
-	if obj != nil && l.current != nil {
-		if order, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), l.current.GetResourceVersion()); err == nil && order < 0 {
-			return
-		}
+	l.written = true
+	if l.current != nil && older(obj.GetResourceVersion(), l.current.GetResourceVersion()) {
+		l.wake()
+		return
 	}
-	if l.current = obj; gone {
-		l.current = nil
-	}
-	l.wake()
+	l.ahead, l.beaten = obj.GetResourceVersion(), true
+	l.set(obj)
+}
+
+// older says whether a resource version is older than another. That may be asked within one
+// watch alone: when etcd has been restored from a backup, they begin again at a lower number.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }
 
 func (l *live) Add(obj any) error    { return l.event(obj, false) }
@@ -118,11 +138,21 @@ func (l *live) Update(obj any) error { return l.event(obj, false) }
 func (l *live) Delete(obj any) error { return l.event(obj, true) }
 func (l *live) Resync() error        { return nil }
 
-func (l *live) Replace(all []any, _ string) error {
-	if len(all) == 0 {
-		l.set(nil, true)
+// Replace notes what a list has found. That is the truth, but for a write of ours that was
+// answered after the list had been asked for: its event is still to come.
+func (l *live) Replace(all []any, version string) error {
+	l.mu.Lock()
+	if l.beaten && l.ahead != "" && older(version, l.ahead) {
+		l.mu.Unlock()
 		return nil
 	}
+	l.ahead = ""
+	if len(all) == 0 {
+		l.set(nil)
+		l.mu.Unlock()
+		return nil
+	}
+	l.mu.Unlock()
 	return l.event(all[0], false)
 }
 
@@ -131,6 +161,15 @@ func (l *live) event(obj any, gone bool) error {
 	if !ok || u.GetName() != l.name {
 		return fmt.Errorf("registration: the API server sent a %T for %s", obj, l.object)
 	}
-	l.set(u, gone)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ahead != "" && older(u.GetResourceVersion(), l.ahead) {
+		return nil // from before our write
+	}
+	l.ahead = ""
+	if gone {
+		u = nil
+	}
+	l.set(u)
 	return nil
 }

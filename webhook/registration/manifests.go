@@ -34,7 +34,7 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 		return nil
 	}
 	for _, d := range w.definitions {
-		i := slices.IndexFunc(w.objects, func(o *object) bool { return o.isDefinition() && o.name == d.name() })
+		i := slices.IndexFunc(w.objects, func(o *object) bool { return o.isDefinition() && !o.empty && o.name == d.name() })
 		obj := d.object
 		if i >= 0 {
 			obj = d.with(w.objects[i].desired(caBundle, claim{}))

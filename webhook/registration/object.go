@@ -15,9 +15,12 @@ import (
 )
 
 const (
-	definitionKind = "CustomResourceDefinition"
-	definitions    = "customresourcedefinitions"
+	definitionKind  = "CustomResourceDefinition"
+	webhookStrategy = "Webhook"
+	matchConditions = "matchConditions"
 )
+
+var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // object is something that is registered with the API server, as it is declared.
 type object struct {
@@ -28,8 +31,8 @@ type object struct {
 	// declared has what is ours of the object: no CA bundle, and no annotation of ours.
 	declared map[string]any
 	digest   string
-	// empty is a configuration without webhooks. There need not be one; but what an older
-	// release has registered in it, nobody serves any more.
+	// empty is a configuration without webhooks, or a definition without conversion. There
+	// need not be one; but what an older release has registered in it, nobody serves any more.
 	empty bool
 }
 
@@ -41,7 +44,7 @@ func (o *object) isDefinition() bool { return o.kind == definitionKind }
 func (s *settings) newObject(o *object) *object {
 	o.manager = s.name
 	metadata := map[string]any{"name": o.name}
-	if len(s.annotations) > 0 {
+	if len(s.annotations) > 0 && !o.empty {
 		annotations := map[string]any{}
 		for key, value := range s.annotations {
 			annotations[key] = value
@@ -63,15 +66,26 @@ func (s *settings) newObject(o *object) *object {
 func (s *settings) definitionObject(d convertedDefinition) *object {
 	return s.newObject(&object{
 		kind:     definitionKind,
-		resource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: definitions},
+		resource: definitionResource,
 		name:     d.name(),
 		declared: map[string]any{"spec": map[string]any{"conversion": map[string]any{
-			"strategy": "Webhook",
+			"strategy": webhookStrategy,
 			"webhook": map[string]any{
 				"clientConfig":             s.endpoint.clientConfig(d.by.path),
 				"conversionReviewVersions": list(s.reviewVersions),
 			},
 		}}},
+	})
+}
+
+// unconvertedObject returns what is left of a definition that is not converted: nothing.
+func (s *settings) unconvertedObject(d *definition) *object {
+	return s.newObject(&object{
+		kind:     definitionKind,
+		resource: definitionResource,
+		name:     d.name(),
+		declared: map[string]any{},
+		empty:    true,
 	})
 }
 
@@ -133,8 +147,9 @@ func (o *object) desired(pem []byte, c claim) map[string]any {
 
 // entry is a place where the API server is told about a handler.
 type entry struct {
-	name         string // of the webhook; empty in a definition
-	path         string // of the clientConfig, as a JSON pointer
+	name         string         // of the webhook; empty in a definition
+	path         string         // as a JSON pointer
+	parent       map[string]any // the webhook, or spec.conversion.webhook
 	clientConfig map[string]any
 }
 
@@ -142,10 +157,10 @@ type entry struct {
 // copies.
 func entriesOf(obj map[string]any) (entries []entry) {
 	if obj["kind"] == definitionKind {
-		if found, ok, _ := unstructured.NestedFieldNoCopy(obj, "spec", "conversion", "webhook", "clientConfig"); ok {
-			if c, ok := found.(map[string]any); ok {
-				entries = append(entries, entry{"", "/spec/conversion/webhook/clientConfig", c})
-			}
+		found, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "conversion", "webhook")
+		webhook, _ := found.(map[string]any)
+		if c, ok := webhook["clientConfig"].(map[string]any); ok {
+			entries = append(entries, entry{"", "/spec/conversion/webhook", webhook, c})
 		}
 		return entries
 	}
@@ -154,7 +169,7 @@ func entriesOf(obj map[string]any) (entries []entry) {
 		webhook, _ := w.(map[string]any)
 		name, _ := webhook["name"].(string)
 		if c, ok := webhook["clientConfig"].(map[string]any); ok {
-			entries = append(entries, entry{name, fmt.Sprintf("/webhooks/%d/clientConfig", i), c})
+			entries = append(entries, entry{name, fmt.Sprintf("/webhooks/%d", i), webhook, c})
 		}
 	}
 	return entries
@@ -178,6 +193,9 @@ func difference(want, got any, path string) string {
 		members, ok := got.(map[string]any)
 		if !ok {
 			return path
+		}
+		if name := foreignCondition(want, members); name != "" {
+			return path + "." + matchConditions + "[" + name + "]"
 		}
 		for _, name := range sortedKeys(want) {
 			at := path + "." + name
@@ -225,6 +243,24 @@ func difference(want, got any, path string) string {
 		}
 		return ""
 	}
+}
+
+// foreignCondition returns the name of a match condition that a webhook of ours has, and that
+// is not declared; "" if there is none. They are the one list inside of a webhook that
+// server-side apply merges (k8s.io/api/admissionregistration/v1/types.go, +listType=map).
+func foreignCondition(want, got map[string]any) string {
+	if want["clientConfig"] == nil { // it is no webhook
+		return ""
+	}
+	theirs, _ := got[matchConditions].([]any)
+	declared, _ := want[matchConditions].([]any)
+	ours := named(declared)
+	for _, name := range sortedKeys(named(theirs)) {
+		if ours[name] == nil {
+			return name
+		}
+	}
+	return ""
 }
 
 // named returns the elements of a list by their names, nil if one has none: webhooks and

@@ -2,10 +2,13 @@ package registration
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
 )
 
 // owned returns a copy of what a field manager has applied of an object, for another apply;
@@ -81,16 +84,53 @@ func has(element any, keys map[string]any) bool {
 	return true
 }
 
-// withoutUpdates returns the managed fields of a configuration without what the manager has
-// written by other means than apply, and whether there is any. It would keep a webhook there,
-// and incomplete, that is not declared any more.
-func withoutUpdates(obj *unstructured.Unstructured, manager string) (rest []metav1.ManagedFieldsEntry, found bool) {
-	for _, m := range obj.GetManagedFields() {
-		if m.Manager == manager && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == "" {
-			found = true
+// withoutUpdates returns the managed fields of a configuration with what the manager has
+// written by other means than apply turned into what it has applied; nil if there is no such.
+// Otherwise it would keep a webhook there that is not declared any more. To drop the entries
+// is not enough: nobody's fields stay, too, and an object without any managed fields gets a
+// manager "before-first-apply" for all that it has
+// (apimachinery/pkg/util/managedfields/internal/skipnonapplied.go).
+func withoutUpdates(obj *unstructured.Unstructured, manager string) ([]metav1.ManagedFieldsEntry, error) {
+	before := obj.GetManagedFields()
+	if !slices.ContainsFunc(before, func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == manager && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
+	}) {
+		return nil, nil
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetManagedFields(before)
+	if err := csaupgrade.UpgradeManagedFields(u, sets.New(manager), manager); err != nil {
+		return nil, err
+	}
+	return u.GetManagedFields(), nil
+}
+
+// withoutConversion returns the managed fields of a definition without the conversion stanza
+// in what the manager has written by other means than apply; nil if there is no such. Else
+// that could not be released. The rest may be an operator's that creates its definitions.
+func withoutConversion(obj *unstructured.Unstructured, manager string) ([]metav1.ManagedFieldsEntry, error) {
+	entries := obj.GetManagedFields()
+	changed := false
+	for i, m := range entries {
+		if m.Manager != manager || m.Operation != metav1.ManagedFieldsOperationUpdate || m.Subresource != "" || m.FieldsV1 == nil {
 			continue
 		}
-		rest = append(rest, m)
+		var fields map[string]any
+		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields); err != nil {
+			return nil, err
+		}
+		if _, ok, _ := unstructured.NestedFieldNoCopy(fields, "f:spec", "f:conversion"); !ok {
+			continue
+		}
+		unstructured.RemoveNestedField(fields, "f:spec", "f:conversion")
+		text, err := json.Marshal(fields)
+		if err != nil {
+			return nil, err
+		}
+		entries[i].FieldsV1, changed = metav1.NewFieldsV1(string(text)), true
 	}
-	return rest, found
+	if !changed {
+		return nil, nil
+	}
+	return entries, nil
 }

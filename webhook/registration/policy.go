@@ -12,8 +12,9 @@ import (
 // and so is what a server-side apply creates (apiserver/pkg/endpoints/handlers/patch.go). The
 // slice is the caller's.
 //
-// A configuration without webhooks of its kind is watched too: a release that had some may
-// have left it behind, and then nobody serves what it asks for.
+// A configuration without webhooks of its kind is watched too, and so is a definition of
+// several versions that is not converted: a release that had some may have left them behind,
+// and then nobody serves what they ask for.
 func (w *Webhooks) PolicyRules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, o := range w.objects {

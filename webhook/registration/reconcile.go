@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,12 +39,13 @@ const (
 // Each object is watched, so that what somebody changes by hand is repaired at once. It is
 // written by server-side apply, with force, under the name of the declaration as the field
 // manager: of a definition, spec.conversion and [DeclaredAnnotation]; of a webhook
-// configuration the webhooks that are declared. The fields and webhooks of others stay, and
-// manifests without a CA bundle may be applied again at any time. Webhooks of an older
-// release that are not declared any more are taken away, unless somebody else, such as
-// kubectl, has applied them too. Configurations that are missing are created, definitions
-// never: their absence is an error, which [Webhooks.Check] reports. Definitions are written
-// first.
+// configuration the webhooks that are declared. The fields and webhooks of others stay, but
+// not match conditions that others have put into a webhook that is declared: they would
+// narrow it down. Manifests without a CA bundle may be applied again at any time. Webhooks
+// and conversions of an older release that are not declared any more are taken away, unless
+// somebody else, such as kubectl, has applied them too. Configurations that are missing are
+// created, definitions never: their absence is an error, which [Webhooks.Check] reports.
+// Definitions are written first.
 //
 // The bundle may be nil: then the CA bundle is somebody else's, such as cert-manager's
 // cainjector, and is neither written nor looked at; see [Annotations]. As long as it is
@@ -51,9 +53,11 @@ const (
 //
 // What fails is tried again, ever more slowly, and logged when it is another failure than
 // before. If somebody else keeps on changing the same fields, the object is written every
-// five seconds. Without QPS in the config, the client is not limited. Every replica may run Reconcile, also those of different
-// releases: see "Several replicas, and rolling updates" in the package documentation.
-// [Webhooks.PolicyRules] has what it needs.
+// five seconds. Without QPS in the config, the client is not limited. [Webhooks.PolicyRules]
+// has the rights that it needs.
+//
+// Every replica may run Reconcile, also those of different releases; then [ClaimWhen] should
+// be given. See "Several replicas, and rolling updates" in the package documentation.
 func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bundle, opts ...ReconcileOption) error {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 && config.RateLimiter == nil {
@@ -67,6 +71,7 @@ func (w *Webhooks) Reconcile(ctx context.Context, config *rest.Config, bundle Bu
 		webhooks: w,
 		bundle:   bundle,
 		woken:    make(chan struct{}, 1),
+		takeOver: takeOver,
 	}
 	for _, opt := range opts {
 		opt(r)
@@ -114,6 +119,7 @@ type reconciler struct {
 	lives    []*live
 	woken    chan struct{}
 	ready    func() bool // nil when it is, or has been
+	takeOver time.Duration
 }
 
 func (r *reconciler) wake() {
@@ -126,7 +132,12 @@ func (r *reconciler) wake() {
 func (r *reconciler) run(ctx context.Context) {
 	timer := time.NewTimer(maxDelay)
 	defer timer.Stop()
+	ask := time.NewTicker(askPace)
+	defer ask.Stop()
 	for {
+		if r.isReady() {
+			ask.Stop()
+		}
 		var pem []byte
 		var changed <-chan struct{}
 		if r.bundle != nil {
@@ -139,12 +150,17 @@ func (r *reconciler) run(ctx context.Context) {
 			timer.Reset(time.Until(next))
 			due = timer.C
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.woken:
-		case <-changed:
-		case <-due:
+		for waiting := true; waiting; {
+			waiting = false
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.woken:
+			case <-changed:
+			case <-due:
+			case <-ask.C:
+				waiting = !r.isReady()
+			}
 		}
 	}
 }
@@ -163,8 +179,10 @@ func (r *reconciler) pass(ctx context.Context, pem []byte) (next time.Time) {
 		l.problem = problem
 		r.webhooks.mu.Unlock()
 		l.log(ctx, problem)
-		if !l.notBefore.IsZero() && (next.IsZero() || l.notBefore.Before(next)) {
-			next = l.notBefore
+		for _, at := range []time.Time{l.notBefore, l.takeOverAt} {
+			if !at.IsZero() && (next.IsZero() || at.Before(next)) {
+				next = at
+			}
 		}
 	}
 	return next
@@ -186,6 +204,7 @@ func (r *reconciler) definitionsTried() bool {
 var (
 	errUnread  = errors.New("it has not been read yet")
 	errNoCA    = errors.New("there is no CA certificate yet")
+	errWritten = errors.New("it has just been written, and not been looked at")
 	errMissing = errors.New("it is not in the cluster: apply the manifests first, a definition is not created here")
 )
 
@@ -194,6 +213,7 @@ type writer func(context.Context) (*unstructured.Unstructured, error)
 
 // keep makes an object right, if it is not, and returns why it is not right now.
 func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
+	l.takeOverAt = time.Time{}
 	r.webhooks.mu.Lock()
 	current, seen, unread := l.current, l.seen && l.watched, l.unread
 	r.webhooks.mu.Unlock()
@@ -204,7 +224,8 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 		return errUnread
 	}
 	l.tried = true
-	if !time.Now().Before(l.notBefore) {
+	now := time.Now()
+	if !now.Before(l.notBefore) {
 		l.notBefore = time.Time{}
 	}
 	if r.bundle != nil {
@@ -215,48 +236,71 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 			return fmt.Errorf("the CA bundle: %w", err)
 		}
 	}
-	var write writer
+	var found claim
+	if current != nil {
+		found = claimOf(current, now)
+	}
+	first := !l.met
+	l.met = true
 	switch {
-	case current == nil && l.empty:
+	case l.empty && found.digest == "":
+		l.claim.time = 0 // it has claimed nothing, so who claims it from now on is newer
 		return nil
 	case current == nil && l.isDefinition():
 		return errMissing
-	case current == nil:
-		write = l.apply(pem, nil, l.claim)
-	default:
-		theirs := parseClaim(current.GetAnnotations()[DeclaredAnnotation])
-		switch {
-		case l.empty && theirs == (claim{}):
-			return nil // somebody else's
-		case theirs.digest == l.digest:
-			l.claim, l.claimed = theirs, true
-		case theirs != (claim{}) && !l.claimed && !l.claim.beats(theirs):
-			l.claim.time = theirs.time + 1
-		}
-		if theirs.beats(l.claim) && theirs.digest != l.digest {
-			if write = l.repair(pem, current); write == nil {
-				l.done()
-				return nil
-			}
-			break
-		}
-		if rest, found := withoutUpdates(current, l.manager); found && !l.isDefinition() {
-			write = func(ctx context.Context) (*unstructured.Unstructured, error) {
-				return l.patch(ctx, current, []operation{{"replace", "/metadata/managedFields", rest}})
-			}
-			break
-		}
-		if difference(l.desired(pem, l.claim), current.Object, "") == "" {
-			l.done()
-			return nil
-		}
-		write = l.apply(pem, current, l.claim)
 	}
-	return l.write(ctx, write)
+	how, c := r.stand(l, found, first, l.isAbsent(current), now)
+	r.webhooks.mu.Lock()
+	l.pending = how == pending
+	r.webhooks.mu.Unlock()
+	switch {
+	case how == pending:
+		return nil
+	case how == theirs:
+		if write := l.repair(pem, current); write != nil {
+			return l.write(ctx, "its CA bundle", write)
+		}
+		l.done()
+		return nil
+	case current == nil:
+		return l.write(ctx, "it", l.apply(pem, nil, c))
+	}
+	var upgraded []metav1.ManagedFieldsEntry
+	var err error
+	switch {
+	case !l.isDefinition():
+		upgraded, err = withoutUpdates(current, l.manager)
+	case l.empty:
+		upgraded, err = withoutConversion(current, l.manager)
+	}
+	if err != nil {
+		return fmt.Errorf("metadata.managedFields: %w", err)
+	}
+	if upgraded != nil {
+		return l.write(ctx, "metadata.managedFields", func(ctx context.Context) (*unstructured.Unstructured, error) {
+			return l.patch(ctx, current, []operation{{"replace", "/metadata/managedFields", upgraded}})
+		})
+	}
+	if at := difference(l.desired(pem, c), current.Object, ""); at != "" {
+		return l.write(ctx, strings.TrimPrefix(at, "."), l.apply(pem, current, c))
+	}
+	l.done()
+	return nil
 }
 
-// write writes, unless it is too early for that.
-func (l *live) write(ctx context.Context, write writer) error {
+// isAbsent says whether nothing is registered in an object of the cluster, so that the first
+// to write it brings new requests. One which asks for a webhook that the API server cannot
+// call, for want of a CA bundle, is better off with one.
+func (l *live) isAbsent(current *unstructured.Unstructured) bool {
+	if current == nil || !l.isDefinition() {
+		return current == nil
+	}
+	strategy, _, _ := unstructured.NestedString(current.Object, "spec", "conversion", "strategy")
+	return strategy != webhookStrategy
+}
+
+// write writes, unless it is too early for that. what is what is wrong.
+func (l *live) write(ctx context.Context, what string, write writer) error {
 	if !l.notBefore.IsZero() {
 		return l.problem // from before; nobody else writes it
 	}
@@ -264,7 +308,7 @@ func (l *live) write(ctx context.Context, write writer) error {
 	if turn := l.writes.ReserveN(now, 1); turn.DelayFrom(now) > 0 {
 		l.notBefore = now.Add(turn.DelayFrom(now))
 		turn.CancelAt(now)
-		return errors.New("somebody else changes it again and again")
+		return fmt.Errorf("somebody else changes %s again and again", what)
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -275,18 +319,17 @@ func (l *live) write(ctx context.Context, write writer) error {
 		l.notBefore = time.Now().Add(delay + rand.N(delay))
 		return err
 	}
-	l.claimed = true
-	l.set(written, false) // and look whether it is right now
-	return nil
+	l.wrote(written) // and look whether it is right now
+	return errWritten
 }
 
 // done notes that nothing is to be done.
-func (l *live) done() { l.failures, l.notBefore, l.claimed = 0, time.Time{}, true }
+func (l *live) done() { l.failures, l.notBefore = 0, time.Time{} }
 
 // log logs a failure once, until there is another.
 func (l *live) log(ctx context.Context, problem error) {
 	normal := problem == nil || ctx.Err() != nil || apierrors.IsConflict(problem) || apierrors.IsAlreadyExists(problem)
-	for _, err := range []error{errUnread, errNoCA} {
+	for _, err := range []error{errUnread, errNoCA, errWritten} {
 		normal = normal || errors.Is(problem, err)
 	}
 	if problem == nil {
@@ -317,7 +360,8 @@ func (l *live) serverSideApply(ctx context.Context, obj *unstructured.Unstructur
 }
 
 // untangle returns a patch if somebody has put a url where a service shall be, or the other
-// way round: an apply cannot remove what is somebody else's, and there must not be both.
+// way round, or match conditions of their own into a webhook of ours: an apply cannot remove
+// what is somebody else's. There must not be both, and a condition more is a request less.
 func (l *live) untangle(want, current *unstructured.Unstructured) (patch []operation) {
 	wanted := map[string]entry{}
 	for _, e := range entriesOf(want.Object) {
@@ -334,8 +378,11 @@ func (l *live) untangle(want, current *unstructured.Unstructured) (patch []opera
 				for name, value := range ours.clientConfig {
 					config[name] = value
 				}
-				patch = append(patch, operation{"add", e.path, config})
+				patch = append(patch, operation{"add", e.path + "/clientConfig", config})
 			}
+		}
+		if foreignCondition(ours.parent, e.parent) != "" {
+			patch = append(patch, operation{"add", e.path + "/" + matchConditions, ours.parent[matchConditions]})
 		}
 	}
 	return patch

@@ -70,7 +70,7 @@ func ReviewVersions(versions ...string) Option {
 
 // Annotations sets annotations on all objects that are registered, in the manifests and by
 // [Webhooks.Reconcile]: such as cert-manager.io/inject-ca-from, for who reconciles without
-// a [Bundle].
+// a [Bundle]. These are the webhook configurations, and the definitions that are converted.
 func Annotations(annotations map[string]string) Option {
 	return func(s *settings) {
 		for key, value := range annotations {
@@ -128,13 +128,21 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	}
 	w := &Webhooks{name: name, namespace: s.ownNamespace, definitions: s.definitions, handlers: s.serve()}
 	s.checkDefinitions()
-	for _, d := range s.converted() {
+	converted := s.converted()
+	for _, d := range converted {
 		for _, v := range d.read.Spec.Versions {
 			if v.Served {
 				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.read.Spec.Group, Version: v.Name, Resource: d.read.Spec.Names.Plural})
 			}
 		}
 		w.objects = append(w.objects, s.definitionObject(d))
+	}
+	for _, d := range s.definitions {
+		// Of a single version nothing is converted: what an older release has left there is
+		// of no use and no harm, and not worth the right to write the definition.
+		if len(d.read.Spec.Versions) > 1 && !slices.ContainsFunc(converted, func(c convertedDefinition) bool { return c.definition == d }) {
+			w.objects = append(w.objects, s.unconvertedObject(d))
+		}
 	}
 	for _, kind := range []hookKind{mutating, validating} {
 		w.objects = append(w.objects, s.configurationObject(kind))

@@ -12,8 +12,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
@@ -73,15 +75,20 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"a function of every kind does not say for which"}},
 		"values of a webhook": {"p", []registration.Option{service, s.definitions(), s.validating(
 			nil,
-			registration.FailurePolicy("x"), registration.MatchPolicy("x"), registration.SideEffects("Some"), registration.Reinvocation("Never"),
+			registration.FailurePolicy("x"), registration.MatchPolicy("x"), registration.SideEffects("Some"), registration.ReinvocationPolicy("Never"),
 			registration.Timeout(1500*time.Millisecond), registration.Rules(), registration.Rules(admissionregistrationv1.RuleWithOperations{}),
 			registration.NamespaceSelector(metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}),
 			registration.ObjectSelector(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "x"}}}),
 			registration.MatchConditions(admissionregistrationv1.MatchCondition{Name: "a b"}, condition("twice"), condition("twice")),
-		)}, []string{"an option is nil", `failure policy "x"`, `match policy "x"`, `side effects "Some"`, "Reinvocation is for mutating webhooks", "timeout 1.5s", "Rules has no rules", "rule 1 must have operations",
+		)}, []string{"an option is nil", `failure policy "x"`, `match policy "x"`, `side effects "Some"`, "ReinvocationPolicy is for mutating webhooks", "timeout 1.5s", "Rules has no rules", "rules[0].operations: Required value",
 			"NamespaceSelector.matchLabels", "ObjectSelector.matchExpressions", `match condition "a b": `, `match condition "a b" has no expression`, `match condition "twice" is given twice`}},
+		"rules that the API server refuses": {"p", []registration.Option{service, s.definitions(), s.validating(registration.Rules(anyRule, admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{"*", "Create"},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*", "apps"}, APIVersions: []string{"", "*"}, Resources: []string{"*", "pods/*", "pods/status", "", "*/*", "pods"}, Scope: new(admissionregistrationv1.ScopeType("x"))},
+		}))}, []string{`rules[1].operations[1]: Unsupported value: "Create"`, "rules[1].operations: Invalid value", "rules[1].apiGroups: Invalid value", "rules[1].apiVersions: Invalid value", "rules[1].apiVersions[0]: Required value",
+			`rules[1].resources[2]: Invalid value: "pods/status": it is in pods/* already`, "rules[1].resources[3]: Required value", "if '*/*' is present", "if '*' is present, there must be no other without a subresource", `rules[1].scope: Unsupported value: "x"`}},
 		"many match conditions": {"p", []registration.Option{service, s.definitions(), s.validating(registration.MatchConditions(make([]admissionregistrationv1.MatchCondition, 65)...))}, []string{"65 match conditions"}},
-		"other reinvocation":    {"p", []registration.Option{service, s.definitions(), s.mutating(registration.Reinvocation("x"))}, []string{`reinvocation policy "x"`}},
+		"other reinvocation":    {"p", []registration.Option{service, s.definitions(), s.mutating(registration.ReinvocationPolicy("x"))}, []string{`reinvocation policy "x"`}},
 		"definitions": {"p", []registration.Option{service, registration.Definitions(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.Definitions(
 			[]byte("kind: ConfigMap\napiVersion: v1"), []byte("\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}"),
 			[]byte(strings.Replace(one, "name: pizzas.", "name: pizza.", 1)),
@@ -122,24 +129,32 @@ func TestRulesAreMadeFromTheHandler(t *testing.T) {
 		handler http.Handler
 		want    []admissionregistrationv1.RuleWithOperations
 	}{
-		"one version":                         {admit(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
-		"with ConvertWith, all versions":      {admitConverted(s, s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
-		"another converter":                   {admitAnyConverter(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
-		"operations of one version":           {admit(s.validateDelete(), s.validate(on(create))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, del)}},
-		"a subresource":                       {admitConverted(s, s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update), rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
-		"resources of one version":            {admit(s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas", "pizzas/status"}, namespaced, create, update)}},
-		"operations that differ":              {admitVersions(s), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del)}},
-		"metadata, in all versions":           {admitMetadata(s.kind("v1")), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
-		"built-in kinds":                      {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods", "pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
-		"behind middleware":                   {wrapper{admit(s.validate())}, []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
-		"a cluster-scoped and another":        {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas", "toppings"}, all, del)}},
-		"a cluster-scoped one alone":          {admitMetadata(toppingKind), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
-		"a CONNECT, for which Rules are said": {admitEverything(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods/exec"}, all, connect)}},
+		"one version":                                        {admit(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
+		"with ConvertWith, all versions":                     {admitConverted(s, s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"another converter":                                  {admitAnyConverter(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"operations of one version":                          {admit(s.validateDelete(), s.validate(on(create))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, del)}},
+		"a subresource":                                      {admitConverted(s, s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update), rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"resources of one version":                           {admit(s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas", "pizzas/status"}, namespaced, create, update)}},
+		"operations that differ":                             {admitVersions(s), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del)}},
+		"metadata, in all versions":                          {admitMetadata(s.kind("v1")), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
+		"metadata beside a typed function, in its version":   {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1alpha1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
+		"metadata beside typed functions, in their versions": {admit(admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1"))), s.validateDelete(), admission.ValidateDelete(fine[*unstructured.Unstructured], admission.ForKind(s.kind("v1alpha1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
+		"metadata beside a function for another operation":   {admit(s.validate(), admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update, del), rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del)}},
+		"metadata beside a function for a subresource":       {admit(s.validate(subresource("status")), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update), rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"metadata beside a typed function, matched exactly":  {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"built-in kinds":                                     {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods", "pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
+		"behind middleware":                                  {wrapper{admit(s.validate())}, []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
+		"a cluster-scoped and another":                       {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas", "toppings"}, all, del)}},
+		"a cluster-scoped one alone":                         {admitMetadata(toppingKind), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
+		"a CONNECT, for which Rules are said":                {admitEverything(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods/exec"}, all, connect)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var opts []registration.WebhookOption
 			if strings.HasSuffix(name, "are said") {
 				opts = append(opts, registration.Rules(admissionregistrationv1.RuleWithOperations{Operations: []admissionregistrationv1.OperationType{connect}, Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/exec"}}}))
+			}
+			if strings.HasSuffix(name, "matched exactly") {
+				opts = append(opts, registration.MatchPolicy(admissionregistrationv1.Exact))
 			}
 			for range 10 { // maps have no order
 				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), registration.Validating("a.example.com", "/a", c.handler, opts...))
@@ -193,7 +208,7 @@ func TestWhatTheAuthorSaysIsWhatIsRegistered(t *testing.T) {
 	hooks, err := registration.New("p", registration.URL("https://[::1]:9443"), registration.ReviewVersions("v1beta1"), s.definitions(), s.conversion(), s.mutating(
 		registration.FailurePolicy(admissionregistrationv1.Ignore), registration.MatchPolicy(admissionregistrationv1.Exact),
 		registration.SideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun), registration.Timeout(5*time.Second),
-		registration.Reinvocation(admissionregistrationv1.IfNeededReinvocationPolicy), registration.NamespaceSelector(selector), registration.ObjectSelector(selector),
+		registration.ReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy), registration.NamespaceSelector(selector), registration.ObjectSelector(selector),
 		registration.MatchConditions(condition("a"), condition("b")), registration.Rules(anyRule),
 	))
 	check(t, err)
@@ -320,9 +335,13 @@ func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	got := declare(t, "p", s.definitions(), s.mutating(), s.validating()).PolicyRules()
-	if diff := cmp.Diff([]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, got[0].Resources); diff != "" || len(got) != 1 {
-		t.Errorf("%v (-want +got):\n%s", got, diff)
+	// A definition that is not converted may have been, by an older release.
+	want = []rbacv1.PolicyRule{
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com"}, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch", "create"}},
+	}
+	if diff := cmp.Diff(want, declare(t, "p", s.definitions(), s.mutating(), s.validating()).PolicyRules()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -21,18 +21,46 @@ type requests struct {
 
 // rules returns the rules for the functions of a handler: as few as can say exactly that, and
 // always in the same order.
-func (s *settings) rules(functions []served.Function) (rules []admissionregistrationv1.RuleWithOperations, faults []error) {
+func (s *settings) rules(functions []served.Function, policy admissionregistrationv1.MatchPolicyType) (rules []admissionregistrationv1.RuleWithOperations, faults []error) {
 	operations := map[requests][]string{}
 	for _, f := range functions {
-		all, err := s.requests(f)
-		if err != nil {
-			faults = append(faults, err)
-		}
-		for _, r := range all {
-			operations[r] = append(operations[r], f.Operations...)
+		for _, op := range f.Operations {
+			one := f
+			one.Operations = []string{op}
+			if f.Versions == nil && policy == admissionregistrationv1.Equivalent {
+				one.Versions = versionsBeside(one, functions)
+			}
+			all, err := s.requests(one)
+			if err != nil {
+				faults = append(faults, err)
+				break // it is the same for the other operations
+			}
+			for _, r := range all {
+				operations[r] = append(operations[r], op)
+			}
 		}
 	}
 	return merge(operations), faults
+}
+
+// versionsBeside returns the versions in which other functions want the objects for which a
+// function of every version is called; nil if there are no such functions. A rule for another
+// version would bring the function requests in that version, instead of in one of these to
+// which the API server converts them (matchPolicy Equivalent), and the others would not be
+// called: GetMatchKind in apiserver/pkg/admission/plugin/webhook/matchconditions and
+// generic/webhook.go prefers a rule that matches exactly.
+func versionsBeside(f served.Function, functions []served.Function) (versions []string) {
+	for _, other := range functions {
+		if other.Kind != f.Kind || other.Subresource != f.Subresource || !slices.Contains(other.Operations, f.Operations[0]) {
+			continue
+		}
+		for _, v := range other.Versions {
+			if !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
+		}
+	}
+	return versions
 }
 
 // requests returns for which ones a function is called.

@@ -165,11 +165,11 @@ func newCA(t testing.TB, host string) (ca, chain, key []byte) {
 }
 
 // reconcile reconciles until the test ends, or the returned function is called.
-func reconcile(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b registration.Bundle) (stop func()) {
+func reconcile(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b registration.Bundle, opts ...registration.ReconcileOption) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- hooks.Reconcile(ctx, config, b) }()
+	go func() { done <- hooks.Reconcile(ctx, config, b, opts...) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
