@@ -20,12 +20,15 @@
 //     (webhook/registration). From now on it can convert objects.
 //  4. The informers run. Those of kinds that this operator converts could not sync earlier:
 //     the API server would ask nobody.
-//  5. They have synced. /readyz says ok; the controllers run.
+//  5. They have synced. /readyz says ok; the controllers run. What the release before has
+//     registered, with other rules, is replaced only now: one that never gets here breaks
+//     nothing.
 //
 // When the context ends:
 //
 //  1. The controllers are told to stop, what has been registered is left alone, and /readyz
-//     says no more. Requests are still answered for a while ([webhook.ShutdownDelay]), until no new ones come.
+//     says no more. Requests are still answered for a while ([webhook.ShutdownDelay]),
+//     until no new ones come.
 //  2. The listener is closed. Requests in flight are finished, for which the informers
 //     still run.
 //  3. The informers stop, and what makes the certificates.
