@@ -100,7 +100,7 @@
 //     mutatingwebhookconfigurations,validatingwebhookconfigurations NAME.
 //  3. Delete the definitions, which deletes all their objects. Or keep them, with
 //     spec.conversion {strategy: None}, which changes nothing but apiVersion: so only after
-//     all objects have been stored in one version, before step 1 (see conversion/migrate),
+//     all objects have been stored in one version (a storage migration), before step 1,
 //     and with no other version served.
 //  4. Delete the Secret with the CA.
 //
