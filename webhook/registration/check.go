@@ -10,7 +10,8 @@ import (
 var errNotRunning = errors.New("registration: Reconcile does not run")
 
 // Check returns nil if all objects in the cluster are registered as they are declared, or as
-// a later declaration says, and carry the CA bundle. It is a check for /readyz, and makes no
+// another declaration says which holds, and carry the CA bundle. What waits for [ClaimWhen]
+// is no fault: the replica is to become ready. It is a check for /readyz, and makes no
 // request: it tells what [Webhooks.Reconcile] has seen last.
 func (w *Webhooks) Check(*http.Request) error {
 	w.mu.Lock()
