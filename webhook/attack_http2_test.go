@@ -157,6 +157,49 @@ func TestAttackHTTP2SlowBodies(t *testing.T) {
 	})
 }
 
+// Requests that cost the attacker next to nothing, of which there are more than the
+// server has room for: a body is promised, or a large header is sent and no answer
+// taken.
+func TestAttackHTTP2MoreRequestsThanThereIsRoomFor(t *testing.T) {
+	var large bytes.Buffer
+	enc := hpack.NewEncoder(&large)
+	for range 3 {
+		_ = enc.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("~", 4000), Sensitive: true})
+	}
+	for name, c := range map[string]struct {
+		header   []byte
+		end      bool
+		settings []http2.Setting
+	}{
+		"silent":        {header: requestHeader()},
+		"large headers": {append(requestHeader(), large.Bytes()...), true, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 0}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attack(t, 320*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
+				crowd(60, until, func(int) {
+					conn, err := v.tryDial("h2")
+					if err != nil {
+						return
+					}
+					var frames bytes.Buffer
+					frames.WriteString(http2.ClientPreface)
+					f := http2.NewFramer(&frames, nil)
+					_ = f.WriteSettings(c.settings...)
+					for stream := uint32(1); stream < 200; stream += 2 {
+						_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: c.header, EndStream: c.end, EndHeaders: true})
+					}
+					if _, err := frames.WriteTo(conn); err != nil {
+						closeHard(conn)
+						return
+					}
+					hold(conn, until)
+					tick(200*time.Millisecond, until) // the machine is shared with the server
+				})
+			})
+		})
+	}
+}
+
 // The length of a frame is all that is sent of it.
 func TestAttackHTTP2LargeFrames(t *testing.T) {
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {

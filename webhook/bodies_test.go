@@ -1,12 +1,14 @@
 package webhook_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -144,27 +146,52 @@ func TestSmallBodiesGoOnWhileLargeOnesAreBeingWorkedOn(t *testing.T) {
 	}
 }
 
-func TestManySmallBodiesAreBoundedToo(t *testing.T) {
+func TestManyRequestsAreBoundedWhateverTheySend(t *testing.T) {
 	s := start(t, echo, webhook.MaxBodyBytes(1<<20))
-	// Each counts 16 KiB from the start: 64 and one more.
-	var uploads []*upload
+	// Each counts 16 KiB: there is room for 64. The connection that has
+	// held theirs for longest is closed for one more.
+	var closed atomic.Int64
 	for range 65 {
-		client := s.client(t, false)
-		u := newUpload(client, s.url())
-		defer u.pipe.Close()
-		u.send(1)
-		uploads = append(uploads, u)
+		conn := s.dial(t, "http/1.1")
+		fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nx")
+		go func() {
+			_, _ = io.Copy(io.Discard, conn)
+			closed.Add(1)
+		}()
 	}
-	cut := func() (n int) {
-		for _, u := range uploads {
-			n += len(u.answer)
-		}
-		return n
-	}
-	eventually(t, "one is cut off", func() bool { return cut() > 0 })
+	eventually(t, "one is closed", func() bool { return closed.Load() > 0 })
 	time.Sleep(100 * time.Millisecond)
-	if n := cut(); n > 3 {
-		t.Errorf("%d were cut off", n)
+	if n := closed.Load(); n > 3 {
+		t.Errorf("%d were closed", n)
+	}
+	if got := mustPost(t, s.client(t, false), s.url(), "x"); got != "200 x\n" {
+		t.Errorf("one more got %s", got)
+	}
+}
+
+func TestAHandlerThatEndsBeforeItsBodyIsReadLeavesNothingInTheAccounts(t *testing.T) {
+	read := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
+	mux := http.NewServeMux()
+	mux.Handle("/", http.TimeoutHandler(read, 20*time.Millisecond, "slow"))
+	mux.Handle("/all", echo)
+	s := start(t, mux, webhook.MaxBodyBytes(2<<20))
+	var all sync.WaitGroup
+	for range 40 {
+		conn := s.dial(t, "http/1.1")
+		all.Go(func() {
+			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n%s", strings.Repeat("x", 30000))
+			time.Sleep(500 * time.Millisecond)
+			_, _ = conn.Write(bytes.Repeat([]byte("x"), 30000)) // which somebody reads still
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "" {
+				t.Errorf("got %v, %v: it should be the answer of the timeout", resp, err)
+			}
+		})
+	}
+	all.Wait()
+	// There would be no room for it if any of the 40 times 30,000 bytes counted still.
+	if code, _, err := post(s.client(t, true), s.url()+"/all", make([]byte, 1700<<10)); code != 200 {
+		t.Errorf("afterwards, a request gets %d, %v", code, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -62,9 +63,10 @@ func (f *FileCertificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificat
 	return f.current, nil
 }
 
-// Check returns an error if the files hold no certificate that could be served
-// now, or one that has expired or is not valid yet.
-func (f *FileCertificates) Check() error {
+// Check is one of [Checks]: it returns an error if the files hold no certificate that
+// could be served now, or one that has expired or is not valid yet. The request may be
+// nil.
+func (f *FileCertificates) Check(*http.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.load()

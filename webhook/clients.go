@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -32,6 +33,7 @@ type Clients struct {
 	cas     []*x509.Certificate
 	pool    *x509.CertPool
 	problem error
+	proven  map[[sha256.Size]byte][][]*x509.Certificate // by the CAs in pool
 }
 
 // ClientsOf returns the clients whose certificates are signed by a CA in caFile, a
@@ -69,40 +71,71 @@ func ClientsOf(caFile string, names ...string) (*Clients, error) {
 // authentication, the handshake fails. A client without a certificate is let in,
 // because kubelet's probes have none; [Clients.Only] protects the handlers that are
 // for others. Sessions are not resumed: each connection proves anew who is at its
-// end. It concerns Serve and TLSConfig.
+// end. Go leaves VerifiedChains of a request's TLS empty then. It concerns Serve and
+// TLSConfig.
 func VerifyClients(c *Clients) Option {
 	return func(s *settings) { s.verify, s.clients = true, c }
 }
 
-// require makes a configuration that verifies clients.
+// require makes a configuration that verifies clients. It names no CA to them, since
+// those may change; and it has no configuration inside (GetConfigForClient), which
+// would undo what its owner changes.
 func (c *Clients) require(config *tls.Config) {
-	config.ClientAuth = tls.VerifyClientCertIfGiven
-	// A ticket holds the certificate as it was verified, for up to a week.
+	config.ClientAuth = tls.RequestClientCert
+	// A ticket holds the certificate, for up to a week.
 	config.SessionTicketsDisabled = true
-	config.ClientCAs = x509.NewCertPool() // nobody, should GetConfigForClient be overwritten
-	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		if c == nil {
-			return nil, errNoClients
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return nil
 		}
-		now := config.Clone()
-		now.GetConfigForClient = nil
-		now.ClientCAs, _ = c.current()
-		return now, nil
+		_, err := c.chains(state.PeerCertificates)
+		return err
 	}
 }
 
-// current returns the CAs that count.
-func (c *Clients) current() (*x509.CertPool, []*x509.Certificate) {
+// maxProven is how many certificates are remembered as proven.
+const maxProven = 1000
+
+// chains verifies a client's certificate, as crypto/tls does with
+// VerifyClientCertIfGiven (handshake_server.go), by the CAs that count now. Chains
+// that hold are remembered: each request asks for them.
+func (c *Clients) chains(certs []*x509.Certificate) ([][]*x509.Certificate, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if time.Since(c.checked) >= recheck {
 		c.load()
 	}
-	return c.pool, c.cas
+	pool, leaf := c.pool, sha256.Sum256(certs[0].Raw)
+	known := c.proven[leaf]
+	c.mu.Unlock()
+	if now := time.Now(); slices.ContainsFunc(known, func(chain []*x509.Certificate) bool {
+		return !slices.ContainsFunc(chain, func(cert *x509.Certificate) bool { return !valid(cert, now) })
+	}) {
+		return known, nil
+	}
+	rest := x509.NewCertPool()
+	for _, cert := range certs[1:] {
+		rest.AddCert(cert)
+	}
+	chains, err := certs[0].Verify(x509.VerifyOptions{
+		Roots: pool, Intermediates: rest, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("webhook: the certificate of a client: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pool == pool { // else they are proven by CAs that do not count any more
+		if len(c.proven) >= maxProven {
+			clear(c.proven)
+		}
+		c.proven[leaf] = chains
+	}
+	return chains, nil
 }
 
-// Check returns an error if the file holds no CA that could be used now.
-func (c *Clients) Check() error {
+// Check is one of [Checks]: it returns an error if the file holds no CA that could be
+// used now. The request may be nil.
+func (c *Clients) Check(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.load()
@@ -154,15 +187,17 @@ func (c *Clients) load() {
 		return
 	}
 	c.content, c.cas, c.pool, c.problem = content, cas, pool, nil
+	c.proven = map[[sha256.Size]byte][][]*x509.Certificate{}
 }
 
 // Only returns a handler that lets only these clients through to h. A request on a
 // connection without a certificate that holds now is answered with 401, one with the
-// certificate of somebody else with 403; both carry a Status. It needs a server with
-// [VerifyClients]: elsewhere nobody gets through.
+// certificate of somebody else with 403; both carry a Status. It verifies the
+// certificate by itself, and needs a server that asks for one, as [VerifyClients] makes
+// it: elsewhere nobody gets through.
 func (c *Clients) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || !c.proven(r.TLS.VerifiedChains) {
+		if !c.prove(r.TLS) {
 			writeStatus(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "a client certificate is required", 0)
 			return
 		}
@@ -175,18 +210,13 @@ func (c *Clients) Only(h http.Handler) http.Handler {
 	})
 }
 
-// proven says whether one of the chains that the handshake verified holds still: the
-// connection may be old.
-func (c *Clients) proven(chains [][]*x509.Certificate) bool {
-	if len(chains) == 0 {
+// prove says whether the certificate of a connection holds now: it may be old.
+func (c *Clients) prove(state *tls.ConnectionState) bool {
+	if state == nil || len(state.PeerCertificates) == 0 {
 		return false
 	}
-	_, cas := c.current()
-	now := time.Now()
-	return slices.ContainsFunc(chains, func(chain []*x509.Certificate) bool {
-		return slices.ContainsFunc(cas, chain[len(chain)-1].Equal) &&
-			!slices.ContainsFunc(chain, func(cert *x509.Certificate) bool { return !valid(cert, now) })
-	})
+	_, err := c.chains(state.PeerCertificates)
+	return err == nil
 }
 
 // writeStatus answers as the API server does, so that its message reaches the user

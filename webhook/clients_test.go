@@ -122,7 +122,7 @@ func TestWhatACAHasLetInDoesNotOutliveIt(t *testing.T) {
 	check(t, err)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		check(t, os.WriteFile(file, before.pem(), 0o600))
-		check(t, clients.Check())
+		check(t, clients.Check(nil))
 		s := start(t, clients.Only(echo), webhook.VerifyClients(clients), webhook.AllowTLS12())
 		sessions := tls.NewLRUClientSessionCache(10)
 		client := func(ca *authority) *http.Client {
@@ -138,14 +138,14 @@ func TestWhatACAHasLetInDoesNotOutliveIt(t *testing.T) {
 		}
 		// Both in the file: either is good.
 		check(t, os.WriteFile(file, append(before.pem(), after.pem()...), 0o600))
-		check(t, clients.Check())
+		check(t, clients.Check(nil))
 		if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
 			t.Errorf("got %s", got)
 		}
 		// A broken file changes nothing, and is reported.
 		for _, broken := range []string{"", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
 			check(t, os.WriteFile(file, []byte(broken), 0o600))
-			if err := clients.Check(); err == nil || !strings.Contains(err.Error(), file) {
+			if err := clients.Check(nil); err == nil || !strings.Contains(err.Error(), file) {
 				t.Errorf("the check says %v", err)
 			}
 			if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
@@ -153,7 +153,7 @@ func TestWhatACAHasLetInDoesNotOutliveIt(t *testing.T) {
 			}
 		}
 		check(t, os.WriteFile(file, after.pem(), 0o600))
-		check(t, clients.Check())
+		check(t, clients.Check(nil))
 		if code, _, err := post(kept, s.url(), nil); code != 401 {
 			t.Errorf("on the kept connection, the old CA gets %d, %v", code, err)
 		}
@@ -222,9 +222,9 @@ func TestAnExpiredCAIsReported(t *testing.T) {
 		check(t, os.WriteFile(file, newAuthority(t, "x").pem(), 0o600))
 		clients, err := webhook.ClientsOf(file)
 		check(t, err)
-		check(t, clients.Check())
+		check(t, clients.Check(nil))
 		time.Sleep(2 * time.Hour)
-		if err := clients.Check(); err == nil || !strings.Contains(err.Error(), "valid now") {
+		if err := clients.Check(nil); err == nil || !strings.Contains(err.Error(), "valid now") {
 			t.Errorf("the check says %v", err)
 		}
 	})

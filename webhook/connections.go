@@ -32,11 +32,15 @@ const (
 
 // connections knows what each connection is used for.
 type connections struct {
-	max int
+	max      int
+	maxBytes int64 // that requests may take by being there
 
-	mu   sync.Mutex
-	n    int
-	uses [uses]list.List // of *connection, in the order in which they began
+	mu     sync.Mutex
+	n      int
+	uses   [uses]list.List // of *connection, in the order in which they began
+	total  int64           // what all requests in progress take
+	open   int64           // what those on open connections take of it
+	shares shares          // what those on each open connection take
 }
 
 // connection is one of them, underneath TLS.
@@ -46,11 +50,22 @@ type connection struct {
 
 	// Guarded by connections.
 	requests, received int // in progress, and those of them with all of their body
-	resets             int // requests that the client has given up, less those that it has not
 	use                int
 	since              time.Time     // when use began
 	element            *list.Element // nil before it is counted, and when it is closed
+	resets             time.Time     // see reset
+	held               share         // of what requests take by being there
 	http2              bool
+
+	// Guarded by bodies.
+	reading list.List // of *exchange, those of which something has been read, but not all
+	read    share     // of what has been read of those
+}
+
+func newConnection(conn net.Conn) *connection {
+	c := &connection{Conn: conn}
+	c.held.conn, c.read.conn = c, c
+	return c
 }
 
 // Read is for net.Conn.
@@ -70,7 +85,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: conn}, nil
+	return newConnection(conn), nil
 }
 
 // underneath returns the connection underneath TLS.
@@ -118,6 +133,8 @@ func (cs *connections) forget(c *connection) {
 		cs.n--
 		cs.uses[c.use].Remove(c.element)
 		c.element = nil
+		cs.open -= c.held.bytes
+		cs.shares.add(&c.held, -c.held.bytes)
 	}
 }
 
@@ -131,42 +148,93 @@ func (cs *connections) state(conn net.Conn, state http.ConnState) {
 	cs.forget(underneath(conn))
 }
 
-// begin counts a request in progress.
-func (cs *connections) begin(c *connection, http2 bool) {
+// begin counts a request in progress, and makes room for it. It says whether there is
+// room.
+func (cs *connections) begin(x *exchange) (admitted bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c.http2 = http2
+	c := x.conn
+	c.http2 = x.proto == 2
 	cs.change(c, 1, 0)
+	cs.total += x.cost
+	if c.element == nil {
+		return true // whatever it does, it does for nobody
+	}
+	cs.open += x.cost
+	cs.shares.add(&c.held, x.cost)
+	for cs.open > cs.maxBytes {
+		most := cs.shares.largest().conn
+		if most == c && cs.open <= 2*cs.maxBytes {
+			return false
+		}
+		cs.close(most)
+	}
+	// Those on closed connections are on their way out. Should they be slow at it, then
+	// there is no room.
+	if cs.total > 2*cs.maxBytes && c.element != nil {
+		cs.close(c)
+	}
+	return true
 }
 
-// received says that all of a request in progress is here.
-func (cs *connections) received(c *connection) {
+// received says that all of a request in progress is here. It may be called again, and
+// after the end.
+func (cs *connections) received(x *exchange) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	cs.change(c, 0, 1)
+	if !x.received && !x.ended {
+		x.received = true
+		cs.change(x.conn, 0, 1)
+	}
 }
 
-// maxResets is how many more requests than it lets be answered a client may give up on
-// one connection. A reset of HTTP/2 costs the client next to nothing, the server a
-// request (CVE-2023-44487). net/http bounds how many it works on at a time; but what
-// the kernel has taken in of such a connection keeps it busy long after the client has
-// gone.
-const maxResets = 100
+// A reset of HTTP/2 costs the client next to nothing, the server a request
+// (CVE-2023-44487). net/http bounds how many it works on at a time; but what the kernel
+// has taken in of such a connection keeps it busy long after the client has gone. So a
+// client may give up maxResets requests as soon as it has sent them, and one more for
+// each that it lets be answered, and each resetEvery. An API server that runs out of
+// patience is not so soon: it waits a second at least (timeoutSeconds).
+const (
+	maxResets  = 100
+	resetEvery = 100 * time.Millisecond
+	resetSoon  = 100 * time.Millisecond
+)
 
-// end ends a request; received says whether all of it was here, and reset whether the
-// client gave it up.
-func (cs *connections) end(c *connection, received, reset bool) {
+// reset says that the client has given a request up.
+func (cs *connections) reset(x *exchange) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if received {
+	c, now := x.conn, time.Now()
+	if now.Sub(x.start) >= resetSoon {
+		return
+	}
+	if c.resets.Before(now) {
+		c.resets = now
+	}
+	c.resets = c.resets.Add(resetEvery)
+	if c.resets.Sub(now) > maxResets*resetEvery && c.element != nil {
+		cs.close(c)
+	}
+}
+
+// end ends a request; answered says that the client has not given it up.
+func (cs *connections) end(x *exchange, answered bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	x.ended = true
+	c := x.conn
+	if x.received {
 		cs.change(c, -1, -1)
 	} else {
 		cs.change(c, -1, 0)
 	}
-	if !reset {
-		c.resets = max(c.resets-1, 0)
-	} else if c.resets++; c.resets > maxResets && c.element != nil {
-		cs.close(c)
+	cs.total -= x.cost
+	if c.element != nil {
+		cs.open -= x.cost
+		cs.shares.add(&c.held, -x.cost)
+	}
+	if answered {
+		c.resets = c.resets.Add(-resetEvery)
 	}
 }
 

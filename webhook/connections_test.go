@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,4 +117,40 @@ func TestWhoSendsForLongestGoesBeforeWhoIsBeingAnswered(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	close(goOn)
+}
+
+// As an API server's do, all on one connection.
+func TestRequestsThatTimeOutDoNotCutOthersOff(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+			return
+		}
+		time.Sleep(time.Second)
+		_, _ = w.Write(body)
+	}))
+	client := s.client(t, true)
+	mustPost(t, client, s.url(), "x") // so that there is a connection
+	var all sync.WaitGroup
+	all.Go(func() {
+		if code, _, err := post(client, s.url(), []byte("x")); code != 200 {
+			t.Errorf("the good one got %d, %v", code, err)
+		}
+	})
+	for range 3 {
+		for range 50 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+				defer cancel()
+				req, err := http.NewRequestWithContext(ctx, "POST", s.url()+"/slow", strings.NewReader("x"))
+				check(t, err)
+				if _, err := client.Do(req); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("a slow one got %v", err)
+				}
+			})
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	all.Wait()
 }

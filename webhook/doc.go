@@ -30,6 +30,7 @@
 //
 // The package does not issue certificates (see webhook/authority) and does not register
 // webhooks with the API server (see webhook/registration). All of it together is one call in
-// webhook/replica; what tells Prometheus is webhook/metrics. It does not limit how many requests are worked on at a time, nor how many
-// handshakes a second. It does not know what it serves.
+// webhook/replica; what tells Prometheus is webhook/metrics. It does
+// not limit how many requests are worked on at a time beyond the memory that they take
+// ([MaxBodyBytes]), nor how many handshakes a second. It does not know what it serves.
 package webhook

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"time"
@@ -29,7 +28,7 @@ func ExampleServe() {
 	mux := http.NewServeMux()
 	mux.Handle("/convert", http.NotFoundHandler()) // conversion.NewHandler(reg)
 	mux.Handle("/healthz", webhook.Checks{})
-	mux.Handle("/readyz", webhook.Checks{"certificate": func(*http.Request) error { return certs.Check() }})
+	mux.Handle("/readyz", webhook.Checks{"certificate": certs.Check})
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // ":8443" in a pod
 	if err != nil {
 		panic(err)
@@ -98,14 +97,17 @@ func ExampleClientsOf() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/validate", clients.Only(http.NotFoundHandler())) // admission.NewHandler(s, …)
-	mux.Handle("/readyz", webhook.Checks{"clients": func(*http.Request) error { return clients.Check() }})
-	server := httptest.NewUnstartedServer(mux)
-	server.TLS = webhook.TLSConfig(certs, webhook.VerifyClients(clients))
-	server.StartTLS()
+	mux.Handle("/readyz", webhook.Checks{"clients": clients.Check})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", webhook.TLSConfig(certs, webhook.VerifyClients(clients)))
+	if err != nil {
+		panic(err)
+	}
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca}}}
 	for _, path := range []string{"/readyz", "/validate"} {
-		resp, err := client.Get(server.URL + path)
+		resp, err := client.Get("https://" + listener.Addr().String() + path)
 		if err != nil {
 			panic(err)
 		}

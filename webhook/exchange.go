@@ -1,8 +1,11 @@
 package webhook
 
 import (
+	"container/list"
+	"context"
 	"io"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -16,25 +19,60 @@ type exchange struct {
 	conn   *connection
 	proto  int
 
+	began   bool // the answer
+	refused bool // the answer is ours, and what the handler writes is lost
+
+	// For connections, which guards them.
+	start    time.Time
+	cost     int64
 	received bool // all of the request
-	began    bool // the answer
-	refused  bool // the answer is ours, and what the handler writes is lost
+	ended    bool
 
 	// For bodies, which guards them.
-	size   int64
-	cutOff bool
+	size      int64
+	cutOff    bool
+	uncounted bool
+	reading   *list.Element
+}
+
+// requestCost is what a request takes by being there, with a header of up to
+// headerUnit: the stacks and the buffers of net/http.
+const (
+	requestCost = 16 << 10
+	headerUnit  = 4 << 10
+)
+
+// cost is what a request takes without its body. It is rounded, so that of ordinary
+// requests none has more than another. Sizes are as RFC 9113, section 6.5.2, counts
+// them.
+func cost(r *http.Request) int64 {
+	n := len(r.RequestURI) + len(r.Host)
+	for name, values := range r.Header {
+		for _, value := range values {
+			n += len(name) + len(value) + 32
+		}
+	}
+	return requestCost + int64(n)/headerUnit*headerUnit
 }
 
 // ServeHTTP serves a request of the handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{ResponseWriter: w, server: s, proto: r.ProtoMajor}
+	x := &exchange{ResponseWriter: w, server: s, proto: r.ProtoMajor, start: time.Now(), cost: cost(r)}
 	x.conn = r.Context().Value(connectionKey{}).(*connection)
-	s.connections.begin(x.conn, r.ProtoMajor == 2)
-	defer func() { s.connections.end(x.conn, x.received, r.Context().Err() != nil) }()
+	admitted := s.connections.begin(x)
+	answered := func() bool { return true }
+	if x.proto == 2 {
+		answered = context.AfterFunc(r.Context(), func() { s.connections.reset(x) })
+	}
+	defer func() { s.connections.end(x, answered()) }()
+	if !admitted {
+		x.began = true
+		x.refuse()
+		return
+	}
 	if r.Body == nil || r.Body == http.NoBody {
-		x.receive()
+		s.connections.received(x)
 	} else {
-		s.bodies.begin(x)
 		defer s.bodies.end(x)
 		with := *r // a handler may not change the request it was given (http.Handler)
 		with.Body = &body{r.Body, x}
@@ -42,14 +80,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.handler.ServeHTTP(x, r)
 	x.begin()
-}
-
-// receive says that all of the request is here.
-func (x *exchange) receive() {
-	if !x.received {
-		x.received = true
-		x.server.connections.received(x.conn)
-	}
 }
 
 // body counts what is read.
@@ -67,7 +97,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, errCutOff
 	}
 	if err == io.EOF {
-		b.x.receive()
+		b.x.server.connections.received(b.x)
 	}
 	return n, err
 }
@@ -83,9 +113,13 @@ func (x *exchange) begin() {
 		// a GOAWAY of it, after which a client repeats what was not answered.
 		x.Header().Set("Connection", "close")
 	}
-	if !x.server.bodies.wasCutOff(x) {
-		return
+	if x.server.bodies.wasCutOff(x) {
+		x.refuse()
 	}
+}
+
+// refuse gives our answer.
+func (x *exchange) refuse() {
 	x.refused = true
 	clear(x.Header())
 	if x.proto == 1 { // the rest of the body stays unread

@@ -48,8 +48,5 @@ func apply(opts []Option) (settings, error) {
 	if set.maxBodyBytes < 1 {
 		errs = append(errs, fmt.Errorf("webhook: MaxBodyBytes is %d: allow at least one", set.maxBodyBytes))
 	}
-	if set.verify && set.clients == nil {
-		errs = append(errs, errNoClients)
-	}
 	return set, errors.Join(errs...)
 }

@@ -172,3 +172,30 @@ func TestAPanicOfAHandlerIsLoggedAsAnError(t *testing.T) {
 		t.Errorf("logged %s", got)
 	}
 }
+
+func TestWhatClientsSayNeitherLooksLikeAPanicNorHidesOne(t *testing.T) {
+	var mu sync.Mutex
+	var lines, panics int
+	logger := funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if lines++; strings.Contains(args, "no flour") {
+			panics++
+		}
+	}, funcr.Options{})
+	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic("no flour")
+	}))
+	for range 150 {
+		if _, err := tls.Dial("tcp", s.addr, s.config("http: panic serving ")); err == nil {
+			t.Fatal("a protocol of that name is spoken")
+		}
+	}
+	for _, http2 := range []bool{false, true} {
+		_, _, _ = post(s.client(t, http2), s.url(), nil)
+	}
+	eventually(t, "both panics are logged", func() bool { mu.Lock(); defer mu.Unlock(); return panics == 2 })
+	if lines != panics {
+		t.Errorf("%d lines were logged", lines)
+	}
+}

@@ -26,10 +26,10 @@ type server struct {
 // Serve serves the handler over HTTPS on the listener until the context ends. It
 // then goes on for a while (see [ShutdownDelay]), closes the listener, finishes the
 // requests in flight (see [DrainTimeout]), and returns nil. An error means that it
-// stopped by itself, that it had to cut requests off, or that an option is wrong.
+// stopped by itself, that it had to cut requests off, or that an argument is nil or an option wrong.
 //
 // Clients cannot hold it up. They have ten seconds for the handshake, as long for
-// the header of a request, which may have 64 KiB, a minute for the body, and another
+// the header of a request, which may have 16 KiB, a minute for the body, and another
 // one for the answer. A connection without a request is closed after three minutes;
 // the API server closes it before that, so that no request is sent on a connection
 // that is being closed. See also [MaxConnections] and [MaxBodyBytes].
@@ -39,7 +39,14 @@ type server struct {
 // [http.ResponseController]. The listener is closed in any case.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificates, opts ...Option) error {
 	set, err := apply(opts)
-	if err != nil {
+	faults := append([]error{err}, set.tlsFaults(certs)...)
+	if h == nil {
+		faults = append(faults, errors.New("webhook: the handler is nil: give one, such as a http.ServeMux"))
+	}
+	if l == nil {
+		return errors.Join(append(faults, errors.New("webhook: the listener is nil: give what net.Listen returned, and look at the error of that"))...)
+	}
+	if err := errors.Join(faults...); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	stopping, stop := context.WithCancel(ctx)
@@ -96,7 +103,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 	s := &server{
 		handler:     h,
 		stopping:    stopping,
-		connections: &connections{max: set.maxConnections},
+		connections: &connections{max: set.maxConnections, maxBytes: set.maxBodyBytes},
 		bodies:      newBodies(set.maxBodyBytes),
 	}
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, stopping)
@@ -109,8 +116,9 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 		// a client that does not read its answer holds the memory of that.
 		WriteTimeout: 2 * time.Minute,
 		// More than the API server's 90 seconds (apimachinery/pkg/util/net/http.go).
-		IdleTimeout:    3 * time.Minute,
-		MaxHeaderBytes: 64 << 10,
+		IdleTimeout: 3 * time.Minute,
+		// A token, the trace, and what a proxy adds.
+		MaxHeaderBytes: 16 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, // RFC 9113, section 6.5.2, recommends no less
 			// The memory for a frame is taken when its length is read, of 1 MiB by default.

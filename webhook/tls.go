@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"crypto/tls"
+	"errors"
 )
 
 // AllowTLS12 lets clients of TLS 1.2 in, with the cipher suites that are forward
@@ -28,14 +29,35 @@ func forwardSecret() []uint16 {
 // and HTTP/1.1, and a certificate that may change at each handshake. The options
 // that concern it are [AllowTLS12] and [VerifyClients]; others have no effect.
 //
-// It is for those who serve by other means, such as an [http.Server] of their own.
-// Where a configuration cannot be given but only changed, as in the TLSOpts of
-// controller-runtime's webhook server, five fields say everything: MinVersion,
-// CipherSuites, NextProtos, GetCertificate and GetConfigForClient. The last one is
-// nil without VerifyClients.
+// It is for those who serve by other means, such as an [http.Server] of their own, and
+// may be changed: who wants no HTTP/2 sets NextProtos to "http/1.1" alone. Where a
+// configuration cannot be given but only changed, as in the TLSOpts of
+// controller-runtime's webhook server, copy MinVersion, CipherSuites, NextProtos and
+// GetCertificate; and with VerifyClients, also ClientAuth, SessionTicketsDisabled and
+// VerifyConnection. Certificates stays empty: else crypto/tls takes the first of those
+// for a client that names no server.
+//
+// It panics if certs is nil, or an option that concerns it is wrong.
 func TLSConfig(certs Certificates, opts ...Option) *tls.Config {
-	set, _ := apply(opts) // what could be wrong here, VerifyClients(nil), fails each handshake
+	var set settings
+	for _, opt := range opts {
+		opt(&set)
+	}
+	if err := errors.Join(set.tlsFaults(certs)...); err != nil {
+		panic(err)
+	}
 	return set.tlsConfig(certs)
+}
+
+// tlsFaults returns what is wrong with what tlsConfig is given.
+func (set *settings) tlsFaults(certs Certificates) (faults []error) {
+	if certs == nil {
+		faults = append(faults, errors.New("webhook: the certificates are nil: give what Files returned, and look at the error of that"))
+	}
+	if set.verify && set.clients == nil {
+		faults = append(faults, errNoClients)
+	}
+	return faults
 }
 
 func (set *settings) tlsConfig(certs Certificates) *tls.Config {

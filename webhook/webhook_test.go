@@ -118,7 +118,7 @@ func TestABrokenFileKeepsTheOldCertificateAndIsReported(t *testing.T) {
 		v.swap(t, good)
 		files, err := webhook.Files(v.cert(), v.key())
 		check(t, err)
-		check(t, files.Check())
+		check(t, files.Check(nil))
 		for name, broken := range map[string]pair{
 			"no PEM":         {chain: []byte("x"), key: good.key},
 			"the wrong key":  {chain: good.chain, key: other.key},
@@ -131,14 +131,14 @@ func TestABrokenFileKeepsTheOldCertificateAndIsReported(t *testing.T) {
 			if got := c.Leaf.SerialNumber.String(); got != good.leaf(t) {
 				t.Errorf("%s: got %s", name, got)
 			}
-			if err := files.Check(); err == nil || !strings.Contains(err.Error(), v.cert()) {
+			if err := files.Check(nil); err == nil || !strings.Contains(err.Error(), v.cert()) {
 				t.Errorf("%s: the check says %v", name, err)
 			}
 		}
 		v.swap(t, good)
-		check(t, files.Check())
+		check(t, files.Check(nil))
 		check(t, os.Remove(v.key()))
-		if err := files.Check(); !errors.Is(err, os.ErrNotExist) {
+		if err := files.Check(nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without the key, the check says %v", err)
 		}
 	})
@@ -151,7 +151,7 @@ func TestAnExpiredCertificateIsReported(t *testing.T) {
 		files, err := webhook.Files(v.cert(), v.key())
 		check(t, err)
 		time.Sleep(2 * 365 * 24 * time.Hour)
-		if err := files.Check(); err == nil || !strings.Contains(err.Error(), "is valid from") {
+		if err := files.Check(nil); err == nil || !strings.Contains(err.Error(), "is valid from") {
 			t.Errorf("the check says %v", err)
 		}
 	})

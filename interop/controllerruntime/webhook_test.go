@@ -49,7 +49,8 @@ func TestAHandlerMountsOnAManagersWebhookServer(t *testing.T) {
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 			want := webhook.TLSConfig(certs, webhook.AllowTLS12(), webhook.VerifyClients(clients))
 			c.MinVersion, c.CipherSuites, c.NextProtos = want.MinVersion, want.CipherSuites, want.NextProtos
-			c.GetCertificate, c.GetConfigForClient = want.GetCertificate, want.GetConfigForClient
+			c.GetCertificate, c.ClientAuth = want.GetCertificate, want.ClientAuth
+			c.SessionTicketsDisabled, c.VerifyConnection = want.SessionTicketsDisabled, want.VerifyConnection
 		}},
 	})
 	server.Register("/convert", conversion.NewHandler(registry(t)))

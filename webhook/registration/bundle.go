@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -81,8 +82,9 @@ func (f *FileBundle) CABundle() (pem []byte, changed <-chan struct{}) {
 	return slices.Clone(f.pem), f.changed
 }
 
-// Check returns an error if the file has no certificates that could be used now.
-func (f *FileBundle) Check() error {
+// Check is for readiness, one of webhook.Checks: it returns an error if the file has no
+// certificates that could be used now. The request may be nil.
+func (f *FileBundle) Check(*http.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.load()

@@ -57,7 +57,7 @@ func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := registration.BundleFile(t.Context(), path)
 		check(t, err)
-		check(t, b.Check())
+		check(t, b.Check(nil))
 		_, changed := b.CABundle()
 		for name, broken := range map[string][]byte{
 			"empty":                 {},
@@ -68,7 +68,7 @@ func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
 		} {
 			check(t, os.WriteFile(path, broken, 0o600))
 			time.Sleep(2 * time.Second)
-			if err := b.Check(); err == nil || !strings.Contains(err.Error(), path) {
+			if err := b.Check(nil); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: the check says %v", name, err)
 			}
 			got, _ := b.CABundle()
@@ -82,11 +82,11 @@ func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
 			}
 		}
 		check(t, os.Remove(path))
-		if err := b.Check(); !errors.Is(err, os.ErrNotExist) {
+		if err := b.Check(nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without the file, the check says %v", err)
 		}
 		check(t, os.WriteFile(path, ca, 0o600))
-		check(t, b.Check())
+		check(t, b.Check(nil))
 	})
 }
 

@@ -18,8 +18,7 @@ type Option func(*replica)
 // of a CA in a Secret. The bundle is what the API server shall trust
 // ([registration.BundleFile]), nil if somebody else writes it, such as cert-manager's
 // cainjector. Should certs have a method Run(context.Context) error, it is run; should they
-// have Check() error, or one that takes a request, it is asked for readiness; so is the
-// bundle's.
+// have Check(*http.Request) error, it is asked for readiness; so is the bundle's.
 //
 // An authority of one's own, to measure it with webhook/metrics, is both:
 // Certificates(a, a). It needs [authority.CarriedBy] with the registration's Carry.

@@ -122,14 +122,11 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	if c, ok := r.certs.(interface{ Run(context.Context) error }); ok {
 		issuing = c.Run
 	}
-	switch c := r.certs.(type) {
-	case interface{ Check(*http.Request) error }:
+	if c, ok := r.certs.(interface{ Check(*http.Request) error }); ok {
 		r.check("certificate", c.Check)
-	case interface{ Check() error }:
-		r.check("certificate", func(*http.Request) error { return c.Check() })
 	}
-	if b, ok := r.bundle.(interface{ Check() error }); ok {
-		r.check("ca-bundle", func(*http.Request) error { return b.Check() })
+	if b, ok := r.bundle.(interface{ Check(*http.Request) error }); ok && any(r.bundle) != any(r.certs) {
+		r.check("ca-bundle", b.Check)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
 		r.fault("the client configuration: %w", err)
