@@ -43,19 +43,20 @@ func (f *faults) run(ctx context.Context, spareFrom time.Time) error {
 		if time.Now().After(spareFrom) {
 			victim = f.operators[1]
 		}
-		var err error
-		switch n % 6 {
-		case 0, 3:
-			err = f.kill(ctx, victim)
-		case 1:
-			err = f.restart(ctx, victim)
-		case 2:
-			err = f.deleteSecret(ctx)
-		case 4:
-			err = f.corruptSecret(ctx)
-		case 5:
-			err = f.overwrite(ctx, n/6)
-		}
+		fault := []struct {
+			what string
+			do   func() error
+		}{
+			{"a kill of replica " + victim.name, func() error { return f.kill(ctx, victim) }},
+			{"a restart of replica " + victim.name, func() error { return f.restart(ctx, victim) }},
+			{"a deletion of the Secret", func() error { return f.deleteSecret(ctx) }},
+			{"a kill of replica " + victim.name, func() error { return f.kill(ctx, victim) }},
+			{"a corruption of the Secret", func() error { return f.corruptSecret(ctx) }},
+			{"an overwritten CA bundle", func() error { return f.overwrite(ctx, n/6) }},
+		}[n%6]
+		begin := time.Now()
+		err := fault.do()
+		f.ledger.happened(window{fault.what, begin, time.Now()})
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -124,11 +125,16 @@ func (f *faults) kill(ctx context.Context, o *operator) error {
 	return o.await(ctx)
 }
 
+// propagation is how long it takes until a Service knows that a pod has been deleted. The
+// endpoints change with the deletion, not when the pod is seen not to be ready.
+const propagation = 300 * time.Millisecond
+
 // restart stops a replica in order, as a rollout does. No request may fail.
 func (f *faults) restart(ctx context.Context, o *operator) error {
 	if err := f.allReady(ctx); err != nil {
 		return err
 	}
+	time.AfterFunc(propagation, func() { f.balancer.Remove(o.addr) })
 	if err := o.stop(); err != nil {
 		return err
 	}
@@ -136,6 +142,7 @@ func (f *faults) restart(ctx context.Context, o *operator) error {
 	if err := o.start(); err != nil {
 		return err
 	}
+	f.balancer.Add(o.addr)
 	return o.await(ctx)
 }
 

@@ -22,6 +22,7 @@ type ledger struct {
 	failures   []failure
 	kills      []window
 	overwrites []window
+	events     []window // all that happened
 }
 
 type failure struct {
@@ -46,6 +47,26 @@ func (l *ledger) note(kind string, start time.Time, err error) {
 	if err != nil {
 		l.failures = append(l.failures, failure{kind, start, time.Now(), err})
 	}
+}
+
+// happened remembers an event, for the explanation of failures.
+func (l *ledger) happened(w window) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.events = append(l.events, w)
+}
+
+// around says what happened a little before and during a failure.
+func (l *ledger) around(f failure) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var what []string
+	for _, w := range l.events {
+		if w.start.Before(f.end) && w.end.After(f.start.Add(-2*time.Second)) {
+			what = append(what, fmt.Sprintf("%s from %s to %s", w.what, w.start.Format("05.000"), w.end.Format("05.000")))
+		}
+	}
+	return strings.Join(what, ", ")
 }
 
 func (l *ledger) killed(w window) {
