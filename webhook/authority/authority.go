@@ -39,6 +39,11 @@ type Authority struct {
 	clock  clock
 
 	// Of Run alone.
+	parsed struct {
+		id    string // UID and resourceVersion
+		state *state
+		err   error
+	}
 	writes       *rate.Limiter
 	lastRead     time.Time // of the Secret, in this process's own time
 	missingSince time.Time // the Secret, or a whole one
@@ -313,8 +318,18 @@ func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
 	return a.step(s, now, false)
 }
 
-// parse reads the Secret. The error says that it is not as this package writes it.
+// parse reads the Secret, unless it is the one that was read last. The error says that it is
+// not as this package writes it.
 func (a *Authority) parse(obj *unstructured.Unstructured) (*state, error) {
+	id := string(obj.GetUID()) + "/" + obj.GetResourceVersion()
+	if a.parsed.id != id {
+		a.parsed.state, a.parsed.err = parseSecret(obj)
+		a.parsed.id = id
+	}
+	return a.parsed.state, a.parsed.err
+}
+
+func parseSecret(obj *unstructured.Unstructured) (*state, error) {
 	data, err := dataOf(obj)
 	if err != nil {
 		return nil, err

@@ -121,15 +121,15 @@ func TestASmallDifferenceOfClocksIsIgnored(t *testing.T) {
 // An NTP server may be wrong for a while. What was made in that time must not be what is
 // served afterwards.
 func TestTheAPIServersClockMayJumpThereAndBack(t *testing.T) {
-	for _, jump := range []time.Duration{13 * time.Hour, 2 * day, 30 * day, 44 * day, 60 * day, 365 * day, -13 * time.Hour, -2 * day, -60 * day} {
+	for _, jump := range []time.Duration{13 * time.Hour, 2 * day, 44 * day, 60 * day, 365 * day, -2 * day} {
 		for _, starting := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, a replica starts: %v", jump, starting), func(t *testing.T) {
 				bubble(t, func(t *testing.T, c *cluster) {
-					replicas := []*running{run(t, c), run(t, c)}
+					replicas := []*running{run(t, c, Interval(time.Minute)), run(t, c, Interval(time.Minute))}
 					time.Sleep(time.Hour)
 					c.offset.Store(int64(jump))
 					if starting {
-						replicas = append(replicas, run(t, c))
+						replicas = append(replicas, run(t, c, Interval(time.Minute)))
 					}
 					time.Sleep(time.Hour)
 					c.offset.Store(0)

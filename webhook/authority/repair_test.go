@@ -191,6 +191,7 @@ func TestDataThatIsNoBase64IsReplaced(t *testing.T) {
 			time.Sleep(start)
 			want := c.state(t).current.cert
 			c.mu.Lock()
+			c.version++
 			c.raw = fmt.Sprintf(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"ca","namespace":"ns","resourceVersion":"%d"},"data":%s}`, c.version, data)
 			c.mu.Unlock()
 			time.Sleep(20 * time.Second)
