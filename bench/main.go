@@ -26,19 +26,13 @@ func main() {
 	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
 	flag.Parse()
 	if *only {
-		if err := size(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+		exitOn(size())
 		return
 	}
 	log.SetLogger(logr.Discard()) // the peer's
 	b := bench{rounds: *rounds, each: *each}
 
-	if err := compareAnswers(crdkitConversion(), peerConversion()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	exitOn(compareAnswers(crdkitConversion(), peerConversion()))
 	for _, n := range []int{1, 100, 1000} {
 		b.faster(fmt.Sprintf("conversion/%d", n), review(n, 0), crdkitConversion(), peerConversion())
 	}
@@ -69,23 +63,19 @@ func main() {
 		fmt.Printf("  %6d KB of managedFields  %8.2f\n", managed>>10, b.median(func() { post(ours, body) })*1e6/10)
 	}
 
-	if err := b.admission(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	if err := b.reference(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	if err := b.schema(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	if err := size(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	exitOn(b.admission())
+	exitOn(b.reference())
+	exitOn(b.schema())
+	exitOn(size())
 	b.roundtrip() // exits
+}
+
+// exitOn ends the program if there is an error.
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 func ratio(name string, value float64) { fmt.Printf("ratio %s %.2f\n", name, value) }

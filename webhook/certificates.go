@@ -73,8 +73,7 @@ func (f *FileCertificates) Check(*http.Request) error {
 	if f.problem != nil {
 		return f.problem
 	}
-	now, leaf := time.Now(), f.current.Leaf
-	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+	if leaf := f.current.Leaf; !valid(leaf, time.Now()) {
 		return fmt.Errorf("webhook: the certificate in %s is valid from %s to %s", f.certFile, leaf.NotBefore, leaf.NotAfter)
 	}
 	return nil

@@ -55,12 +55,13 @@ func Draining(r *http.Request) error {
 	return nil
 }
 
-// lull is how long a connection of HTTP/1.1 that has just been used, or opened, is
-// given for its next request when the server stops. A client that has sent one when
-// the server closes the connection must think that it may have been served, and a POST
-// is not repeated then (net/http.Transport, RFC 9110, section 9.2.2). Who sends
-// requests back to back is so led away by an answer.
-const lull = 500 * time.Millisecond
+// lull is how long a connection of HTTP/1.1 must have been idle before the stopping
+// server closes it. A client that has sent a request when the server closes the
+// connection must think that it may have been served, and a POST is not repeated then
+// (net/http.Transport, RFC 9110, section 9.2.2). Who still uses the connection is led
+// away by an answer, and nothing is lost. One that has been idle for so long lies deep
+// in the client's pool, which takes the youngest first, or will not be used any more.
+const lull = 5 * time.Second
 
 // drained ends the server; the listener is closed already. Requests that take longer
 // than the timeout are cut off.

@@ -131,6 +131,32 @@ func TestAnswersAfterTheEndOfTheContextLeadTheClientAway(t *testing.T) {
 	}
 }
 
+func TestAnIdleConnectionIsAnsweredOnceMore(t *testing.T) {
+	s := start(t, echo)
+	client := s.client(t, false)
+	mustPost(t, client, s.url(), "x")
+	s.stop()
+	eventually(t, "the listener is closed", func() bool {
+		conn, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	time.Sleep(time.Second) // as a client that is not in a hurry
+	resp, err := client.Post(s.url(), "", strings.NewReader("x"))
+	check(t, err)
+	resp.Body.Close()
+	if !resp.Close {
+		t.Error("the answer does not lead away from the connection")
+	}
+	begin := time.Now()
+	check(t, <-s.done)
+	if d := time.Since(begin); d > 2*time.Second {
+		t.Errorf("Serve went on for %s with no connection left", d)
+	}
+}
+
 func TestHTTP2ConnectionsAreLedAwayToo(t *testing.T) {
 	s := start(t, echo, webhook.ShutdownDelay(time.Second))
 	client := s.client(t, true)

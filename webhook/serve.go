@@ -25,8 +25,9 @@ type server struct {
 
 // Serve serves the handler over HTTPS on the listener until the context ends. It
 // then goes on for a while (see [ShutdownDelay]), closes the listener, finishes the
-// requests in flight (see [DrainTimeout]), and returns nil. An error means that it
-// stopped by itself, that it had to cut requests off, or that an argument is nil or an option wrong.
+// requests in flight (see [DrainTimeout]), and returns nil; a connection of HTTP/1.1 it
+// closes when that has been idle for five seconds. An error means that it stopped by
+// itself, that it had to cut requests off, or that an argument is nil or an option wrong.
 //
 // Clients cannot hold it up. They have ten seconds for the handshake, as long for
 // the header of a request, which may have 16 KiB, a minute for the body, and another

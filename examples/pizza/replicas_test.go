@@ -173,7 +173,7 @@ func (r *replica) stop(t *testing.T) {
 	must(t, r.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-r.exited:
-	case <-time.After(10 * time.Second):
+	case <-time.After(20 * time.Second):
 		t.Fatalf("%s does not stop", r.name)
 	}
 	if code := r.cmd.ProcessState.ExitCode(); code != 0 {

@@ -83,11 +83,11 @@ func TestWhatANewReleaseAddsStays(t *testing.T) {
 	now := time.Now()
 	l := &live{object: &object{digest: "ours", empty: true}, claim: claim{now.UnixNano(), "ours"}, mu: &w.mu, wake: func() {}, seen: true, watched: true}
 	r := &reconciler{webhooks: w, lives: []*live{l}, takeOver: takeOver}
-	if err := r.keep(t.Context(), l, nil); err != nil {
+	if err := r.keep(t.Context(), l, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	l.current = claimed(claim{now.Add(-time.Hour).UnixNano(), "x"})
-	if err := r.keep(t.Context(), l, nil); err != nil { // a write would panic for want of a client
+	if err := r.keep(t.Context(), l, nil, nil); err != nil { // a write would panic for want of a client
 		t.Fatal(err)
 	}
 	if l.takeOverAt.IsZero() {

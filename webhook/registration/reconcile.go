@@ -167,11 +167,12 @@ func (r *reconciler) run(ctx context.Context) {
 
 // pass looks at all objects, and returns when to do so again, if nothing happens before.
 func (r *reconciler) pass(ctx context.Context, pem []byte) (next time.Time) {
+	unusable := r.unusable(pem)
 	for _, l := range r.lives {
 		if !l.isDefinition() && !r.definitionsTried() {
 			break // they come first
 		}
-		problem := r.keep(ctx, l, pem)
+		problem := r.keep(ctx, l, pem, unusable)
 		if ctx.Err() != nil {
 			return next
 		}
@@ -186,6 +187,20 @@ func (r *reconciler) pass(ctx context.Context, pem []byte) (next time.Time) {
 		}
 	}
 	return next
+}
+
+// unusable says why a CA bundle cannot be written.
+func (r *reconciler) unusable(pem []byte) error {
+	switch {
+	case r.bundle == nil:
+		return nil
+	case len(pem) == 0:
+		return errNoCA
+	}
+	if _, err := certificates(pem); err != nil {
+		return fmt.Errorf("the CA bundle: %w", err)
+	}
+	return nil
 }
 
 // definitionsTried says whether all definitions have been written, or have turned out not to
@@ -211,8 +226,9 @@ var (
 // writer writes an object, and returns what it is then.
 type writer func(context.Context) (*unstructured.Unstructured, error)
 
-// keep makes an object right, if it is not, and returns why it is not right now.
-func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
+// keep makes an object right, if it is not, and returns why it is not right now. unusable is
+// what is wrong with the CA bundle.
+func (r *reconciler) keep(ctx context.Context, l *live, pem []byte, unusable error) error {
 	l.takeOverAt = time.Time{}
 	r.webhooks.mu.Lock()
 	current, seen, unread := l.current, l.seen && l.watched, l.unread
@@ -228,13 +244,8 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte) error {
 	if !now.Before(l.notBefore) {
 		l.notBefore = time.Time{}
 	}
-	if r.bundle != nil {
-		if len(pem) == 0 {
-			return errNoCA
-		}
-		if _, err := certificates(pem); err != nil {
-			return fmt.Errorf("the CA bundle: %w", err)
-		}
+	if unusable != nil {
+		return unusable
 	}
 	var found claim
 	if current != nil {

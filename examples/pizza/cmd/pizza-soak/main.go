@@ -44,9 +44,10 @@ func run(ctx context.Context, operator string, duration time.Duration, keep bool
 	defer func() {
 		if keep {
 			kept := cp.Dir() + "-logs"
-			if copyErr := os.CopyFS(kept, os.DirFS(cp.Dir())); copyErr == nil || kept != "" {
-				fmt.Println("The logs are in", kept)
+			if copyErr := os.CopyFS(kept, os.DirFS(cp.Dir())); copyErr != nil {
+				fmt.Fprintln(os.Stderr, "pizza-soak: not all of the logs were kept:", copyErr)
 			}
+			fmt.Println("The logs are in", kept)
 		}
 		if stopErr := cp.Stop(); err == nil {
 			err = stopErr

@@ -16,7 +16,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
@@ -211,7 +210,7 @@ func (f *faults) overwrite(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		text, err := (&unstructured.Unstructured{Object: obj.Object}).MarshalJSON()
+		text, err := obj.MarshalJSON()
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
 	"github.com/crdkit/crdkit/internal/balancer"
 	"github.com/crdkit/crdkit/internal/controlplane"
 )
@@ -86,7 +87,7 @@ func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, fla
 		return nil, errors.Join(err, r.close())
 	}
 	for _, id := range []string{"A", "B"} {
-		port, err := freePort()
+		port, err := walkthrough.FreePort()
 		if err != nil {
 			return nil, errors.Join(err, r.close())
 		}
@@ -166,7 +167,7 @@ func (r *restaurant) menu(ctx context.Context) error {
 			return err
 		}
 	}
-	l := &load{client: r.client, ledger: newLedger()}
+	l := &load{client: r.client}
 	for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
 		_, err := l.pizzas("v1alpha1").Create(ctx, pizza("v1alpha1", "first", portions()), metav1.CreateOptions{})
 		if err == nil {
@@ -186,13 +187,4 @@ func (r *restaurant) close() error {
 	}
 	r.balancer.Close()
 	return errors.Join(errs...)
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -66,7 +66,7 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 	if r.dir, err = os.MkdirTemp(cp.Dir(), "restaurant"); err != nil {
 		return nil, err
 	}
-	if r.port, err = freePort(); err != nil {
+	if r.port, err = FreePort(); err != nil {
 		return nil, err
 	}
 	r.operatorArgs = []string{
@@ -82,9 +82,9 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 // Kubeconfig is the path of an administrator's configuration for kubectl.
 func (r *Restaurant) Kubeconfig() string { return r.kubeconfig }
 
-// freePort returns a port on which nobody listens. Somebody may before the
+// FreePort returns a port on which nobody listens. Somebody may before the
 // operator does; then the operator fails to start, and says why.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
@@ -210,8 +210,8 @@ func (r *Restaurant) Close() error {
 	}
 	select {
 	case <-r.operatorExited:
-	case <-time.After(10 * time.Second):
-		return errors.Join(errors.New("the operator did not stop within ten seconds"), r.operator.Process.Kill())
+	case <-time.After(20 * time.Second):
+		return errors.Join(errors.New("the operator did not stop within twenty seconds"), r.operator.Process.Kill())
 	}
 	if code := r.operator.ProcessState.ExitCode(); code != 0 {
 		return fmt.Errorf("the operator stopped with exit code %d:\n%s", code, r.operatorLogTail())
