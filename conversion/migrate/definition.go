@@ -1,0 +1,175 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// CheckpointAnnotation is on a definition while its objects are being migrated. It says
+// since when all that is written is stored in the storage version.
+const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// definition is a CustomResourceDefinition as it was read.
+type definition struct {
+	*apiextensionsv1.CustomResourceDefinition
+	storage string
+	// The versions that are served, the storage version first: nothing need be converted
+	// back then.
+	served []apiextensionsv1.CustomResourceDefinitionVersion
+}
+
+// read reads the definition from the API server.
+func (m *migrator) read(ctx context.Context) (*definition, error) {
+	var d *definition
+	return d, m.insist(ctx, func() error {
+		u, err := m.dynamic.Resource(definitions).Get(ctx, m.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, crd); err != nil {
+			return err
+		}
+		d = newDefinition(crd)
+		return nil
+	})
+}
+
+func newDefinition(crd *apiextensionsv1.CustomResourceDefinition) *definition {
+	d := &definition{CustomResourceDefinition: crd}
+	for _, v := range crd.Spec.Versions {
+		if v.Storage {
+			d.storage = v.Name
+		}
+		switch {
+		case v.Served && v.Storage:
+			d.served = slices.Insert(d.served, 0, v)
+		case v.Served:
+			d.served = append(d.served, v)
+		}
+	}
+	return d
+}
+
+// old returns the versions, other than the storage version, in which objects may be stored.
+func (d *definition) old() []string {
+	return slices.DeleteFunc(slices.Clone(d.Status.StoredVersions), func(v string) bool { return v == d.storage })
+}
+
+// check returns an error if the objects cannot be asked for.
+func (d *definition) check() error {
+	if len(d.served) == 0 {
+		return fmt.Errorf("no version of it is served, so that its objects cannot be read: set served: true for %s", d.storage)
+	}
+	return nil
+}
+
+// resource is where the objects are asked for in a version.
+func (d *definition) resource(v apiextensionsv1.CustomResourceDefinitionVersion) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural}
+}
+
+// target is what a rewrite patches: the status of the object, if it has one.
+func (d *definition) target() (resource schema.GroupVersionResource, subresources []string) {
+	v := d.served[0]
+	if v.Subresources != nil && v.Subresources.Status != nil {
+		subresources = []string{"status"}
+	}
+	return d.resource(v), subresources
+}
+
+// version returns a version of the definition, and its index; -1 if it has none of that name.
+func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinitionVersion, int) {
+	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+	if i < 0 {
+		return apiextensionsv1.CustomResourceDefinitionVersion{}, i
+	}
+	return d.Spec.Versions[i], i
+}
+
+// changed is when somebody last wrote the definition itself; zero if it does not say.
+func (d *definition) changed() time.Time {
+	var last time.Time
+	for _, entry := range d.ManagedFields {
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
+}
+
+// checkpoint says that all objects with a higher resourceVersion are stored in a version.
+type checkpoint struct {
+	StorageVersion  string    `json:"storageVersion"`
+	ResourceVersion string    `json:"resourceVersion"`
+	Generation      int64     `json:"generation"`
+	UID             types.UID `json:"uid"`
+}
+
+// checkpoint returns what the annotation says; "" if it is absent or does not hold any
+// more.
+func (d *definition) checkpoint() (resourceVersion string) {
+	var c checkpoint
+	if err := json.Unmarshal([]byte(d.Annotations[CheckpointAnnotation]), &c); err != nil {
+		return "" // absent, or not ours: it is written again
+	}
+	if c.StorageVersion != d.storage || c.Generation != d.Generation || c.UID != d.UID {
+		return ""
+	}
+	return c.ResourceVersion
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// patch changes the definition, if nobody else has since it was read: else the error is a
+// conflict.
+func (m *migrator) patch(ctx context.Context, d *definition, op operation, subresources ...string) error {
+	data, err := json.Marshal([]operation{{"replace", "/metadata/resourceVersion", d.ResourceVersion}, op})
+	if err != nil {
+		return err
+	}
+	return m.insist(ctx, func() error {
+		_, err := m.dynamic.Resource(definitions).Patch(ctx, m.name, types.JSONPatchType, data, metav1.PatchOptions{FieldManager: fieldManager}, subresources...)
+		return err
+	})
+}
+
+// annotate writes the checkpoint; nil removes it.
+func (m *migrator) annotate(ctx context.Context, d *definition, c *checkpoint) error {
+	if c == nil {
+		if _, ok := d.Annotations[CheckpointAnnotation]; !ok {
+			return nil
+		}
+		return m.patch(ctx, d, operation{Op: "remove", Path: annotationsPath + "/" + strings.ReplaceAll(CheckpointAnnotation, "/", "~1")})
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	annotations := maps.Clone(d.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[CheckpointAnnotation] = string(text)
+	return m.patch(ctx, d, operation{"add", annotationsPath, annotations})
+}
+
+const annotationsPath = "/metadata/annotations"

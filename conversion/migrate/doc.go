@@ -1,0 +1,48 @@
+// Package migrate moves stored objects to a new storage version, and takes an old version
+// out of a CustomResourceDefinition. It is what lies between "v1 is the storage version
+// now" and "v1alpha1 is gone".
+//
+// The API server writes an object in the version that has "storage: true" at that moment,
+// and never touches it again until somebody writes it. So after a change of the storage
+// version most objects are still stored in the old one; status.storedVersions lists all
+// that may occur, and none of these can be taken out of spec.versions.
+//
+//	report, err := migrate.Run(ctx, config, "pizzas.restaurant.example.com")
+//	err = migrate.Remove(ctx, config, "pizzas.restaurant.example.com", "v1alpha1")
+//
+// [Run] writes each object again as it is, and then takes the old versions out of
+// status.storedVersions. [Remove] takes one out of spec.versions, if nobody needs it any
+// more. In between, clients move to the new version, and the old one gets "served: false".
+//
+// # What a rewrite does
+//
+// It is an empty patch, with the object's UID and resourceVersion as preconditions. The
+// API server reads the object, converts it, finds nothing changed, but other bytes to
+// store, and stores them. Nothing but the resourceVersion is another one after that: no
+// generation, so that no controller rolls anything out, and no managedFields. Watchers
+// see a modified object.
+//
+// Where the definition has a status subresource, that is what is patched: the admission
+// webhooks of the resource itself are not called then, which could refuse the old object,
+// or change it. Where it has none, each patch is tried with dryRun first, and what admission
+// would change or refuse is reported and left as it is.
+//
+// # Safe to repeat, and to interrupt
+//
+// Whatever has been written since the migration began is stored in the new version already:
+// its resourceVersion is higher (KEP-5504: they are numbers, and those of one etcd can be
+// compared). So an object that somebody else writes meanwhile needs no rewrite. The number
+// of the beginning is kept in an annotation of the definition, [CheckpointAnnotation], until
+// all is done: who is killed and run again goes through the list, but writes only what is
+// left. Several may run at the same time.
+//
+// The definition must not change in the meantime. If its generation has, objects may have
+// been stored in yet another version, and Run begins again. The API server's own migrator
+// goes by the same rules (kubernetes/pkg/controller/storageversionmigrator).
+//
+// # What it does not do
+//
+// It does not choose the storage version, and does not change what is served. It moves
+// custom resources only. It cannot see in which version an object is stored, since the API
+// server does not tell. It does not rewrite managedFields: see [ForgetOwners].
+package migrate

@@ -1,0 +1,247 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// fieldManager owns nothing in the objects, since it changes nothing; audit logs have it.
+	fieldManager = "crdkit-migrate"
+	// maxRounds is how often Run begins again, because the definition has changed.
+	maxRounds = 5
+)
+
+// Report is what Run has done.
+type Report struct {
+	Progress
+	// Storage is the storage version.
+	Storage string
+	// Dropped are the versions that were taken out of status.storedVersions; with [DryRun],
+	// those that would be.
+	Dropped []string
+	// Problems are the objects that could not be rewritten, a hundred at most; Failed counts
+	// all of them.
+	Problems []Problem
+}
+
+// Run rewrites all stored objects of a definition in its storage version, and then takes
+// the other versions out of status.storedVersions. The definition is named as its metadata
+// is: "pizzas.restaurant.example.com". If nothing but the storage version is stored, it
+// does nothing.
+//
+// An object that cannot be rewritten, because admission or validation refuses it, or its
+// conversion fails, does not stop the others; it is in the report, and the stored versions
+// stay as they are. Then the error says how many there are, and names the first ones. After
+// that has been mended, Run may be called again: only what is left is rewritten. Nothing is
+// lost when it stops at any point.
+//
+// It reads pages of at most 500 objects, without their spec and status, and holds one at a
+// time. What fails for the moment is tried again for a while; Run gives up when the API
+// server cannot be reached for a minute, or has failed a hundred objects in a row.
+//
+// The report is not nil, also when there is an error, unless an option is wrong or the
+// definition cannot be read. [PolicyRules] has the rights that it needs.
+func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (*Report, error) {
+	m, err := newMigrator(config, crd, opts)
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.read(ctx)
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	report := &Report{Storage: d.storage}
+	for range maxRounds {
+		// What the last round has done is done: another storage version may be in between.
+		report.Progress, report.Storage = Progress{}, d.storage
+		done, err := m.round(ctx, d, report)
+		if err != nil || done {
+			return report, m.explain(err)
+		}
+		if d, err = m.read(ctx); err != nil {
+			return report, m.explain(err)
+		}
+	}
+	return report, m.explain(fmt.Errorf("it was changed while its objects were rewritten, %d times: find out who changes it, and run again", maxRounds))
+}
+
+// migrator is one call of Run or Remove.
+type migrator struct {
+	settings
+	name     string
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+}
+
+func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, error) {
+	set, err := apply(opts)
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.RateLimiter = set.limiter()
+	// Who runs this knows that an old version is deprecated.
+	config.WarningHandler = rest.NoWarnings{}
+	config.WarningHandlerWithContext = nil
+	if config.Timeout == 0 {
+		config.Timeout = requestTimeout
+	}
+	m := &migrator{settings: set, name: crd}
+	if m.dynamic, err = dynamic.NewForConfig(config); err == nil {
+		m.metadata, err = metadata.NewForConfig(config)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	return m, nil
+}
+
+func (m *migrator) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("migrate: CustomResourceDefinition %s: %w", m.name, err)
+}
+
+// round rewrites what is left. It says whether that was all; if not, the definition has
+// changed meanwhile.
+func (m *migrator) round(ctx context.Context, d *definition, report *Report) (done bool, err error) {
+	old := d.old()
+	if len(old) == 0 {
+		if m.dryRun {
+			return true, nil
+		}
+		return m.unless(m.annotate(ctx, d, nil))
+	}
+	if err := d.check(); err != nil {
+		return false, err
+	}
+	if err := m.permitted(ctx, d); err != nil {
+		return false, err
+	}
+	since := d.checkpoint()
+	if since == "" {
+		if done, err := m.settled(ctx, d); err != nil || !done {
+			return false, err
+		}
+		// Nothing that is written from now on is stored in an old version.
+		if since, err = m.now(ctx, d); err != nil {
+			return false, err
+		}
+		if !m.dryRun {
+			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID}
+			if done, err := m.unless(m.annotate(ctx, d, c)); err != nil || !done {
+				return false, err
+			}
+		}
+	}
+	if err := m.objects(ctx, d, since, report); err != nil {
+		return false, err
+	}
+	if report.Failed > 0 {
+		return false, &refusedError{storage: d.storage, old: old, report: report}
+	}
+	report.Dropped = old
+	if m.dryRun {
+		return true, nil
+	}
+	dropped, err := m.drop(ctx, d)
+	if err != nil || !dropped {
+		report.Dropped = nil
+	}
+	return dropped, err
+}
+
+// unless says that all is well, unless there is an error; a conflict is none: the definition
+// is to be read again.
+func (m *migrator) unless(err error) (ok bool, _ error) {
+	if apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// settled waits until all API servers have heard of the storage version. It says whether
+// the definition is still the same.
+func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
+	// A clock that is wrong by minutes makes no difference.
+	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
+		return true, nil
+	}
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-time.After(m.settle):
+	}
+	now, err := m.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	same := now.Generation == d.Generation && now.UID == d.UID
+	*d = *now
+	return same, nil
+}
+
+// drop leaves the storage version alone in status.storedVersions. It says whether it has: if
+// not, the definition has been changed since its objects were rewritten.
+func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
+	for {
+		now, err := m.read(ctx)
+		if err != nil {
+			return false, err
+		}
+		if now.Generation != d.Generation || now.UID != d.UID {
+			return false, nil
+		}
+		if len(now.old()) > 0 {
+			// A status has another field manager's fields in it, so it is written where it lies.
+			err = m.patch(ctx, now, operation{"replace", "/status/storedVersions", []string{now.storage}}, "status")
+		} else {
+			err = m.annotate(ctx, now, nil)
+			if ok, err := m.unless(err); ok || err != nil {
+				return ok, err
+			}
+		}
+		if _, err := m.unless(err); err != nil {
+			return false, err
+		}
+	}
+}
+
+// refusedError says that objects are still stored in an old version.
+type refusedError struct {
+	storage string
+	old     []string
+	report  *Report
+}
+
+func (e *refusedError) Error() string {
+	r := e.report
+	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s; %v stays in status.storedVersions. Mend them, or what refuses them, and run again", r.Failed, r.done(), e.storage, e.old)
+	for i, p := range r.Problems {
+		if i == 3 {
+			return text + "; …"
+		}
+		text += "; " + p.Error()
+	}
+	return text
+}
+
+// Unwrap returns the problems.
+func (e *refusedError) Unwrap() []error {
+	errs := make([]error, len(e.report.Problems))
+	for i, p := range e.report.Problems {
+		errs[i] = p
+	}
+	return errs
+}
+
+var errTooMany = errors.New("a hundred objects in a row failed")

@@ -1,0 +1,95 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Option changes how [Run] and [Remove] work.
+type Option func(*settings)
+
+type settings struct {
+	workers      int
+	rate         float64
+	settle       time.Duration
+	observe      func(Progress)
+	dryRun       bool
+	forgetOwners bool
+}
+
+// Workers is how many objects are rewritten at the same time; the default is 4. It
+// concerns Run.
+func Workers(n int) Option {
+	return func(s *settings) { s.workers = n }
+}
+
+// Rate is how many requests a second are sent at most, lists included; the default is 100.
+// With 0 the API server alone sets the pace (API Priority and Fairness). An object takes
+// one request, two if the definition has no status subresource. It takes the place of the
+// QPS in the config.
+func Rate(perSecond float64) Option {
+	return func(s *settings) { s.rate = perSecond }
+}
+
+// Settle is how long Run waits before it begins, if the definition has been changed in the
+// last ten minutes or it cannot tell; the default is ten seconds. Until all API servers of
+// a cluster have heard of a new storage version, some store objects in the old one. It
+// concerns Run.
+func Settle(d time.Duration) Option {
+	return func(s *settings) { s.settle = d }
+}
+
+// Observe gets to know how far Run is: f is called ten times a second, if something has
+// happened, and at the end; never twice at the same time. It concerns Run.
+func Observe(f func(Progress)) Option {
+	return func(s *settings) { s.observe = f }
+}
+
+// DryRun only says what would happen. Run then patches with dryRun=All, which admission
+// webhooks and validation see as any other request, so that what they would refuse is
+// known before. Remove checks whether it could.
+func DryRun() Option {
+	return func(s *settings) { s.dryRun = true }
+}
+
+// ForgetOwners lets Remove take out a version that managedFields still name. At the next
+// write of such an object the API server drops these entries
+// (structured-merge-diff/merge/update.go): the fields stay as they are, but nobody owns
+// them. Server-side apply by one of these owners does not remove then what it has left out
+// of its configuration, and there are no conflicts over these fields. An owner by apply
+// moves to another version by applying once in that; an owner by update cannot move.
+func ForgetOwners() Option {
+	return func(s *settings) { s.forgetOwners = true }
+}
+
+func apply(opts []Option) (settings, error) {
+	set := settings{workers: 4, rate: 100, settle: 10 * time.Second}
+	for _, opt := range opts {
+		opt(&set)
+	}
+	var errs []error
+	if set.workers < 1 || set.workers > maxWorkers {
+		errs = append(errs, fmt.Errorf("migrate: Workers is %d: give it a number from 1 to %d", set.workers, maxWorkers))
+	}
+	if !(set.rate >= 0) {
+		errs = append(errs, fmt.Errorf("migrate: Rate is %v: give it a number that is not negative", set.rate))
+	}
+	if set.settle < 0 {
+		errs = append(errs, fmt.Errorf("migrate: Settle is %s: give it a time that is not negative", set.settle))
+	}
+	return set, errors.Join(errs...)
+}
+
+// maxWorkers is more than an API server handles at a time (--max-mutating-requests-inflight).
+const maxWorkers = 256
+
+// limiter returns what limits requests.
+func (s settings) limiter() flowcontrol.RateLimiter {
+	if s.rate == 0 {
+		return flowcontrol.NewFakeAlwaysRateLimiter()
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(float32(s.rate), max(1, int(s.rate/10)))
+}

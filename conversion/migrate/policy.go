@@ -1,0 +1,71 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// PolicyRules returns the least that [Run] and [Remove] need for a definition, named as its
+// metadata is: the rules of a ClusterRole. The status of the objects is patched if there is
+// one, the objects themselves if not; the rules allow both. The slice is the caller's.
+func PolicyRules(crd string) []rbacv1.PolicyRule {
+	resource := schema.ParseGroupResource(crd)
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{definitions.Group}, Resources: []string{definitions.Resource}, ResourceNames: []string{crd}, Verbs: []string{"get", "patch"}},
+		{APIGroups: []string{definitions.Group}, Resources: []string{definitions.Resource + "/status"}, ResourceNames: []string{crd}, Verbs: []string{"patch"}},
+		{APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: []string{"get", "list", "patch"}},
+		{APIGroups: []string{resource.Group}, Resources: []string{resource.Resource + "/status"}, Verbs: []string{"patch"}},
+	}
+}
+
+var reviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+
+// permitted returns an error if the user may not do what a round does, so that this is not
+// found out at each object.
+func (m *migrator) permitted(ctx context.Context, d *definition) error {
+	type need struct{ verb, group, resource, subresource, name string }
+	group, resource := d.Spec.Group, d.Spec.Names.Plural
+	_, subresources := d.target()
+	needs := []need{
+		{"list", group, resource, "", ""},
+		{"get", group, resource, "", ""},
+		{"patch", group, resource, strings.Join(subresources, ""), ""},
+	}
+	if !m.dryRun {
+		needs = append(needs,
+			need{"patch", definitions.Group, definitions.Resource, "", m.name},
+			need{"patch", definitions.Group, definitions.Resource, "status", m.name})
+	}
+	var faults []error
+	for _, n := range needs {
+		var allowed bool
+		err := m.insist(ctx, func() error {
+			review, err := m.dynamic.Resource(reviews).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": reviews.GroupVersion().String(),
+				"kind":       "SelfSubjectAccessReview",
+				"spec": map[string]any{"resourceAttributes": map[string]any{
+					"verb": n.verb, "group": n.group, "resource": n.resource, "subresource": n.subresource, "name": n.name,
+				}},
+			}}, metav1.CreateOptions{})
+			if err == nil {
+				allowed, _, err = unstructured.NestedBool(review.Object, "status", "allowed")
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("asking what this user may do: %w", err)
+		}
+		if !allowed {
+			name := strings.TrimSuffix(n.resource+"/"+n.subresource, "/")
+			faults = append(faults, fmt.Errorf("this user may not %s %s of group %s: PolicyRules says what is needed", n.verb, name, n.group))
+		}
+	}
+	return errors.Join(faults...)
+}

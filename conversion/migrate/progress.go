@@ -1,0 +1,134 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Progress is how far Run is. The numbers are of objects.
+type Progress struct {
+	// Total is how many there are, as the API server estimates.
+	Total int64
+	// Rewritten are those that Run has written; with [DryRun], that it could write.
+	Rewritten int64
+	// Current are those that somebody has written since the migration began, an earlier Run
+	// included: they are in the storage version.
+	Current int64
+	// Gone are those that were deleted meanwhile.
+	Gone int64
+	// Failed are those that could not be rewritten.
+	Failed int64
+}
+
+func (p Progress) done() int64 { return p.Rewritten + p.Current + p.Gone + p.Failed }
+
+// Problem is an object that could not be rewritten.
+type Problem struct {
+	Namespace, Name string // Namespace is "" if the resource has none
+	Err             error
+}
+
+// Error names the object.
+func (p Problem) Error() string {
+	name := p.Name
+	if p.Namespace != "" {
+		name = p.Namespace + "/" + name
+	}
+	return name + ": " + p.Err.Error()
+}
+
+// Unwrap returns Err.
+func (p Problem) Unwrap() error { return p.Err }
+
+const (
+	maxProblems = 100 // that are kept
+	// What is no refusal, but a failure of the API server or of a webhook, so often in a row,
+	// will hit the others too.
+	maxInARow = 100
+)
+
+// tally counts into a report.
+type tally struct {
+	mu      sync.Mutex
+	report  *Report
+	inARow  int
+	changed bool
+}
+
+// outcome is what has become of an object.
+type outcome int
+
+const (
+	rewritten outcome = iota
+	current
+	gone
+	failed
+)
+
+// count counts an object. An error means that it makes no sense to go on.
+func (t *tally) count(o outcome, p Problem) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.changed = true
+	r := t.report
+	switch o {
+	case rewritten:
+		r.Rewritten++
+	case current:
+		r.Current++
+	case gone:
+		r.Gone++
+	case failed:
+		r.Failed++
+		if len(r.Problems) < maxProblems {
+			r.Problems = append(r.Problems, p)
+		}
+	}
+	r.Total = max(r.Total, r.done())
+	if o != failed || !transient(p.Err) {
+		t.inARow = 0
+		return nil
+	}
+	if t.inARow++; t.inARow >= maxInARow {
+		return errors.Join(errTooMany, p)
+	}
+	return nil
+}
+
+// expect takes the API server's estimate of what comes after the objects of a page.
+func (t *tally) expect(n int64, remaining *int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.changed = true
+	t.report.Total = n
+	if remaining != nil {
+		t.report.Total += *remaining
+	}
+}
+
+// observe tells f what has changed, until ctx ends.
+func (t *tally) observe(ctx context.Context, f func(Progress)) {
+	tick := time.NewTicker(time.Second / 10)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			t.tell(f)
+			return
+		case <-tick.C:
+			t.tell(f)
+		}
+	}
+}
+
+func (t *tally) tell(f func(Progress)) {
+	t.mu.Lock()
+	p, changed := t.report.Progress, t.changed
+	t.changed = false
+	t.mu.Unlock()
+	if changed {
+		f(p)
+	}
+}

@@ -1,0 +1,266 @@
+package migrate_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/internal/webhooktest"
+)
+
+// withoutStatus takes the status subresource away.
+func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Subresources = nil
+	}
+}
+
+// hook installs a webhook for updates of boxes, or of a subresource.
+func (w *warehouse) hook(resource string, f webhook) {
+	w.t.Helper()
+	_, sub, _ := strings.Cut(resource, "/")
+	url, ca := webhooktest.Serve(w.t, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
+	client, err := kubernetes.NewForConfig(w.config)
+	check(w.t, err)
+	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(w.t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: w.plural},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:                    "guard." + w.group,
+			AdmissionReviewVersions: []string{"v1"},
+			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+			}},
+		}},
+	}, metav1.CreateOptions{})
+	check(w.t, err)
+	eventually(w.t, "the webhook is called", func() error {
+		_, err := w.boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
+		if err == nil {
+			return errors.New("it has not refused the canary")
+		}
+		return nil
+	})
+}
+
+// canary creates a box that each webhook of these tests refuses.
+func (w *warehouse) canary() {
+	w.t.Helper()
+	box := &unstructured.Unstructured{}
+	box.SetAPIVersion(w.group + "/v1")
+	box.SetKind("Box")
+	box.SetName("canary")
+	_, err := w.boxes("v1").Namespace("default").Create(w.t.Context(), box, metav1.CreateOptions{})
+	check(w.t, err)
+}
+
+// unhook removes the webhook.
+func (w *warehouse) unhook() {
+	w.t.Helper()
+	client, err := kubernetes.NewForConfig(w.config)
+	check(w.t, err)
+	check(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.plural, metav1.DeleteOptions{}))
+	time.Sleep(300 * time.Millisecond) // until the API server has heard of it
+}
+
+func (w *warehouse) delete(name string) {
+	w.t.Helper()
+	check(w.t, w.boxes("v1").Namespace("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
+}
+
+// webhook is a function that is called for updates of boxes.
+type webhook func(box *unstructured.Unstructured) error
+
+func (f webhook) options(w *warehouse, sub string) []admission.Option {
+	var opts []admission.Option
+	for _, version := range []string{"v1alpha1", "v1"} {
+		filters := []admission.Filter{admission.ForKind(schema.GroupVersionKind{Group: w.group, Version: version, Kind: "Box"})}
+		if sub != "" {
+			filters = append(filters, admission.Subresource(sub))
+		}
+		opts = append(opts, admission.Mutate(func(_ context.Context, box *unstructured.Unstructured) error { return f(box) }, filters...))
+	}
+	return opts
+}
+
+// refuse refuses these boxes, and the canary.
+func (w *warehouse) refuse(names ...string) webhook {
+	return func(box *unstructured.Unstructured) error {
+		if slices.Contains(append(names, "canary"), box.GetName()) {
+			return apierrors.NewForbidden(schema.GroupResource{Group: w.group, Resource: "boxes"}, box.GetName(), errors.New("it is too old to be touched"))
+		}
+		return nil
+	}
+}
+
+func (w *warehouse) run(opts ...migrate.Option) (*migrate.Report, error) {
+	return migrate.Run(w.t.Context(), w.config, w.crd, append([]migrate.Option{migrate.Rate(0), migrate.Settle(0)}, opts...)...)
+}
+
+func TestWhatAdmissionRefuses(t *testing.T) {
+	config := server(t)
+
+	t.Run("where there is a status subresource, webhooks of the resource are not asked", func(t *testing.T) {
+		w := newWarehouse(t, config, "boxes")
+		w.fill(10)
+		w.canary()
+		w.store("v1")
+		w.hook("boxes", w.refuse("box-00001"))
+		report, err := w.run()
+		check(t, err)
+		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 11}, report.Progress); diff != "" {
+			t.Error(diff)
+		}
+		w.onlyIn("v1")
+	})
+
+	t.Run("what is refused is named, and the others go on", func(t *testing.T) {
+		w := newWarehouse(t, config, "crates")
+		w.fill(10)
+		w.canary()
+		w.hook("crates/status", w.refuse("box-00001", "box-00004"))
+		w.delete("canary")
+		w.store("v1")
+		before := w.resourceVersions()
+		for range 2 { // and again
+			report, err := w.run()
+			if err == nil {
+				t.Fatal("nothing was refused")
+			}
+			want := migrate.Progress{Total: 10, Rewritten: 8, Failed: 2}
+			if report.Current > 0 {
+				want = migrate.Progress{Total: 10, Current: 8, Failed: 2}
+			}
+			if diff := cmp.Diff(want, report.Progress); diff != "" {
+				t.Error(diff)
+			}
+			for _, want := range []string{w.crd, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "[v1alpha1] stays in status.storedVersions"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q: %v", want, err)
+				}
+			}
+			if len(report.Problems) != 2 || report.Dropped != nil {
+				t.Errorf("%+v", report)
+			}
+		}
+		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.storedVersions()); diff != "" {
+			t.Error(diff)
+		}
+		after := w.resourceVersions()
+		if after["box-00001"] != before["box-00001"] || after["box-00002"] == before["box-00002"] {
+			t.Errorf("before %v, after %v", before, after)
+		}
+		w.unhook()
+		report, err := w.run()
+		check(t, err)
+		if diff := cmp.Diff(migrate.Progress{Total: 10, Current: 8, Rewritten: 2}, report.Progress); diff != "" {
+			t.Error(diff)
+		}
+		w.onlyIn("v1")
+	})
+
+	t.Run("what would be changed is left alone", func(t *testing.T) {
+		w := newWarehouse(t, config, "cases", withoutStatus)
+		w.fill(10)
+		w.canary()
+		w.hook("cases", func(box *unstructured.Unstructured) error {
+			switch box.GetName() {
+			case "box-00001":
+				box.SetLabels(map[string]string{"touched": "yes"})
+			case "box-00005":
+				return unstructured.SetNestedField(box.Object, "new", "spec", "note", "by")
+			}
+			return w.refuse()(box)
+		})
+		w.delete("canary")
+		w.store("v1")
+		inventory, before := w.inventory("v1"), w.resourceVersions()
+		for _, dry := range [][]migrate.Option{{migrate.DryRun()}, nil} {
+			report, err := w.run(dry...)
+			if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 8, Failed: 2}, report.Progress); diff != "" {
+				t.Error(diff)
+			}
+			for _, want := range []string{"default/box-00001: admission would change it (metadata.labels)", "default/box-00005: admission would change it (metadata.generation"} {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("the error does not say %q: %v", want, err)
+				}
+			}
+		}
+		if diff := cmp.Diff(inventory, w.inventory("v1")); diff != "" {
+			t.Error(diff)
+		}
+		if after := w.resourceVersions(); after["box-00001"] != before["box-00001"] || after["box-00005"] != before["box-00005"] {
+			t.Errorf("before %v, after %v", before, after)
+		}
+	})
+
+	t.Run("what cannot be converted is named, and the others go on", func(t *testing.T) {
+		w := newWarehouse(t, config, "chests")
+		w.fill(10)
+		box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "huge"}}}
+		box.SetAPIVersion(w.group + "/v1alpha1")
+		box.SetKind("Box")
+		box.SetName("broken")
+		_, err := w.boxes("v1alpha1").Namespace("default").Create(t.Context(), box, metav1.CreateOptions{})
+		check(t, err)
+		w.store("v1")
+		report, err := w.run()
+		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 10, Failed: 1}, report.Progress); diff != "" {
+			t.Error(diff)
+		}
+		if want := `spec.size: "huge" is not like 3x4`; err == nil || !strings.Contains(err.Error(), "default/broken: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+		// It cannot even be deleted: the webhook must be mended.
+		w.lenient.Store(true)
+		report, err = w.run()
+		check(t, err)
+		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 1, Current: 10}, report.Progress); diff != "" {
+			t.Error(diff)
+		}
+		w.onlyIn("v1")
+	})
+
+	t.Run("a schema that has become stricter", func(t *testing.T) {
+		w := newWarehouse(t, config, "bins")
+		w.fill(10)
+		w.store("v1")
+		w.change(func(v map[string]any) {
+			if v["name"] != "v1" {
+				return
+			}
+			check(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
+		})
+		eventually(t, "the schema is there", func() error {
+			_, err := w.boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
+			if err == nil {
+				return errors.New("a narrow box is taken")
+			}
+			return nil
+		})
+		report, err := w.run()
+		check(t, err)
+		if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 10}, report.Progress); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

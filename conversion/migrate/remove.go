@@ -1,0 +1,117 @@
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Remove takes a version out of spec.versions of a definition. It refuses to as long as
+//
+//   - it is the storage version;
+//   - it is in status.storedVersions: [Run] moves the objects;
+//   - it is served: its clients would fail;
+//   - an object's managedFields name it: see [ForgetOwners].
+//
+// The error joins all that is the case, and says what to do. All objects are read for
+// that, in pages of metadata. Where definitions are applied from a repository, use
+// [DryRun], and take the version out there.
+func Remove(ctx context.Context, config *rest.Config, crd, version string, opts ...Option) error {
+	m, err := newMigrator(config, crd, opts)
+	if err != nil {
+		return err
+	}
+	for range maxRounds {
+		d, err := m.read(ctx)
+		if err != nil {
+			return m.explain(err)
+		}
+		i, err := m.removable(ctx, d, version)
+		if err != nil || m.dryRun {
+			return m.explain(err)
+		}
+		if ok, err := m.unless(m.patch(ctx, d, operation{Op: "remove", Path: fmt.Sprintf("/spec/versions/%d", i)})); ok || err != nil {
+			return m.explain(err)
+		}
+	}
+	return m.explain(fmt.Errorf("somebody else writes it all the time, %d times while %s was about to be removed: find out who", maxRounds, version))
+}
+
+// removable returns the index of a version that nobody needs.
+func (m *migrator) removable(ctx context.Context, d *definition, version string) (int, error) {
+	v, i := d.version(version)
+	if i < 0 {
+		var names []string
+		for _, v := range d.Spec.Versions {
+			names = append(names, v.Name)
+		}
+		return 0, fmt.Errorf("it has no version %q, only %s", version, strings.Join(names, ", "))
+	}
+	var faults []error
+	if v.Storage {
+		faults = append(faults, fmt.Errorf("%s is the storage version: set storage: true for another one, and migrate the objects", version))
+	} else if slices.Contains(d.Status.StoredVersions, version) {
+		faults = append(faults, fmt.Errorf("%s is in status.storedVersions, so objects may be stored in it: migrate them", version))
+	}
+	if v.Served {
+		faults = append(faults, fmt.Errorf("%s is served: set served: false, and see that nobody asks for it any more (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
+	}
+	if !m.forgetOwners {
+		faults = append(faults, m.unowned(ctx, d, version))
+	}
+	return i, errors.Join(faults...)
+}
+
+// owner is who owns fields of objects in a version.
+type owner struct {
+	manager   string
+	operation metav1.ManagedFieldsOperationType
+}
+
+func (o owner) compare(other owner) int {
+	return cmp.Or(strings.Compare(o.manager, other.manager), strings.Compare(string(o.operation), string(other.operation)))
+}
+
+// unowned returns an error if managedFields of an object name a version.
+func (m *migrator) unowned(ctx context.Context, d *definition, version string) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	apiVersion := schema.GroupVersion{Group: d.Spec.Group, Version: version}.String()
+	found := map[owner]int{}
+	first := map[owner]string{}
+	err := m.each(ctx, d, func(int64, *int64) {}, func(l listed) error {
+		seen := map[owner]bool{}
+		for _, e := range l.ManagedFields {
+			o := owner{e.Manager, e.Operation}
+			if e.APIVersion != apiVersion || seen[o] {
+				continue
+			}
+			seen[o] = true
+			if found[o]++; found[o] == 1 {
+				first[o] = strings.TrimPrefix(l.Namespace+"/"+l.Name, "/")
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var faults []error
+	for _, o := range slices.SortedFunc(maps.Keys(found), owner.compare) {
+		cure := "nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field"
+		if o.operation == metav1.ManagedFieldsOperationApply {
+			cure = "let it apply once in " + d.storage
+		}
+		faults = append(faults, fmt.Errorf("%s is named in managedFields by %q (%s), in %d objects, such as %s: %s", version, o.manager, o.operation, found[o], first[o], cure))
+	}
+	return errors.Join(faults...)
+}

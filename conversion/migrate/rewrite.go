@@ -1,0 +1,132 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// rewrite writes an object as it is.
+func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (outcome, error) {
+	// The UID would be another one if the object was deleted and created again; but then so
+	// is the resourceVersion, which is compared first.
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": obj.UID, "resourceVersion": obj.ResourceVersion}})
+	if err != nil {
+		return failed, err
+	}
+	_, subresources := d.target()
+	// A mutating webhook of the resource sees an update, and may change what it never saw. Its
+	// changes would bump the generation: without a status subresource all but metadata does
+	// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
+	if m.dryRun || len(subresources) == 0 {
+		would, o, err := m.try(ctx, d, obj, patch, []string{metav1.DryRunAll})
+		if would == nil {
+			return o, err
+		}
+		if changes := d.changes(obj, would); len(changes) > 0 {
+			return failed, fmt.Errorf("admission would change it (%s): let the webhook leave alone what is not changed, or exempt %s in its matchConditions; an object that is written in any other way is migrated by that", strings.Join(changes, ", "), "updates by "+fieldManager)
+		}
+		if m.dryRun {
+			return rewritten, nil
+		}
+	}
+	now, o, err := m.try(ctx, d, obj, patch, nil)
+	if now == nil {
+		return o, err
+	}
+	if changes := d.changes(obj, now); len(changes) > 0 {
+		return failed, fmt.Errorf("it was rewritten in %s, but admission has changed it (%s)", d.storage, strings.Join(changes, ", "))
+	}
+	return rewritten, nil
+}
+
+// try patches an object. It returns what the API server made of it, or nil and why not.
+func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, dryRun []string) (*metav1.PartialObjectMetadata, outcome, error) {
+	resource, subresources := d.target()
+	client := m.metadata.Resource(resource).Namespace(obj.Namespace)
+	for attempt := 0; ; attempt++ {
+		var result *metav1.PartialObjectMetadata
+		err := m.insist(ctx, func() (err error) {
+			result, err = client.Patch(ctx, obj.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: dryRun, FieldValidation: metav1.FieldValidationIgnore}, subresources...)
+			return err
+		})
+		switch {
+		case err == nil:
+			return result, 0, nil
+		case apierrors.IsNotFound(err):
+			// Or a webhook says so.
+		case !apierrors.IsConflict(err) || attempt == maxConflicts:
+			return nil, failed, err
+		}
+		// It may be another object by now, or none.
+		now, getErr := m.get(ctx, d, obj)
+		switch {
+		case apierrors.IsNotFound(getErr):
+			return nil, gone, nil
+		case getErr != nil:
+			return nil, failed, errors.Join(err, getErr)
+		case now.ResourceVersion != obj.ResourceVersion:
+			return nil, current, nil // it was written after it was listed
+		case apierrors.IsNotFound(err) || attempt == maxConflicts:
+			return nil, failed, err
+		}
+	}
+}
+
+// maxConflicts is how often a conflict over an object that nobody has written is tried
+// again: it is somebody's answer who means something else.
+const maxConflicts = 3
+
+// get reads the metadata of an object in the version in which it is rewritten.
+func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+	resource, _ := d.target()
+	var now *metav1.PartialObjectMetadata
+	return now, m.insist(ctx, func() (err error) {
+		now, err = m.metadata.Resource(resource).Namespace(obj.Namespace).Get(ctx, obj.Name, metav1.GetOptions{})
+		return err
+	})
+}
+
+// changes names what differs between an object and what a rewrite made of it.
+func (d *definition) changes(before, after *metav1.PartialObjectMetadata) []string {
+	var names []string
+	for _, c := range []struct {
+		name          string
+		before, after any
+	}{
+		{"metadata.labels", before.Labels, after.Labels},
+		{"metadata.annotations", before.Annotations, after.Annotations},
+		{"metadata.finalizers", before.Finalizers, after.Finalizers},
+		{"metadata.ownerReferences", before.OwnerReferences, after.OwnerReferences},
+		{"metadata.generation, and so other fields than metadata", before.Generation, after.Generation},
+		{"metadata.managedFields", d.claims(before), d.claims(after)},
+	} {
+		if !equality.Semantic.DeepEqual(c.before, c.after) {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// claims returns the managedFields without those of versions that the definition does not
+// have: any write drops these.
+func (d *definition) claims(obj *metav1.PartialObjectMetadata) []metav1.ManagedFieldsEntry {
+	return slices.DeleteFunc(slices.Clone(obj.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
+		gv, err := schema.ParseGroupVersion(e.APIVersion)
+		if err != nil || gv.Group != d.Spec.Group {
+			return true
+		}
+		_, i := d.version(gv.Version)
+		return i < 0
+	})
+}

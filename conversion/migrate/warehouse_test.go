@@ -1,0 +1,342 @@
+package migrate_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/webhooktest"
+)
+
+var crds = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// warehouse is an API server with boxes: v1alpha1 has spec.size, "3x4", and v1 has
+// spec.width and spec.height.
+type warehouse struct {
+	t      *testing.T
+	config *rest.Config
+	client dynamic.Interface
+	crd    string // the name of the definition
+	plural string
+	group  string // of its own, since all are of kind Box
+	// Conversions fail for as long as it is true.
+	broken atomic.Bool
+	// A size that cannot be read is kept in spec.note for as long as it is true.
+	lenient atomic.Bool
+	// converted counts what the webhook has converted.
+	converted atomic.Int64
+}
+
+// newWarehouse installs a definition whose storage version is v1alpha1.
+func newWarehouse(t *testing.T, config *rest.Config, plural string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *warehouse {
+	t.Helper()
+	w := &warehouse{t: t, config: config, plural: plural, group: plural + ".example.com"}
+	w.crd = plural + "." + w.group
+	var err error
+	w.client, err = dynamic.NewForConfig(config)
+	check(t, err)
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	check(t, conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: w.group, Version: "v1alpha1", Kind: "Box"}, "v1", w.widen, w.narrow))
+	url, ca := webhooktest.Serve(t, conversion.NewHandler(reg))
+
+	version := func(name string, spec map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.CustomResourceDefinitionVersion {
+		spec["note"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
+		return apiextensionsv1.CustomResourceDefinitionVersion{
+			Name: name, Served: true, Storage: name == "v1alpha1",
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"spec": {Type: "object", Properties: spec},
+					"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+						"opened": {Type: "boolean"}, "times": {Type: "integer", Format: "int64"},
+					}},
+				},
+			}},
+			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+		}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: crds.GroupVersion().String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: w.crd},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: w.group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.TrimSuffix(plural, "es"), Kind: "Box", ListKind: "BoxList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				version("v1alpha1", map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "string"}}),
+				version("v1", map[string]apiextensionsv1.JSONSchemaProps{"width": {Type: "integer"}, "height": {Type: "integer"}}),
+			},
+			Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+				ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To(url + "/convert"), CABundle: ca},
+				ConversionReviewVersions: []string{"v1"},
+			}},
+		},
+	}
+	for _, c := range change {
+		c(crd)
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+	check(t, err)
+	delete(object, "status")
+	_, err = w.client.Resource(crds).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+	check(t, err)
+	for _, v := range crd.Spec.Versions {
+		eventually(t, v.Name+" is served", func() error {
+			_, err := w.boxes(v.Name).List(t.Context(), metav1.ListOptions{Limit: 1})
+			return err
+		})
+	}
+	return w
+}
+
+func (w *warehouse) widen(_ context.Context, in, out *unstructured.Unstructured) error {
+	w.converted.Add(1)
+	if w.broken.Load() || in.GetAnnotations()["broken"] != "" {
+		return fmt.Errorf("the conveyor belt is broken")
+	}
+	spec, _, _ := unstructured.NestedMap(in.Object, "spec")
+	if size, ok := spec["size"].(string); ok {
+		width, height, _ := strings.Cut(size, "x")
+		delete(spec, "size")
+		if w.lenient.Load() && height == "" {
+			spec["note"] = map[string]any{"size": size}
+			return w.rest(in, out, spec)
+		}
+		var errs [2]error
+		spec["width"], errs[0] = strconv.ParseInt(width, 10, 64)
+		spec["height"], errs[1] = strconv.ParseInt(height, 10, 64)
+		if errs != [2]error{} {
+			return fmt.Errorf("spec.size: %q is not like 3x4", size)
+		}
+	}
+	return w.rest(in, out, spec)
+}
+
+func (w *warehouse) narrow(_ context.Context, in, out *unstructured.Unstructured) error {
+	w.converted.Add(1)
+	if w.broken.Load() {
+		return fmt.Errorf("the conveyor belt is broken")
+	}
+	spec, _, _ := unstructured.NestedMap(in.Object, "spec")
+	if width, ok := spec["width"]; ok {
+		spec["size"] = fmt.Sprintf("%dx%d", width, spec["height"])
+		delete(spec, "width")
+		delete(spec, "height")
+	}
+	return w.rest(in, out, spec)
+}
+
+func (w *warehouse) rest(in, out *unstructured.Unstructured, spec map[string]any) error {
+	if spec != nil {
+		out.Object["spec"] = spec
+	}
+	if status, ok := in.Object["status"]; ok {
+		out.Object["status"] = status
+	}
+	return nil
+}
+
+func (w *warehouse) boxes(version string) dynamic.NamespaceableResourceInterface {
+	return w.client.Resource(schema.GroupVersionResource{Group: w.group, Version: version, Resource: w.plural})
+}
+
+// fill creates n boxes, of many kinds, and returns how many there are.
+func (w *warehouse) fill(n int) {
+	w.t.Helper()
+	var creators sync.WaitGroup
+	next := make(chan int)
+	for range 16 {
+		creators.Go(func() {
+			for i := range next {
+				if err := w.create(i); err != nil {
+					w.t.Errorf("box %d: %v", i, err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	creators.Wait()
+}
+
+func (w *warehouse) create(i int) error {
+	ctx, v1alpha1 := w.t.Context(), w.boxes("v1alpha1").Namespace("default")
+	name := fmt.Sprintf("box-%05d", i)
+	metadata := map[string]any{"name": name, "labels": map[string]any{"shelf": fmt.Sprint(i % 7)}}
+	spec := map[string]any{"size": fmt.Sprintf("%dx%d", i, i+1), "note": map[string]any{"weight": int64(1)<<62 + int64(i), "text": "fragile \u2028 <&>"}}
+	if i%10 == 1 {
+		metadata["annotations"] = map[string]any{"label": strings.Repeat("this side up. ", 50)}
+	}
+	if i%10 == 2 {
+		metadata["finalizers"] = []any{"warehouse.example.com/unload"}
+	}
+	box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.group + "/v1alpha1", "kind": "Box", "metadata": metadata, "spec": spec}}
+	if i%10 == 3 { // nothing in it
+		delete(box.Object, "spec")
+	}
+	if _, err := v1alpha1.Create(ctx, box, metav1.CreateOptions{FieldManager: "unpacker"}); err != nil {
+		return err
+	}
+	switch i % 10 {
+	case 2: // on its way out
+		return v1alpha1.Delete(ctx, name, metav1.DeleteOptions{})
+	case 4: // several generations, and a status
+		for _, patch := range []string{`{"spec":{"size":"7x8"}}`, `{"spec":{"note":{"more":[null,{},1.5]}}}`} {
+			if _, err := v1alpha1.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "stacker"}); err != nil {
+				return err
+			}
+		}
+		_, err := v1alpha1.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"opened":true,"times":9007199254740993}}`), metav1.PatchOptions{}, "status")
+		if !apierrors.IsNotFound(err) { // as it is where there is no such subresource
+			return err
+		}
+	case 5: // two appliers, in two versions
+		for version, spec := range map[string]string{"v1alpha1": `"note":{"by":"alpha"}`, "v1": `"width":5,"height":6`} {
+			patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"Box","spec":{%s}}`, w.group+"/"+version, spec)
+			if _, err := w.boxes(version).Namespace("default").Patch(ctx, name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "applier-" + version, Force: ptr.To(true)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// store makes a version the storage version.
+func (w *warehouse) store(version string) {
+	w.t.Helper()
+	w.change(func(v map[string]any) { v["storage"] = v["name"] == version })
+	// The API server stores in it as soon as its informer has heard of it.
+	time.Sleep(300 * time.Millisecond)
+}
+
+// change changes the versions of the definition.
+func (w *warehouse) change(f func(version map[string]any)) {
+	w.t.Helper()
+	eventually(w.t, "the definition is changed", func() error {
+		crd := w.definition()
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		for _, v := range versions {
+			f(v.(map[string]any))
+		}
+		check(w.t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
+		_, err := w.client.Resource(crds).Update(w.t.Context(), crd, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func (w *warehouse) definition() *unstructured.Unstructured {
+	w.t.Helper()
+	crd, err := w.client.Resource(crds).Get(w.t.Context(), w.crd, metav1.GetOptions{})
+	check(w.t, err)
+	return crd
+}
+
+func (w *warehouse) storedVersions() []string {
+	w.t.Helper()
+	versions, _, err := unstructured.NestedStringSlice(w.definition().Object, "status", "storedVersions")
+	check(w.t, err)
+	return versions
+}
+
+// inventory returns a hash of each box as a version shows it, byte for byte, except for the
+// resourceVersion.
+func (w *warehouse) inventory(version string) map[string][sha256.Size]byte {
+	w.t.Helper()
+	config := rest.CopyConfig(w.config)
+	config.GroupVersion = &schema.GroupVersion{Group: w.group, Version: version}
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{})
+	client, err := rest.HTTPClientFor(config)
+	check(w.t, err)
+	base, _, err := rest.DefaultServerUrlFor(config)
+	check(w.t, err)
+	all := map[string][sha256.Size]byte{}
+	for token := ""; ; {
+		url := fmt.Sprintf("%s/apis/%s/%s/%s?limit=500&continue=%s", strings.TrimSuffix(base.String(), "/"), w.group, version, w.plural, token)
+		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
+		check(w.t, err)
+		response, err := client.Do(request)
+		check(w.t, err)
+		var list struct {
+			Message  string
+			Metadata metav1.ListMeta
+			Items    []json.RawMessage
+		}
+		err = json.NewDecoder(response.Body).Decode(&list)
+		response.Body.Close()
+		check(w.t, err)
+		if response.StatusCode != http.StatusOK {
+			w.t.Fatalf("listing in %s: %s", version, list.Message)
+		}
+		for _, item := range list.Items {
+			var obj metav1.PartialObjectMetadata
+			check(w.t, json.Unmarshal(item, &obj))
+			without := bytes.Replace(item, fmt.Appendf(nil, `"resourceVersion":%q`, obj.ResourceVersion), nil, 1)
+			all[obj.Name] = sha256.Sum256(without)
+		}
+		if token = list.Metadata.Continue; token == "" {
+			return all
+		}
+	}
+}
+
+// onlyIn checks that all boxes are stored in a version: they can be read in that when nothing
+// can be converted.
+func (w *warehouse) onlyIn(version string) {
+	w.t.Helper()
+	w.broken.Store(true)
+	defer w.broken.Store(false)
+	before := w.converted.Load()
+	w.inventory(version)
+	if n := w.converted.Load() - before; n > 0 {
+		w.t.Errorf("%d boxes were converted to be read in %s", n, version)
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t testing.TB, what string, f func() error) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) || apierrors.IsInvalid(err) {
+			t.Fatalf("not yet: %s: %v", what, err)
+		}
+	}
+}
+
+// server starts a control plane.
+func server(t *testing.T) *rest.Config {
+	return controlplane.ForTest(t).Config()
+}
