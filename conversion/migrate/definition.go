@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // CheckpointAnnotation is on a definition while its objects are being migrated. It says
@@ -127,6 +128,9 @@ func (d *definition) checkpoint() (resourceVersion string) {
 		return "" // absent, or not ours: it is written again
 	}
 	if c.StorageVersion != d.storage || c.Generation != d.Generation || c.UID != d.UID {
+		return ""
+	}
+	if _, err := resourceversion.CompareResourceVersion(c.ResourceVersion, c.ResourceVersion); err != nil {
 		return ""
 	}
 	return c.ResourceVersion

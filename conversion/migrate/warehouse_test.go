@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -339,4 +342,18 @@ func eventually(t testing.TB, what string, f func() error) {
 // server starts a control plane.
 func server(t *testing.T) *rest.Config {
 	return controlplane.ForTest(t).Config()
+}
+
+// allowed says whether a user may do something.
+func allowed(t *testing.T, config *rest.Config, verb string, rule rbacv1.PolicyRule) bool {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	check(t, err)
+	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Verb: verb, Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Name: strings.Join(rule.ResourceNames, ""),
+	}}}
+	review, err = client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	check(t, err)
+	return review.Status.Allowed
 }

@@ -1,0 +1,183 @@
+package migrate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+func (w *warehouse) versions() []string {
+	w.t.Helper()
+	var names []string
+	versions, _ := w.definition().Object["spec"].(map[string]any)["versions"].([]any)
+	for _, v := range versions {
+		names = append(names, v.(map[string]any)["name"].(string))
+	}
+	return names
+}
+
+// refuses checks that an error has all of these texts.
+func refuses(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not say %q: %v", text, err)
+		}
+	}
+}
+
+func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
+	w := newWarehouse(t, server(t), "boxes")
+	remove := func(opts ...migrate.Option) error {
+		return migrate.Remove(t.Context(), w.config, w.crd, "v1alpha1", opts...)
+	}
+	// One owner by apply, and one by update.
+	apply := func(version string) {
+		t.Helper()
+		_, err := w.boxes(version).Namespace("default").Patch(t.Context(), "applied", types.ApplyPatchType,
+			fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Box","metadata":{"name":"applied"},"spec":{"note":{"by":"gitops"}}}`, w.group+"/"+version), metav1.PatchOptions{FieldManager: "gitops", Force: ptr.To(true)})
+		check(t, err)
+	}
+	apply("v1alpha1")
+	check(t, w.create(0))
+	refuses(t, remove(), "CustomResourceDefinition "+w.crd, "v1alpha1 is the storage version", "v1alpha1 is served: set served: false", `named in managedFields by "gitops" (Apply), in 1 objects, such as default/applied: let it apply once in v1`)
+	refuses(t, migrate.Remove(t.Context(), w.config, w.crd, "v2"), `it has no version "v2", only v1alpha1, v1`)
+
+	w.store("v1")
+	refuses(t, remove(), "v1alpha1 is in status.storedVersions")
+	_, err := w.run()
+	check(t, err)
+	w.change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
+	refuses(t, remove(), "gitops", `"unpacker" (Update), in 1 objects, such as default/box-00000: nothing moves such an owner`)
+
+	apply("v1")
+	err = remove()
+	refuses(t, err, "unpacker")
+	if strings.Contains(err.Error(), "gitops") || strings.Contains(err.Error(), "served") || strings.Contains(err.Error(), "stored") {
+		t.Errorf("got %v", err)
+	}
+	before := w.inventory("v1")
+	check(t, remove(migrate.ForgetOwners(), migrate.DryRun()))
+	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.versions()); diff != "" {
+		t.Error(diff)
+	}
+	check(t, remove(migrate.ForgetOwners()))
+	if diff := cmp.Diff([]string{"v1"}, w.versions()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(before, w.inventory("v1")); diff != "" {
+		t.Error(diff)
+	}
+	// What ForgetOwners says of the API server.
+	eventually(t, "v1alpha1 has gone", func() error {
+		_, err := w.boxes("v1alpha1").List(t.Context(), metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.New("it is still served")
+	})
+	box, err := w.boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{FieldManager: "labeller"})
+	check(t, err)
+	for _, e := range box.GetManagedFields() {
+		if e.Manager == "unpacker" {
+			t.Errorf("%s still owns fields", e.Manager)
+		}
+	}
+	if _, ok := box.Object["spec"].(map[string]any)["width"]; !ok {
+		t.Errorf("fields were lost: %v", box.Object)
+	}
+}
+
+func TestTheRulesAreTheLeast(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	w := newWarehouse(t, cp.Config(), "boxes")
+	plain := newWarehouse(t, cp.Config(), "cases", withoutStatus)
+	w.fill(10)
+	plain.fill(5)
+	w.store("v1")
+	plain.store("v1")
+	admin, err := kubernetes.NewForConfig(cp.Config())
+	check(t, err)
+	user := func(name string, rules []rbacv1.PolicyRule) *rest.Config {
+		t.Helper()
+		_, err := admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+		check(t, err)
+		_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+		}, metav1.CreateOptions{})
+		check(t, err)
+		config, err := cp.User(name)
+		check(t, err)
+		config.QPS = -1
+		eventually(t, "the rules are known", func() error {
+			for _, r := range rules {
+				for _, verb := range r.Verbs {
+					if !allowed(t, config, verb, r) {
+						return fmt.Errorf("%s may not %s %v", name, verb, r)
+					}
+				}
+			}
+			return nil
+		})
+		return config
+	}
+	run := func(config *rest.Config, crd string) error {
+		_, err := migrate.Run(t.Context(), config, crd, migrate.Settle(0))
+		if err == nil {
+			err = migrate.Remove(t.Context(), config, crd, "v1alpha1", migrate.DryRun())
+		}
+		return err
+	}
+	n := 0
+	rules := migrate.PolicyRules(w.crd)
+	for i, rule := range rules {
+		for j, verb := range rule.Verbs {
+			less := append([]rbacv1.PolicyRule(nil), rules...)
+			less[i].Verbs = append(append([]string(nil), rule.Verbs[:j]...), rule.Verbs[j+1:]...)
+			crd := w.crd
+			if rule.Resources[0] == w.plural && verb == "patch" { // where there is no status
+				crd = plain.crd
+				less = migrate.PolicyRules(crd)
+				less[i].Verbs = []string{"get", "list"}
+			}
+			if len(less[i].Verbs) == 0 {
+				less = append(less[:i:i], less[i+1:]...)
+			}
+			n++
+			if err := run(user(fmt.Sprintf("less-%d", n), less), crd); err == nil {
+				t.Errorf("%s %s of %v is not needed", verb, rule.Resources, rule.APIGroups)
+			} else if !strings.Contains(err.Error(), "may not "+verb+" ") && !apierrors.IsForbidden(err) {
+				t.Errorf("without %s %s: %v", verb, rule.Resources, err)
+			}
+		}
+	}
+	if n < 7 {
+		t.Errorf("only %d rules were tried", n)
+	}
+	for _, crd := range []string{w.crd, plain.crd} {
+		config := user("enough-for-"+crd, migrate.PolicyRules(crd))
+		err := run(config, crd)
+		refuses(t, err, "v1alpha1 is served") // by Remove: Run is through
+		if strings.Contains(err.Error(), "may not") || apierrors.IsForbidden(err) {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"v1"}, append(w.storedVersions(), plain.storedVersions()[1:]...)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,201 @@
+package migrate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// script is an API server that answers the lists of one resource as it is told, and
+// remembers what it was asked.
+type script struct {
+	mu      sync.Mutex
+	answers []any // *metav1.PartialObjectMetadataList or metav1.Status
+	asked   []string
+}
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := r.URL.Query()
+	s.asked = append(s.asked, fmt.Sprintf("%s limit=%s continue=%s", r.URL.Path, q.Get("limit"), q.Get("continue")))
+	answer := s.answers[0]
+	s.answers = s.answers[1:]
+	w.Header().Set("Content-Type", "application/json")
+	if status, ok := answer.(metav1.Status); ok {
+		status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		w.WriteHeader(int(status.Code))
+		answer = status
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func page(token string, names ...string) *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: "meta.k8s.io/v1"},
+		ListMeta: metav1.ListMeta{Continue: token, ResourceVersion: "7"},
+	}
+	for _, name := range names {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return list
+}
+
+func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
+	gone := apierrors.NewResourceExpired("compacted").ErrStatus
+	goneAt := gone
+	goneAt.Continue = "at-b"
+	away := apierrors.NewServiceUnavailable("later").ErrStatus
+	broken := apierrors.NewInternalError(errors.New("a is broken")).ErrStatus
+	for name, c := range map[string]struct {
+		answers    []any
+		asked, got []string
+		err        string
+	}{
+		"the snapshot has gone, and there is a way on": {
+			answers: []any{page("to-b", "a"), goneAt, page("", "b")},
+			asked:   []string{"v1 limit=50 continue=", "v1 limit=100 continue=to-b", "v1 limit=100 continue=at-b"},
+			got:     []string{"a v1", "b v1"},
+		},
+		"the snapshot has gone, and it must begin again": {
+			answers: []any{page("to-b", "a"), gone, page("", "a", "b")},
+			asked:   []string{"v1 limit=50 continue=", "v1 limit=100 continue=to-b", "v1 limit=100 continue="},
+			got:     []string{"a v1", "a v1", "b v1"},
+		},
+		"it is away for a moment": {
+			answers: []any{away, page("", "a")},
+			asked:   []string{"v1 limit=50 continue=", "v1 limit=50 continue="},
+			got:     []string{"a v1"},
+		},
+		"a page cannot be converted": {
+			answers: []any{page("to-b", "a"), broken, broken, broken, broken, broken, page("", "b")},
+			asked:   append(repeat("v1 limit=100 continue=to-b", "v1 limit=50 continue=", 5), "v1alpha1 limit=100 continue=to-b"),
+			got:     []string{"a v1", "b v1alpha1"},
+		},
+		"no page can be converted": {
+			answers: []any{broken, broken, broken, broken, broken, broken, broken, broken, broken, broken},
+			asked:   append(repeat("v1 limit=50 continue=", "", 5), repeat("v1alpha1 limit=50 continue=", "", 5)...),
+			err:     "listing its objects in v1alpha1: Internal error occurred: a is broken",
+		},
+		"it is forbidden": {
+			answers: []any{apierrors.NewForbidden(schema.GroupResource{Resource: "boxes"}, "", errors.New("no")).ErrStatus},
+			asked:   []string{"v1 limit=50 continue="},
+			err:     "listing its objects in v1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &script{answers: c.answers}
+			server := httptest.NewServer(s)
+			defer server.Close()
+			m, err := newMigrator(&rest.Config{Host: server.URL}, "boxes.example.com", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: "example.com",
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+					{Name: "v1alpha1", Served: true}, {Name: "v1beta1"}, {Name: "v1", Served: true, Storage: true},
+				},
+			}})
+			var got []string
+			err = m.each(t.Context(), d, func(int64, *int64) {}, func(l listed) error {
+				got = append(got, l.Name+" "+l.version)
+				return nil
+			})
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("got %v, want %q", err, c.err)
+			}
+			for i, path := range s.asked {
+				s.asked[i] = strings.Replace(strings.TrimPrefix(path, "/apis/example.com/"), "/boxes", "", 1)
+			}
+			if diff := cmp.Diff(c.asked, s.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.got, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// repeat returns first, if it is not empty, and then n times each.
+func repeat(each, first string, n int) []string {
+	var all []string
+	if first != "" {
+		all = append(all, first)
+	}
+	for range n {
+		all = append(all, each)
+	}
+	return all
+}
+
+func TestPagesAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		limit   int64
+		n, size int
+		want    int64
+	}{
+		{firstPage, firstPage, firstPage * 1000, 2 * firstPage},
+		{400, 400, 400 * 1000, maxPage},
+		{400, 400, 400 << 20, 3}, // a MiB each
+		{3, 3, 3 * 8 << 20, 1},
+		{1, 1, 1000, 2},
+		{100, 0, 0, 100},
+	} {
+		if got := nextLimit(c.limit, c.n, c.size); got != c.want {
+			t.Errorf("after a page of %d objects and %d bytes, the limit is %d; want %d", c.n, c.size, got, c.want)
+		}
+	}
+}
+
+func TestItStopsWhenEverythingFails(t *testing.T) {
+	counts := &tally{report: &Report{}}
+	broken := Problem{Name: "a", Err: apierrors.NewInternalError(errors.New("no"))}
+	refused := Problem{Name: "b", Err: apierrors.NewForbidden(schema.GroupResource{}, "b", errors.New("no"))}
+	for range maxInARow - 1 {
+		if err := counts.count(failed, broken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(counts.count(failed, refused), counts.count(failed, broken)); err != nil {
+		t.Fatal(err) // somebody has answered in between
+	}
+	for range maxInARow - 2 {
+		if err := counts.count(failed, broken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := counts.count(failed, broken); !errors.Is(err, errTooMany) {
+		t.Errorf("got %v", err)
+	}
+	if n := len(counts.report.Problems); n != maxProblems {
+		t.Errorf("%d problems are kept", n)
+	}
+	if counts.report.Failed != 2*maxInARow {
+		t.Errorf("%d have failed", counts.report.Failed)
+	}
+}
+
+func TestWrongOptionsAreReportedTogether(t *testing.T) {
+	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Workers(0), Rate(-1), Settle(-1))
+	for _, want := range []string{"Workers is 0", "Rate is -1", "Settle is -1"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not say %q: %v", want, err)
+		}
+	}
+}
