@@ -43,12 +43,16 @@ soak: controlplane ## Run two replicas for T while everything goes wrong, and co
 	@go build -o bin/ ./examples/pizza/cmd/...
 	@bin/pizza-soak --operator bin/pizza-operator -t $(T)
 
-N ?= 20000
-
 .PHONY: differential
+differential: N ?= 20000
 differential: controlplane ## Compare package schema with a real kube-apiserver: N=20000 requests, SEED=… again.
 	@go build -o bin/ ./schema/internal/differential/cmd/differential
 	@bin/differential -n $(N) $(if $(SEED),-seed $(SEED))
+
+.PHONY: migrate
+migrate: N ?= 50000
+migrate: controlplane ## Move N=50000 stored objects to a new version, with a kill in the middle: rate, memory, and what has changed.
+	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go test -count=1 -timeout 2h -run '^TestKilledInTheMiddle$$' ./examples/crdmigrate
 
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.

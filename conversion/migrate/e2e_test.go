@@ -5,12 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,59 +17,42 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
-// count is how many objects TestNothingButTheStorageVersionChanges has: 1,000, or what
-// `make migrate N=…` says.
-func count(t *testing.T) int {
-	text := os.Getenv("CRDKIT_MIGRATE_OBJECTS")
-	if text == "" {
-		return 1000
-	}
-	n, err := strconv.Atoi(text)
-	check(t, err)
-	return n
-}
-
 func TestNothingButTheStorageVersionChanges(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
-	n := count(t)
-	w.fill(n)
-	before := map[string]map[string][sha256.Size]byte{"v1alpha1": w.inventory("v1alpha1"), "v1": w.inventory("v1")}
-	w.store("v1")
-	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.storedVersions()); diff != "" {
+	const n = 300
+	w.Fill(n)
+	before := map[string]map[string][sha256.Size]byte{"v1alpha1": w.Inventory("v1alpha1"), "v1": w.Inventory("v1")}
+	w.Store("v1")
+	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 		t.Fatal(diff)
 	}
-	begin := time.Now()
-	report, err := migrate.Run(t.Context(), w.config, w.crd, migrate.Workers(8), migrate.Rate(0), migrate.Settle(0))
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(8), migrate.Rate(0), migrate.Settle(0))
 	check(t, err)
-	took := time.Since(begin)
 	want := &migrate.Report{Progress: migrate.Progress{Total: int64(n), Rewritten: int64(n)}, Storage: "v1", Dropped: []string{"v1alpha1"}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"v1"}, w.storedVersions()); diff != "" {
+	if diff := cmp.Diff([]string{"v1"}, w.StoredVersions()); diff != "" {
 		t.Error(diff)
 	}
-	w.onlyIn("v1")
-	changed := 0
+	w.OnlyIn("v1")
 	for version, boxes := range before {
-		after := w.inventory(version)
+		after := w.Inventory(version)
 		if len(after) != n {
 			t.Errorf("%d of %d boxes are there in %s", len(after), n, version)
 		}
 		for name, box := range boxes {
 			if after[name] != box {
-				changed++
 				t.Errorf("%s is another one in %s", name, version)
 			}
 		}
 	}
-	if a := w.definition().GetAnnotations(); len(a) > 0 {
+	if a := w.Definition().GetAnnotations(); len(a) > 0 {
 		t.Errorf("annotations stayed behind: %v", a)
 	}
-	fmt.Printf("migrate: %d objects, %d changed, %.0f a second\n", n, changed, float64(n)/took.Seconds())
 
 	// There is nothing left to do.
-	report, err = migrate.Run(t.Context(), w.config, w.crd)
+	report, err = migrate.Run(t.Context(), w.Config, w.CRD)
 	check(t, err)
 	if diff := cmp.Diff(&migrate.Report{Storage: "v1"}, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -82,8 +62,8 @@ func TestNothingButTheStorageVersionChanges(t *testing.T) {
 func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
 	const n = 400
-	w.fill(n)
-	w.store("v1")
+	w.Fill(n)
+	w.Store("v1")
 	ctx, stop := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
 	written := make([]map[string]string, 4) // the last label that was written
@@ -94,7 +74,7 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 				for j := i; j < n && ctx.Err() == nil; j += 20 {
 					name, label := fmt.Sprintf("box-%05d", j), fmt.Sprintf("r%d", round)
 					patch := fmt.Sprintf(`{"metadata":{"labels":{"round":%q}}}`, label)
-					if _, err := w.boxes([]string{"v1", "v1alpha1"}[round%2]).Namespace("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+					if _, err := w.Boxes([]string{"v1", "v1alpha1"}[round%2]).Namespace("default").Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 					written[i][name] = label
@@ -106,11 +86,11 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 	writers.Go(func() { // and one deletes and creates again
 		for j := 7; j < n && ctx.Err() == nil; j += 20 {
 			name := fmt.Sprintf("box-%05d", j)
-			if err := w.boxes("v1").Namespace("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			if err := w.Boxes("v1").Namespace("default").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			if j%40 == 7 {
-				if err := w.create(j); err != nil {
+				if err := w.Create(j); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			} else {
@@ -118,17 +98,17 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 			}
 		}
 	})
-	report, err := migrate.Run(t.Context(), w.config, w.crd, migrate.Rate(200), migrate.Settle(0))
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(200), migrate.Settle(0))
 	stop()
 	writers.Wait()
 	check(t, err)
 	if report.Failed > 0 || report.Current == 0 || report.Rewritten == 0 {
 		t.Errorf("%+v", report.Progress)
 	}
-	w.onlyIn("v1")
+	w.OnlyIn("v1")
 	for _, part := range written {
 		for name, label := range part {
-			box, err := w.boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
+			box, err := w.Boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
 			check(t, err)
 			if got := box.GetLabels()["round"]; got != label {
 				t.Errorf("%s has the label %q, %q was written", name, got, label)
@@ -136,7 +116,7 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 		}
 	}
 	for _, name := range deleted {
-		if _, err := w.boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := w.Boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("%s is there again: %v", name, err)
 		}
 	}
@@ -145,13 +125,13 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
 	const n = 300
-	w.fill(n)
-	before := w.inventory("v1")
-	w.store("v1")
+	w.Fill(n)
+	before := w.Inventory("v1")
+	w.Store("v1")
 	var total int64
 	for round := 0; ; round++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		report, err := migrate.Run(ctx, w.config, w.crd, migrate.Rate(0), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
+		report, err := migrate.Run(ctx, w.Config, w.CRD, migrate.Rate(0), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
 			if p.Rewritten > 50 {
 				cancel()
 			}
@@ -164,7 +144,7 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.storedVersions()); diff != "" {
+		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 			t.Fatal(diff)
 		}
 		if round == 10 {
@@ -175,24 +155,24 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	if total < n-40 || total > n {
 		t.Errorf("%d objects were rewritten %d times", n, total)
 	}
-	w.onlyIn("v1")
-	if diff := cmp.Diff(before, w.inventory("v1")); diff != "" {
+	w.OnlyIn("v1")
+	if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestADryRunWritesNothing(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
-	w.fill(20)
-	w.store("v1")
-	crd, boxes := w.definition(), w.resourceVersions()
-	report, err := migrate.Run(t.Context(), w.config, w.crd, migrate.DryRun())
+	w.Fill(20)
+	w.Store("v1")
+	crd, boxes := w.Definition(), w.resourceVersions()
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.DryRun())
 	check(t, err)
 	want := &migrate.Report{Progress: migrate.Progress{Total: 20, Rewritten: 20}, Storage: "v1", Dropped: []string{"v1alpha1"}}
 	if diff := cmp.Diff(want, report); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(crd, w.definition()); diff != "" {
+	if diff := cmp.Diff(crd, w.Definition()); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(boxes, w.resourceVersions()); diff != "" {
@@ -200,31 +180,20 @@ func TestADryRunWritesNothing(t *testing.T) {
 	}
 }
 
-func (w *warehouse) resourceVersions() map[string]string {
-	w.t.Helper()
-	list, err := w.boxes("v1").List(w.t.Context(), metav1.ListOptions{})
-	check(w.t, err)
-	all := map[string]string{}
-	for _, box := range list.Items {
-		all[box.GetName()] = box.GetResourceVersion()
-	}
-	return all
-}
-
 func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
-	w.fill(60)
-	w.store("v1")
+	w.Fill(60)
+	w.Store("v1")
 	var once sync.Once
-	report, err := migrate.Run(t.Context(), w.config, w.crd, migrate.Workers(1), migrate.Rate(60), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(1), migrate.Rate(60), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
 		if p.Rewritten > 20 {
 			once.Do(func() { // a box is stored in v1alpha1 after all
-				w.store("v1alpha1")
-				_, err := w.boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`), metav1.PatchOptions{})
+				w.Store("v1alpha1")
+				_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`), metav1.PatchOptions{})
 				if err != nil {
 					t.Error(err)
 				}
-				w.store("v1")
+				w.Store("v1")
 			})
 		}
 	}))
@@ -232,7 +201,7 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	if report.Rewritten+report.Current != 60 {
 		t.Errorf("%+v", report.Progress)
 	}
-	w.onlyIn("v1")
+	w.OnlyIn("v1")
 }
 
 func TestAWrongNameIsAnError(t *testing.T) {

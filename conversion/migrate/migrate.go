@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,7 @@ type Report struct {
 	// Dropped are the versions that were taken out of status.storedVersions; with [DryRun],
 	// those that would be.
 	Dropped []string
-	// Problems are the objects that could not be rewritten, a hundred at most; Failed counts
+	// Problems are the objects that could not be rewritten, the first hundred; Failed counts
 	// all of them.
 	Problems []Problem
 }
@@ -39,9 +40,9 @@ type Report struct {
 //
 // An object that cannot be rewritten, because admission or validation refuses it, or its
 // conversion fails, does not stop the others; it is in the report, and the stored versions
-// stay as they are. Then the error says how many there are, and names the first ones. After
-// that has been mended, Run may be called again: only what is left is rewritten. Nothing is
-// lost when it stops at any point.
+// stay as they are. Then the error is [ErrRefused], and names them. After that has
+// been mended, Run may be called again: only what is left is rewritten. Nothing is lost when
+// it stops at any point.
 //
 // It reads pages of at most 500 objects, without their spec and status, and holds one at a
 // time. What fails for the moment is tried again for a while; Run gives up when the API
@@ -147,7 +148,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 		return false, err
 	}
 	if report.Failed > 0 {
-		return false, &refusedError{storage: d.storage, old: old, report: report}
+		return false, report.refusal(old)
 	}
 	report.Dropped = old
 	if m.dryRun {
@@ -216,32 +217,27 @@ func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
 	}
 }
 
-// refusedError says that objects are still stored in an old version.
-type refusedError struct {
-	storage string
-	old     []string
-	report  *Report
-}
+// ErrRefused is what [errors.Is] finds in errors of Run if objects could not be rewritten,
+// and of Remove if the version is still needed.
+var ErrRefused = errors.New("migrate: refused")
 
-func (e *refusedError) Error() string {
-	r := e.report
-	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s; %v stays in status.storedVersions. Mend them, or what refuses them, and run again", r.Failed, r.done(), e.storage, e.old)
-	for i, p := range r.Problems {
-		if i == 3 {
-			return text + "; …"
-		}
-		text += "; " + p.Error()
-	}
-	return text
-}
+// refused marks an error as ErrRefused, whose text adds nothing.
+type refused struct{ error }
 
-// Unwrap returns the problems.
-func (e *refusedError) Unwrap() []error {
-	errs := make([]error, len(e.report.Problems))
-	for i, p := range e.report.Problems {
-		errs[i] = p
+func (e refused) Is(target error) bool { return target == ErrRefused }
+func (e refused) Unwrap() error        { return e.error }
+
+// refusal says that objects are still stored in an old version.
+func (r *Report) refusal(old []string) error {
+	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: mend them, or what refuses them, and run again", r.Failed, r.done(), r.Storage, strings.Join(old, ", "))
+	faults := []error{errors.New(text)}
+	for _, p := range r.Problems {
+		faults = append(faults, p)
 	}
-	return errs
+	if more := r.Failed - int64(len(r.Problems)); more > 0 {
+		faults = append(faults, fmt.Errorf("and %d more", more))
+	}
+	return refused{errors.Join(faults...)}
 }
 
 var errTooMany = errors.New("a hundred objects in a row failed")

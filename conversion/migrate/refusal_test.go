@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,39 +21,33 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
+	boxes "github.com/crdkit/crdkit/internal/warehouse"
 	"github.com/crdkit/crdkit/internal/webhooktest"
 )
-
-// withoutStatus takes the status subresource away.
-func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Subresources = nil
-	}
-}
 
 // hook installs a webhook for updates of boxes, or of a subresource.
 func (w *warehouse) hook(resource string, f webhook) {
 	w.t.Helper()
 	_, sub, _ := strings.Cut(resource, "/")
 	url, ca := webhooktest.Serve(w.t, admission.NewHandler(runtime.NewScheme(), f.options(w, sub)...))
-	client, err := kubernetes.NewForConfig(w.config)
+	client, err := kubernetes.NewForConfig(w.Config)
 	check(w.t, err)
 	_, err = client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(w.t.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: w.plural},
+		ObjectMeta: metav1.ObjectMeta{Name: w.Plural},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    "guard." + w.group,
+			Name:                    "guard." + w.Group,
 			AdmissionReviewVersions: []string{"v1"},
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+				Rule:       admissionregistrationv1.Rule{APIGroups: []string{w.Group}, APIVersions: []string{"*"}, Resources: []string{resource}},
 			}},
 		}},
 	}, metav1.CreateOptions{})
 	check(w.t, err)
-	eventually(w.t, "the webhook is called", func() error {
-		_, err := w.boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
+	boxes.Eventually(w.t, "the webhook is called", func() error {
+		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
 		if err == nil {
 			return errors.New("it has not refused the canary")
 		}
@@ -66,25 +59,25 @@ func (w *warehouse) hook(resource string, f webhook) {
 func (w *warehouse) canary() {
 	w.t.Helper()
 	box := &unstructured.Unstructured{}
-	box.SetAPIVersion(w.group + "/v1")
+	box.SetAPIVersion(w.Group + "/v1")
 	box.SetKind("Box")
 	box.SetName("canary")
-	_, err := w.boxes("v1").Namespace("default").Create(w.t.Context(), box, metav1.CreateOptions{})
+	_, err := w.Boxes("v1").Namespace("default").Create(w.t.Context(), box, metav1.CreateOptions{})
 	check(w.t, err)
 }
 
 // unhook removes the webhook.
 func (w *warehouse) unhook() {
 	w.t.Helper()
-	client, err := kubernetes.NewForConfig(w.config)
+	client, err := kubernetes.NewForConfig(w.Config)
 	check(w.t, err)
-	check(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.plural, metav1.DeleteOptions{}))
+	check(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
 	time.Sleep(300 * time.Millisecond) // until the API server has heard of it
 }
 
 func (w *warehouse) delete(name string) {
 	w.t.Helper()
-	check(w.t, w.boxes("v1").Namespace("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
+	check(w.t, w.Boxes("v1").Namespace("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }
 
 // webhook is a function that is called for updates of boxes.
@@ -93,7 +86,7 @@ type webhook func(box *unstructured.Unstructured) error
 func (f webhook) options(w *warehouse, sub string) []admission.Option {
 	var opts []admission.Option
 	for _, version := range []string{"v1alpha1", "v1"} {
-		filters := []admission.Filter{admission.ForKind(schema.GroupVersionKind{Group: w.group, Version: version, Kind: "Box"})}
+		filters := []admission.Filter{admission.ForKind(schema.GroupVersionKind{Group: w.Group, Version: version, Kind: "Box"})}
 		if sub != "" {
 			filters = append(filters, admission.Subresource(sub))
 		}
@@ -106,14 +99,10 @@ func (f webhook) options(w *warehouse, sub string) []admission.Option {
 func (w *warehouse) refuse(names ...string) webhook {
 	return func(box *unstructured.Unstructured) error {
 		if slices.Contains(append(names, "canary"), box.GetName()) {
-			return apierrors.NewForbidden(schema.GroupResource{Group: w.group, Resource: "boxes"}, box.GetName(), errors.New("it is too old to be touched"))
+			return apierrors.NewForbidden(schema.GroupResource{Group: w.Group, Resource: "boxes"}, box.GetName(), errors.New("it is too old to be touched"))
 		}
 		return nil
 	}
-}
-
-func (w *warehouse) run(opts ...migrate.Option) (*migrate.Report, error) {
-	return migrate.Run(w.t.Context(), w.config, w.crd, append([]migrate.Option{migrate.Rate(0), migrate.Settle(0)}, opts...)...)
 }
 
 func TestWhatAdmissionRefuses(t *testing.T) {
@@ -121,25 +110,25 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 
 	t.Run("where there is a status subresource, webhooks of the resource are not asked", func(t *testing.T) {
 		w := newWarehouse(t, config, "boxes")
-		w.fill(10)
+		w.Fill(10)
 		w.canary()
-		w.store("v1")
+		w.Store("v1")
 		w.hook("boxes", w.refuse("box-00001"))
 		report, err := w.run()
 		check(t, err)
 		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 11}, report.Progress); diff != "" {
 			t.Error(diff)
 		}
-		w.onlyIn("v1")
+		w.OnlyIn("v1")
 	})
 
 	t.Run("what is refused is named, and the others go on", func(t *testing.T) {
 		w := newWarehouse(t, config, "crates")
-		w.fill(10)
+		w.Fill(10)
 		w.canary()
 		w.hook("crates/status", w.refuse("box-00001", "box-00004"))
 		w.delete("canary")
-		w.store("v1")
+		w.Store("v1")
 		before := w.resourceVersions()
 		for range 2 { // and again
 			report, err := w.run()
@@ -153,16 +142,16 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 			if diff := cmp.Diff(want, report.Progress); diff != "" {
 				t.Error(diff)
 			}
-			for _, want := range []string{w.crd, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "[v1alpha1] stays in status.storedVersions"} {
+			for _, want := range []string{w.CRD, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "v1alpha1 stays in status.storedVersions"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error does not say %q: %v", want, err)
 				}
 			}
-			if len(report.Problems) != 2 || report.Dropped != nil {
+			if !errors.Is(err, migrate.ErrRefused) || len(report.Problems) != 2 || report.Dropped != nil {
 				t.Errorf("%+v", report)
 			}
 		}
-		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.storedVersions()); diff != "" {
+		if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 			t.Error(diff)
 		}
 		after := w.resourceVersions()
@@ -175,12 +164,12 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 		if diff := cmp.Diff(migrate.Progress{Total: 10, Current: 8, Rewritten: 2}, report.Progress); diff != "" {
 			t.Error(diff)
 		}
-		w.onlyIn("v1")
+		w.OnlyIn("v1")
 	})
 
 	t.Run("what would be changed is left alone", func(t *testing.T) {
 		w := newWarehouse(t, config, "cases", withoutStatus)
-		w.fill(10)
+		w.Fill(10)
 		w.canary()
 		w.hook("cases", func(box *unstructured.Unstructured) error {
 			switch box.GetName() {
@@ -192,8 +181,8 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 			return w.refuse()(box)
 		})
 		w.delete("canary")
-		w.store("v1")
-		inventory, before := w.inventory("v1"), w.resourceVersions()
+		w.Store("v1")
+		inventory, before := w.Inventory("v1"), w.resourceVersions()
 		for _, dry := range [][]migrate.Option{{migrate.DryRun()}, nil} {
 			report, err := w.run(dry...)
 			if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 8, Failed: 2}, report.Progress); diff != "" {
@@ -205,7 +194,7 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(inventory, w.inventory("v1")); diff != "" {
+		if diff := cmp.Diff(inventory, w.Inventory("v1")); diff != "" {
 			t.Error(diff)
 		}
 		if after := w.resourceVersions(); after["box-00001"] != before["box-00001"] || after["box-00005"] != before["box-00005"] {
@@ -215,14 +204,14 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 
 	t.Run("what cannot be converted is named, and the others go on", func(t *testing.T) {
 		w := newWarehouse(t, config, "chests")
-		w.fill(10)
+		w.Fill(10)
 		box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "huge"}}}
-		box.SetAPIVersion(w.group + "/v1alpha1")
+		box.SetAPIVersion(w.Group + "/v1alpha1")
 		box.SetKind("Box")
 		box.SetName("broken")
-		_, err := w.boxes("v1alpha1").Namespace("default").Create(t.Context(), box, metav1.CreateOptions{})
+		_, err := w.Boxes("v1alpha1").Namespace("default").Create(t.Context(), box, metav1.CreateOptions{})
 		check(t, err)
-		w.store("v1")
+		w.Store("v1")
 		report, err := w.run()
 		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 10, Failed: 1}, report.Progress); diff != "" {
 			t.Error(diff)
@@ -231,27 +220,27 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 			t.Errorf("the error does not say %q: %v", want, err)
 		}
 		// It cannot even be deleted: the webhook must be mended.
-		w.lenient.Store(true)
+		w.Lenient.Store(true)
 		report, err = w.run()
 		check(t, err)
 		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 1, Current: 10}, report.Progress); diff != "" {
 			t.Error(diff)
 		}
-		w.onlyIn("v1")
+		w.OnlyIn("v1")
 	})
 
 	t.Run("a schema that has become stricter", func(t *testing.T) {
 		w := newWarehouse(t, config, "bins")
-		w.fill(10)
-		w.store("v1")
-		w.change(func(v map[string]any) {
+		w.Fill(10)
+		w.Store("v1")
+		w.Change(func(v map[string]any) {
 			if v["name"] != "v1" {
 				return
 			}
 			check(t, unstructured.SetNestedField(v, int64(5), "schema", "openAPIV3Schema", "properties", "spec", "properties", "width", "minimum"))
 		})
-		eventually(t, "the schema is there", func() error {
-			_, err := w.boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
+		boxes.Eventually(t, "the schema is there", func() error {
+			_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00009", types.MergePatchType, []byte(`{"spec":{"width":4}}`), metav1.PatchOptions{DryRun: []string{"All"}})
 			if err == nil {
 				return errors.New("a narrow box is taken")
 			}

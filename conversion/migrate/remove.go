@@ -21,7 +21,7 @@ import (
 //   - it is served: its clients would fail;
 //   - an object's managedFields name it: see [ForgetOwners].
 //
-// The error joins all that is the case, and says what to do. All objects are read for
+// The error is [ErrRefused] then, joins all that is the case, and says what to do. All objects are read for
 // that, in pages of metadata. Where definitions are applied from a repository, use
 // [DryRun], and take the version out there.
 func Remove(ctx context.Context, config *rest.Config, crd, version string, opts ...Option) error {
@@ -65,9 +65,16 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 		faults = append(faults, fmt.Errorf("%s is served: set served: false, and see that nobody asks for it any more (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
 	}
 	if !m.forgetOwners {
-		faults = append(faults, m.unowned(ctx, d, version))
+		owners, err := m.owners(ctx, d, version)
+		if err != nil {
+			return 0, errors.Join(append(faults, err)...)
+		}
+		faults = append(faults, owners...)
 	}
-	return i, errors.Join(faults...)
+	if len(faults) > 0 {
+		return 0, refused{errors.Join(faults...)}
+	}
+	return i, nil
 }
 
 // owner is who owns fields of objects in a version.
@@ -80,10 +87,11 @@ func (o owner) compare(other owner) int {
 	return cmp.Or(strings.Compare(o.manager, other.manager), strings.Compare(string(o.operation), string(other.operation)))
 }
 
-// unowned returns an error if managedFields of an object name a version.
-func (m *migrator) unowned(ctx context.Context, d *definition, version string) error {
+// owners returns an error for each of those whom managedFields of objects name with a
+// version.
+func (m *migrator) owners(ctx context.Context, d *definition, version string) (faults []error, _ error) {
 	if err := d.check(); err != nil {
-		return err
+		return nil, err
 	}
 	apiVersion := schema.GroupVersion{Group: d.Spec.Group, Version: version}.String()
 	found := map[owner]int{}
@@ -103,9 +111,8 @@ func (m *migrator) unowned(ctx context.Context, d *definition, version string) e
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var faults []error
 	for _, o := range slices.SortedFunc(maps.Keys(found), owner.compare) {
 		cure := "nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field"
 		if o.operation == metav1.ManagedFieldsOperationApply {
@@ -113,5 +120,5 @@ func (m *migrator) unowned(ctx context.Context, d *definition, version string) e
 		}
 		faults = append(faults, fmt.Errorf("%s is named in managedFields by %q (%s), in %d objects, such as %s: %s", version, o.manager, o.operation, found[o], first[o], cure))
 	}
-	return errors.Join(faults...)
+	return faults, nil
 }

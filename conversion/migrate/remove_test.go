@@ -17,50 +17,41 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	boxes "github.com/crdkit/crdkit/internal/warehouse"
 )
 
 func (w *warehouse) versions() []string {
 	w.t.Helper()
 	var names []string
-	versions, _ := w.definition().Object["spec"].(map[string]any)["versions"].([]any)
+	versions, _ := w.Definition().Object["spec"].(map[string]any)["versions"].([]any)
 	for _, v := range versions {
 		names = append(names, v.(map[string]any)["name"].(string))
 	}
 	return names
 }
 
-// refuses checks that an error has all of these texts.
-func refuses(t *testing.T, err error, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("the error does not say %q: %v", text, err)
-		}
-	}
-}
-
 func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
 	remove := func(opts ...migrate.Option) error {
-		return migrate.Remove(t.Context(), w.config, w.crd, "v1alpha1", opts...)
+		return migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", opts...)
 	}
 	// One owner by apply, and one by update.
 	apply := func(version string) {
 		t.Helper()
-		_, err := w.boxes(version).Namespace("default").Patch(t.Context(), "applied", types.ApplyPatchType,
-			fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Box","metadata":{"name":"applied"},"spec":{"note":{"by":"gitops"}}}`, w.group+"/"+version), metav1.PatchOptions{FieldManager: "gitops", Force: ptr.To(true)})
+		_, err := w.Boxes(version).Namespace("default").Patch(t.Context(), "applied", types.ApplyPatchType,
+			fmt.Appendf(nil, `{"apiVersion":%q,"kind":"Box","metadata":{"name":"applied"},"spec":{"note":{"by":"gitops"}}}`, w.Group+"/"+version), metav1.PatchOptions{FieldManager: "gitops", Force: ptr.To(true)})
 		check(t, err)
 	}
 	apply("v1alpha1")
-	check(t, w.create(0))
-	refuses(t, remove(), "CustomResourceDefinition "+w.crd, "v1alpha1 is the storage version", "v1alpha1 is served: set served: false", `named in managedFields by "gitops" (Apply), in 1 objects, such as default/applied: let it apply once in v1`)
-	refuses(t, migrate.Remove(t.Context(), w.config, w.crd, "v2"), `it has no version "v2", only v1alpha1, v1`)
+	check(t, w.Create(0))
+	refuses(t, remove(), "CustomResourceDefinition "+w.CRD, "v1alpha1 is the storage version", "v1alpha1 is served: set served: false", `named in managedFields by "gitops" (Apply), in 1 objects, such as default/applied: let it apply once in v1`)
+	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v2"), `it has no version "v2", only v1alpha1, v1`)
 
-	w.store("v1")
+	w.Store("v1")
 	refuses(t, remove(), "v1alpha1 is in status.storedVersions")
 	_, err := w.run()
 	check(t, err)
-	w.change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
 	refuses(t, remove(), "gitops", `"unpacker" (Update), in 1 objects, such as default/box-00000: nothing moves such an owner`)
 
 	apply("v1")
@@ -69,7 +60,7 @@ func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
 	if strings.Contains(err.Error(), "gitops") || strings.Contains(err.Error(), "served") || strings.Contains(err.Error(), "stored") {
 		t.Errorf("got %v", err)
 	}
-	before := w.inventory("v1")
+	before := w.Inventory("v1")
 	check(t, remove(migrate.ForgetOwners(), migrate.DryRun()))
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.versions()); diff != "" {
 		t.Error(diff)
@@ -78,18 +69,18 @@ func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1"}, w.versions()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(before, w.inventory("v1")); diff != "" {
+	if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
 		t.Error(diff)
 	}
 	// What ForgetOwners says of the API server.
-	eventually(t, "v1alpha1 has gone", func() error {
-		_, err := w.boxes("v1alpha1").List(t.Context(), metav1.ListOptions{})
+	boxes.Eventually(t, "v1alpha1 has gone", func() error {
+		_, err := w.Boxes("v1alpha1").List(t.Context(), metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return errors.New("it is still served")
 	})
-	box, err := w.boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{FieldManager: "labeller"})
+	box, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{FieldManager: "labeller"})
 	check(t, err)
 	for _, e := range box.GetManagedFields() {
 		if e.Manager == "unpacker" {
@@ -105,10 +96,10 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	w := newWarehouse(t, cp.Config(), "boxes")
 	plain := newWarehouse(t, cp.Config(), "cases", withoutStatus)
-	w.fill(10)
-	plain.fill(5)
-	w.store("v1")
-	plain.store("v1")
+	w.Fill(10)
+	plain.Fill(5)
+	w.Store("v1")
+	plain.Store("v1")
 	admin, err := kubernetes.NewForConfig(cp.Config())
 	check(t, err)
 	user := func(name string, rules []rbacv1.PolicyRule) *rest.Config {
@@ -124,7 +115,7 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 		config, err := cp.User(name)
 		check(t, err)
 		config.QPS = -1
-		eventually(t, "the rules are known", func() error {
+		boxes.Eventually(t, "the rules are known", func() error {
 			for _, r := range rules {
 				for _, verb := range r.Verbs {
 					if !allowed(t, config, verb, r) {
@@ -144,14 +135,14 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 		return err
 	}
 	n := 0
-	rules := migrate.PolicyRules(w.crd)
+	rules := migrate.PolicyRules(w.CRD)
 	for i, rule := range rules {
 		for j, verb := range rule.Verbs {
 			less := append([]rbacv1.PolicyRule(nil), rules...)
 			less[i].Verbs = append(append([]string(nil), rule.Verbs[:j]...), rule.Verbs[j+1:]...)
-			crd := w.crd
-			if rule.Resources[0] == w.plural && verb == "patch" { // where there is no status
-				crd = plain.crd
+			crd := w.CRD
+			if rule.Resources[0] == w.Plural && verb == "patch" { // where there is no status
+				crd = plain.CRD
 				less = migrate.PolicyRules(crd)
 				less[i].Verbs = []string{"get", "list"}
 			}
@@ -169,7 +160,7 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 	if n < 7 {
 		t.Errorf("only %d rules were tried", n)
 	}
-	for _, crd := range []string{w.crd, plain.crd} {
+	for _, crd := range []string{w.CRD, plain.CRD} {
 		config := user("enough-for-"+crd, migrate.PolicyRules(crd))
 		err := run(config, crd)
 		refuses(t, err, "v1alpha1 is served") // by Remove: Run is through
@@ -177,7 +168,7 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"v1"}, append(w.storedVersions(), plain.storedVersions()[1:]...)); diff != "" {
+	if diff := cmp.Diff([]string{"v1"}, append(w.StoredVersions(), plain.StoredVersions()[1:]...)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,4 +1,6 @@
-package migrate_test
+// Package warehouse is a custom resource for tests of migrations: boxes of every kind, in a
+// real API server, in two versions, with a conversion webhook between them.
+package warehouse
 
 import (
 	"bytes"
@@ -14,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,44 +24,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/internal/webhooktest"
 )
 
 var crds = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// warehouse is an API server with boxes: v1alpha1 has spec.size, "3x4", and v1 has
-// spec.width and spec.height.
-type warehouse struct {
-	t      *testing.T
-	config *rest.Config
-	client dynamic.Interface
-	crd    string // the name of the definition
-	plural string
-	group  string // of its own, since all are of kind Box
-	// Conversions fail for as long as it is true.
-	broken atomic.Bool
-	// A size that cannot be read is kept in spec.note for as long as it is true.
-	lenient atomic.Bool
-	// converted counts what the webhook has converted.
-	converted atomic.Int64
+// Warehouse is a resource of boxes: v1alpha1 has spec.size, "3x4", and v1 has spec.width and
+// spec.height.
+type Warehouse struct {
+	t         *testing.T
+	Config    *rest.Config
+	CRD       string // the name of the definition
+	Group     string // of its own, since all are of kind Box
+	Plural    string
+	Broken    atomic.Bool  // no conversion succeeds
+	Lenient   atomic.Bool  // a size that cannot be read is kept in spec.note
+	converted atomic.Int64 // what the webhook was asked to convert
+	client    dynamic.Interface
 }
 
-// newWarehouse installs a definition whose storage version is v1alpha1.
-func newWarehouse(t *testing.T, config *rest.Config, plural string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *warehouse {
+// New installs a definition whose storage version is v1alpha1.
+func New(t *testing.T, config *rest.Config, plural string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *Warehouse {
 	t.Helper()
-	w := &warehouse{t: t, config: config, plural: plural, group: plural + ".example.com"}
-	w.crd = plural + "." + w.group
+	w := &Warehouse{t: t, Config: config, Plural: plural, Group: plural + ".example.com"}
+	w.CRD = plural + "." + w.Group
 	var err error
 	w.client, err = dynamic.NewForConfig(config)
 	check(t, err)
 	reg := conversion.NewRegistry(runtime.NewScheme())
-	check(t, conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: w.group, Version: "v1alpha1", Kind: "Box"}, "v1", w.widen, w.narrow))
+	check(t, conversion.AddUnstructuredSpoke(reg, schema.GroupVersionKind{Group: w.Group, Version: "v1alpha1", Kind: "Box"}, "v1", w.widen, w.narrow))
 	url, ca := webhooktest.Serve(t, conversion.NewHandler(reg))
 
 	version := func(name string, spec map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.CustomResourceDefinitionVersion {
@@ -82,9 +77,9 @@ func newWarehouse(t *testing.T, config *rest.Config, plural string, change ...fu
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: crds.GroupVersion().String(), Kind: "CustomResourceDefinition"},
-		ObjectMeta: metav1.ObjectMeta{Name: w.crd},
+		ObjectMeta: metav1.ObjectMeta{Name: w.CRD},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: w.group, Scope: apiextensionsv1.NamespaceScoped,
+			Group: w.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.TrimSuffix(plural, "es"), Kind: "Box", ListKind: "BoxList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
 				version("v1alpha1", map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "string"}}),
@@ -105,24 +100,24 @@ func newWarehouse(t *testing.T, config *rest.Config, plural string, change ...fu
 	_, err = w.client.Resource(crds).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
 	check(t, err)
 	for _, v := range crd.Spec.Versions {
-		eventually(t, v.Name+" is served", func() error {
-			_, err := w.boxes(v.Name).List(t.Context(), metav1.ListOptions{Limit: 1})
+		Eventually(t, v.Name+" is served", func() error {
+			_, err := w.Boxes(v.Name).List(t.Context(), metav1.ListOptions{Limit: 1})
 			return err
 		})
 	}
 	return w
 }
 
-func (w *warehouse) widen(_ context.Context, in, out *unstructured.Unstructured) error {
+func (w *Warehouse) widen(_ context.Context, in, out *unstructured.Unstructured) error {
 	w.converted.Add(1)
-	if w.broken.Load() || in.GetAnnotations()["broken"] != "" {
+	if w.Broken.Load() || in.GetAnnotations()["broken"] != "" {
 		return fmt.Errorf("the conveyor belt is broken")
 	}
 	spec, _, _ := unstructured.NestedMap(in.Object, "spec")
 	if size, ok := spec["size"].(string); ok {
 		width, height, _ := strings.Cut(size, "x")
 		delete(spec, "size")
-		if w.lenient.Load() && height == "" {
+		if w.Lenient.Load() && height == "" {
 			spec["note"] = map[string]any{"size": size}
 			return w.rest(in, out, spec)
 		}
@@ -136,9 +131,9 @@ func (w *warehouse) widen(_ context.Context, in, out *unstructured.Unstructured)
 	return w.rest(in, out, spec)
 }
 
-func (w *warehouse) narrow(_ context.Context, in, out *unstructured.Unstructured) error {
+func (w *Warehouse) narrow(_ context.Context, in, out *unstructured.Unstructured) error {
 	w.converted.Add(1)
-	if w.broken.Load() {
+	if w.Broken.Load() {
 		return fmt.Errorf("the conveyor belt is broken")
 	}
 	spec, _, _ := unstructured.NestedMap(in.Object, "spec")
@@ -150,7 +145,7 @@ func (w *warehouse) narrow(_ context.Context, in, out *unstructured.Unstructured
 	return w.rest(in, out, spec)
 }
 
-func (w *warehouse) rest(in, out *unstructured.Unstructured, spec map[string]any) error {
+func (w *Warehouse) rest(in, out *unstructured.Unstructured, spec map[string]any) error {
 	if spec != nil {
 		out.Object["spec"] = spec
 	}
@@ -160,19 +155,21 @@ func (w *warehouse) rest(in, out *unstructured.Unstructured, spec map[string]any
 	return nil
 }
 
-func (w *warehouse) boxes(version string) dynamic.NamespaceableResourceInterface {
-	return w.client.Resource(schema.GroupVersionResource{Group: w.group, Version: version, Resource: w.plural})
+// Boxes is the resource in a version.
+func (w *Warehouse) Boxes(version string) dynamic.NamespaceableResourceInterface {
+	return w.client.Resource(schema.GroupVersionResource{Group: w.Group, Version: version, Resource: w.Plural})
 }
 
-// fill creates n boxes, of many kinds, and returns how many there are.
-func (w *warehouse) fill(n int) {
+// Fill creates n boxes, of many kinds: with a status, with several owners, on their way
+// out, empty.
+func (w *Warehouse) Fill(n int) {
 	w.t.Helper()
 	var creators sync.WaitGroup
 	next := make(chan int)
 	for range 16 {
 		creators.Go(func() {
 			for i := range next {
-				if err := w.create(i); err != nil {
+				if err := w.Create(i); err != nil {
 					w.t.Errorf("box %d: %v", i, err)
 				}
 			}
@@ -185,8 +182,9 @@ func (w *warehouse) fill(n int) {
 	creators.Wait()
 }
 
-func (w *warehouse) create(i int) error {
-	ctx, v1alpha1 := w.t.Context(), w.boxes("v1alpha1").Namespace("default")
+// Create creates the box of a number.
+func (w *Warehouse) Create(i int) error {
+	ctx, v1alpha1 := w.t.Context(), w.Boxes("v1alpha1").Namespace("default")
 	name := fmt.Sprintf("box-%05d", i)
 	metadata := map[string]any{"name": name, "labels": map[string]any{"shelf": fmt.Sprint(i % 7)}}
 	spec := map[string]any{"size": fmt.Sprintf("%dx%d", i, i+1), "note": map[string]any{"weight": int64(1)<<62 + int64(i), "text": "fragile \u2028 <&>"}}
@@ -196,7 +194,7 @@ func (w *warehouse) create(i int) error {
 	if i%10 == 2 {
 		metadata["finalizers"] = []any{"warehouse.example.com/unload"}
 	}
-	box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.group + "/v1alpha1", "kind": "Box", "metadata": metadata, "spec": spec}}
+	box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": w.Group + "/v1alpha1", "kind": "Box", "metadata": metadata, "spec": spec}}
 	if i%10 == 3 { // nothing in it
 		delete(box.Object, "spec")
 	}
@@ -218,8 +216,8 @@ func (w *warehouse) create(i int) error {
 		}
 	case 5: // two appliers, in two versions
 		for version, spec := range map[string]string{"v1alpha1": `"note":{"by":"alpha"}`, "v1": `"width":5,"height":6`} {
-			patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"Box","spec":{%s}}`, w.group+"/"+version, spec)
-			if _, err := w.boxes(version).Namespace("default").Patch(ctx, name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "applier-" + version, Force: ptr.To(true)}); err != nil {
+			patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"Box","spec":{%s}}`, w.Group+"/"+version, spec)
+			if _, err := w.Boxes(version).Namespace("default").Patch(ctx, name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "applier-" + version, Force: ptr.To(true)}); err != nil {
 				return err
 			}
 		}
@@ -227,19 +225,19 @@ func (w *warehouse) create(i int) error {
 	return nil
 }
 
-// store makes a version the storage version.
-func (w *warehouse) store(version string) {
+// Store makes a version the storage version.
+func (w *Warehouse) Store(version string) {
 	w.t.Helper()
-	w.change(func(v map[string]any) { v["storage"] = v["name"] == version })
+	w.Change(func(v map[string]any) { v["storage"] = v["name"] == version })
 	// The API server stores in it as soon as its informer has heard of it.
 	time.Sleep(300 * time.Millisecond)
 }
 
-// change changes the versions of the definition.
-func (w *warehouse) change(f func(version map[string]any)) {
+// Change changes the versions of the definition.
+func (w *Warehouse) Change(f func(version map[string]any)) {
 	w.t.Helper()
-	eventually(w.t, "the definition is changed", func() error {
-		crd := w.definition()
+	Eventually(w.t, "the definition is changed", func() error {
+		crd := w.Definition()
 		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 		for _, v := range versions {
 			f(v.(map[string]any))
@@ -250,26 +248,28 @@ func (w *warehouse) change(f func(version map[string]any)) {
 	})
 }
 
-func (w *warehouse) definition() *unstructured.Unstructured {
+// Definition reads the definition.
+func (w *Warehouse) Definition() *unstructured.Unstructured {
 	w.t.Helper()
-	crd, err := w.client.Resource(crds).Get(w.t.Context(), w.crd, metav1.GetOptions{})
+	crd, err := w.client.Resource(crds).Get(w.t.Context(), w.CRD, metav1.GetOptions{})
 	check(w.t, err)
 	return crd
 }
 
-func (w *warehouse) storedVersions() []string {
+// StoredVersions reads status.storedVersions.
+func (w *Warehouse) StoredVersions() []string {
 	w.t.Helper()
-	versions, _, err := unstructured.NestedStringSlice(w.definition().Object, "status", "storedVersions")
+	versions, _, err := unstructured.NestedStringSlice(w.Definition().Object, "status", "storedVersions")
 	check(w.t, err)
 	return versions
 }
 
-// inventory returns a hash of each box as a version shows it, byte for byte, except for the
+// Inventory returns a hash of each box as a version shows it, byte for byte, except for the
 // resourceVersion.
-func (w *warehouse) inventory(version string) map[string][sha256.Size]byte {
+func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 	w.t.Helper()
-	config := rest.CopyConfig(w.config)
-	config.GroupVersion = &schema.GroupVersion{Group: w.group, Version: version}
+	config := rest.CopyConfig(w.Config)
+	config.GroupVersion = &schema.GroupVersion{Group: w.Group, Version: version}
 	config.APIPath = "/apis"
 	config.NegotiatedSerializer = runtime.NewSimpleNegotiatedSerializer(runtime.SerializerInfo{})
 	client, err := rest.HTTPClientFor(config)
@@ -278,7 +278,7 @@ func (w *warehouse) inventory(version string) map[string][sha256.Size]byte {
 	check(w.t, err)
 	all := map[string][sha256.Size]byte{}
 	for token := ""; ; {
-		url := fmt.Sprintf("%s/apis/%s/%s/%s?limit=500&continue=%s", strings.TrimSuffix(base.String(), "/"), w.group, version, w.plural, token)
+		url := fmt.Sprintf("%s/apis/%s/%s/%s?limit=500&continue=%s", strings.TrimSuffix(base.String(), "/"), w.Group, version, w.Plural, token)
 		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
 		check(w.t, err)
 		response, err := client.Do(request)
@@ -306,14 +306,14 @@ func (w *warehouse) inventory(version string) map[string][sha256.Size]byte {
 	}
 }
 
-// onlyIn checks that all boxes are stored in a version: they can be read in that when nothing
+// OnlyIn checks that all boxes are stored in a version: they can be read in that when nothing
 // can be converted.
-func (w *warehouse) onlyIn(version string) {
+func (w *Warehouse) OnlyIn(version string) {
 	w.t.Helper()
-	w.broken.Store(true)
-	defer w.broken.Store(false)
+	w.Broken.Store(true)
+	defer w.Broken.Store(false)
 	before := w.converted.Load()
-	w.inventory(version)
+	w.Inventory(version)
 	if n := w.converted.Load() - before; n > 0 {
 		w.t.Errorf("%d boxes were converted to be read in %s", n, version)
 	}
@@ -326,7 +326,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func eventually(t testing.TB, what string, f func() error) {
+// Eventually calls f until it returns no error, for half a minute.
+func Eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		err := f()
@@ -337,23 +338,4 @@ func eventually(t testing.TB, what string, f func() error) {
 			t.Fatalf("not yet: %s: %v", what, err)
 		}
 	}
-}
-
-// server starts a control plane.
-func server(t *testing.T) *rest.Config {
-	return controlplane.ForTest(t).Config()
-}
-
-// allowed says whether a user may do something.
-func allowed(t *testing.T, config *rest.Config, verb string, rule rbacv1.PolicyRule) bool {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(config)
-	check(t, err)
-	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Verb: verb, Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Name: strings.Join(rule.ResourceNames, ""),
-	}}}
-	review, err = client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	check(t, err)
-	return review.Status.Allowed
 }

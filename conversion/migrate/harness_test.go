@@ -1,0 +1,88 @@
+package migrate_test
+
+import (
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	boxes "github.com/crdkit/crdkit/internal/warehouse"
+)
+
+// warehouse is the fixture of these tests.
+type warehouse struct {
+	*boxes.Warehouse
+	t *testing.T
+}
+
+func newWarehouse(t *testing.T, config *rest.Config, plural string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *warehouse {
+	t.Helper()
+	return &warehouse{boxes.New(t, config, plural, change...), t}
+}
+
+// run migrates as fast as it can.
+func (w *warehouse) run(opts ...migrate.Option) (*migrate.Report, error) {
+	return migrate.Run(w.t.Context(), w.Config, w.CRD, append([]migrate.Option{migrate.Rate(0), migrate.Settle(0)}, opts...)...)
+}
+
+// resourceVersions returns that of each box.
+func (w *warehouse) resourceVersions() map[string]string {
+	w.t.Helper()
+	list, err := w.Boxes("v1").List(w.t.Context(), metav1.ListOptions{})
+	check(w.t, err)
+	all := map[string]string{}
+	for _, box := range list.Items {
+		all[box.GetName()] = box.GetResourceVersion()
+	}
+	return all
+}
+
+// withoutStatus takes the status subresource away.
+func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
+	for i := range crd.Spec.Versions {
+		crd.Spec.Versions[i].Subresources = nil
+	}
+}
+
+// server starts a control plane.
+func server(t *testing.T) *rest.Config {
+	return controlplane.ForTest(t).Config()
+}
+
+// allowed says whether a user may do something.
+func allowed(t *testing.T, config *rest.Config, verb string, rule rbacv1.PolicyRule) bool {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(config)
+	check(t, err)
+	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Verb: verb, Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Name: strings.Join(rule.ResourceNames, ""),
+	}}}
+	review, err = client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	check(t, err)
+	return review.Status.Allowed
+}
+
+// refuses checks that an error has all of these texts.
+func refuses(t *testing.T, err error, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not say %q: %v", text, err)
+		}
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

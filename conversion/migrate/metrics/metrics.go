@@ -1,0 +1,46 @@
+// Package metrics shows with Prometheus how far migrations of stored objects are:
+//
+//	observe, err := metrics.Prometheus(registry)
+//	report, err := migrate.Run(ctx, config, crd, migrate.Observe(observe(crd)))
+//
+// It is a package of its own so that who does not want Prometheus does not get it. It
+// serves no metrics: that is promhttp's business. These are the metrics:
+//
+//   - crdkit_migration_objects, by crd and result: how many objects were rewritten, were
+//     current already, have gone meanwhile, or failed, in the migration that runs or ran
+//     last;
+//   - crdkit_migration_objects_total, by crd: how many there are, as the API server
+//     estimates.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/internal/collectors"
+)
+
+// Prometheus registers the metrics and returns what makes the function for
+// [migrate.Observe], for a definition by its name. The error is that of
+// [prometheus.Registerer].Register, such as when the metrics are there already.
+func Prometheus(r prometheus.Registerer) (observe func(crd string) func(migrate.Progress), err error) {
+	objects := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "crdkit_migration_objects",
+		Help: "Objects that a migration is through with, by result.",
+	}, []string{"crd", "result"})
+	total := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "crdkit_migration_objects_total",
+		Help: "Objects that there are to migrate, as the API server estimates.",
+	}, []string{"crd"})
+	if err := collectors.Register(r, objects, total); err != nil {
+		return nil, err
+	}
+	return func(crd string) func(migrate.Progress) {
+		return func(p migrate.Progress) {
+			for result, n := range map[string]int64{"rewritten": p.Rewritten, "current": p.Current, "gone": p.Gone, "failed": p.Failed} {
+				objects.WithLabelValues(crd, result).Set(float64(n))
+			}
+			total.WithLabelValues(crd).Set(float64(p.Total))
+		}
+	}, nil
+}

@@ -1,0 +1,55 @@
+package metrics_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/conversion/migrate/metrics"
+)
+
+func ExamplePrometheus() {
+	registry := prometheus.NewRegistry()
+	observe, err := metrics.Prometheus(registry)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// This is what Run does, where it gets migrate.Observe(observe("pizzas.example.com")).
+	observe("pizzas.example.com")(migrate.Progress{Total: 10, Rewritten: 4, Failed: 1})
+	n, err := testutil.GatherAndCount(registry)
+	fmt.Println(n, err)
+	// Output: 5 <nil>
+}
+
+func TestTheNumbersAreOfTheLastMigration(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	observe, err := metrics.Prometheus(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pizzas := observe("pizzas.example.com")
+	pizzas(migrate.Progress{Total: 10, Rewritten: 4, Current: 3, Gone: 2, Failed: 1})
+	pizzas(migrate.Progress{Total: 12, Rewritten: 1, Current: 11})
+	want := `
+		# HELP crdkit_migration_objects Objects that a migration is through with, by result.
+		# TYPE crdkit_migration_objects gauge
+		crdkit_migration_objects{crd="pizzas.example.com",result="current"} 11
+		crdkit_migration_objects{crd="pizzas.example.com",result="failed"} 0
+		crdkit_migration_objects{crd="pizzas.example.com",result="gone"} 0
+		crdkit_migration_objects{crd="pizzas.example.com",result="rewritten"} 1
+		# HELP crdkit_migration_objects_total Objects that there are to migrate, as the API server estimates.
+		# TYPE crdkit_migration_objects_total gauge
+		crdkit_migration_objects_total{crd="pizzas.example.com"} 12
+	`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	if _, err := metrics.Prometheus(registry); err == nil {
+		t.Error("they were registered twice")
+	}
+}

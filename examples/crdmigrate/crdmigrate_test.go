@@ -1,0 +1,206 @@
+package crdmigrate_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/examples/crdmigrate"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/warehouse"
+)
+
+// count is how many objects are migrated: 1,000, or what `make migrate N=…` says.
+func count(t *testing.T) int {
+	text := os.Getenv("CRDKIT_MIGRATE_OBJECTS")
+	if text == "" {
+		return 1000
+	}
+	n, err := strconv.Atoi(text)
+	check(t, err)
+	return n
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// binary builds the command.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "crdmigrate")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./cmd/crdmigrate").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return path
+}
+
+// TestKilledInTheMiddle is `make migrate` too: it kills a migration, runs another one, and
+// says what that took.
+func TestKilledInTheMiddle(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	kubeconfig, err := cp.Kubeconfig(cp.Config())
+	check(t, err)
+	path, n := binary(t), count(t)
+	w := warehouse.New(t, cp.Config(), "boxes")
+	w.Fill(n)
+	before := map[string]map[string][sha256.Size]byte{"v1alpha1": w.Inventory("v1alpha1"), "v1": w.Inventory("v1")}
+	w.Store("v1")
+
+	// A resourceVersion changes when something is written.
+	versions := func() map[string]string {
+		all := map[string]string{}
+		opts := metav1.ListOptions{Limit: 500}
+		for {
+			list, err := w.Boxes("v1").List(t.Context(), opts)
+			check(t, err)
+			for _, box := range list.Items {
+				all[box.GetName()] = box.GetResourceVersion()
+			}
+			if opts.Continue = list.GetContinue(); opts.Continue == "" {
+				return all
+			}
+		}
+	}
+	old := versions()
+	port := freePort(t)
+	run := func() (*exec.Cmd, *bytes.Buffer) {
+		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, "--rate=0", "--workers=8", "--settle=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
+		out := &bytes.Buffer{}
+		cmd.Stdout, cmd.Stderr = out, out
+		check(t, cmd.Start())
+		return cmd, out
+	}
+	first, _ := run()
+	warehouse.Eventually(t, "a third is rewritten", func() error {
+		if done := rewritten(port); done < n/3 {
+			return fmt.Errorf("%d of %d", done, n)
+		}
+		return nil
+	})
+	check(t, first.Process.Signal(syscall.SIGKILL))
+	_ = first.Wait() // it was killed
+	killed := versions()
+	begin := time.Now()
+	second, out := run()
+	if err := second.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	took := time.Since(begin)
+	after := versions()
+	var done, twice int
+	for name := range old {
+		switch {
+		case old[name] != killed[name] && killed[name] != after[name]:
+			twice++
+		case old[name] != killed[name]:
+			done++
+		case killed[name] == after[name]:
+			t.Errorf("%s was not rewritten", name)
+		}
+	}
+	if twice > 0 || done < n/3 || done == n {
+		t.Errorf("%d of %d were rewritten before it was killed, %d twice", done, n, twice)
+	}
+	want := fmt.Sprintf("%s: %d objects rewritten in v1, %d were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n", w.CRD, n-done, done)
+	if got := regexp.MustCompile(`(?m)^.* of \d+ objects, .*\n`).ReplaceAllString(out.String(), ""); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	w.OnlyIn("v1")
+	changed := 0
+	for version, boxes := range before {
+		after := w.Inventory(version)
+		if len(after) != n {
+			t.Errorf("%d of %d boxes are there in %s", len(after), n, version)
+		}
+		for name, box := range boxes {
+			if after[name] != box {
+				changed++
+				t.Errorf("%s is another one in %s", name, version)
+			}
+		}
+	}
+	usage := second.ProcessState.SysUsage().(*syscall.Rusage)
+	fmt.Printf("migrate: %d objects, %d changed, %d written twice after a kill, %.0f a second, %d MiB resident at most\n",
+		n, changed, twice, float64(n-done)/took.Seconds(), usage.Maxrss>>10)
+}
+
+// rewritten is what the metrics of a migration say; 0 if it does not serve any.
+func rewritten(port int) int {
+	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	match := regexp.MustCompile(`crdkit_migration_objects\{.*result="rewritten"\} (\S+)`).FindSubmatch(text)
+	if match == nil {
+		return 0
+	}
+	n, _ := strconv.ParseFloat(string(match[1]), 64)
+	return int(n)
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func TestWhatTheCommandSays(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	kubeconfig, err := cp.Kubeconfig(cp.Config())
+	check(t, err)
+	w := warehouse.New(t, cp.Config(), "boxes")
+	for _, i := range []int{0, 1, 2} {
+		check(t, w.Create(i))
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		var out, errOut strings.Builder
+		code := crdmigrate.Run(t.Context(), append(args, "--kubeconfig="+kubeconfig), &out, &errOut)
+		return fmt.Sprintf("%s%s%d", out.String(), errOut.String(), code)
+	}
+	step := func(want string, args ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, run(args...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", args, diff)
+		}
+	}
+	step("boxes.boxes.example.com: nothing to do: only v1alpha1 is stored\n0", "run", w.CRD)
+	step(`error: migrate: CustomResourceDefinition boxes.boxes.example.com: v1alpha1 is the storage version: set storage: true for another one, and migrate the objects
+v1alpha1 is served: set served: false, and see that nobody asks for it any more (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)
+v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as default/box-00000: nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field
+1`, "remove", w.CRD, "v1alpha1")
+	w.Store("v1")
+	step("boxes.boxes.example.com: 3 objects can be rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 can be dropped from status.storedVersions\n0", "run", w.CRD, "--dry-run")
+	step("boxes.boxes.example.com: 3 objects rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n0", "run", w.CRD, "--settle=0s")
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
+	step("boxes.boxes.example.com: v1alpha1 can be removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners", "--dry-run")
+	step("boxes.boxes.example.com: v1alpha1 was removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners")
+	step("error: migrate: CustomResourceDefinition boxes.boxes.example.com: it has no version \"v1alpha1\", only v1\n2", "remove", w.CRD, "v1alpha1")
+	step("error: requires at least 1 arg(s), only received 0\n2", "run")
+	if got := run("run", "pallets.example.com"); !strings.Contains(got, `customresourcedefinitions.apiextensions.k8s.io "pallets.example.com" not found`) || !strings.HasSuffix(got, "2") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,59 @@
+package crdmigrate
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+)
+
+// pace is how often a log gets a line.
+const pace = 10 * time.Second
+
+// progress shows how far a migration is: as a bar on a terminal, and else as lines.
+type progress struct {
+	out  io.Writer
+	name string
+	bar  *progressbar.ProgressBar // nil if there is no terminal
+	next time.Time                // of a line
+}
+
+func newProgress(out io.Writer, name string) *progress {
+	p := &progress{out: out, name: name, next: time.Now().Add(pace)}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		p.bar = progressbar.NewOptions64(-1,
+			progressbar.OptionSetWriter(out),
+			progressbar.OptionSetDescription(name),
+			progressbar.OptionShowCount(),
+			progressbar.OptionShowIts(),
+			progressbar.OptionSetItsString("objects"),
+			progressbar.OptionThrottle(time.Second/10),
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	return p
+}
+
+func (p *progress) show(m migrate.Progress) {
+	done := m.Rewritten + m.Current + m.Gone + m.Failed
+	switch {
+	case p.bar != nil:
+		p.bar.ChangeMax64(m.Total)
+		_ = p.bar.Set64(done) // it is only for the eye
+	case time.Now().After(p.next):
+		p.next = time.Now().Add(pace)
+		fmt.Fprintf(p.out, "%s: %d of %d objects, %d rewritten, %d failed\n", p.name, done, m.Total, m.Rewritten, m.Failed)
+	}
+}
+
+// end makes room for what comes after.
+func (p *progress) end() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}
