@@ -1,0 +1,10 @@
+// Package v1alpha1 is the API of commands that run at a time.
+//
+// +kubebuilder:object:generate=true
+// +groupName=cnat.example.com
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// GroupVersion of the types in this package.
+var GroupVersion = schema.GroupVersion{Group: "cnat.example.com", Version: "v1alpha1"}

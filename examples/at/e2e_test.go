@@ -1,0 +1,500 @@
+package at
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+const (
+	root      = "../.." // of the repository: where the README's commands are run
+	patience  = 30 * time.Second
+	atsPath   = "/apis/cnat.example.com/v1alpha1/namespaces/default/ats"
+	anHourAgo = -time.Hour
+)
+
+// cluster is a control plane with a kubectl, and a user who may do what the role says.
+type cluster struct {
+	*controlplane.ControlPlane
+	user        *rest.Config
+	environment []string
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	cp := controlplane.ForTest(t)
+	admin, err := cp.Kubeconfig(cp.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := cp.User("at")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{cp, user, append(os.Environ(), "KUBECONFIG="+admin, "KUBECACHEDIR="+t.TempDir(),
+		"PATH="+filepath.Dir(cp.Kubectl())+string(os.PathListSeparator)+os.Getenv("PATH"))}
+	for _, command := range []string{
+		"kubectl apply -f examples/at/config/rbac",
+		"kubectl create clusterrolebinding at --clusterrole=at --user=at",
+		"until kubectl auth can-i list pods --all-namespaces --as=at; do sleep 0.1; done",
+	} {
+		if output, err := c.sh(t, command); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, output)
+		}
+	}
+	return c
+}
+
+// sh runs a command as the README's reader would, and returns what it prints.
+func (c *cluster) sh(t *testing.T, command string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = root, c.environment, time.Second
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// start starts what the README runs with go run. It stops with the test, or with the test's
+// process, whose end is that of its standard input.
+func (c *cluster) start(t *testing.T, pkg string) {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	build := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, pkg)
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build, err, output)
+	}
+	kubeconfig, err := c.Kubeconfig(c.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `"$0" & cat; kill $!; wait $!`, binary)
+	cmd.Env = append(slices.Clone(c.environment), "KUBECONFIG="+kubeconfig)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the controller did not stop in order: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the controller said:\n%s", output.String())
+		}
+	})
+}
+
+// step is a command of the README, and what it prints.
+type step struct{ command, output string }
+
+// steps returns the commands in the blocks of a README that are marked as console.
+func steps(t *testing.T, file string) (all []step) {
+	t.Helper()
+	readme, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range strings.Split(string(readme), "```console\n") {
+		if i == 0 {
+			continue
+		}
+		block, _, ended := strings.Cut(block, "```\n")
+		if !ended || !strings.HasPrefix(block, "$ ") {
+			t.Fatalf("a block has no end, or begins with no command:\n%s", block)
+		}
+		for line := range strings.Lines(block) {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				all = append(all, step{command: strings.TrimSpace(command)})
+			} else {
+				all[len(all)-1].output += line
+			}
+		}
+	}
+	return all
+}
+
+// TestReadme does what the README says, and sees what it says. A command that does not yet
+// print that is given again for a while: the API server takes a moment to use a definition.
+func TestReadme(t *testing.T) {
+	all := steps(t, "README.md")
+	if len(all) < 10 {
+		t.Fatalf("the README has only %d commands", len(all))
+	}
+	c := newCluster(t)
+	for _, step := range all {
+		if background, ok := strings.CutSuffix(step.command, " &"); ok {
+			pkg, ok := strings.CutPrefix(background, "go run ")
+			if !ok {
+				t.Fatalf("only go run goes into the background, and not %s", step.command)
+			}
+			c.start(t, pkg)
+			continue
+		}
+		fails := strings.HasPrefix(step.output, "Error from server") || strings.Contains(step.output, " is invalid: ")
+		eventually(t, func() error {
+			output, err := c.sh(t, step.command)
+			// kubectl ends no line of a jsonpath, and a terminal shows it as if it did.
+			if diff := cmp.Diff(step.output, strings.TrimSuffix(output, "\n")+"\n"); diff != "" {
+				return fmt.Errorf("$ %s\n(-want +got):\n%s", step.command, diff)
+			}
+			var exit *exec.ExitError
+			if errors.As(err, &exit) != fails {
+				return fmt.Errorf("$ %s\nended with %v", step.command, err)
+			}
+			return nil
+		})
+	}
+}
+
+// eventually tries until there is no error.
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOnARealAPIServer sends what schema_test.go sends, and then runs
+// commands while the controller stops in every moment in which it can.
+func TestOnARealAPIServer(t *testing.T) {
+	c := newCluster(t)
+	if output, err := c.sh(t, "kubectl apply -f examples/at/config/crd && kubectl wait --for=condition=Established crd/ats.cnat.example.com"); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	admin, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { return admin.CoreV1().RESTClient().Get().AbsPath(atsPath).Do(t.Context()).Error() })
+
+	t.Run("the schema does the same", func(t *testing.T) { theSchemaDoesTheSame(t, c.Config()) })
+	t.Run("a restart at any moment runs no command twice", func(t *testing.T) { restarts(t, c, admin) })
+	t.Run("two controllers run no command twice", func(t *testing.T) { two(t, c, admin) })
+	t.Run("a command waits for its time", func(t *testing.T) { waits(t, c, admin) })
+}
+
+func theSchemaDoesTheSame(t *testing.T, config *rest.Config) {
+	warned := &warnings{}
+	config.WarningHandler = warned
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range writes {
+		warned.text = nil
+		result := client.CoreV1().RESTClient().Post().AbsPath(atsPath).Param("dryRun", "All").Param("fieldValidation", "Warn").
+			Body(atOf(w.spec)).SetHeader("Content-Type", "application/json").Do(t.Context())
+		if w.fails != "" {
+			// Unlike Raw, Error says what the Status says.
+			if err := result.Error(); err == nil || err.Error() != w.fails {
+				t.Errorf("%s: got %v, want %s", w.name, err, w.fails)
+			}
+			continue
+		}
+		out, err := result.Raw()
+		if err != nil {
+			t.Errorf("%s: %v", w.name, err)
+			continue
+		}
+		if diff := cmp.Diff(w.want, specOf(t, out)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", w.name, diff)
+		}
+		if got := strings.Join(warned.text, "\n"); got != w.warns {
+			t.Errorf("%s: warnings %q, want %q", w.name, got, w.warns)
+		}
+	}
+}
+
+// warnings collects what the API server warns of.
+type warnings struct{ text []string }
+
+func (w *warnings) HandleWarningHeader(_ int, _, text string) { w.text = append(w.text, text) }
+
+// kubelet ends each Pod at once that has no gate, and remembers those that it has run.
+type kubelet struct {
+	mu  sync.Mutex
+	ran map[string][]types.UID // by the name of the Pod
+}
+
+func (k *kubelet) runs(name string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.ran[name])
+}
+
+func startKubelet(t *testing.T, client kubernetes.Interface) *kubelet {
+	t.Helper()
+	k := &kubelet{ran: map[string][]types.UID{}}
+	pods, err := client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() { pods.Stop(); wg.Wait() })
+	wg.Go(func() {
+		for event := range pods.ResultChan() {
+			pod, ok := event.Object.(*corev1.Pod)
+			if !ok || len(pod.Spec.SchedulingGates) > 0 {
+				continue
+			}
+			k.mu.Lock()
+			if !slices.Contains(k.ran[pod.Name], pod.UID) {
+				k.ran[pod.Name] = append(k.ran[pod.Name], pod.UID)
+			}
+			k.mu.Unlock()
+			if pod.Status.Phase == corev1.PodPending {
+				// Of a Pod that has been deleted meanwhile there is nothing to say.
+				_, _ = client.CoreV1().Pods("default").Patch(t.Context(), pod.Name, types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status")
+			}
+		}
+	})
+	return k
+}
+
+// createAt creates an At with its time.
+func createAt(t *testing.T, client kubernetes.Interface, name string, after time.Duration) {
+	t.Helper()
+	text := fmt.Sprintf(`{"apiVersion":"cnat.example.com/v1alpha1","kind":"At","metadata":{"name":%q},"spec":{"schedule":%q,"command":"date"}}`,
+		name, time.Now().Add(after).UTC().Format(time.RFC3339))
+	if err := client.CoreV1().RESTClient().Post().AbsPath(atsPath).SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(t.Context()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readAt(t *testing.T, client kubernetes.Interface, name string) *v1alpha1.At {
+	t.Helper()
+	text, err := client.CoreV1().RESTClient().Get().AbsPath(atsPath, name).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := &v1alpha1.At{}
+	if err := json.Unmarshal(text, at); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// awaitPhase waits until an At has come so far.
+func awaitPhase(t *testing.T, client kubernetes.Interface, name string, want v1alpha1.Phase) *v1alpha1.At {
+	t.Helper()
+	var at *v1alpha1.At
+	eventually(t, func() error {
+		if at = readAt(t, client, name); at.Status.Phase != want {
+			return fmt.Errorf("%s is %s and not %s", name, at.Status.Phase, want)
+		}
+		return nil
+	})
+	return at
+}
+
+// runUntil runs a controller until the function returns.
+func runUntil(t *testing.T, config *rest.Config, f func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() {
+		if err := Run(ctx, config); err != nil {
+			t.Error(err)
+		}
+	})
+	f()
+}
+
+// write is one of the writes that a controller does for an At.
+type write struct{ name, method, path, body string } // the path and body contain this
+
+var sequence = []write{
+	{"create", http.MethodPost, "/pods", ""},
+	{"record", http.MethodPatch, "/status", "RUNNING"},
+	{"open", http.MethodPatch, "/pods/", "schedulingGates"},
+	{"finish", http.MethodPatch, "/status", "DONE"},
+}
+
+// stopping stops a controller at a write: it is not sent, or its answer is lost.
+type stopping struct {
+	http.RoundTripper
+	write
+	before  bool
+	stop    func()
+	stopped *atomic.Bool
+}
+
+func (s stopping) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != s.method || !strings.Contains(r.URL.Path, s.path) {
+		return s.RoundTripper.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !bytes.Contains(body, []byte(s.body)) || !s.stopped.CompareAndSwap(false, true) {
+		return s.RoundTripper.RoundTrip(r)
+	}
+	defer s.stop()
+	if s.before {
+		return nil, errors.New("the controller stops")
+	}
+	answer, err := s.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return nil, fmt.Errorf("the controller stops after %s", answer.Status)
+}
+
+// restarts stops a controller before and after each write, perhaps deletes the Pod then, and
+// starts another one.
+func restarts(t *testing.T, c *cluster, client kubernetes.Interface) {
+	k := startKubelet(t, client)
+	for i, w := range sequence {
+		for _, before := range []bool{true, false} {
+			for _, deleted := range []bool{false, true} {
+				name := fmt.Sprintf("%s-%s", w.name, map[bool]string{true: "before", false: "after"}[before])
+				want := 1
+				if deleted {
+					name += "-deleted"
+					if i == 1 && !before || i == 2 && before { // it might have run, for all that is known
+						want = 0
+					}
+				}
+				t.Run(name, func(t *testing.T) {
+					createAt(t, client, name, anHourAgo)
+					stopped := &atomic.Bool{}
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					config := rest.CopyConfig(c.user)
+					config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return stopping{rt, w, before, cancel, stopped} })
+					if err := Run(ctx, config); err != nil {
+						t.Fatal(err)
+					}
+					if !stopped.Load() {
+						t.Fatalf("the controller did not %s", w.name)
+					}
+					if i == 1 && before { // the moment between the Pod and the status
+						if at, pod := readAt(t, client, name), readPod(t, client, name); at.Status.Phase != v1alpha1.PhasePending || len(pod.Spec.SchedulingGates) != 1 {
+							t.Errorf("the At is %s, and the Pod has the gates %v", at.Status.Phase, pod.Spec.SchedulingGates)
+						}
+					}
+					if deleted {
+						err := client.CoreV1().Pods("default").Delete(t.Context(), name, metav1.DeleteOptions{})
+						if err != nil && !apierrors.IsNotFound(err) {
+							t.Fatal(err)
+						}
+					}
+					runUntil(t, c.user, func() { awaitPhase(t, client, name, v1alpha1.PhaseDone) })
+					k.catchUp(t, client, name+"-sentinel")
+					if ran := k.runs(name); ran != want {
+						t.Errorf("the command ran %d times, and not %d", ran, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+func readPod(t *testing.T, client kubernetes.Interface, name string) *corev1.Pod {
+	t.Helper()
+	pod, err := client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// catchUp waits until the kubelet has seen all that is in the API server now.
+func (k *kubelet) catchUp(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sentinel", Image: "busybox"}}},
+	}
+	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error {
+		if k.runs(name) == 0 {
+			return errors.New("the kubelet sees no sentinel")
+		}
+		return nil
+	})
+}
+
+func two(t *testing.T, c *cluster, client kubernetes.Interface) {
+	k := startKubelet(t, client)
+	const n = 20
+	name := func(i int) string { return fmt.Sprintf("both-%d", i) }
+	runUntil(t, c.user, func() {
+		runUntil(t, c.user, func() {
+			for i := range n {
+				createAt(t, client, name(i), anHourAgo)
+			}
+			for i := range n {
+				awaitPhase(t, client, name(i), v1alpha1.PhaseDone)
+			}
+		})
+	})
+	k.catchUp(t, client, "both-sentinel")
+	for i := range n {
+		if ran := k.runs(name(i)); ran != 1 {
+			t.Errorf("%s ran %d times", name(i), ran)
+		}
+	}
+}
+
+func waits(t *testing.T, c *cluster, client kubernetes.Interface) {
+	startKubelet(t, client)
+	runUntil(t, c.user, func() {
+		createAt(t, client, "soon", 3*time.Second)
+		at := awaitPhase(t, client, "soon", v1alpha1.PhaseDone)
+		// Both are whole seconds.
+		pod := readPod(t, client, "soon")
+		if pod.CreationTimestamp.Before(&at.Spec.Schedule) {
+			t.Errorf("the Pod was created at %s, and its time is %s", pod.CreationTimestamp, at.Spec.Schedule)
+		}
+		if pod.UID != at.Status.PodUID {
+			t.Errorf("the Pod is %s, and the status says %s", pod.UID, at.Status.PodUID)
+		}
+	})
+}

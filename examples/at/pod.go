@@ -1,0 +1,56 @@
+package at
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
+)
+
+const (
+	// gate keeps a Pod from being scheduled until the At names it (KEP-3521).
+	gate = "cnat.example.com/recorded"
+	// The controller watches the Pods with this label, rather than all of the cluster.
+	label, labelValue = "app.kubernetes.io/managed-by", "at"
+)
+
+// newPod returns the Pod of an At. It has the name of the At, so that there is no second one,
+// and a gate: it does not run yet.
+func newPod(at *v1alpha1.At) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       at.Namespace,
+			Name:            at.Name, // the API server wants DNS subdomains of both
+			Labels:          map[string]string{label: labelValue},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(at, v1alpha1.GroupVersion.WithKind("At"))},
+		},
+		Spec: corev1.PodSpec{
+			SchedulingGates: []corev1.PodSchedulingGate{{Name: gate}},
+			RestartPolicy:   corev1.RestartPolicyNever, // once, also if it fails
+			Containers: []corev1.Container{{
+				Name:  "command",
+				Image: at.Spec.Image,
+				// The kubelet would expand $(NAME), and make $$ a single $. The shell shall do that.
+				Command: []string{"sh", "-c", strings.ReplaceAll(at.Spec.Command, "$", "$$")},
+			}},
+		},
+	}
+}
+
+// gatesWithout returns the gates of a Pod without the controller's own.
+func gatesWithout(pod *corev1.Pod) []corev1.PodSchedulingGate {
+	others := []corev1.PodSchedulingGate{}
+	for _, g := range pod.Spec.SchedulingGates {
+		if g.Name != gate {
+			others = append(others, g)
+		}
+	}
+	return others
+}
+
+// ended says whether a Pod will do no more.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

@@ -1,0 +1,110 @@
+package crontab_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/crontab"
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+// What the schema refuses, an object of the first release may have: either it survives a
+// round trip, or the conversion refuses it, too.
+var outsideToo = roundtrip.With(roundtrip.OutsideSchema)
+
+func TestConversion(t *testing.T) {
+	roundtrip.Test(t, registry(t), roundtrip.CRD(read(t, "config/crd/stable.example.com_crontabs.yaml")), outsideToo)
+}
+
+func FuzzConversion(f *testing.F) {
+	roundtrip.Fuzz(f, registry(f), roundtrip.CRD(read(f, "config/crd/stable.example.com_crontabs.yaml")), outsideToo)
+}
+
+func TestAHostPortIsSplitAndJoined(t *testing.T) {
+	for hostPort, spec := range map[string]string{
+		"localhost:1234":      `{"host":"localhost","port":"1234"}`,
+		"example.com:https":   `{"host":"example.com","port":"https"}`,
+		"localhost:080":       `{"host":"localhost","port":"080"}`,
+		"[::1]:80":            `{"host":"::1","port":"80"}`,
+		"[2001:db8::a]:https": `{"host":"2001:db8::a","port":"https"}`,
+		"[fe80::1%eth0]:80":   `{"host":"fe80::1%eth0","port":"80"}`,
+		":80":                 `{"host":"","port":"80"}`,
+	} {
+		beta, v1 := object("v1beta1", fmt.Sprintf(`{"hostPort":%q}`, hostPort)), object("v1", spec)
+		if diff := cmp.Diff(v1, convert(t, beta, "v1")); diff != "" {
+			t.Errorf("%s to v1 (-want +got):\n%s", hostPort, diff)
+		}
+		if diff := cmp.Diff(beta, convert(t, v1, "v1beta1")); diff != "" {
+			t.Errorf("%s from v1 (-want +got):\n%s", hostPort, diff)
+		}
+	}
+}
+
+// Whoever reads or lists such objects sees this: the object, the field and the value.
+func TestWhatCannotBeConvertedIsNamed(t *testing.T) {
+	const toV1 = "cannot convert CronTab default/x from stable.example.com/v1beta1 to stable.example.com/v1: "
+	const fromV1 = "cannot convert CronTab default/x from stable.example.com/v1 to stable.example.com/v1beta1: "
+	const advice = ": must be host:port, or [host]:port for an IPv6 address"
+	for text, want := range map[string]string{
+		object("v1beta1", `{"hostPort":"localhost"}`):          toV1 + `spec.hostPort: Invalid value: "localhost"` + advice,
+		object("v1beta1", `{"hostPort":""}`):                   toV1 + `spec.hostPort: Invalid value: ""` + advice,
+		object("v1beta1", `{"hostPort":"::1:80"}`):             toV1 + `spec.hostPort: Invalid value: "::1:80"` + advice,
+		object("v1beta1", `{"hostPort":"[::1]"}`):              toV1 + `spec.hostPort: Invalid value: "[::1]"` + advice,
+		object("v1beta1", `{"hostPort":"[localhost]:80"}`):     toV1 + `spec.hostPort: Invalid value: "[localhost]:80"` + advice,
+		object("v1beta1", `{"hostPort":1234}`):                 toV1 + `.spec.hostPort accessor error: 1234 is of the type int64, expected string`,
+		object("v1", `{"host":"localhost"}`):                   fromV1 + `spec.port: Required value: host localhost has no port`,
+		object("v1", `{"port":"80"}`):                          fromV1 + `spec.host: Required value: port 80 has no host`,
+		object("v1", `{"host":"[::1]","port":"80"}`):           fromV1 + `spec.host: Invalid value: "[::1]": cannot be joined with port 80`,
+		object("v1", `{"host":"localhost","port":"80:https"}`): fromV1 + `spec.host: Invalid value: "localhost": cannot be joined with port 80:https`,
+	} {
+		to := "v1"
+		if strings.Contains(text, `example.com/v1"`) {
+			to = "v1beta1"
+		}
+		out, err := registry(t).Convert(t.Context(), []byte(text), runtimeschema.GroupVersion{Group: "stable.example.com", Version: to})
+		if err == nil {
+			t.Errorf("%s became %s", text, out)
+			continue
+		}
+		if diff := cmp.Diff(want, err.Error()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func object(version, spec string) string {
+	return `{"apiVersion":"stable.example.com/` + version + `","kind":"CronTab","metadata":{"name":"x","namespace":"default"},"spec":` + spec + `}`
+}
+
+func convert(t *testing.T, object, version string) string {
+	t.Helper()
+	out, err := registry(t).Convert(t.Context(), []byte(object), runtimeschema.GroupVersion{Group: "stable.example.com", Version: version})
+	if err != nil {
+		t.Errorf("%s: %v", object, err)
+	}
+	return string(out)
+}
+
+func registry(t testing.TB) *conversion.Registry {
+	t.Helper()
+	reg, err := crontab.NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func read(t testing.TB, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,38 @@
+package crontab
+
+import (
+	"context"
+	_ "embed" // for the definition
+	"errors"
+	"net"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/webhook/registration"
+	"github.com/crdkit/crdkit/webhook/replica"
+)
+
+//go:embed config/crd/stable.example.com_crontabs.yaml
+var definition string
+
+// Run serves the conversion of CronTabs on the listener until the context ends. It makes its
+// certificates, with a CA in the Secret crontab-webhook in the namespace default, and tells
+// the API server of config about itself: url is where that finds the listener, such as
+// https://127.0.0.1:9443. The options change how it is served; see package [replica], also
+// for the errors. The listener is closed in any case.
+func Run(ctx context.Context, config *rest.Config, l net.Listener, url string, opts ...replica.Option) error {
+	reg, err := NewRegistry()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	hooks, err := registration.New("crontab",
+		registration.URL(url), registration.OwnNamespace("default"),
+		registration.Definitions([]byte(definition)),
+		registration.Conversion("/convert", conversion.NewHandler(reg)),
+	)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return replica.Run(ctx, config, l, hooks, opts...)
+}
