@@ -76,6 +76,10 @@
 //   - A server also asks the conversion webhook when it tracks the owners of fields, and to
 //     fill its caches. It may call mutating webhooks for an update once more, with an older
 //     object, and it bounds reads by its --request-timeout.
+//   - A server that has the object in its cache encodes it in the storage version before it
+//     updates or deletes it (getStateFromObject, apiserver/pkg/storage/etcd3/store.go): what
+//     cannot be converted to that can be neither updated nor deleted, in any version. Here
+//     only the new object is converted to it.
 //
 // # What it does not do
 //
