@@ -20,11 +20,11 @@ type progress struct {
 	out  io.Writer
 	name string
 	bar  *progressbar.ProgressBar // nil if there is no terminal
-	next time.Time                // of a line
+	next time.Time                // of a line; zero before anything is done
 }
 
 func newProgress(out io.Writer, name string) *progress {
-	p := &progress{out: out, name: name, next: time.Now().Add(pace)}
+	p := &progress{out: out, name: name}
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		p.bar = progressbar.NewOptions64(-1,
 			progressbar.OptionSetWriter(out),
@@ -45,6 +45,8 @@ func (p *progress) show(m migrate.Progress) {
 	case p.bar != nil:
 		p.bar.ChangeMax64(m.Total)
 		_ = p.bar.Set64(done) // it is only for the eye
+	case p.next.IsZero():
+		p.next = time.Now().Add(pace)
 	case time.Now().After(p.next):
 		p.next = time.Now().Add(pace)
 		fmt.Fprintf(p.out, "%s: %d of %d objects, %d rewritten, %d failed\n", p.name, done, m.Total, m.Rewritten, m.Failed)
