@@ -1,0 +1,11 @@
+// Package v1alpha1 is the first version of the library's API: the authors of a book are
+// plain names.
+//
+// +kubebuilder:object:generate=true
+// +groupName=library.example.com
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// GroupVersion of the types in this package.
+var GroupVersion = schema.GroupVersion{Group: "library.example.com", Version: "v1alpha1"}

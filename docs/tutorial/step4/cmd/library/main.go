@@ -1,0 +1,57 @@
+// Command library serves the webhooks of the library's books. With the argument manifests it
+// prints what kubectl shall apply.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crdkit/crdkit/webhook/registration"
+
+	library "github.com/crdkit/crdkit/docs/tutorial/step4"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	service := registration.Service("library-system", "library")
+	command := strings.Join(args, " ")
+	if command == "manifests" {
+		hooks, err := library.Webhooks(service)
+		if err != nil {
+			return err
+		}
+		text, err := hooks.Manifests(nil)
+		fmt.Print(string(text))
+		return err
+	}
+	// Without KUBECONFIG, it is the configuration of the pod.
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return err
+	}
+	switch command {
+	case "":
+		listener, err := net.Listen("tcp", ":8443")
+		if err != nil {
+			return err
+		}
+		return library.Run(ctx, config, listener, service)
+	default:
+		return fmt.Errorf("unknown command %q", command)
+	}
+}

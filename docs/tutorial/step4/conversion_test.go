@@ -1,0 +1,48 @@
+package library
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+func TestConversion(t *testing.T) { roundtrip.Test(t, registry(t), roundtrip.CRD(definition)) }
+
+func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.1", roundtrip.CRD(definition))
+}
+
+func TestABookIsTheSameInBothVersions(t *testing.T) {
+	books := offlineBooks(t)
+	if _, err := books.Create(t.Context(), "v1alpha1", book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`)); err != nil {
+		t.Fatal(err)
+	}
+	for version, spec := range map[string]string{
+		"v1alpha1": `{"authors":["Terry Pratchett","Neil Gaiman"],"shelf":"G","title":"Good Omens"}`,
+		"v1":       `{"authors":[{"name":"Terry Pratchett"},{"name":"Neil Gaiman"}],"shelf":"G","title":"Good Omens"}`,
+	} {
+		out, err := books.Get(t.Context(), version, "default", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(spec, specOf(t, out)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+func registry(t *testing.T) *conversion.Registry {
+	t.Helper()
+	s, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg, err := newRegistry(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}

@@ -1,0 +1,68 @@
+package library
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+func TestConversion(t *testing.T) { roundtrip.Test(t, registry(t), roundtrip.CRD(definition)) }
+
+func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.2", roundtrip.CRD(definition))
+}
+
+func TestABookIsTheSameInBothVersions(t *testing.T) {
+	books := offlineBooks(t)
+	if _, err := books.Create(t.Context(), "v1alpha1", book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`)); err != nil {
+		t.Fatal(err)
+	}
+	for version, spec := range map[string]string{
+		"v1alpha1": `{"authors":["Terry Pratchett","Neil Gaiman"],"shelf":"G","title":"Good Omens"}`,
+		"v1":       `{"authors":[{"name":"Terry Pratchett"},{"name":"Neil Gaiman"}],"shelf":"G","title":"Good Omens"}`,
+	} {
+		out, err := books.Get(t.Context(), version, "default", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(spec, specOf(t, out)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+func TestWhoKnowsNoRolesKeepsThem(t *testing.T) {
+	books := offlineBooks(t)
+	if _, err := books.Create(t.Context(), "v1", book("v1", "x", `{title: Solaris, authors: [{name: Stanisław Lem}, {name: Bill Johnston, role: Translator}]}`)); err != nil {
+		t.Fatal(err)
+	}
+	edit := []byte(`{"spec":{"authors":["Bill Johnston","Stanisław Lem"],"pages":204}}`)
+	if _, err := books.Patch(t.Context(), "v1alpha1", "default", "x", types.MergePatchType, edit); err != nil {
+		t.Fatal(err)
+	}
+	out, err := books.Get(t.Context(), "v1", "default", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"authors":[{"name":"Bill Johnston","role":"Translator"},{"name":"Stanisław Lem"}],"pages":204,"shelf":"S","title":"Solaris"}`
+	if diff := cmp.Diff(want, specOf(t, out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func registry(t *testing.T) *conversion.Registry {
+	t.Helper()
+	s, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg, err := newRegistry(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}

@@ -1,0 +1,45 @@
+package library
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/roundtrip"
+	"github.com/crdkit/crdkit/schema/offline"
+)
+
+func TestConversion(t *testing.T) { roundtrip.Test(t, registry(t), roundtrip.CRD(definition)) }
+
+func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.2", roundtrip.CRD(definition))
+}
+
+func TestABookOfV1alpha1IsReadAsV1Alone(t *testing.T) {
+	books := offlineBooks(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
+	out, err := books.Get(t.Context(), "v1", "default", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"authors":[{"name":"Frank Herbert"}],"title":"Dune"}`, specOf(t, out)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := books.Get(t.Context(), "v1alpha1", "default", "x"); !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want NotFound", err)
+	}
+}
+
+func registry(t *testing.T) *conversion.Registry {
+	t.Helper()
+	s, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg, err := newRegistry(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}

@@ -1,0 +1,24 @@
+package library
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+)
+
+// books is the name of the definition.
+const books = "books.library.example.com"
+
+// Migrate has the API server write all books that it has stored in v1.
+func Migrate(ctx context.Context, config *rest.Config) error {
+	_, err := migrate.Run(ctx, config, books)
+	return err
+}
+
+// RemoveV1alpha1 takes v1alpha1 out of the definition in the cluster. As long as something
+// names that version, it is an error that says what.
+func RemoveV1alpha1(ctx context.Context, config *rest.Config, opts ...migrate.Option) error {
+	return migrate.Remove(ctx, config, books, "v1alpha1", opts...)
+}

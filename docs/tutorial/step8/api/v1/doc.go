@@ -1,0 +1,10 @@
+// Package v1 is the library's API.
+//
+// +kubebuilder:object:generate=true
+// +groupName=library.example.com
+package v1
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// GroupVersion of the types in this package.
+var GroupVersion = schema.GroupVersion{Group: "library.example.com", Version: "v1"}
