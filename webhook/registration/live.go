@@ -34,6 +34,7 @@ type live struct {
 	written bool                       // this replica has written it
 	ahead   string                     // the resource version of a write whose event has not come
 	beaten  bool                       // the list that is on its way may be older than that
+	absent  string                     // the resource version at which there was none, if there is none
 
 	// Of the reconciler alone.
 	claim      claim
@@ -113,12 +114,16 @@ func (l *live) set(obj *unstructured.Unstructured) {
 }
 
 // wrote notes the answer to a write of ours, which may be here before its event, or after
-// that of a later change.
+// that of a later change, or a deletion.
 func (l *live) wrote(obj *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.written = true
-	if l.current != nil && older(obj.GetResourceVersion(), l.current.GetResourceVersion()) {
+	known := l.absent
+	if l.current != nil {
+		known = l.current.GetResourceVersion()
+	}
+	if older(obj.GetResourceVersion(), known) {
 		l.wake()
 		return
 	}
@@ -148,6 +153,7 @@ func (l *live) Replace(all []any, version string) error {
 	}
 	l.ahead = ""
 	if len(all) == 0 {
+		l.absent = version
 		l.set(nil)
 		l.mu.Unlock()
 		return nil
@@ -168,6 +174,7 @@ func (l *live) event(obj any, gone bool) error {
 	}
 	l.ahead = ""
 	if gone {
+		l.absent = u.GetResourceVersion() // that of the deletion (storage/etcd3/watcher.go)
 		u = nil
 	}
 	l.set(u)

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
@@ -32,6 +33,21 @@ func TestWhatTheClusterHasIsKnownInItsOrder(t *testing.T) {
 			l.wrote(obj("12"))
 			return l.Delete(obj("13"))
 		}, ""},
+		"a deletion that is known before the answer to the write that it undoes": {func(l *live) error {
+			err := errors.Join(l.Update(obj("12")), l.Delete(obj("13")))
+			l.wrote(obj("12"))
+			return err
+		}, ""},
+		"an empty list that is known before the answer to an older write": {func(l *live) error {
+			err := l.Replace(nil, "13")
+			l.wrote(obj("12"))
+			return err
+		}, ""},
+		"our write after a deletion": {func(l *live) error {
+			err := l.Delete(obj("13"))
+			l.wrote(obj("14"))
+			return err
+		}, "14"},
 		"our write": {func(l *live) error {
 			l.wrote(obj("12"))
 			return l.Update(obj("12"))
