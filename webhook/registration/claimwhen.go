@@ -48,7 +48,11 @@ func (r *reconciler) registered(now time.Time) bool {
 		if !l.seen && l.unread == nil {
 			return true
 		}
-		if l.current != nil && !l.written && claimOf(l.current, now).digest != "" {
+		if l.current == nil {
+			continue
+		}
+		// What it has written into the rules of others is their CA bundle alone.
+		if digest := claimOf(l.current, now).digest; digest != "" && (digest != l.digest || !l.written) {
 			return true
 		}
 	}

@@ -1,10 +1,16 @@
 package registration
 
 import (
+	"context"
+	"encoding/pem"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 )
 
 // claimed returns an object with a claim.
@@ -92,5 +98,55 @@ func TestWhatANewReleaseAddsStays(t *testing.T) {
 	}
 	if l.takeOverAt.IsZero() {
 		t.Error("it is not that of others")
+	}
+}
+
+// taker takes what is applied, as the only one who has applied anything.
+type taker struct {
+	dynamic.ResourceInterface
+	applied []string
+}
+
+func (c *taker) Apply(_ context.Context, name string, obj *unstructured.Unstructured, options metav1.ApplyOptions, _ ...string) (*unstructured.Unstructured, error) {
+	c.applied = append(c.applied, obj.GetKind())
+	obj = obj.DeepCopy()
+	obj.SetResourceVersion("12")
+	return obj, nil
+}
+
+// TestARepairedBundleMakesNobodyTheFirst has an unready replica of a release that adds validating
+// webhooks find another CA bundle in the mutating ones of the release before.
+func TestARepairedBundleMakesNobodyTheFirst(t *testing.T) {
+	w := &Webhooks{}
+	now := time.Now()
+	client := &taker{}
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})
+	webhooks := func(name string) []any {
+		return []any{map[string]any{"name": name, "clientConfig": map[string]any{"url": "https://127.0.0.1"}}}
+	}
+	follow := func(kind string, current *unstructured.Unstructured) *live {
+		return &live{
+			object: &object{kind: kind, name: "p", manager: "p", digest: "ours", declared: map[string]any{"kind": kind, "webhooks": webhooks("new")}},
+			claim:  claim{now.UnixNano(), "ours"}, mu: &w.mu, wake: func() {}, client: client,
+			current: current, seen: true, watched: true, writes: rate.NewLimiter(1, 5),
+		}
+	}
+	theirs := claimed(claim{now.Add(-time.Hour).UnixNano(), "x"})
+	theirs.SetName("p")
+	theirs.SetResourceVersion("11")
+	theirs.Object["webhooks"] = webhooks("old")
+	theirs.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "p", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(
+		`{"f:metadata":{"f:annotations":{"f:` + DeclaredAnnotation + `":{}}},"f:webhooks":{"k:{\"name\":\"old\"}":{}}}`)}})
+	r := &reconciler{webhooks: w, takeOver: takeOver, ready: func() bool { return false }}
+	r.lives = []*live{follow("MutatingWebhookConfiguration", theirs), follow("ValidatingWebhookConfiguration", nil)}
+	for range 2 {
+		for _, l := range r.lives {
+			if err := r.keep(t.Context(), l, bundle, nil); err != nil && err != errWritten {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"MutatingWebhookConfiguration"}, client.applied); diff != "" {
+		t.Errorf("what is written (-want +got):\n%s", diff)
 	}
 }
