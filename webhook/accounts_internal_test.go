@@ -1,8 +1,10 @@
 package webhook
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +117,37 @@ func TestALargeHeaderOfARequestCounts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int64{16, 16, 20, 28}, got); diff != "" {
 		t.Errorf("in KiB (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhoHoldsAllOtherConnectionsDrivesNoNewcomerOut(t *testing.T) {
+	for _, use := range []int{idle, receiving} {
+		cs, conns := counted(80, 1<<30)
+		for _, c := range conns {
+			x := &exchange{conn: c}
+			cs.begin(x)
+			if use == idle {
+				cs.end(x, true)
+			}
+		}
+		var newcomers []*connection
+		for range 20 {
+			client, server := net.Pipe()
+			_ = client.Close()
+			c := newConnection(server)
+			cs.add(t.Context(), tls.Server(c, &tls.Config{}))
+			newcomers = append(newcomers, c)
+		}
+		var open []bool
+		for _, c := range newcomers {
+			open = append(open, c.element != nil)
+		}
+		want := slices.Concat(slices.Repeat([]bool{false}, 9), slices.Repeat([]bool{true}, 11)) // an eighth, and the last
+		if diff := cmp.Diff(want, open); diff != "" {
+			t.Errorf("with the others in use %d (-want +got):\n%s", use, diff)
+		}
+		if cs.n != 80 {
+			t.Errorf("there are %d connections", cs.n)
+		}
 	}
 }

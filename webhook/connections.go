@@ -14,14 +14,15 @@ import (
 // MaxConnections is how many connections there may be at a time; the default is 4096.
 // One more does not wait: it takes the place of the one that is missed least, so that
 // who holds connections without using them keeps nobody out. That is the oldest which
-// never had a request; else the one that has been without a request for longest; else
-// the one that has been sending its request for longest; else the one whose request
-// has been worked on for longest. It concerns Serve.
+// never had a request, if these are more than an eighth of all; else the one that has been
+// without a request for longest; else the one that has been sending its request for
+// longest; else the oldest which never had one; else the one whose request has been worked
+// on for longest. It concerns Serve.
 func MaxConnections(n int) Option {
 	return func(s *settings) { s.maxConnections = n }
 }
 
-// The uses of a connection, from the one that is missed least.
+// The uses of a connection. See closeOne for which is missed least.
 const (
 	fresh     = iota // never had a request
 	idle             // between requests
@@ -111,8 +112,15 @@ func (cs *connections) add(ctx context.Context, conn net.Conn) context.Context {
 }
 
 // closeOne closes the connection that is missed least. The caller holds the lock.
+//
+// Some are left the time for their handshake and the first request: else who holds all the
+// others would drive each newcomer out by opening one more, which costs next to nothing.
 func (cs *connections) closeOne() {
-	for use := range cs.uses {
+	order := []int{idle, receiving, fresh, working}
+	if cs.uses[fresh].Len() > cs.max/8 {
+		order = []int{fresh}
+	}
+	for _, use := range order {
 		if e := cs.uses[use].Front(); e != nil {
 			cs.close(e.Value.(*connection))
 			return

@@ -66,3 +66,12 @@ func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testin
 		}
 	}
 }
+
+func TestAMistakeIsFoundWithoutAListenerToo(t *testing.T) {
+	for name, hooks := range map[string]*registration.Webhooks{"and without a registration": nil, "and with one": outside(t)} {
+		err := replica.Run(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, hooks)
+		if err == nil || !strings.Contains(err.Error(), "the listener is nil") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
