@@ -51,6 +51,9 @@ const pace = 50 * time.Millisecond
 func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *registration.Webhooks, opts ...Option) error {
 	r := &replica{hooks: hooks, server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)}}
 	issuing, err := r.prepare(config, opts)
+	if l == nil {
+		return errors.Join(err, errors.New("replica: the listener is nil: give what net.Listen returned, and look at the error of that"))
+	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
