@@ -449,22 +449,29 @@ func TestAReleaseThatDoesNotGetReadyRegistersNothing(t *testing.T) {
 	check(t, err)
 	mayNot := *c
 	mayNot.client = client
-	next, stop := c.start(t, c.hooks(second), replica.Informer("pizzas", mayNot.informer("v1")))
-	eventually(t, func() error {
-		if got := readyz(next); !strings.Contains(got, "[+]registration ok") {
-			return errors.New(got)
+	n := 0
+	for why, unready := range map[string]replica.Option{
+		"an informer that may not list": replica.Informer("pizzas", mayNot.informer("v1")),
+		"a check of its own":            replica.Ready("oven", func(*http.Request) error { return errors.New("it is cold") }),
+	} {
+		next, stop := c.start(t, c.hooks(second), unready)
+		eventually(t, func() error {
+			if got := readyz(next); !strings.Contains(got, "[+]registration ok") {
+				return errors.New(got)
+			}
+			return nil
+		})
+		for range 20 {
+			_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
+			check(t, err)
+			n++
+			time.Sleep(100 * time.Millisecond)
 		}
-		return nil
-	})
-	for i := range 20 {
-		_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
-		check(t, err)
-		time.Sleep(100 * time.Millisecond)
+		if n := webhooks(); n != 1 {
+			t.Errorf("%d webhooks are registered while the next release is not ready for %s", n, why)
+		}
+		check(t, stop())
 	}
-	if n := webhooks(); n != 1 {
-		t.Errorf("%d webhooks are registered while the next release is not ready", n)
-	}
-	check(t, stop())
 
 	c.start(t, c.hooks(second), replica.Informer("pizzas", c.informer("v1")))
 	eventually(t, func() error {

@@ -56,9 +56,13 @@ func Handle(pattern string, h http.Handler) Option {
 	return func(r *replica) { r.handle(pattern, h) }
 }
 
-// Ready adds a check to /readyz.
+// Ready adds a check to /readyz. It is called without a client too, at most twenty times a
+// second until all have passed once: only then are the rules of another release replaced.
 func Ready(name string, check func(*http.Request) error) Option {
-	return func(r *replica) { r.check(name, check) }
+	return func(r *replica) {
+		r.check(name, check)
+		r.own = append(r.own, check)
+	}
 }
 
 // Informer is run when the API server can convert what it lists. It must not have been

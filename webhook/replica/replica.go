@@ -29,7 +29,8 @@ type replica struct {
 	server      []webhook.Option
 	external    bool // somebody else makes the certificates
 	mux         *http.ServeMux
-	checks      webhook.Checks // of /readyz
+	checks      webhook.Checks              // of /readyz
+	own         []func(*http.Request) error // checks of the author's
 	informers   []*informer
 	controllers []func(context.Context) error
 	faults      []error
@@ -37,6 +38,7 @@ type replica struct {
 	unconverted *unconverted
 	registered  atomic.Bool
 	ready       atomic.Bool
+	able        atomic.Bool // see prove
 }
 
 // pace is how often a step looks whether the one before is done.
@@ -74,9 +76,10 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 			}
 		})
 	}
+	go r.prove(ctx) // whom nobody waits for: a check of the author's may take its time
 	// Not longer: who uninstalls an operator deletes what it has registered.
 	run("the registration", func(ctx context.Context) error {
-		return r.hooks.Reconcile(ctx, config, r.bundle, registration.ClaimWhen(r.informed))
+		return r.hooks.Reconcile(ctx, config, r.bundle, registration.ClaimWhen(r.able.Load))
 	})
 	for _, control := range r.controllers {
 		run("a controller", func(ctx context.Context) error {
@@ -207,11 +210,35 @@ func (r *replica) inform(ctx context.Context) error {
 	return nil
 }
 
-// informed says whether this replica could answer what its declaration has the API server
-// ask: so one of a new release that never gets ready changes nothing.
+// prove waits until this replica could answer what its declaration has the API server ask: so
+// one of a new release that never gets ready changes nothing. Neither the registration nor the
+// certificate is asked about: that they are right may depend on what is to be written then.
+func (r *replica) prove(ctx context.Context) {
+	if await(ctx, func() bool { return r.informed() && r.passes(ctx) }) {
+		r.able.Store(true)
+	}
+}
+
+// informed says whether the informers do not keep this replica from being ready.
 func (r *replica) informed() bool {
 	for _, i := range r.informers {
 		if i.check(r.unconverted.lacks.Load)(nil) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// passes says whether the author's checks pass. One that panics fails, as it does in /readyz.
+func (r *replica) passes(ctx context.Context) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	for _, check := range r.own {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil)
+		if err != nil || check(req) != nil {
 			return false
 		}
 	}
