@@ -282,3 +282,10 @@ func (cs *connections) expectant(d time.Duration) bool {
 	}
 	return false
 }
+
+// busy says whether there is a request in progress.
+func (cs *connections) busy() bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.total > 0
+}

@@ -70,13 +70,17 @@ func (s *server) drained(ctx context.Context, timeout time.Duration) error {
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(2 * lull); time.Now().Before(end) && drain.Err() == nil && s.connections.expectant(lull); {
+	// Half of a short timeout is left for the farewell of HTTP/2.
+	for end := time.Now().Add(min(2*lull, timeout/2)); time.Now().Before(end) && drain.Err() == nil && s.connections.expectant(lull); {
 		select {
 		case <-drain.Done():
 		case <-tick.C:
 		}
 	}
 	if err := s.http.Shutdown(drain); err != nil {
+		if !s.connections.busy() { // it waits for new connections, too
+			return s.http.Close()
+		}
 		return fmt.Errorf("webhook: requests still in flight after %s were cut off: %w", timeout, errors.Join(err, s.http.Close()))
 	}
 	return nil

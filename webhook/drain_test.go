@@ -299,3 +299,23 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 		t.Errorf("the listener says %v", err)
 	}
 }
+
+func TestConnectionsWithoutARequestAreNoErrorOfAShortDrain(t *testing.T) {
+	for name, connect := range map[string]func(t *testing.T, s *site){
+		"fresh": func(t *testing.T, s *site) { s.dial(t, "http/1.1") },
+		"idle, of both protocols": func(t *testing.T, s *site) {
+			for _, http2 := range []bool{false, true} {
+				mustPost(t, s.client(t, http2), s.url(), "x")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, echo, webhook.DrainTimeout(time.Second))
+			connect(t, s)
+			s.stop()
+			if err := <-s.done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
