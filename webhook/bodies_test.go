@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -214,4 +216,33 @@ func TestTheAPIServersClientTriesAgainWhenItWasCutOff(t *testing.T) {
 	if err != nil || !bytes.Equal(got, body) {
 		t.Errorf("it got %d bytes, %v", len(got), err)
 	}
+}
+
+func TestTheFilesOfAFormAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	protocols(t, func(t *testing.T, http2 bool) {
+		s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := r.ParseMultipartForm(0); err != nil {
+				t.Error(err)
+			}
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+				t.Errorf("while it is worked on, there are %v, %v", files, err)
+			}
+		}))
+		var form bytes.Buffer
+		m := multipart.NewWriter(&form)
+		f, err := m.CreateFormFile("pizza", "a")
+		check(t, err)
+		_, err = f.Write(make([]byte, 11<<20)) // ten of them stay in memory
+		check(t, err)
+		check(t, m.Close())
+		resp, err := s.client(t, http2).Post(s.url(), m.FormDataContentType(), &form)
+		check(t, err)
+		resp.Body.Close()
+		eventually(t, "the file is removed", func() bool {
+			files, err := os.ReadDir(dir)
+			return err == nil && len(files) == 0
+		})
+	})
 }

@@ -74,9 +74,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.connections.received(x)
 	} else {
 		defer s.bodies.end(x)
-		with := *r // a handler may not change the request it was given (http.Handler)
+		with, given := *r, r // a handler may not change the request it was given (http.Handler)
 		with.Body = &body{r.Body, x}
 		r = &with
+		defer func() { given.MultipartForm = with.MultipartForm }() // net/http removes its files
 	}
 	s.handler.ServeHTTP(x, r)
 	x.begin()
