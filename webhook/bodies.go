@@ -31,7 +31,9 @@ import (
 // top; so does what net/http keeps of a connection, up to 256 KiB of bodies that the
 // handler has not read among it; and what a handler does after it has returned, as it
 // may behind [http.TimeoutHandler]. Under attack, the heap was seen to be seven times
-// this; GOMEMLIMIT makes the garbage collector keep less.
+// this; GOMEMLIMIT makes the garbage collector keep less. A body is taken to be here when
+// the handler has read it to its end ([io.EOF]): who stops before, as a json.Decoder may,
+// counts as receiving while it works.
 func MaxBodyBytes(n int64) Option {
 	return func(s *settings) { s.maxBodyBytes = n }
 }

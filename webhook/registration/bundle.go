@@ -50,7 +50,9 @@ var _ Bundle = (*FileBundle)(nil)
 // place, by a rename, or by the swap of a symbolic link. Should the new content be broken,
 // the last good one is kept, and [FileBundle.Check] says what is wrong. Certificates are
 // sorted, and what is not a certificate is left out, so that the order in the file does not
-// matter.
+// matter. Replicas whose files differ for a while, such as those of a volume on several nodes,
+// overwrite each other's bundle, ever more slowly, until the files agree: put a new CA there
+// beside the old one before anybody serves with it.
 func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
 	f := &FileBundle{path: path, changed: make(chan struct{})}
 	f.mu.Lock()

@@ -3,6 +3,7 @@ package registration
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -194,6 +195,9 @@ func (w *Webhooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	h.ServeHTTP(rw, r)
 }
+
+// Paths returns the paths at which the handlers are served, sorted.
+func (w *Webhooks) Paths() []string { return slices.Sorted(maps.Keys(w.handlers)) }
 
 // Name returns the name of the declaration.
 func (w *Webhooks) Name() string { return w.name }

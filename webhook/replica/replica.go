@@ -48,8 +48,9 @@ const pace = 50 * time.Millisecond
 // It serves the webhooks on the listener, and /healthz and /readyz. The API server of the
 // configuration is told about them. Then it returns nil.
 //
-// An error means that options are wrong, all of them in one error; or that the replica could
-// not be started, or that a part of it stopped by itself. The listener is closed in any case.
+// An error means that options are wrong, all of them in one error, but for those of [Server],
+// which webhook.Serve looks at; or that the replica could not be started, or that a part of it
+// stopped by itself. The listener is closed in any case.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *registration.Webhooks, opts ...Option) error {
 	r := &replica{hooks: hooks, server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)}}
 	issuing, err := r.prepare(config, opts)
@@ -102,7 +103,9 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 		return nil, errors.New("replica: the registration or the client configuration is nil")
 	}
 	r.secret = r.hooks.Name() + "-webhook"
-	r.handle("/", r.hooks)
+	for _, path := range r.hooks.Paths() {
+		r.handle(path, r.hooks)
+	}
 	r.handle("/healthz", webhook.Checks{})
 	r.handle("/readyz", r.checks)
 	r.check("registration", r.checkRegistration)

@@ -1,14 +1,18 @@
 package replica_test
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -31,6 +35,8 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testing.T) {
 	ok := func(*http.Request) error { return nil }
 	inside := registration.OwnNamespace("ns")
+	pods, err := scheme.New(scheme.Functions(corev1.AddToScheme))
+	check(t, err)
 	for name, c := range map[string]struct {
 		hooks *registration.Webhooks
 		opts  []replica.Option
@@ -41,8 +47,9 @@ func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testin
 		"a Secret that cannot be":     {outside(t, inside), []replica.Option{replica.Secret("a/b")}, []string{"the Secret's name"}},
 		"all that is nil": {outside(t, inside), []replica.Option{nil, replica.Certificates(nil, nil), replica.Handle("/a", nil), replica.Ready("b", nil), replica.Informer("c", nil), replica.Controller(nil)},
 			[]string{"an option is nil", "the certificates are nil", `the handler of "/a" is nil`, `the check "b" is nil`, "informer c is nil", "a controller is nil"}},
-		"what is taken": {outside(t, inside), []replica.Option{replica.Handle("/healthz", http.NotFoundHandler()), replica.Handle("/a b c", http.NotFoundHandler()), replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)},
-			[]string{`the handler of "/healthz"`, `the handler of "/a b c"`, `two checks "shutdown"`, `two checks "a"`}},
+		"what is taken": {outside(t, inside), []replica.Option{replica.Handle("/healthz", http.NotFoundHandler()), replica.Handle("/a b c", http.NotFoundHandler()), replica.Handle("/convert", http.NotFoundHandler()), replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)},
+			[]string{`the handler of "/healthz"`, `the handler of "/a b c"`, `the handler of "/convert"`, `two checks "shutdown"`, `two checks "a"`}},
+		"a webhook where health is": {outside(t, inside, registration.Mutating("m.example.com", "/readyz", admission.NewHandler(pods, admission.Mutate(func(context.Context, *corev1.Pod) error { return nil })))), nil, []string{`the handler of "/readyz"`}},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		check(t, err)
