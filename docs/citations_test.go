@@ -1,0 +1,115 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/crdkit/crdkit/internal/page"
+)
+
+// pages are the pages that this folder proves.
+var pages = []string{"README.md", "coming-from-controller-runtime.md", "troubleshooting.md", "what-the-api-server-does.md"}
+
+// Where the modules that a page may cite are found: by go.mod of a folder. Those of
+// hack/controlplane are there only if a control plane was built.
+var cited = map[string]struct{ module, of string }{
+	"apiserver":               {"k8s.io/apiserver", ".."},
+	"apiextensions-apiserver": {"k8s.io/apiextensions-apiserver", ".."},
+	"apimachinery":            {"k8s.io/apimachinery", ".."},
+	"client-go":               {"k8s.io/client-go", ".."},
+	"structured-merge-diff":   {"sigs.k8s.io/structured-merge-diff/v6", ".."},
+	"kubernetes":              {"k8s.io/kubernetes", "../hack/controlplane"},
+	"controller-runtime":      {"sigs.k8s.io/controller-runtime", "../interop/controllerruntime"},
+}
+
+var citation = regexp.MustCompile("`([a-z-]+)/([\\w./-]+\\.go)#(\\w+)`")
+
+// TestCitationsExist checks that each file that a page cites has the function that it names, in
+// the version of go.mod.
+func TestCitationsExist(t *testing.T) {
+	directories := map[string]string{}
+	for _, name := range pages {
+		for _, match := range citation.FindAllStringSubmatch(page.Read(t, name).Text, -1) {
+			module, known := cited[match[1]]
+			if !known {
+				t.Errorf("%s: nobody knows where to find %s", name, match[0])
+				continue
+			}
+			dir, found := directories[match[1]]
+			if !found {
+				list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module.module)
+				list.Dir = module.of
+				out, err := list.Output()
+				if err != nil {
+					t.Fatalf("%s: %v", module.module, err)
+				}
+				dir = strings.TrimSpace(string(out))
+				directories[match[1]] = dir
+			}
+			if dir == "" { // it was never downloaded
+				t.Logf("%s is not here: %s is not checked", module.module, match[0])
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(dir, match[2]))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?` + match[3] + `\b|type ` + match[3] + `\b|(var)?\s*` + match[3] + `\s+= )`)
+			if !declared.Match(text) {
+				t.Errorf("%s: %s/%s declares no %s", name, match[1], match[2], match[3])
+			}
+		}
+	}
+}
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
+	codeSpan = regexp.MustCompile("`[^`\n]*`")
+)
+
+// TestLinksLead checks that each link to a file or a heading leads there.
+func TestLinksLead(t *testing.T) {
+	for _, name := range append([]string{"../CONTRIBUTING.md", "../CHANGELOG.md", "../README.md"}, pages...) {
+		p := page.Read(t, name)
+		text := p.Text
+		for _, s := range p.Sections {
+			for _, b := range s.Blocks {
+				text = strings.ReplaceAll(text, b.Text, "")
+			}
+		}
+		for _, match := range link.FindAllStringSubmatch(codeSpan.ReplaceAllString(text, ""), -1) {
+			target := p
+			if match[1] != "" {
+				path := filepath.Join(filepath.Dir(name), match[1])
+				if _, err := os.Stat(path); err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				if match[2] == "" {
+					continue
+				}
+				target = page.Read(t, path)
+			}
+			if !hasAnchor(target, strings.TrimPrefix(match[2], "#")) {
+				t.Errorf("%s: there is no heading %s%s", name, match[1], match[2])
+			}
+		}
+	}
+}
+
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// hasAnchor says whether a page has a heading that GitHub calls so.
+func hasAnchor(p *page.Page, anchor string) bool {
+	for _, s := range p.Sections {
+		if strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(s.Title), ""), " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/webhooktest"
+)
+
+func TestTheCodeInContributingIsCompiled(t *testing.T) {
+	page.Read(t, "../CONTRIBUTING.md").GoIsIn(t, ".")
+}
+
+var handler = admission.NewHandler(scheme.Scheme, admission.Validate(func(context.Context, *corev1.Pod) (field.ErrorList, error) {
+	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "no Pods today")}, nil
+}))
+
+func TestAPodIsRefused(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	url, ca := webhooktest.Serve(t, handler)
+	client := kubernetes.NewForConfigOrDie(cp.Config())
+	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name:         "pods.example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
+			Rules:        rules("", "v1", "pods", create), SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	check(t, err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	eventually(t, func() error {
+		_, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if !apierrors.IsInvalid(err) {
+			return fmt.Errorf("got %v, want that it is refused", err)
+		}
+		return nil
+	})
+}

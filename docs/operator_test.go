@@ -1,0 +1,210 @@
+package docs_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// The operator of the pages.
+const (
+	operatorNamespace = "backup-system"
+	operatorService   = "backup-operator"
+	operatorHost      = operatorService + "." + operatorNamespace + ".svc"
+)
+
+// operator serves webhooks behind a Service, and can go wrong in every way.
+type operator struct {
+	ca       *authority
+	listener net.Listener
+	slice    *discoveryv1.EndpointSlice
+
+	mu          sync.Mutex
+	handlers    map[string]http.Handler
+	certificate *tls.Certificate
+}
+
+// newOperator starts an operator with nothing to serve, and makes its namespace and Service.
+//
+// Nobody forwards connections in a control plane without nodes. So the API server must find
+// the endpoints itself, with --enable-aggregator-routing; and it refuses loopback for one.
+func newOperator(t *testing.T, c *cluster) *operator {
+	t.Helper()
+	ip := address(t)
+	listener, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
+	check(t, err)
+	family := discoveryv1.AddressTypeIPv4
+	if ip.To4() == nil {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	o := &operator{ca: newAuthority(t), listener: listener, handlers: map[string]http.Handler{}}
+	o.certify(t, time.Hour, operatorHost)
+	server := &http.Server{
+		Handler: o,
+		// No connection outlives what a test changes.
+		TLSConfig: &tls.Config{
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				return o.certificate, nil
+			},
+		},
+		ErrorLog:          log.New(io.Discard, "", 0),
+		ReadHeaderTimeout: time.Minute,
+	}
+	server.SetKeepAlivesEnabled(false)
+	done := make(chan error)
+	go func() { done <- server.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := <-done; err != http.ErrServerClosed {
+			t.Error(err)
+		}
+	})
+
+	_, err = c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}, metav1.CreateOptions{})
+	check(t, err)
+	const port = "https"
+	_, err = c.CoreV1().Services(operatorNamespace).Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: operatorService},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: port, Port: 443, TargetPort: intstr.FromInt32(8443)}}},
+	}, metav1.CreateOptions{})
+	check(t, err)
+	o.slice = &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: operatorService, Labels: map[string]string{discoveryv1.LabelServiceName: operatorService}},
+		AddressType: family,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{ip.String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: new(port), Port: new(o.port())}},
+	}
+	_, err = c.DiscoveryV1().EndpointSlices(operatorNamespace).Create(t.Context(), o.slice, metav1.CreateOptions{})
+	check(t, err)
+	return o
+}
+
+func (o *operator) port() int32 { return int32(o.listener.Addr().(*net.TCPAddr).Port) }
+
+// address returns an address of this machine that is not loopback.
+func address(t testing.TB) net.IP {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	check(t, err)
+	for _, a := range all {
+		if n, is := a.(*net.IPNet); is && n.IP.IsGlobalUnicast() {
+			return n.IP
+		}
+	}
+	if os.Getenv("CRDKIT_REQUIRE_CONTROLPLANE") == "1" {
+		t.Fatal("this machine has no address but loopback, and EndpointSlices take none")
+	}
+	t.Skip("this machine has no address but loopback, and EndpointSlices take none")
+	return nil
+}
+
+// serve serves a handler at a path.
+func (o *operator) serve(path string, h http.Handler) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.handlers[path] = h
+}
+
+func (o *operator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	h := o.handlers[r.URL.Path]
+	o.mu.Unlock()
+	if h == nil {
+		http.NotFound(w, r)
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+// certify has the operator serve with a certificate that ends after a time, for names.
+func (o *operator) certify(t testing.TB, lifetime time.Duration, names ...string) {
+	t.Helper()
+	certificate := o.ca.issue(t, lifetime, names...)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.certificate = certificate
+}
+
+// endpoints has the Service lead to a port of this machine, or nowhere without one.
+func (o *operator) endpoints(t testing.TB, c *cluster, ports ...int32) {
+	t.Helper()
+	slice := o.slice.DeepCopy()
+	if len(ports) == 0 {
+		slice.Endpoints = nil
+	} else {
+		slice.Ports[0].Port = &ports[0]
+	}
+	_, err := c.DiscoveryV1().EndpointSlices(operatorNamespace).Update(t.Context(), slice, metav1.UpdateOptions{})
+	check(t, err)
+}
+
+// closedPort is a port on which nobody listens.
+func closedPort(t testing.TB) int32 {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(address(t).String(), "0"))
+	check(t, err)
+	defer listener.Close()
+	return int32(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// authority signs certificates.
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+func newAuthority(t testing.TB) *authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "backup-operator-ca"},
+		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: time.Now().Add(48 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	check(t, err)
+	cert, err := x509.ParseCertificate(der)
+	check(t, err)
+	return &authority{key, cert}
+}
+
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// issue signs a certificate for names, the first of which is the common name too. Without
+// names there is the common name alone. It ends after a lifetime, which may be negative.
+func (a *authority) issue(t testing.TB, lifetime time.Duration, names ...string) *tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: operatorHost}, DNSNames: names,
+		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(lifetime),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	check(t, err)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}

@@ -1,0 +1,52 @@
+package docs_test
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/crdkit/crdkit/internal/page"
+)
+
+// TestTheMoveIsCompiled checks that the code of the page is that of the packages which its
+// nested module compiles and tests.
+func TestTheMoveIsCompiled(t *testing.T) {
+	const moving = "../interop/controllerruntime/moving"
+	directories := []string{moving, filepath.Join(moving, "api/v1beta1")}
+	for _, step := range []string{"step0", "step1", "step2", "step3", "step4"} {
+		directories = append(directories, filepath.Join(moving, step))
+	}
+	page.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
+}
+
+// TestTheDrawingIsWellFormed reads the drawing as XML; no browser is there to look at it.
+func TestTheDrawingIsWellFormed(t *testing.T) {
+	f, err := os.Open("what-the-api-server-does.svg")
+	check(t, err)
+	defer f.Close()
+	for d := xml.NewDecoder(f); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestEveryPageIsProven checks that no page is left out of the tests.
+func TestEveryPageIsProven(t *testing.T) {
+	names, err := filepath.Glob("*.md")
+	check(t, err)
+	known := map[string]bool{}
+	for _, name := range pages {
+		known[name] = true
+	}
+	for _, name := range names {
+		if !known[name] {
+			t.Errorf("%s is not among the pages", name)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package docs_test
+
+import (
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/page"
+)
+
+var update = flag.Bool("update", false, "write what the commands print into the pages")
+
+// stage plays the commands of a section on a real control plane, one block after the other,
+// and compares what they print with what the page says.
+type stage struct {
+	testing.TB
+	*cluster
+	operator *operator
+	page     *page.Page
+	section  page.Section
+	dir      string // with the files of the page
+	path     string // where commands are found first
+	next     int    // block to play
+	base     *apiextensionsv1.CustomResourceDefinition
+	printed  *[]replacement
+}
+
+// replacement is what a command has printed instead of what the page says.
+type replacement struct {
+	block page.Block
+	text  string
+}
+
+// files writes the files of a section into the directory of the stage.
+func (s *stage) files(section page.Section) {
+	s.Helper()
+	for _, b := range section.Blocks {
+		if name, is := b.File(); is {
+			check(s, os.WriteFile(filepath.Join(s.dir, name), []byte(b.Text), 0o600))
+		}
+	}
+}
+
+// shows plays the next block.
+func (s *stage) shows() {
+	s.Helper()
+	blocks := s.section.BlocksOf("console")
+	if s.next >= len(blocks) {
+		s.Fatalf("section %q has no more than %d blocks", s.section.Title, len(blocks))
+	}
+	b := blocks[s.next]
+	s.next++
+	var text strings.Builder
+	for _, c := range b.Commands() {
+		text.WriteString("$ " + c.Line + "\n")
+		if *update {
+			time.Sleep(2 * time.Second) // until everything has taken effect
+			text.WriteString(normalize(s.command(c.Line)))
+			continue
+		}
+		if got := s.play(c); got != c.Output {
+			s.Errorf("%s:%d: $ %s (-page +real):\n%s", s.page.Path, b.Line, c.Line, cmp.Diff(lines(c.Output), lines(got)))
+		}
+	}
+	if *update {
+		*s.printed = append(*s.printed, replacement{b, text.String()})
+	}
+}
+
+// writes are the commands that change something.
+var writes = regexp.MustCompile(`^kubectl (apply|create|replace|delete|patch|annotate|label)\b`)
+
+// play runs a command until it prints what the page says, for what was done before takes a
+// moment to get to the API server. What changes something is tried without doing it first.
+func (s *stage) play(c page.Command) (got string) {
+	s.Helper()
+	try := c.Line
+	if writes.MatchString(c.Line) && !strings.Contains(c.Line, "--dry-run") {
+		try += " --dry-run=server"
+	}
+	for end := time.Now().Add(15 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		got = normalize(s.command(try))
+		if try != c.Line { // a dry run never changes the resource version, by which kubectl knows
+			got = strings.ReplaceAll(got, " (no change)", "")
+		}
+		if got == c.Output || time.Now().After(end) {
+			break
+		}
+	}
+	if try == c.Line || got != c.Output {
+		return got
+	}
+	return normalize(s.command(c.Line))
+}
+
+// command runs a command of the page.
+func (s *stage) command(line string) string {
+	s.Helper()
+	if s.path != "" {
+		line = "PATH='" + s.path + "':$PATH; " + line
+	}
+	return s.run(s, s.dir, line)
+}
+
+// What differs from run to run, and what the pages have instead.
+var differs = []struct {
+	what *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(` \(server dry run\)`), ""},
+	{regexp.MustCompile(` \(dry run\)`), ""},
+	{regexp.MustCompile(` server-side applied \(.*\)`), " serverside-applied"},
+	{regexp.MustCompile(`dial tcp \S+:[0-9]+: connect`), "dial tcp 10.0.0.12:8443: connect"},
+	{regexp.MustCompile(`current time 20[0-9-]+T[0-9:]+Z is after 20[0-9-]+T[0-9:]+Z`), "current time 2030-02-01T08:00:00Z is after 2030-01-31T08:00:00Z"},
+	{regexp.MustCompile(`/\S+/(LIVE|MERGED)-[0-9]+/`), "/tmp/$1/"},
+	{regexp.MustCompile(`(?m)^((?:---|\+\+\+) /tmp/\S+)\s.*$`), "$1"},
+	// A race between two timers of the server's client, with the same end.
+	{regexp.MustCompile(`net/http: request canceled( while waiting for connection)? \(Client`), "context deadline exceeded (Client"},
+	{regexp.MustCompile(`[ \t]+(\n|$)`), "$1"},
+	{regexp.MustCompile(`([^\n])\z`), "$1\n"},
+}
+
+func normalize(text string) string {
+	for _, d := range differs {
+		text = d.what.ReplaceAllString(text, d.by)
+	}
+	return text
+}
+
+var backups = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "backups"}
+
+// reset brings back an operator that works, and a definition without objects.
+func (s *stage) reset() {
+	s.Helper()
+	s.operator.certify(s, time.Hour, operatorHost)
+	s.operator.endpoints(s, s.cluster, s.operator.port())
+	s.operator.serve("/convert", converter(s))
+	webhooks := s.AdmissionregistrationV1()
+	check(s, webhooks.MutatingWebhookConfigurations().DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	check(s, webhooks.ValidatingWebhookConfigurations().DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	all := s.definitions.ApiextensionsV1().CustomResourceDefinitions()
+	eventually(s, func() error {
+		crd, err := all.Get(s.Context(), s.base.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		crd.Spec = *s.base.Spec.DeepCopy()
+		_, err = all.Update(s.Context(), crd, metav1.UpdateOptions{})
+		return err
+	})
+	client := dynamic.NewForConfigOrDie(s.Config())
+	eventually(s, func() error {
+		list, err := client.Resource(backups).List(s.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, b := range list.Items {
+			if err := client.Resource(backups).Namespace(b.GetNamespace()).Delete(s.Context(), b.GetName(), metav1.DeleteOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.patch(s, s.base.Name, map[string]any{"status": map[string]any{"storedVersions": []string{"v1"}}}, "status")
+}
+
+// converter converts the backups of the pages.
+func converter(t testing.TB) http.Handler {
+	t.Helper()
+	reg := conversion.NewRegistry(runtime.NewScheme())
+	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Backup"}
+	check(t, conversion.AddFields(reg, kind, "v1",
+		conversion.Split("spec.target", "/", conversion.StringPart("spec.bucket"), conversion.StringPart("spec.path"))))
+	h := conversion.NewHandler(reg)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(klog.NewContext(r.Context(), logr.Discard()))) // what fails here is meant to
+	})
+}
+
+// webhookConversion has a definition converted by the operator.
+func (o *operator) webhookConversion() map[string]any {
+	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []string{"v1"},
+		"clientConfig": map[string]any{
+			"service":  map[string]any{"namespace": operatorNamespace, "name": operatorService, "path": "/convert"},
+			"caBundle": o.ca.pem(),
+		},
+	}}
+}
+
+// newStages starts a control plane with the operator of the pages, and returns a function that
+// sets the stage for a section.
+func newStages(t *testing.T, p *page.Page) func(t *testing.T, section page.Section) *stage {
+	t.Helper()
+	c := newCluster(t, "--enable-aggregator-routing=true")
+	o := newOperator(t, c)
+	text, err := os.ReadFile("testdata/backups.yaml")
+	check(t, err)
+	o.serve("/convert", converter(t))
+	crd := c.define(t, string(text))
+	c.patch(t, crd.Name, map[string]any{"spec": map[string]any{"conversion": o.webhookConversion()}})
+	crd, err = c.definitions.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), crd.Name, metav1.GetOptions{})
+	check(t, err)
+	var printed []replacement
+	t.Cleanup(func() { rewrite(t, p, printed) })
+	return func(t *testing.T, section page.Section) *stage {
+		s := &stage{TB: t, cluster: c, operator: o, page: p, section: section, dir: t.TempDir(), base: crd, printed: &printed}
+		s.reset()
+		for _, every := range p.Sections {
+			if every.Title == "The example" {
+				s.files(every)
+			}
+		}
+		s.files(section)
+		return s
+	}
+}
+
+// rewrite puts what was printed into a page.
+func rewrite(t *testing.T, p *page.Page, printed []replacement) {
+	t.Helper()
+	if len(printed) == 0 {
+		return
+	}
+	all := lines(p.Text)
+	for i := len(printed) - 1; i >= 0; i-- { // from the end, so that the lines before stay where they are
+		b := printed[i].block
+		end := b.Line + strings.Count(b.Text, "\n")
+		all = append(all[:b.Line:b.Line], append(lines(printed[i].text), all[end:]...)...)
+	}
+	check(t, os.WriteFile(p.Path, []byte(strings.Join(all, "\n")+"\n"), 0o644))
+}
+
+// apply creates an object of the pages' definition by its manifest, as the administrator.
+func (s *stage) apply(file string) {
+	s.Helper()
+	if out := s.run(s, s.dir, "kubectl apply -f "+file); !strings.Contains(out, "created") && !strings.Contains(out, "configured") {
+		s.Fatal(out)
+	}
+}
+
+// change patches the definition of the pages.
+func (s *stage) change(patch string) {
+	s.Helper()
+	_, err := s.definitions.ApiextensionsV1().CustomResourceDefinitions().Patch(s.Context(), s.base.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	check(s, err)
+}

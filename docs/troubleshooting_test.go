@@ -1,0 +1,524 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/internal/page"
+)
+
+// TestTroubleshooting breaks what each section of the page is about, sees that kubectl prints
+// what the page says, applies the cure, and sees it work.
+func TestTroubleshooting(t *testing.T) {
+	p := page.Read(t, "troubleshooting.md")
+	scenarios := map[string]func(*stage){
+		"The conversion webhook is down":                     down,
+		"The Service has no endpoints":                       noEndpoints,
+		"The Service does not exist":                         noService,
+		"Nothing is served at the path":                      noPath,
+		"The CA bundle is wrong":                             wrongBundle,
+		"The CA bundle is no certificate":                    placeholderBundle,
+		"The certificate has expired":                        expired,
+		"The certificate has the wrong name":                 wrongName,
+		"The conversion webhook is too slow":                 slowConversion,
+		"The conversion webhook changes metadata":            changedMetadata,
+		"The conversion webhook answers with another object": otherObject,
+		"The conversion webhook loses an object":             lostObject,
+		"One object cannot be converted":                     oneBadObject,
+		"A namespace is stuck in deletion":                   stuckNamespace,
+		"A version cannot be removed":                        stuckVersion,
+		"A manifest names a version that is gone":            goneVersion,
+		"managedFields name a version that is gone":          goneManager,
+		"Server-side apply knows no such field":              undeclared,
+		"The schema is not structural":                       notStructural,
+		"Unknown field":                                      unknownField,
+		"A field disappears without a word":                  prunedField,
+		"The admission webhook is too slow":                  slowAdmission,
+		"A webhook blocks its own operator":                  ownOperator,
+		"A webhook rewrites what Git says":                   rewritten,
+		"A list comes back in another order":                 reordered,
+		"Git and the operator write the same field":          twoOwners,
+	}
+	set := newStages(t, p)
+	for _, section := range p.Sections {
+		play := scenarios[section.Title]
+		delete(scenarios, section.Title)
+		blocks := len(section.BlocksOf("console"))
+		if play == nil {
+			if blocks > 0 {
+				t.Errorf("nothing proves section %q", section.Title)
+			}
+			continue
+		}
+		t.Run(section.Title, func(t *testing.T) {
+			s := set(t, section)
+			play(s)
+			if s.next != blocks {
+				t.Errorf("only %d of %d blocks were played", s.next, blocks)
+			}
+		})
+	}
+	for title := range scenarios {
+		t.Errorf("the page has no section %q", title)
+	}
+}
+
+func down(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.endpoints(s, s.cluster, closedPort(s))
+	// A definition that has changed gets a new cache, which cannot be filled now.
+	s.change(`{"spec": {"names": {"categories": ["shop"]}}}`)
+	s.shows()
+	s.shows()
+	metrics, err := s.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(s.Context())
+	check(s, err)
+	if !regexp.MustCompile(`(?m)^apiserver_conversion_webhook_request_total\{.*result="failure".*\} [1-9]`).Match(metrics) {
+		s.Error("the metric that the page names counts nothing")
+	}
+	s.operator.endpoints(s, s.cluster, s.operator.port())
+	s.shows()
+}
+
+func noEndpoints(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.endpoints(s, s.cluster)
+	s.shows()
+	s.operator.endpoints(s, s.cluster, s.operator.port())
+	s.shows()
+}
+
+func noService(s *stage) {
+	s.apply("nightly.yaml")
+	s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"service": {"name": "backup-webhook"}}}}}}`)
+	s.shows()
+	s.shows()
+}
+
+func noPath(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.serve("/convert", nil)
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.shows()
+}
+
+func wrongBundle(s *stage) {
+	s.apply("nightly.yaml")
+	set := func(bundle []byte) {
+		text, err := json.Marshal(bundle)
+		check(s, err)
+		s.change(`{"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": ` + string(text) + `}}}}}`)
+	}
+	set(newAuthority(s).pem())
+	s.shows()
+	set(s.operator.ca.pem())
+	s.shows()
+}
+
+func placeholderBundle(s *stage) {
+	s.shows()
+	s.shows()
+}
+
+func expired(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.certify(s, -time.Hour, operatorHost)
+	s.shows()
+	s.operator.certify(s, time.Hour, operatorHost)
+	s.shows()
+}
+
+func wrongName(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.certify(s, time.Hour, "backup-operator", "localhost")
+	s.shows()
+	s.operator.certify(s, time.Hour)
+	s.shows()
+	s.operator.certify(s, time.Hour, operatorHost)
+	s.shows()
+}
+
+// slow answers as another handler would, when the client has lost patience.
+func slow(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		<-r.Context().Done()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	})
+}
+
+func slowConversion(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.serve("/convert", slow(converter(s)))
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.shows()
+}
+
+// answering has a handler's answer changed: its list of converted objects.
+func answering(t testing.TB, h http.Handler, change func([]json.RawMessage) []json.RawMessage) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &recorder{header: http.Header{}}
+		h.ServeHTTP(answer, r)
+		var review map[string]any
+		if err := json.Unmarshal(answer.body.Bytes(), &review); err != nil {
+			t.Errorf("%v: %s", err, answer.body.Bytes())
+			return
+		}
+		response := review["response"].(map[string]any)
+		var objects []json.RawMessage
+		for _, o := range response["convertedObjects"].([]any) {
+			text, err := json.Marshal(o)
+			if err != nil {
+				t.Error(err)
+			}
+			objects = append(objects, text)
+		}
+		response["convertedObjects"] = change(objects)
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Log(err) // it has gone
+		}
+	})
+}
+
+type recorder struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *recorder) WriteHeader(int)             {}
+
+func changedMetadata(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
+		for i := range all {
+			all[i] = bytes.ReplaceAll(all[i], []byte(`"namespace":"default"`), []byte(`"namespace":""`))
+		}
+		return all
+	}))
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.shows()
+}
+
+func otherObject(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
+		for i := range all {
+			all[i] = bytes.ReplaceAll(all[i], []byte(`"name":"nightly"`), []byte(`"name":"weekly"`))
+		}
+		return all
+	}))
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.shows()
+}
+
+func lostObject(s *stage) {
+	s.apply("nightly.yaml")
+	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage { return all[1:] }))
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.shows()
+}
+
+func oneBadObject(s *stage) {
+	s.apply("nightly.yaml")
+	s.apply("broken.yaml")
+	s.shows()
+	s.shows()
+}
+
+func stuckNamespace(s *stage) {
+	_, err := s.CoreV1().Namespaces().Create(s.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
+	check(s, err)
+	s.store("v1beta1")
+	if out := s.run(s, s.dir, "sed 's/namespace: default/namespace: team/' nightly.yaml | kubectl apply -f -"); !strings.Contains(out, "created") {
+		s.Fatal(out)
+	}
+	s.operator.endpoints(s, s.cluster, closedPort(s))
+	s.store("v1")
+	s.shows()
+	s.shows()
+	// What the namespace controller does, which a control plane for tests does not have.
+	check(s, dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team").DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	namespace, err := s.CoreV1().Namespaces().Get(s.Context(), "team", metav1.GetOptions{})
+	check(s, err)
+	namespace.Spec.Finalizers = nil
+	_, err = s.CoreV1().Namespaces().Finalize(s.Context(), namespace, metav1.UpdateOptions{})
+	check(s, err)
+	s.shows()
+}
+
+// store changes the storage version.
+func (s *stage) store(version string) {
+	s.Helper()
+	versions := slices.Clone(s.base.Spec.Versions)
+	for i := range versions {
+		versions[i].Storage = versions[i].Name == version
+	}
+	s.setVersions(versions)
+}
+
+func (s *stage) setVersions(versions []apiextensionsv1.CustomResourceDefinitionVersion) {
+	s.Helper()
+	s.patch(s, s.base.Name, map[string]any{"spec": map[string]any{"versions": versions}})
+	time.Sleep(2 * time.Second) // until all requests see it
+}
+
+func stuckVersion(s *stage) {
+	s.store("v1beta1")
+	s.apply("nightly.yaml")
+	s.store("v1")
+	key := "example.com/backups/default/nightly"
+	if stored := s.stored(s, key); !strings.Contains(stored, `"example.com/v1beta1"`) {
+		s.Fatalf("it is not stored in the old version: %s", stored)
+	}
+	s.shows()
+	s.shows()
+	if stored := s.stored(s, key); !strings.Contains(stored, `"apiVersion":"example.com/v1","kind"`) {
+		s.Errorf("it is still stored as %s", stored)
+	}
+}
+
+func goneVersion(s *stage) {
+	s.setVersions(s.base.Spec.Versions[1:])
+	s.shows()
+	deprecated := slices.Clone(s.base.Spec.Versions)
+	deprecated[0].Deprecated = true
+	s.setVersions(deprecated)
+	s.shows()
+}
+
+// applyOld applies a file of v1 in v1beta1, as another manager.
+func (s *stage) applyOld(name string) {
+	s.Helper()
+	old := strings.NewReplacer("example.com/v1", "example.com/v1beta1", "bucket: shop", "target: shop/db").Replace(s.example(name))
+	old = old[:strings.Index(old, "  path:")]
+	check(s, os.WriteFile(filepath.Join(s.dir, "old.yaml"), []byte(old), 0o600))
+	if out := s.run(s, s.dir, "kubectl apply --server-side --field-manager=old-pipeline -f old.yaml"); !strings.Contains(out, "serverside-applied") {
+		s.Fatal(out)
+	}
+}
+
+func goneManager(s *stage) {
+	s.applyOld("weekly.yaml")
+	s.applyOld("nightly.yaml")
+	s.setVersions(s.base.Spec.Versions[1:])
+	s.shows()
+	s.shows()
+	s.shows()
+
+	// Other writes go through, at the price that the page says.
+	version, err := s.Discovery().ServerVersion()
+	check(s, err)
+	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
+	b, err := client.Patch(s.Context(), "weekly", types.MergePatchType, []byte(`{"metadata": {"labels": {"a": "b"}}}`), metav1.PatchOptions{})
+	check(s, err)
+	if minor, _ := strconv.Atoi(strings.TrimRight(version.Minor, "+")); len(b.GetManagedFields()) > 0 != (minor >= 37) {
+		s.Errorf("%s left %v", version, b.GetManagedFields())
+	}
+}
+
+func undeclared(s *stage) {
+	s.applyOld("nightly.yaml")
+	s.operator.serve("/convert", answering(s, converter(s), func(all []json.RawMessage) []json.RawMessage {
+		for i := range all {
+			if bytes.Contains(all[i], []byte(`"example.com/v1beta1","kind"`)) {
+				all[i] = bytes.Replace(all[i], []byte(`"spec":{`), []byte(`"spec":{"encrypted":true,`), 1)
+			}
+		}
+		return all
+	}))
+	s.shows()
+	s.operator.serve("/convert", converter(s))
+	s.shows()
+}
+
+// example returns a file of the stage.
+func (s *stage) example(name string) string {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	check(s, err)
+	return string(text)
+}
+
+// crdcheck builds the command for the commands of a section.
+func (s *stage) crdcheck() {
+	s.Helper()
+	bin := filepath.Join(s.dir, "bin")
+	build := exec.CommandContext(s.Context(), "go", "build", "-o", bin+string(filepath.Separator), "../examples/crdcheck/cmd/crdcheck")
+	if out, err := build.CombinedOutput(); err != nil {
+		s.Fatalf("%v\n%s", err, out)
+	}
+	s.path = bin
+}
+
+func notStructural(s *stage) {
+	s.crdcheck()
+	s.shows()
+	s.shows()
+}
+
+func unknownField(s *stage) {
+	s.crdcheck()
+	text, err := os.ReadFile("testdata/backups.yaml")
+	check(s, err)
+	check(s, os.WriteFile(filepath.Join(s.dir, "backups.yaml"), text, 0o600))
+	s.shows()
+	s.shows()
+}
+
+func prunedField(s *stage) {
+	check(s, os.WriteFile(filepath.Join(s.dir, "typo.yaml"), []byte(s.page.Section(s, "Unknown field").Blocks[0].Text), 0o600))
+	s.shows()
+	check(s, dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default").Delete(s.Context(), "nightly", metav1.DeleteOptions{}))
+	s.shows()
+}
+
+// clientConfig leads to a path of the operator.
+func (o *operator) clientConfig(path string) admissionregistrationv1.WebhookClientConfig {
+	return admissionregistrationv1.WebhookClientConfig{
+		Service:  &admissionregistrationv1.ServiceReference{Namespace: operatorNamespace, Name: operatorService, Path: &path},
+		CABundle: o.ca.pem(),
+	}
+}
+
+func rules(group, version, resource string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: operations,
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: []string{resource}},
+	}}
+}
+
+const (
+	create       = admissionregistrationv1.Create
+	updated      = admissionregistrationv1.Update
+	noneOfEffect = admissionregistrationv1.SideEffectClassNone
+)
+
+// validating registers a validating webhook of the operator.
+func (s *stage) validating(path string, timeout int32, rules []admissionregistrationv1.RuleWithOperations) {
+	s.Helper()
+	_, err := s.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(s.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "backup-operator"},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "validate.backups.example.com", ClientConfig: s.operator.clientConfig(path), Rules: rules,
+			SideEffects: new(noneOfEffect), TimeoutSeconds: &timeout, AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	check(s, err)
+}
+
+// mutating registers a mutating webhook of the operator, for backups of v1.
+func (s *stage) mutating(path string) {
+	s.Helper()
+	_, err := s.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(s.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "backup-operator"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "default.backups.example.com", ClientConfig: s.operator.clientConfig(path), Rules: rules("example.com", "v1", "backups", create, updated),
+			SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"},
+		}},
+	}, metav1.CreateOptions{})
+	check(s, err)
+}
+
+var kindV1 = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Backup"}
+
+func allowing() http.Handler {
+	return admission.NewHandler(runtime.NewScheme(), admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) {
+		return nil, nil
+	}, admission.ForKind(kindV1)))
+}
+
+func slowAdmission(s *stage) {
+	s.operator.serve("/validate", slow(allowing()))
+	s.validating("/validate", 1, rules("example.com", "v1", "backups", create, updated))
+	s.shows()
+	s.operator.serve("/validate", allowing())
+	s.shows()
+}
+
+func ownOperator(s *stage) {
+	s.operator.endpoints(s, s.cluster)
+	s.validating("/validate", 10, rules("", "v1", "pods", create))
+	s.shows()
+	s.shows()
+	check(s, s.CoreV1().Pods(operatorNamespace).Delete(s.Context(), "backup-operator-0", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
+}
+
+// mutation is a webhook that changes the spec of backups.
+func mutation(change func(spec map[string]any)) http.Handler {
+	return admission.NewHandler(runtime.NewScheme(), admission.Mutate(func(_ context.Context, b *unstructured.Unstructured) error {
+		change(b.Object["spec"].(map[string]any))
+		return nil
+	}, admission.ForKind(kindV1)))
+}
+
+func rewritten(s *stage) {
+	s.operator.serve("/admit", mutation(func(spec map[string]any) { spec["path"] = strings.TrimRight(spec["path"].(string), "/") }))
+	s.mutating("/admit")
+	s.apply("nightly.yaml")
+	s.shows()
+	s.shows()
+	check(s, s.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(s.Context(), "backup-operator", metav1.DeleteOptions{}))
+	s.shows()
+}
+
+func reordered(s *stage) {
+	s.operator.serve("/admit", mutation(func(spec map[string]any) {
+		if hooks, is := spec["hooks"].([]any); is {
+			slices.SortFunc(hooks, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		}
+	}))
+	s.mutating("/admit")
+	time.Sleep(2 * time.Second) // until the API server calls it
+	s.shows()
+	s.operator.serve("/admit", mutation(func(map[string]any) {}))
+	s.shows()
+}
+
+func twoOwners(s *stage) {
+	if out := s.run(s, s.dir, "kubectl apply --server-side -f nightly.yaml"); !strings.Contains(out, "serverside-applied") {
+		s.Fatal(out)
+	}
+	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default")
+	b, err := client.Get(s.Context(), "nightly", metav1.GetOptions{})
+	check(s, err)
+	check(s, unstructured.SetNestedField(b.Object, int64(14), "spec", "keep"))
+	_, err = client.Update(s.Context(), b, metav1.UpdateOptions{FieldManager: "backup-operator"})
+	check(s, err)
+	s.shows()
+	s.shows()
+}

@@ -1,0 +1,54 @@
+// Package v1 is the hub version of the Backup, and the one that is stored.
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the group and version of this package.
+var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
+
+// Backup says what is kept, and for how long.
+type Backup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec BackupSpec `json:"spec,omitempty"`
+}
+
+// BackupSpec is what a user wants.
+type BackupSpec struct {
+	Bucket string `json:"bucket,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Keep   int    `json:"keep,omitempty"`
+	// Encrypt is new in v1.
+	Encrypt bool `json:"encrypt,omitempty"`
+}
+
+// BackupList is a list of Backups.
+type BackupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Backup `json:"items"`
+}
+
+// DeepCopyObject copies a Backup.
+func (b *Backup) DeepCopyObject() runtime.Object {
+	out := *b
+	b.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// DeepCopyObject copies a list.
+func (l *BackupList) DeepCopyObject() runtime.Object {
+	out := *l
+	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	out.Items = nil
+	for i := range l.Items {
+		out.Items = append(out.Items, *l.Items[i].DeepCopyObject().(*Backup))
+	}
+	return &out
+}
