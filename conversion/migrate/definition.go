@@ -83,6 +83,11 @@ func (d *definition) resource(v apiextensionsv1.CustomResourceDefinitionVersion)
 	return schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural}
 }
 
+// apiVersion returns the apiVersion of a version.
+func (d *definition) apiVersion(version string) string {
+	return schema.GroupVersion{Group: d.Spec.Group, Version: version}.String()
+}
+
 // target is what a rewrite patches: the status of the object, if it has one.
 func (d *definition) target() (resource schema.GroupVersionResource, subresources []string) {
 	v := d.served[0]

@@ -27,6 +27,9 @@
 // or change it. Where it has none, each patch is tried with dryRun first, and what admission
 // would change or refuse is reported and left as it is.
 //
+// The API server drops managedFields at any write for which the conversion webhook does not
+// answer at the wrong moment. If that happens to a rewrite, they are put back.
+//
 // # Safe to repeat, and to interrupt
 //
 // Whatever has been written since the migration began is stored in the new version already:
@@ -44,5 +47,5 @@
 //
 // It does not choose the storage version, and does not change what is served. It moves
 // custom resources only. It cannot see in which version an object is stored, since the API
-// server does not tell. It does not rewrite managedFields: see [ForgetOwners].
+// server does not tell. It moves no owner of fields to another version: see [ForgetOwners].
 package migrate

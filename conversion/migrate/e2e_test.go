@@ -161,6 +161,26 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	}
 }
 
+// The API server converts an object to v1alpha1 to find out what that owner owns; if it cannot,
+// it drops all managedFields, and says nothing.
+func TestManagedFieldsThatTheAPIServerDropsArePutBack(t *testing.T) {
+	w := newWarehouse(t, server(t), "boxes")
+	w.Fill(30)
+	before := w.Inventory("v1")
+	w.Store("v1")
+	w.Flaky.Store(true)
+	report, err := w.run()
+	check(t, err)
+	if diff := cmp.Diff(migrate.Progress{Total: 30, Rewritten: 30}, report.Progress); diff != "" {
+		t.Error(diff)
+	}
+	w.Flaky.Store(false)
+	if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.OnlyIn("v1")
+}
+
 func TestADryRunWritesNothing(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
 	w.Fill(20)

@@ -144,7 +144,9 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 			}
 		}
 	}
-	if err := m.objects(ctx, d, since, report); err != nil {
+	if err := m.objects(ctx, d, report, func(ctx context.Context, l listed) (outcome, error) {
+		return m.object(ctx, d, since, l)
+	}); err != nil {
 		return false, err
 	}
 	if report.Failed > 0 {
@@ -230,14 +232,7 @@ func (e refused) Unwrap() error        { return e.error }
 // refusal says that objects are still stored in an old version.
 func (r *Report) refusal(old []string) error {
 	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: mend them, or what refuses them, and run again", r.Failed, r.done(), r.Storage, strings.Join(old, ", "))
-	faults := []error{errors.New(text)}
-	for _, p := range r.Problems {
-		faults = append(faults, p)
-	}
-	if more := r.Failed - int64(len(r.Problems)); more > 0 {
-		faults = append(faults, fmt.Errorf("and %d more", more))
-	}
-	return refused{errors.Join(faults...)}
+	return refused{errors.Join(append([]error{errors.New(text)}, r.faults()...)...)}
 }
 
 var errTooMany = errors.New("a hundred objects in a row failed")

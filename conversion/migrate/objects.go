@@ -21,8 +21,8 @@ const (
 	pageBytes = 4 << 20
 )
 
-// objects rewrites all that were written before a resourceVersion.
-func (m *migrator) objects(ctx context.Context, d *definition, since string, report *Report) error {
+// objects calls f for each object, for several at a time, and counts what has become of it.
+func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f func(context.Context, listed) (outcome, error)) error {
 	counts := &tally{report: report}
 	if m.observe != nil {
 		var told sync.WaitGroup
@@ -47,7 +47,7 @@ func (m *migrator) objects(ctx context.Context, d *definition, since string, rep
 	for range m.workers {
 		group.Go(func() error {
 			for l := range waiting {
-				o, err := m.object(ctx, d, since, l)
+				o, err := f(ctx, l)
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}

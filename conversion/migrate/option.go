@@ -20,8 +20,7 @@ type settings struct {
 	forgetOwners bool
 }
 
-// Workers is how many objects are rewritten at the same time; the default is 4. It
-// concerns Run.
+// Workers is how many objects are written at the same time; the default is 4.
 func Workers(n int) Option {
 	return func(s *settings) { s.workers = n }
 }
@@ -42,8 +41,8 @@ func Settle(d time.Duration) Option {
 	return func(s *settings) { s.settle = d }
 }
 
-// Observe gets to know how far Run is: f is called ten times a second, if something has
-// happened, and at the end; never twice at the same time. It concerns Run.
+// Observe gets to know how far Run is, or Remove with ForgetOwners: f is called ten times a
+// second, if something has happened, and at the end; never twice at the same time.
 func Observe(f func(Progress)) Option {
 	return func(s *settings) { s.observe = f }
 }
@@ -55,12 +54,20 @@ func DryRun() Option {
 	return func(s *settings) { s.dryRun = true }
 }
 
-// ForgetOwners lets Remove take out a version that managedFields still name. At the next
-// write of such an object the API server drops these entries
-// (structured-merge-diff/merge/update.go): the fields stay as they are, but nobody owns
-// them. Server-side apply by one of these owners does not remove then what it has left out
-// of its configuration, and there are no conflicts over these fields. An owner by apply
-// moves to another version by applying once in that; an owner by update cannot move.
+// ForgetOwners lets Remove take a version out that managedFields still name: these entries
+// are first taken out of all objects. The fields stay as they are, but these owners lose
+// them: server-side apply by one of them does not remove any more what it has left out of its
+// configuration, and there are no conflicts over these fields. An owner by apply need not
+// lose anything: it moves to another version by applying once in that. An owner by update
+// cannot move.
+//
+// They must go, because the API server cannot convert to a version that is not there. If it
+// was removed with them, then up to v1.36 each server-side apply to such an object fails, by
+// anybody, and each other write drops all of its managedFields.
+//
+// managedFields can be written through the resource itself alone, so admission is asked; an
+// object that it would refuse or change is left alone, and the version stays. An object takes
+// two requests.
 func ForgetOwners() Option {
 	return func(s *settings) { s.forgetOwners = true }
 }

@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -41,6 +42,18 @@ func (p Problem) Error() string {
 
 // Unwrap returns Err.
 func (p Problem) Unwrap() error { return p.Err }
+
+// faults returns the problems as errors.
+func (r *Report) faults() []error {
+	var faults []error
+	for _, p := range r.Problems {
+		faults = append(faults, p)
+	}
+	if more := r.Failed - int64(len(r.Problems)); more > 0 {
+		faults = append(faults, fmt.Errorf("and %d more", more))
+	}
+	return faults
+}
 
 const (
 	maxProblems = 100 // that are kept

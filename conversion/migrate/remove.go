@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
 
@@ -64,7 +63,12 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 	if v.Served {
 		faults = append(faults, fmt.Errorf("%s is served: set served: false, and see that nobody asks for it any more (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
 	}
-	if !m.forgetOwners {
+	if m.forgetOwners && len(faults) == 0 {
+		if err := m.forgetAll(ctx, d, version); err != nil {
+			return 0, err
+		}
+	}
+	if !m.forgetOwners || len(faults) == 0 && !m.dryRun {
 		owners, err := m.owners(ctx, d, version)
 		if err != nil {
 			return 0, errors.Join(append(faults, err)...)
@@ -75,6 +79,26 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 		return 0, refused{errors.Join(faults...)}
 	}
 	return i, nil
+}
+
+// forgetAll takes the claims of a version out of all objects.
+func (m *migrator) forgetAll(ctx context.Context, d *definition, version string) error {
+	report := &Report{}
+	err := m.objects(ctx, d, report, func(ctx context.Context, l listed) (outcome, error) {
+		obj := l.PartialObjectMetadata
+		if l.version != d.served[0].Name { // labels and annotations may differ
+			var err error
+			if obj, err = m.get(ctx, d, obj); err != nil {
+				return failed, err
+			}
+		}
+		return m.forget(ctx, d, version, obj)
+	})
+	if err != nil || report.Failed == 0 {
+		return err
+	}
+	text := fmt.Sprintf("%d of %d objects cannot let go of owners that managedFields name with %s: mend them, or what refuses them, and run again", report.Failed, report.done(), version)
+	return refused{errors.Join(append([]error{errors.New(text)}, report.faults()...)...)}
 }
 
 // owner is who owns fields of objects in a version.
@@ -93,7 +117,7 @@ func (m *migrator) owners(ctx context.Context, d *definition, version string) (f
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	apiVersion := schema.GroupVersion{Group: d.Spec.Group, Version: version}.String()
+	apiVersion := d.apiVersion(version)
 	found := map[owner]int{}
 	first := map[owner]string{}
 	err := m.each(ctx, d, func(int64, *int64) {}, func(l listed) error {

@@ -5,59 +5,86 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // rewrite writes an object as it is.
 func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (outcome, error) {
-	// The UID would be another one if the object was deleted and created again; but then so
-	// is the resourceVersion, which is compared first.
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": obj.UID, "resourceVersion": obj.ResourceVersion}})
-	if err != nil {
-		return failed, err
-	}
+	patch := patchOf(obj, nil)
 	_, subresources := d.target()
 	// A mutating webhook of the resource sees an update, and may change what it never saw. Its
 	// changes would bump the generation: without a status subresource all but metadata does
 	// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
 	if m.dryRun || len(subresources) == 0 {
-		would, o, err := m.try(ctx, d, obj, patch, []string{metav1.DryRunAll})
+		would, o, err := m.try(ctx, d, obj, patch, true, subresources...)
 		if would == nil {
 			return o, err
 		}
-		if changes := d.changes(obj, would); len(changes) > 0 {
-			return failed, fmt.Errorf("admission would change it (%s): let the webhook leave alone what is not changed, or exempt %s in its matchConditions; an object that is written in any other way is migrated by that", strings.Join(changes, ", "), "updates by "+fieldManager)
+		if err := wouldChange(changes(obj, would)); err != nil {
+			return failed, err
 		}
 		if m.dryRun {
 			return rewritten, nil
 		}
 	}
-	now, o, err := m.try(ctx, d, obj, patch, nil)
+	now, o, err := m.try(ctx, d, obj, patch, false, subresources...)
 	if now == nil {
 		return o, err
 	}
-	if changes := d.changes(obj, now); len(changes) > 0 {
+	if changes := changes(obj, now); len(changes) > 0 {
 		return failed, fmt.Errorf("it was rewritten in %s, but admission has changed it (%s)", d.storage, strings.Join(changes, ", "))
+	}
+	if claims := d.claims(obj); !equality.Semantic.DeepEqual(claims, d.claims(now)) {
+		// The API server drops them at any write for which it cannot convert the object to
+		// each version that they name (UpdateNoErrors,
+		// apimachinery/pkg/util/managedfields/internal/fieldmanager.go): one does not exist any
+		// more, or the webhook did not answer.
+		if o, err := m.claim(ctx, d, now, claims); o != rewritten {
+			return failed, errors.Join(fmt.Errorf("it was rewritten in %s, but the API server has dropped its managedFields", d.storage), err)
+		}
 	}
 	return rewritten, nil
 }
 
+func wouldChange(changes []string) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("admission would change it (%s): let the webhook leave alone what is not changed, or exempt %s in its matchConditions; an object that is written in any other way is migrated by that", strings.Join(changes, ", "), "updates by "+fieldManager)
+}
+
+// patchOf returns a merge patch that changes nothing, or the managedFields alone.
+func patchOf(obj *metav1.PartialObjectMetadata, claims any) []byte {
+	// The UID would be another one if the object was deleted and created again; but then so
+	// is the resourceVersion, which is compared first.
+	metadata := map[string]any{"uid": obj.UID, "resourceVersion": obj.ResourceVersion}
+	if claims != nil {
+		metadata["managedFields"] = claims
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		panic(err) // what was JSON is JSON
+	}
+	return patch
+}
+
 // try patches an object. It returns what the API server made of it, or nil and why not.
-func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, dryRun []string) (*metav1.PartialObjectMetadata, outcome, error) {
-	resource, subresources := d.target()
+func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, dryRun bool, subresources ...string) (*metav1.PartialObjectMetadata, outcome, error) {
+	resource, _ := d.target()
+	opts := metav1.PatchOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationIgnore}
+	if dryRun {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
 	client := m.metadata.Resource(resource).Namespace(obj.Namespace)
 	for attempt := 0; ; attempt++ {
 		var result *metav1.PartialObjectMetadata
 		err := m.insist(ctx, func() (err error) {
-			result, err = client.Patch(ctx, obj.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: dryRun, FieldValidation: metav1.FieldValidationIgnore}, subresources...)
+			result, err = client.Patch(ctx, obj.Name, types.MergePatchType, patch, opts, subresources...)
 			return err
 		})
 		switch {
@@ -97,8 +124,9 @@ func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialOb
 	})
 }
 
-// changes names what differs between an object and what a rewrite made of it.
-func (d *definition) changes(before, after *metav1.PartialObjectMetadata) []string {
+// changes names what differs between an object and what a write made of it, apart from
+// managedFields.
+func changes(before, after *metav1.PartialObjectMetadata) []string {
 	var names []string
 	for _, c := range []struct {
 		name          string
@@ -109,24 +137,10 @@ func (d *definition) changes(before, after *metav1.PartialObjectMetadata) []stri
 		{"metadata.finalizers", before.Finalizers, after.Finalizers},
 		{"metadata.ownerReferences", before.OwnerReferences, after.OwnerReferences},
 		{"metadata.generation, and so other fields than metadata", before.Generation, after.Generation},
-		{"metadata.managedFields", d.claims(before), d.claims(after)},
 	} {
 		if !equality.Semantic.DeepEqual(c.before, c.after) {
 			names = append(names, c.name)
 		}
 	}
 	return names
-}
-
-// claims returns the managedFields without those of versions that the definition does not
-// have: any write drops these.
-func (d *definition) claims(obj *metav1.PartialObjectMetadata) []metav1.ManagedFieldsEntry {
-	return slices.DeleteFunc(slices.Clone(obj.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
-		gv, err := schema.ParseGroupVersion(e.APIVersion)
-		if err != nil || gv.Group != d.Spec.Group {
-			return true
-		}
-		_, i := d.version(gv.Version)
-		return i < 0
-	})
 }

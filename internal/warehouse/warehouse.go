@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,6 +46,8 @@ type Warehouse struct {
 	Plural  string
 	Broken  atomic.Bool // no conversion succeeds
 	Lenient atomic.Bool // a size that cannot be read is kept in spec.note
+	Flaky   atomic.Bool // the first conversion of each box to v1alpha1 fails
+	failed  sync.Map    // the names of those
 	client  dynamic.Interface
 }
 
@@ -121,11 +124,15 @@ func (w *Warehouse) widen(_ context.Context, in, out *unstructured.Unstructured)
 			spec["note"] = map[string]any{"size": size}
 			return w.rest(in, out, spec)
 		}
-		var errs [2]error
-		spec["width"], errs[0] = strconv.ParseInt(width, 10, 64)
-		spec["height"], errs[1] = strconv.ParseInt(height, 10, 64)
-		if errs != [2]error{} {
-			return fmt.Errorf("spec.size: %q is not like 3x4", size)
+		for name, text := range map[string]string{"width": width, "height": height} {
+			if text == "" {
+				continue // of an object that the API server has pruned, to find out who owns what
+			}
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return fmt.Errorf("spec.size: %q is not like 3x4", size)
+			}
+			spec[name] = n
 		}
 	}
 	return w.rest(in, out, spec)
@@ -135,11 +142,23 @@ func (w *Warehouse) narrow(_ context.Context, in, out *unstructured.Unstructured
 	if w.Broken.Load() {
 		return fmt.Errorf("the conveyor belt is broken")
 	}
+	if w.Flaky.Load() {
+		if _, again := w.failed.LoadOrStore(in.GetName(), true); !again {
+			return fmt.Errorf("the conveyor belt stutters")
+		}
+	}
 	spec, _, _ := unstructured.NestedMap(in.Object, "spec")
-	if width, ok := spec["width"]; ok {
-		spec["size"] = fmt.Sprintf("%dx%d", width, spec["height"])
-		delete(spec, "width")
-		delete(spec, "height")
+	width, wide := spec["width"]
+	height, high := spec["height"]
+	delete(spec, "width")
+	delete(spec, "height")
+	switch {
+	case wide && high:
+		spec["size"] = fmt.Sprintf("%dx%d", width, height)
+	case wide:
+		spec["size"] = fmt.Sprintf("%dx", width)
+	case high:
+		spec["size"] = fmt.Sprintf("x%d", height)
 	}
 	return w.rest(in, out, spec)
 }
