@@ -43,8 +43,8 @@ func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
 		check(t, err)
 	}
 	apply("v1alpha1", "applied")
-	for version, patch := range map[string]string{"v1alpha1": `{"spec":{"size":"1x2"}}`, "v1": `{"spec":{"height":3}}`} {
-		_, err := w.Boxes(version).Namespace("default").Patch(t.Context(), "applied", types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "stacker"})
+	for _, p := range [][2]string{{"v1alpha1", `{"spec":{"size":"1x2"}}`}, {"v1", `{"spec":{"height":3}}`}} {
+		_, err := w.Boxes(p[0]).Namespace("default").Patch(t.Context(), "applied", types.MergePatchType, []byte(p[1]), metav1.PatchOptions{FieldManager: "stacker"})
 		check(t, err)
 	}
 	check(t, w.Create(0))
