@@ -27,8 +27,7 @@ var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourc
 type definition struct {
 	*apiextensionsv1.CustomResourceDefinition
 	storage string
-	// The versions that are served, the storage version first: nothing need be converted
-	// back then.
+	// The versions that are served, the storage version first.
 	served []apiextensionsv1.CustomResourceDefinitionVersion
 }
 
@@ -74,6 +73,20 @@ func (d *definition) old() []string {
 func (d *definition) check() error {
 	if len(d.served) == 0 {
 		return fmt.Errorf("no version of it is served, so that its objects cannot be read: set served: true for %s", d.storage)
+	}
+	return nil
+}
+
+// writable returns an error if the objects cannot be written in the storage version itself. A
+// patch in another one converts what is stored in the storage version already to that, prunes
+// it by its schema, and converts it back: what the other version has no field for is lost
+// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredSchemaCoercer).
+func (d *definition) writable() error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	if d.served[0].Name != d.storage {
+		return fmt.Errorf("its storage version %s is not served, so that objects could be rewritten in %s only, and lose what that has no field for: set served: true for %s", d.storage, d.served[0].Name, d.storage)
 	}
 	return nil
 }

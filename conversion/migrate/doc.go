@@ -46,6 +46,9 @@
 // # What it does not do
 //
 // It does not choose the storage version, and does not change what is served. It moves
-// custom resources only. It cannot see in which version an object is stored, since the API
-// server does not tell. It moves no owner of fields to another version: see [ForgetOwners].
+// custom resources only. It does not prove the conversion: as after any other write, what
+// conversion drops, or the schema of the storage version prunes, is gone; so let package
+// roundtrip look at it before. It cannot see in which version an object is stored, since the
+// API server does not tell. It moves no owner of fields to another version: see
+// [ForgetOwners].
 package migrate

@@ -10,11 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
+	warehouses "github.com/crdkit/crdkit/internal/warehouse"
 )
 
 func TestNothingButTheStorageVersionChanges(t *testing.T) {
@@ -222,6 +225,46 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 		t.Errorf("%+v", report.Progress)
 	}
 	w.OnlyIn("v1")
+}
+
+func TestNothingIsWrittenThroughAnotherVersionThanTheStorageVersion(t *testing.T) {
+	// Without a conversion webhook, v1alpha1 has no field for what is stored in v1.
+	w := newWarehouse(t, server(t), "boxes", func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Conversion = nil
+		crd.Spec.Scope = apiextensionsv1.ClusterScoped
+	})
+	w.Store("v1")
+	box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"width": int64(5), "height": int64(6)}}}
+	box.SetAPIVersion(w.Group + "/v1")
+	box.SetKind("Box")
+	box.SetName("wide")
+	_, err := w.Boxes("v1").Create(t.Context(), box, metav1.CreateOptions{})
+	check(t, err)
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
+	warehouses.Eventually(t, "v1 is not served", func() error {
+		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+	_, err = w.run()
+	refuses(t, err, "its storage version v1 is not served", "set served: true for v1")
+	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
+		t.Error(diff)
+	}
+	w.Change(func(v map[string]any) { v["served"] = true })
+	warehouses.Eventually(t, "v1 is served", func() error {
+		now, err := w.Boxes("v1").Get(t.Context(), "wide", metav1.GetOptions{})
+		if err == nil {
+			box = now
+		}
+		return err
+	})
+	if diff := cmp.Diff(any(map[string]any{"width": int64(5), "height": int64(6)}), box.Object["spec"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = w.run()
+	check(t, err)
 }
 
 func TestAWrongNameIsAnError(t *testing.T) {

@@ -48,6 +48,8 @@ type Report struct {
 // time. What fails for the moment is tried again for a while; Run gives up when the API
 // server cannot be reached for a minute, or has failed a hundred objects in a row.
 //
+// The storage version must be served: in another one, objects could lose fields.
+//
 // The report is not nil, also when there is an error, unless an option is wrong or the
 // definition cannot be read. [PolicyRules] has the rights that it needs.
 func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (*Report, error) {
@@ -122,7 +124,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 		}
 		return m.unless(m.annotate(ctx, d, nil))
 	}
-	if err := d.check(); err != nil {
+	if err := d.writable(); err != nil {
 		return false, err
 	}
 	if err := m.permitted(ctx, d); err != nil {
