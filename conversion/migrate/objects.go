@@ -85,7 +85,7 @@ func (m *migrator) object(ctx context.Context, d *definition, since string, l li
 	// Labels and annotations may differ from version to version.
 	now, err := m.get(ctx, d, l.PartialObjectMetadata)
 	switch {
-	case apierrors.IsNotFound(err):
+	case absent(err):
 		return gone, nil
 	case err != nil:
 		return failed, err

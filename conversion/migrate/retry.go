@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -68,9 +69,18 @@ func transient(err error) bool {
 		return err != nil
 	}
 	switch code := status.Status().Code; code {
+	case http.StatusNotFound:
+		return !absent(err)
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return true
 	default:
 		return code >= http.StatusInternalServerError
 	}
+}
+
+// absent says whether the API server has looked for an object, and it is not there. An API
+// server that has not heard of a version yet, or a proxy, answers with a 404 too, but not with
+// a Status; client-go makes one of it.
+func absent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

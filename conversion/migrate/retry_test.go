@@ -191,6 +191,45 @@ func TestItStopsWhenEverythingFails(t *testing.T) {
 	}
 }
 
+// A proxy, or an API server that lags behind, says of each path that it is not there.
+func TestAnObjectHasGoneOnlyIfTheAPIServerSaysSo(t *testing.T) {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "3"}}
+	status := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "boxes"}, "a").ErrStatus
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	for name, c := range map[string]struct {
+		version string
+		answer  http.HandlerFunc
+		want    outcome
+	}{
+		"a path, when it is rewritten":  {"v1", http.NotFound, failed},
+		"a path, when it is read again": {"v1alpha1", http.NotFound, failed},
+		"an object": {"v1", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_ = json.NewEncoder(w).Encode(status)
+		}, gone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(c.answer)
+			defer server.Close()
+			m, err := newMigrator(&rest.Config{Host: server.URL}, "boxes.example.com", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group:    "example.com",
+				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}, {Name: "v1", Served: true, Storage: true}},
+			}})
+			got, err := m.object(t.Context(), d, "7", listed{object, c.version})
+			if got != c.want {
+				t.Errorf("the outcome is %d, want %d: %v", got, c.want, err)
+			}
+		})
+	}
+}
+
 func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Workers(0), Rate(-1), Settle(-1))
 	for _, want := range []string{"Workers is 0", "Rate is -1", "Settle is -1"} {

@@ -98,7 +98,7 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 		// It may be another object by now, or none.
 		now, getErr := m.get(ctx, d, obj)
 		switch {
-		case apierrors.IsNotFound(getErr):
+		case absent(getErr):
 			return nil, gone, nil
 		case getErr != nil:
 			return nil, failed, errors.Join(err, getErr)
