@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 const (
@@ -80,6 +81,7 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 type migrator struct {
 	settings
 	name     string
+	limiter  flowcontrol.RateLimiter
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
 }
@@ -90,14 +92,15 @@ func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, err
 		return nil, err
 	}
 	config = rest.CopyConfig(config)
-	config.RateLimiter = set.limiter()
+	// insist waits for the limiter instead: client-go logs when it does that for a second.
+	config.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
 	// Who runs this knows that an old version is deprecated.
 	config.WarningHandler = rest.NoWarnings{}
 	config.WarningHandlerWithContext = nil
 	if config.Timeout == 0 {
 		config.Timeout = requestTimeout
 	}
-	m := &migrator{settings: set, name: crd}
+	m := &migrator{settings: set, name: crd, limiter: set.limiter()}
 	if m.dynamic, err = dynamic.NewForConfig(config); err == nil {
 		m.metadata, err = metadata.NewForConfig(config)
 	}

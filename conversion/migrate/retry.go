@@ -30,12 +30,15 @@ func (e *unreachableError) Error() string {
 }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// insist calls f again while it fails for reasons that may pass. client-go waits by itself
+// insist calls f, which sends a request, when the rate allows it, and again while it fails for reasons that may pass. client-go waits by itself
 // where the API server says for how long (Retry-After).
 func (m *migrator) insist(ctx context.Context, f func() error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 5 * time.Second}
 	begin, answers := time.Now(), 0
 	for {
+		if err := m.limiter.Wait(ctx); err != nil {
+			return err
+		}
 		err := f()
 		if err == nil || ctx.Err() != nil || !transient(err) {
 			return err

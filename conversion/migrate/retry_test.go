@@ -9,13 +9,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
 // script is an API server that answers the lists of one resource as it is told, and
@@ -227,6 +230,29 @@ func TestAnObjectHasGoneOnlyIfTheAPIServerSaysSo(t *testing.T) {
 				t.Errorf("the outcome is %d, want %d: %v", got, c.want, err)
 			}
 		})
+	}
+}
+
+func TestARateIsKeptWithoutAWord(t *testing.T) {
+	server := httptest.NewServer(&script{answers: []any{page("to-b", "a"), page("", "b")}})
+	defer server.Close()
+	var said strings.Builder
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { said.WriteString(args) }, funcr.Options{Verbosity: 2}))
+	m, err := newMigrator(&rest.Config{Host: server.URL}, "boxes.example.com", []Option{Rate(0.5)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for range 2 {
+		if _, err := m.page(ctx, definitions, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(begin); took < 1500*time.Millisecond {
+		t.Errorf("two requests took %s, at one in two seconds", took)
+	}
+	if said.Len() > 0 {
+		t.Errorf("it says %s", said.String())
 	}
 }
 

@@ -49,6 +49,9 @@ func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 		return exitOK
 	}
 	fmt.Fprintf(errOut, "error: %s\n", err)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(errOut, "It was interrupted: run it again, and it goes on where it was.")
+	}
 	if errors.Is(err, migrate.ErrRefused) {
 		return exitRefused
 	}
@@ -138,7 +141,8 @@ func (c *command) migrate(ctx context.Context, config *rest.Config, name string,
 		bar.show(p)
 	}))...)
 	bar.end()
-	if report != nil {
+	// Who has not begun has nothing to say but the error.
+	if report != nil && (err == nil || report.Progress != migrate.Progress{}) {
 		fmt.Fprintln(c.out, sentence(name, report, dryRun))
 	}
 	return err

@@ -193,6 +193,13 @@ v1alpha1 is served: set served: false, and see that nobody asks for it any more 
 v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as default/box-00000: nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field
 1`, "remove", w.CRD, "v1alpha1")
 	w.Store("v1")
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
+	step("error: migrate: CustomResourceDefinition boxes.boxes.example.com: its storage version v1 is not served, so that objects could be rewritten in v1alpha1 only, and lose what that has no field for: set served: true for v1\n2", "run", w.CRD)
+	w.Change(func(v map[string]any) { v["served"] = true })
+	warehouse.Eventually(t, "v1 is served", func() error {
+		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{Limit: 1})
+		return err
+	})
 	step("boxes.boxes.example.com: 3 objects can be rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 can be dropped from status.storedVersions\n0", "run", w.CRD, "--dry-run")
 	step("boxes.boxes.example.com: 3 objects rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n0", "run", w.CRD, "--settle=0s")
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
