@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -224,6 +226,34 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	if report.Rewritten+report.Current != 60 {
 		t.Errorf("%+v", report.Progress)
 	}
+	w.OnlyIn("v1")
+}
+
+func TestARequestThatIsOnItsWayIsWaitedFor(t *testing.T) {
+	w := newWarehouse(t, server(t), "boxes")
+	w.Fill(3)
+	w.canary()
+	var slow atomic.Bool
+	called := make(chan struct{}, 1)
+	w.hook("boxes", func(box *unstructured.Unstructured) error {
+		if slow.Load() {
+			called <- struct{}{}
+			time.Sleep(3 * time.Second)
+		}
+		return w.refuse()(box)
+	})
+	slow.Store(true)
+	written := make(chan error)
+	go func() {
+		_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`), metav1.PatchOptions{})
+		written <- err
+	}()
+	<-called
+	w.Store("v1") // the request goes on to store in v1alpha1
+	_, err := w.run(migrate.Settle(8 * time.Second))
+	check(t, err)
+	check(t, <-written)
+	slow.Store(false)
 	w.OnlyIn("v1")
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -177,12 +178,15 @@ func (m *migrator) unless(err error) (ok bool, _ error) {
 	return err == nil, err
 }
 
-// settled waits until all API servers have heard of the storage version. It says whether
-// the definition is still the same.
+// settled waits until all API servers have heard of the storage version, and have stored what
+// they were asked before. It says whether the definition is still the same.
 func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	// A clock that is wrong by minutes makes no difference.
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
 		return true, nil
+	}
+	if m.settle > 0 {
+		klog.FromContext(ctx).Info("Waiting until no API server stores in an old version any more", "crd", m.name, "for", m.settle)
 	}
 	select {
 	case <-ctx.Done():

@@ -34,9 +34,13 @@ func Rate(perSecond float64) Option {
 }
 
 // Settle is how long Run waits before it begins, if the definition has been changed in the
-// last ten minutes or it cannot tell; the default is ten seconds. Until all API servers of
-// a cluster have heard of a new storage version, some store objects in the old one. It
-// concerns Run.
+// last ten minutes or it cannot tell; the default is 70 seconds. Until all API servers of a
+// cluster have heard of a new storage version, some store objects in the old one; and a
+// request that was on its way then, such as one that waits for an admission webhook, is
+// stored in the old one even later, until the API server's --request-timeout, by default 60
+// seconds (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, tearDown). An
+// object that comes after a shorter wait stays in the old version unseen; once that is
+// removed, no object of the resource can be listed. It concerns Run.
 func Settle(d time.Duration) Option {
 	return func(s *settings) { s.settle = d }
 }
@@ -73,7 +77,7 @@ func ForgetOwners() Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	set := settings{workers: 4, rate: 100, settle: 10 * time.Second}
+	set := settings{workers: 4, rate: 100, settle: 70 * time.Second}
 	for _, opt := range opts {
 		opt(&set)
 	}

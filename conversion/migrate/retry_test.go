@@ -256,6 +256,13 @@ func TestARateIsKeptWithoutAWord(t *testing.T) {
 	}
 }
 
+func TestItWaitsLongerThanARequestMayTake(t *testing.T) {
+	set, err := apply(nil)
+	if err != nil || set.settle <= time.Minute { // the default of --request-timeout
+		t.Errorf("it waits for %s, %v", set.settle, err)
+	}
+}
+
 func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Workers(0), Rate(-1), Settle(-1))
 	for _, want := range []string{"Workers is 0", "Rate is -1", "Settle is -1"} {

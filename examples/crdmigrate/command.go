@@ -128,7 +128,7 @@ pizzas.restaurant.example.com.`,
 	flags.BoolVar(&dryRun, "dry-run", false, "Only say what would happen: the API server checks each write, and stores nothing.")
 	flags.Float64Var(&rate, "rate", 100, "Requests a second, at most; 0 leaves it to the API server.")
 	flags.IntVar(&workers, "workers", 4, "Objects that are rewritten at the same time.")
-	flags.DurationVar(&settle, "settle", 10*time.Second, "How long to wait, if the definition has just been changed, until all API servers know the storage version.")
+	flags.DurationVar(&settle, "settle", 70*time.Second, "How long to wait, if the definition was changed in the last ten minutes, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
 	flags.StringVar(&address, "metrics-bind-address", "", "Address for metrics, such as :8080, at /metrics. Without it there are none.")
 	return cmd
 }
