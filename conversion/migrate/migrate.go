@@ -42,9 +42,9 @@ type Report struct {
 //
 // An object that cannot be rewritten, because admission or validation refuses it, or its
 // conversion fails, does not stop the others; it is in the report, and the stored versions
-// stay as they are. Then the error is [ErrRefused], and names them. After that has
-// been mended, Run may be called again: only what is left is rewritten. Nothing is lost when
-// it stops at any point.
+// stay as they are. Then the error is [ErrRefused], and names them. (An object that no served
+// version can show fails every list: Run ends there.) After that has been mended, Run may be
+// called again: only what is left is rewritten. Nothing is lost when it stops at any point.
 //
 // It reads pages of at most 500 objects, without their spec and status, and holds one at a
 // time. What fails for the moment is tried again for a while; Run gives up when the API

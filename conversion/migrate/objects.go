@@ -98,10 +98,12 @@ func (m *migrator) object(ctx context.Context, d *definition, since string, l li
 // each calls f for the metadata of each object, page by page, and before that expect with
 // how many were listed and how many remain.
 //
-// An object that cannot be converted fails the whole list. Then the rest is listed in
-// another version: it may be stored in that.
+// An object that cannot be converted fails the whole page, and so does a page that is too
+// much for the conversion webhook: in both cases a smaller page is tried. If it is one object,
+// the rest is listed in another version: it may be stored in that.
 func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64, remaining *int64), f func(listed) error) error {
 	opts := metav1.ListOptions{Limit: firstPage}
+	ceiling := int64(maxPage) // no larger page has been too much
 	var n int64
 	var faults []error
 	for len(faults) < len(d.served) {
@@ -116,7 +118,12 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 				n = 0
 			}
 			continue
+		case err != nil && answered(err) && transient(err) && opts.Limit > 1:
+			ceiling = max(1, opts.Limit/8)
+			opts.Limit = ceiling
+			continue
 		case err != nil && answered(err) && transient(err):
+			opts.Limit, ceiling = firstPage, maxPage
 			faults = append(faults, fmt.Errorf("listing its objects in %s: %w", v.Name, err))
 			continue
 		case err != nil:
@@ -135,7 +142,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 			return nil
 		}
 		opts.Continue = list.Continue
-		opts.Limit = nextLimit(opts.Limit, len(list.Items), size)
+		opts.Limit = min(ceiling, nextLimit(opts.Limit, len(list.Items), size))
 	}
 	return errors.Join(faults...)
 }

@@ -64,7 +64,7 @@ func (m *migrator) permitted(ctx context.Context, d *definition) error {
 		}
 		if !allowed {
 			name := strings.TrimSuffix(n.resource+"/"+n.subresource, "/")
-			faults = append(faults, fmt.Errorf("this user may not %s %s of group %s: PolicyRules says what is needed", n.verb, name, n.group))
+			faults = append(faults, fmt.Errorf("this user may not %s %s of group %s in the whole cluster: PolicyRules (crdmigrate rules) says what is needed", n.verb, name, n.group))
 		}
 	}
 	return errors.Join(faults...)

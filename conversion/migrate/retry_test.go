@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -82,15 +83,23 @@ func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
 			asked:   []string{"v1 limit=50 continue=", "v1 limit=50 continue="},
 			got:     []string{"a v1"},
 		},
-		"a page cannot be converted": {
-			answers: []any{page("to-b", "a"), broken, broken, broken, broken, broken, page("", "b")},
-			asked:   append(repeat("v1 limit=100 continue=to-b", "v1 limit=50 continue=", 5), "v1alpha1 limit=100 continue=to-b"),
-			got:     []string{"a v1", "b v1alpha1"},
+		"a page is too much": {
+			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 5), []any{page("to-c", "b"), page("", "c")}),
+			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 5),
+				[]string{"v1 limit=12 continue=to-b", "v1 limit=12 continue=to-c"}),
+			got: []string{"a v1", "b v1", "c v1"},
 		},
-		"no page can be converted": {
-			answers: []any{broken, broken, broken, broken, broken, broken, broken, broken, broken, broken},
-			asked:   append(repeat("v1 limit=50 continue=", "", 5), repeat("v1alpha1 limit=50 continue=", "", 5)...),
-			err:     "listing its objects in v1alpha1: Internal error occurred: a is broken",
+		"an object cannot be converted": {
+			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 15), []any{page("to-c", "b"), page("", "c")}),
+			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 5), always("v1 limit=12 continue=to-b", 5), always("v1 limit=1 continue=to-b", 5),
+				[]string{"v1alpha1 limit=50 continue=to-b", "v1alpha1 limit=100 continue=to-c"}),
+			got: []string{"a v1", "b v1alpha1", "c v1alpha1"},
+		},
+		"nothing can be converted": {
+			answers: always[any](broken, 30),
+			asked: slices.Concat(always("v1 limit=50 continue=", 5), always("v1 limit=6 continue=", 5), always("v1 limit=1 continue=", 5),
+				always("v1alpha1 limit=50 continue=", 5), always("v1alpha1 limit=6 continue=", 5), always("v1alpha1 limit=1 continue=", 5)),
+			err: "listing its objects in v1alpha1: Internal error occurred: a is broken",
 		},
 		"it is forbidden": {
 			answers: []any{apierrors.NewForbidden(schema.GroupResource{Resource: "boxes"}, "", errors.New("no")).ErrStatus},
@@ -135,17 +144,8 @@ func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
 	}
 }
 
-// repeat returns first, if it is not empty, and then n times each.
-func repeat(each, first string, n int) []string {
-	var all []string
-	if first != "" {
-		all = append(all, first)
-	}
-	for range n {
-		all = append(all, each)
-	}
-	return all
-}
+// always returns the same n times.
+func always[T any](each T, n int) []T { return slices.Repeat([]T{each}, n) }
 
 func TestPagesAreBounded(t *testing.T) {
 	for _, c := range []struct {
