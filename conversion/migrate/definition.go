@@ -18,7 +18,8 @@ import (
 )
 
 // CheckpointAnnotation is on a definition while its objects are being migrated. It says
-// since when all that is written is stored in the storage version.
+// since when all that is written is stored in the storage version, as a resourceVersion. Who
+// copies the keys of one etcd to another, which numbers them anew, removes it there.
 const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")

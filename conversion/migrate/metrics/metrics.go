@@ -9,7 +9,7 @@
 //   - crdkit_migration_objects, by crd and result: how many objects were rewritten, were
 //     current already, have gone meanwhile, or failed, in the migration that runs or ran
 //     last;
-//   - crdkit_migration_objects_total, by crd: how many there are, as the API server
+//   - crdkit_migration_objects_expected, by crd: how many there are, as the API server
 //     estimates.
 package metrics
 
@@ -29,7 +29,7 @@ func Prometheus(r prometheus.Registerer) (observe func(crd string) func(migrate.
 		Help: "Objects that a migration is through with, by result.",
 	}, []string{"crd", "result"})
 	total := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "crdkit_migration_objects_total",
+		Name: "crdkit_migration_objects_expected",
 		Help: "Objects that there are to migrate, as the API server estimates.",
 	}, []string{"crd"})
 	if err := collectors.Register(r, objects, total); err != nil {

@@ -42,12 +42,15 @@ func TestTheNumbersAreOfTheLastMigration(t *testing.T) {
 		crdkit_migration_objects{crd="pizzas.example.com",result="failed"} 0
 		crdkit_migration_objects{crd="pizzas.example.com",result="gone"} 0
 		crdkit_migration_objects{crd="pizzas.example.com",result="rewritten"} 1
-		# HELP crdkit_migration_objects_total Objects that there are to migrate, as the API server estimates.
-		# TYPE crdkit_migration_objects_total gauge
-		crdkit_migration_objects_total{crd="pizzas.example.com"} 12
+		# HELP crdkit_migration_objects_expected Objects that there are to migrate, as the API server estimates.
+		# TYPE crdkit_migration_objects_expected gauge
+		crdkit_migration_objects_expected{crd="pizzas.example.com"} 12
 	`
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
+	}
+	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
 	}
 	if _, err := metrics.Prometheus(registry); err == nil {
 		t.Error("they were registered twice")
