@@ -57,7 +57,9 @@ func (m *migrator) forget(ctx context.Context, d *definition, version string, ob
 		if o != current {
 			return o, err
 		}
-		if obj, err = m.get(ctx, d, obj); err != nil {
+		if obj, err = m.get(ctx, d, obj); absent(err) {
+			return gone, nil
+		} else if err != nil {
 			return failed, err
 		}
 	}

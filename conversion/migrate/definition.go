@@ -35,7 +35,7 @@ type definition struct {
 // read reads the definition from the API server.
 func (m *migrator) read(ctx context.Context) (*definition, error) {
 	var d *definition
-	return d, m.insist(ctx, func() error {
+	err := m.insist(ctx, func() error {
 		u, err := m.dynamic.Resource(definitions).Get(ctx, m.name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -47,6 +47,7 @@ func (m *migrator) read(ctx context.Context) (*definition, error) {
 		d = newDefinition(crd)
 		return nil
 	})
+	return d, err
 }
 
 func newDefinition(crd *apiextensionsv1.CustomResourceDefinition) *definition {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/klog/v2"
 )
 
 const (
@@ -66,7 +65,7 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 	report := &Report{Storage: d.storage}
 	for range maxRounds {
 		// What the last round has done is done: another storage version may be in between.
-		report.Progress, report.Storage = Progress{}, d.storage
+		*report = Report{Storage: d.storage}
 		done, err := m.round(ctx, d, report)
 		if err != nil || done {
 			return report, m.explain(err)
@@ -156,6 +155,9 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 		return false, err
 	}
 	if report.Failed > 0 {
+		if now, err := m.read(ctx); err == nil && (now.Generation != d.Generation || now.UID != d.UID) {
+			return false, nil // they may have failed for that
+		}
 		return false, report.refusal(old)
 	}
 	report.Dropped = old
@@ -185,8 +187,8 @@ func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
 		return true, nil
 	}
-	if m.settle > 0 {
-		klog.FromContext(ctx).Info("Waiting until no API server stores in an old version any more", "crd", m.name, "for", m.settle)
+	if m.observe != nil && m.settle > 0 {
+		m.observe(Progress{Waiting: m.settle})
 	}
 	select {
 	case <-ctx.Done():

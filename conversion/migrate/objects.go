@@ -179,8 +179,9 @@ func continueOf(err error) string {
 
 func (m *migrator) page(ctx context.Context, resource schema.GroupVersionResource, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	var list *metav1.PartialObjectMetadataList
-	return list, m.insist(ctx, func() (err error) {
+	err := m.insist(ctx, func() (err error) {
 		list, err = m.metadata.Resource(resource).List(ctx, opts)
 		return err
 	})
+	return list, err
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Progress is how far Run is. The numbers are of objects.
+// Progress is how far Run is. The counts are of objects.
 type Progress struct {
 	// Total is how many there are, as the API server estimates.
 	Total int64
@@ -21,6 +21,8 @@ type Progress struct {
 	Gone int64
 	// Failed are those that could not be rewritten.
 	Failed int64
+	// Waiting is how long Run waits before it begins: see [Settle]. It is zero when it works.
+	Waiting time.Duration
 }
 
 func (p Progress) done() int64 { return p.Rewritten + p.Current + p.Gone + p.Failed }

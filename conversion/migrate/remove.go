@@ -88,7 +88,9 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 		obj := l.PartialObjectMetadata
 		if l.version != d.served[0].Name { // labels and annotations may differ
 			var err error
-			if obj, err = m.get(ctx, d, obj); err != nil {
+			if obj, err = m.get(ctx, d, obj); absent(err) {
+				return gone, nil
+			} else if err != nil {
 				return failed, err
 			}
 		}

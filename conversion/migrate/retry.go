@@ -30,8 +30,9 @@ func (e *unreachableError) Error() string {
 }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// insist calls f, which sends a request, when the rate allows it, and again while it fails for reasons that may pass. client-go waits by itself
-// where the API server says for how long (Retry-After).
+// insist calls f, which sends a request, when the rate allows it, and again while it fails
+// for reasons that may pass. client-go waits by itself where the API server says for how long
+// (Retry-After).
 func (m *migrator) insist(ctx context.Context, f func() error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 5 * time.Second}
 	begin, answers := time.Now(), 0

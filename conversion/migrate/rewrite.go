@@ -118,10 +118,11 @@ const maxConflicts = 3
 func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
 	resource, _ := d.target()
 	var now *metav1.PartialObjectMetadata
-	return now, m.insist(ctx, func() (err error) {
+	err := m.insist(ctx, func() (err error) {
 		now, err = m.metadata.Resource(resource).Namespace(obj.Namespace).Get(ctx, obj.Name, metav1.GetOptions{})
 		return err
 	})
+	return now, err
 }
 
 // changes names what differs between an object and what a write made of it, apart from

@@ -227,6 +227,9 @@ func (c *command) rules() *cobra.Command {
 				ObjectMeta: metav1.ObjectMeta{Name: "crdmigrate"},
 			}
 			for _, name := range names {
+				if !strings.Contains(name, ".") {
+					return fmt.Errorf("%q is not the name of a definition: those have a group, as pizzas.restaurant.example.com", name)
+				}
 				role.Rules = append(role.Rules, migrate.PolicyRules(name)...)
 			}
 			text, err := yaml.Marshal(role)

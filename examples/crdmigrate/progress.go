@@ -42,6 +42,8 @@ func newProgress(out io.Writer, name string) *progress {
 func (p *progress) show(m migrate.Progress) {
 	done := m.Rewritten + m.Current + m.Gone + m.Failed
 	switch {
+	case m.Waiting > 0:
+		fmt.Fprintf(p.out, "%s: waiting %s, until no API server stores in an old version any more (--settle)\n", p.name, m.Waiting)
 	case p.bar != nil:
 		p.bar.ChangeMax64(m.Total)
 		_ = p.bar.Set64(done) // it is only for the eye

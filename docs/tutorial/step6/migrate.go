@@ -12,7 +12,7 @@ import (
 const books = "books.library.example.com"
 
 // Migrate has the API server write all books that it has stored in v1.
-func Migrate(ctx context.Context, config *rest.Config) error {
-	_, err := migrate.Run(ctx, config, books)
+func Migrate(ctx context.Context, config *rest.Config, opts ...migrate.Option) error {
+	_, err := migrate.Run(ctx, config, books, opts...)
 	return err
 }
