@@ -18,6 +18,12 @@ demo: controlplane ## Show the pizza operator on a real control plane. KEEP=1 le
 	@go build -o bin/ ./examples/pizza/cmd/...
 	@bin/pizza-demo --operator bin/pizza-operator $(if $(KEEP),--keep)
 
+.PHONY: demo-apiserver
+demo-apiserver: controlplane ## Show the restaurant as an aggregated API server, with its own etcd. KEEP=1 leaves it running.
+	@echo "Building the pizza API server …"
+	@go -C examples/pizza-apiserver build -o $(CURDIR)/bin/ ./cmd/...
+	@bin/pizza-apiserver-demo --server bin/pizza-apiserver $(if $(KEEP),--keep)
+
 .PHONY: test
 test: lint generate-check controlplane ## Run everything: checks, and the tests of every module, end to end too.
 	@for module in $(MODULES); do \
@@ -66,12 +72,15 @@ lint: ## Check formatting, go vet, staticcheck and go.mod.
 
 .PHONY: generate
 generate: ## Generate deep copies and CustomResourceDefinitions.
-	go generate ./...
+	@for module in $(MODULES); do \
+		[ -n "$$(go -C $$module list ./... 2>/dev/null)" ] || continue; \
+		echo "go -C $$module generate ./..."; go -C $$module generate ./...; \
+	done
 
 .PHONY: generate-check
 generate-check: ## Fail if what is generated is not up to date.
 	@before=$$(cat $(GENERATED) | cksum); \
-	echo "go generate ./..."; go generate ./...; \
+	$(MAKE) --no-print-directory generate; \
 	[ "$$before" = "$$(cat $(GENERATED) | cksum)" ] || { echo "generated files were stale: commit what 'make generate' made of them"; exit 1; }
 
 # The control plane is built once, and again when its module changes.

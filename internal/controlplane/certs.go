@@ -83,6 +83,43 @@ func (a *authority) writeFiles(dir string) error {
 	return nil
 }
 
+// frontProxy is the name in the certificate with which the API server forwards requests.
+const frontProxy = "front-proxy-client"
+
+// writeFrontProxy writes into dir that certificate and its key, and the CA that has signed
+// it, which is another than that of the clients: who has a certificate of this one can say
+// to be anybody. It returns the flags of the API server that name them.
+func writeFrontProxy(dir string) (args []string, err error) {
+	ca, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	crt, key, err := ca.issue(cert.Config{CommonName: frontProxy, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range []struct {
+		flag, name string
+		data       []byte
+	}{
+		{"requestheader-client-ca-file", "front-proxy-ca.crt", ca.pem()},
+		{"proxy-client-cert-file", "front-proxy-client.crt", crt},
+		{"proxy-client-key-file", "front-proxy-client.key", key},
+	} {
+		path := filepath.Join(dir, file.name)
+		if err := os.WriteFile(path, file.data, 0o600); err != nil {
+			return nil, err
+		}
+		args = append(args, "--"+file.flag+"="+path)
+	}
+	return append(args,
+		"--requestheader-allowed-names="+frontProxy,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+	), nil
+}
+
 func certPEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }

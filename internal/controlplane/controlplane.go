@@ -30,6 +30,8 @@ type ControlPlane struct {
 	args   []string
 	output io.Writer
 
+	aggregation bool
+
 	dir       string
 	ca        *authority
 	endpoint  *rest.Config // without credentials
@@ -53,6 +55,15 @@ func Output(w io.Writer) Option {
 // Start gives. Of a flag that takes one value, the last counts.
 func APIServerArgs(args ...string) Option {
 	return func(cp *ControlPlane) { cp.args = append(cp.args, args...) }
+}
+
+// Aggregation lets the API server forward the requests for an APIService to another
+// server: it shows that server a client certificate of a CA of its own, and publishes this
+// CA, and the one of the clients, in the ConfigMap extension-apiserver-authentication of
+// kube-system, where the other server looks for them (apiserver/pkg/server/options,
+// DelegatingAuthenticationOptions).
+func Aggregation() Option {
+	return func(cp *ControlPlane) { cp.aggregation = true }
 }
 
 // Start starts a control plane and returns when it is ready: /readyz says ok,
@@ -130,6 +141,13 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 	}
 	if err = cp.ca.writeFiles(cp.dir); err != nil {
 		return err
+	}
+	if cp.aggregation {
+		args, err := writeFrontProxy(cp.dir)
+		if err != nil {
+			return err
+		}
+		cp.args = append(args, cp.args...)
 	}
 	if err = cp.startEtcd(ctx); err != nil {
 		return err

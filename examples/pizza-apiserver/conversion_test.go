@@ -1,0 +1,81 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/examples/pizza-apiserver/restaurant"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+func ExampleNewRegistry() {
+	s, err := NewScheme()
+	if err != nil {
+		panic(err)
+	}
+	reg, err := NewRegistry(s)
+	if err != nil {
+		panic(err)
+	}
+	pizza := `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":["salami","tomato","salami"]}}`
+	converted, err := reg.Convert(context.Background(), []byte(pizza), v1beta1.GroupVersion)
+	fmt.Println(string(converted), err)
+	// Output: {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[{"name":"salami","quantity":2},{"name":"tomato","quantity":1}]}} <nil>
+}
+
+func TestAListConvertsWithItsItemsAndItsMetadata(t *testing.T) {
+	s := newTestScheme(t)
+	remaining := int64(7)
+	list := &v1alpha1.PizzaList{
+		ListMeta: metav1.ListMeta{ResourceVersion: "5", Continue: "more", RemainingItemCount: &remaining},
+		Items:    []v1alpha1.Pizza{{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: v1alpha1.PizzaSpec{Toppings: []string{"a", "a"}}}},
+	}
+	got, err := s.ConvertToVersion(list, restaurant.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &restaurant.PizzaList{
+		ListMeta: list.ListMeta,
+		Items:    []restaurant.Pizza{{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a", Quantity: 2}}}}},
+	}
+	if diff := cmp.Diff(runtime.Object(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAListWithAnItemThatCannotBeConvertedIsAnError(t *testing.T) {
+	list := &restaurant.PizzaList{Items: []restaurant.Pizza{{Spec: restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a"}}}}}}
+	_, err := newTestScheme(t).ConvertToVersion(list, v1alpha1.GroupVersion)
+	if want := "spec.toppings[0].quantity: Invalid value: 0: must be at least 1"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A quantity may come from before there were bounds; a billion names would not fit anywhere.
+func TestABillionPortionsDoNotBecomeABillionNames(t *testing.T) {
+	pizza := &restaurant.Pizza{Spec: restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a", Quantity: 1}, {Name: "b", Quantity: 1e9}}}}
+	_, err := newTestScheme(t).ConvertToVersion(pizza, v1alpha1.GroupVersion)
+	if want := "spec.toppings[1].quantity: Invalid value: 1000000000: v1alpha1 lists at most 1048576 portions of toppings"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestEachKindIsStoredInItsNewestVersion(t *testing.T) {
+	versions := storageVersions{newTestScheme(t)}
+	for kind, want := range map[string]schema.GroupVersion{"Pizza": v1beta1.GroupVersion, "Topping": v1alpha1.GroupVersion} {
+		got, ok := versions.KindForGroupVersionKinds([]schema.GroupVersionKind{restaurant.GroupVersion.WithKind(kind)})
+		if diff := cmp.Diff(want.WithKind(kind), got); !ok || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", kind, ok, diff)
+		}
+	}
+	if got, ok := versions.KindForGroupVersionKinds([]schema.GroupVersionKind{restaurant.GroupVersion.WithKind("Pasta")}); ok {
+		t.Errorf("a kind that there is not is stored in %v", got)
+	}
+}

@@ -1,0 +1,45 @@
+package apiserver_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/crdkit/crdkit/examples/pizza-apiserver/internal/walkthrough"
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+// TestRestaurant runs the steps of the demo. They build upon each other: after a failure the
+// rest is not run.
+func TestRestaurant(t *testing.T) {
+	cp := controlplane.ForTest(t, controlplane.Aggregation())
+	restaurant := open(t, cp)
+	for _, step := range walkthrough.Steps() {
+		if !t.Run(step.Name, func(t *testing.T) {
+			if err := step.Run(t.Context(), restaurant); err != nil {
+				t.Fatal(err)
+			}
+		}) {
+			return
+		}
+	}
+}
+
+// open prepares a restaurant on a control plane, and closes it after the test.
+func open(t *testing.T, cp *controlplane.ControlPlane) *walkthrough.Restaurant {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "pizza-apiserver")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "./cmd/pizza-apiserver").CombinedOutput(); err != nil {
+		t.Fatalf("building the server: %v\n%s", err, output)
+	}
+	restaurant, err := walkthrough.Open(cp, binary, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := restaurant.Close(); err != nil {
+			t.Errorf("the server did not stop in order: %v", err)
+		}
+	})
+	return restaurant
+}

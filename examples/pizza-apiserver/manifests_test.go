@@ -1,0 +1,60 @@
+package apiserver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+func TestTheAPIServerIsToldWhomToTrustAndWhichVersionToPrefer(t *testing.T) {
+	type service struct{ name, ca, priority, port any }
+	want := []service{
+		{"v1alpha1.restaurant.programming-kubernetes.info", "Q0E=", int64(10), int64(8443)},
+		{"v1beta1.restaurant.programming-kubernetes.info", "Q0E=", int64(20), int64(8443)},
+	}
+	var got []service
+	for _, o := range documents(t, []byte("CA"), 8443) {
+		if o.GetKind() != "APIService" {
+			continue
+		}
+		spec := o.Object["spec"].(map[string]any)
+		got = append(got, service{o.GetName(), spec["caBundle"], spec["versionPriority"], spec["service"].(map[string]any)["port"]})
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(service{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWithoutACABundleThereAreOnlyPermissions(t *testing.T) {
+	kinds := map[string]int{}
+	for _, o := range documents(t, nil, 443) {
+		kinds[o.GetKind()]++
+	}
+	want := map[string]int{"Namespace": 1, "ServiceAccount": 1, "ClusterRole": 1, "ClusterRoleBinding": 2, "RoleBinding": 1, "Service": 1}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func documents(t *testing.T, ca []byte, port int32) (all []unstructured.Unstructured) {
+	t.Helper()
+	text, err := Manifests(ca, port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(string(text), "---\n")[1:] {
+		data, err := yaml.YAMLToJSON([]byte(document))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var o unstructured.Unstructured
+		if err := o.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	return all
+}

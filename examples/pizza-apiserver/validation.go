@@ -1,0 +1,105 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/operation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+)
+
+// addValidation registers what the strategies call (rest.DeclarativeValidation), with the
+// object in the version of the request: so the paths in an error are those of what the user
+// wrote. Functions for the internal version could not say them.
+func addValidation(s *runtime.Scheme) error {
+	addValidate(s, validateAlpha)
+	addValidate(s, validateBeta)
+	addValidate(s, validateTopping)
+	return nil
+}
+
+func addValidate[T runtime.Object](s *runtime.Scheme, validate func(obj T) field.ErrorList) {
+	s.AddValidationFunc(*new(T), func(_ context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
+		return validate(obj.(T))
+	})
+}
+
+var (
+	toppingsPath = field.NewPath("spec", "toppings")
+	costPath     = field.NewPath("status", "cost")
+)
+
+func validateAlpha(pizza *v1alpha1.Pizza) (errs field.ErrorList) {
+	if n := len(pizza.Spec.Toppings); n > v1beta1.MaxPortions {
+		return field.ErrorList{field.TooMany(toppingsPath, n, v1beta1.MaxPortions)}
+	}
+	for i, name := range pizza.Spec.Toppings {
+		errs = append(errs, validateName(toppingsPath.Index(i), name)...)
+	}
+	return append(errs, validateCost(costPath, pizza.Status.Cost)...)
+}
+
+func validateBeta(pizza *v1beta1.Pizza) (errs field.ErrorList) {
+	if n := len(pizza.Spec.Toppings); n > v1beta1.MaxPortions {
+		return field.ErrorList{field.TooMany(toppingsPath, n, v1beta1.MaxPortions)}
+	}
+	known, portions := map[string]bool{}, int64(0)
+	for i, topping := range pizza.Spec.Toppings {
+		path := toppingsPath.Index(i)
+		if topping.Name == "" { // a Go type cannot tell an empty name from none
+			errs = append(errs, field.Required(path.Child("name"), "the name of a Topping"))
+		} else {
+			errs = append(errs, validateName(path.Child("name"), topping.Name)...)
+		}
+		if known[topping.Name] {
+			errs = append(errs, field.Duplicate(path, topping.Name))
+		}
+		known[topping.Name] = true
+		if n := *topping.Quantity; n < 1 || n > v1beta1.MaxPortions { // the hub knows it
+			errs = append(errs, field.Invalid(path.Child("quantity"), n, fmt.Sprintf("must be from 1 to %d", v1beta1.MaxPortions)))
+		}
+		portions += int64(*topping.Quantity)
+	}
+	if portions > v1beta1.MaxPortions {
+		errs = append(errs, field.Invalid(toppingsPath, portions, fmt.Sprintf("a pizza has at most %d portions of toppings", v1beta1.MaxPortions)))
+	}
+	return append(errs, validateCost(costPath, pizza.Status.Cost)...)
+}
+
+// maxCost is what one portion of a topping may cost.
+const maxCost = 1000
+
+func validateTopping(topping *v1alpha1.Topping) field.ErrorList {
+	if cost := topping.Spec.Cost; cost < 0 || cost > maxCost {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "cost"), cost, fmt.Sprintf("must be from 0 to %d", maxCost))}
+	}
+	return nil
+}
+
+// maxName is how many characters the name of a topping has.
+const maxName = 253
+
+var toppingName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
+
+func validateName(path *field.Path, name string) (errs field.ErrorList) {
+	switch {
+	case utf8.RuneCountInString(name) > maxName:
+		return field.ErrorList{field.TooLong(path, name, maxName)}
+	case !toppingName.MatchString(name):
+		return field.ErrorList{field.Invalid(path, name, "must match "+toppingName.String())}
+	}
+	return nil
+}
+
+func validateCost(path *field.Path, cost *float64) field.ErrorList {
+	if cost != nil && *cost < 0 {
+		return field.ErrorList{field.Invalid(path, *cost, "must not be negative")}
+	}
+	return nil
+}
