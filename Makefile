@@ -60,6 +60,20 @@ migrate: N ?= 50000
 migrate: controlplane ## Move N=50000 stored objects to a new version, with a kill in the middle: rate, memory, and what has changed.
 	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go test -count=1 -timeout 2h -run '^TestKilledInTheMiddle$$' ./examples/crdmigrate
 
+# The releases of Kubernetes that have a module: the one that everything runs with, and
+# those of folders of their own, each with the etcd that it names.
+RELEASE = $(shell sed -n 's|.*k8s.io/kubernetes v\(1\.[0-9]*\)\..*|\1|p' $(CONTROLPLANE)/go.mod)
+OTHERS = $(patsubst $(CONTROLPLANE)/%/go.mod,%,$(wildcard $(CONTROLPLANE)/*/go.mod))
+VERSIONS ?= $(sort $(OTHERS) $(RELEASE))
+RELEASES = $(foreach v,$(VERSIONS),$(if $(filter $v,$(RELEASE)),$(CONTROLPLANE),$(if $(filter $v,$(OTHERS)),$(CONTROLPLANE)/$v,$(error there is no module of Kubernetes $v: there are $(sort $(OTHERS) $(RELEASE))))))
+
+.PHONY: test-matrix
+test-matrix: N ?= 20000
+test-matrix: ## Run what needs a control plane, and differential, against each Kubernetes: VERSIONS="1.33 1.34".
+	@$(MAKE) --no-print-directory $(addsuffix /bin/.built,$(RELEASES))
+	@go build -o bin/ ./schema/internal/differential/cmd/differential ./internal/matrix/cmd/matrix
+	@bin/matrix -n $(N) $(if $(SEED),-seed $(SEED)) -modules "$(MODULES)" $(RELEASES)
+
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
@@ -96,4 +110,8 @@ endif
 
 $(CONTROLPLANE)/bin/.built: $(CONTROLPLANE)/go.mod $(CONTROLPLANE)/go.sum $(CONTROLPLANE)/build.sh
 	@$(CONTROLPLANE)/build.sh
+	@touch $@
+
+$(CONTROLPLANE)/%/bin/.built: $(CONTROLPLANE)/%/go.mod $(CONTROLPLANE)/%/go.sum $(CONTROLPLANE)/build.sh
+	@$(CONTROLPLANE)/build.sh $*
 	@touch $@

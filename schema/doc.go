@@ -36,12 +36,32 @@
 // definitions, of which `make differential` sends more. They compare the code, every cause,
 // every warning, the answer, and what is in etcd.
 //
-// A server of another minor version can differ in details. These are known between 1.36 and
-// the 1.37 of the libraries: errors of ownerReferences and of managedFields have other paths
-// and types, which can keep the rules from being run; 1.37 has CEL functions (includes) that
-// 1.36 has not, and estimates some costs lower; 1.36 forgets the schema of the value of an
-// optional oldSelf; 1.37 takes a number for whole if its fraction is less than a billionth
-// of it. All feature gates are as the server has them by default.
+// # Servers of other releases
+//
+// What is said here is what the release of the libraries does, 1.37, whatever the server is.
+// The tests are run against servers of 1.33 to 1.36 too (`make test-matrix`), and each
+// difference is in one table, with its cause in the server's source
+// (internal/differential/known.go). These change what is accepted, or stored:
+//
+//   - Before 1.37, errors of ownerReferences and of managedFields have other paths and types,
+//     which can keep the rules from being run; CEL has no includes, and estimates some costs
+//     higher; an optional oldSelf has forgotten the schema of its value; members of sets are
+//     compared as they are in JSON; a number is not whole if its fraction is less than a
+//     billionth of it.
+//   - Before 1.36, numbers need not be in the range of their format: int32, int64, float and
+//     double are ignored. An integer is compared with what is whole of a bound such as 2.5.
+//   - Before 1.35, the formats k8s-short-name and k8s-long-name are ignored, and new rules
+//     cannot have the functions for lists that came with 1.34 (flatten, distinct, sort).
+//   - Before 1.34, new rules cannot have isSemver and semver, and no object that has a null
+//     equals another. A patch of a webhook that cannot be decoded fails the request, whatever
+//     the failure policy says.
+//
+// These change words alone: before 1.35, a rule that fails says the type of its value, and
+// not the value; before 1.34, objects and lists in errors are written as in Go, and some
+// messages about definitions have a word more. Warnings about definitions are of 1.37 too:
+// there are none before 1.34.
+//
+// All feature gates are as the server has them by default.
 //
 // # What surprises
 //

@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# Builds etcd, kube-apiserver and kubectl into bin/, from the Go modules that
-# go.mod names. `make controlplane` runs it when they are missing or outdated.
+# Builds etcd, kube-apiserver and kubectl from the Go modules that a go.mod
+# names, into the folder bin beside that:
+#
+#	hack/controlplane/build.sh        # the release that everything runs with
+#	hack/controlplane/build.sh 1.33   # another, of the folder 1.33
+#
+# make runs it when they are missing or outdated.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/${1:-.}"
 
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
 IFS=. read -r major minor _ <<<"${version#v}"

@@ -39,6 +39,7 @@ type ControlPlane struct {
 	watchdog  *watchdog
 	etcd      *process
 	apiserver *process
+	version   release
 	stop      func() error
 }
 
@@ -224,7 +225,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return cp.apiserver.await(ctx, func() error {
+	err = cp.apiserver.await(ctx, func() error {
 		for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
 			if _, err := client.Get().AbsPath(path).Timeout(5 * time.Second).DoRaw(ctx); err != nil {
 				return err
@@ -232,6 +233,11 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	cp.version, err = releaseOf(ctx, client)
+	return err
 }
 
 func (cp *ControlPlane) shutdown() error {

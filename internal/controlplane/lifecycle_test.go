@@ -29,6 +29,9 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	if diff := cmp.Diff(all, all.left()); diff != "" {
 		t.Errorf("before Stop, something is missing (-want +got):\n%s", diff)
 	}
+	if cp.Version() != "v1.2.3-fake" || cp.Minor() != 2 {
+		t.Errorf("it is %s, of minor release %d", cp.Version(), cp.Minor())
+	}
 	for range 2 {
 		if err := cp.Stop(); err != nil {
 			t.Errorf("Stop: %v", err)
@@ -151,6 +154,9 @@ func TestWithoutBinaries(t *testing.T) {
 				ForTest(r)
 			}()
 			<-ended
+			if diff := cmp.Diff([]string{"kube-apiserver missing"}, r.attributes); diff != "" {
+				t.Errorf("attributes (-want +got):\n%s", diff)
+			}
 			if !strings.HasPrefix(r.said, want+": ") || !strings.Contains(r.said, "make controlplane") {
 				t.Errorf("ForTest said %q", r.said)
 			}
@@ -188,11 +194,14 @@ func TestNestedModulesAreInsideTheModule(t *testing.T) {
 	}
 }
 
-// recorder notes how a test ends.
+// recorder notes how a test ends, and its attributes.
 type recorder struct {
 	testing.TB
-	said string
+	said       string
+	attributes []string
 }
+
+func (r *recorder) Attr(key, value string) { r.attributes = append(r.attributes, key+" "+value) }
 
 func (r *recorder) Skip(args ...any)  { r.end("skip", args) }
 func (r *recorder) Fatal(args ...any) { r.end("fatal", args) }

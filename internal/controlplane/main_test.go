@@ -83,7 +83,11 @@ func fakeAPIServer() {
 		}
 	}
 	fmt.Println("I am the API server")
-	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	ok := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/version" {
+			fmt.Fprint(w, `{"gitVersion":"v1.2.3-fake"}`)
+		}
+	})
 	panic(http.ListenAndServeTLS("127.0.0.1:"+flagValue("secure-port"), crt, flagValue("tls-private-key-file"), ok))
 }
 

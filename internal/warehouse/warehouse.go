@@ -280,7 +280,8 @@ func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	check(w.t, err)
 	all := map[string][sha256.Size]byte{}
-	for token := ""; ; {
+	token, patience := "", time.Now().Add(10*time.Minute)
+	for {
 		url := fmt.Sprintf("%s/apis/%s/%s/%s?limit=500&continue=%s", strings.TrimSuffix(base.String(), "/"), w.Group, version, w.Plural, token)
 		request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
 		check(w.t, err)
@@ -294,6 +295,9 @@ func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 		err = json.NewDecoder(response.Body).Decode(&list)
 		response.Body.Close()
 		check(w.t, err)
+		if response.StatusCode == http.StatusGatewayTimeout && time.Now().Before(patience) {
+			continue // the cache of this version has not heard of the latest boxes
+		}
 		if response.StatusCode != http.StatusOK {
 			w.t.Fatalf("listing in %s: %s", version, list.Message)
 		}

@@ -35,6 +35,7 @@
 // webhooks: with a webhook that converts and without, in namespaces and in none, and after
 // the storage version has changed. They compare verdicts, errors, warnings, objects, and what
 // the admission webhooks were sent. They also compare what it says of bad registrations.
+// Servers of older releases differ as package schema says.
 //
 // UIDs, times and resource versions are counted, so that a test that runs twice sees the
 // same: see [UIDs] and [Clock].

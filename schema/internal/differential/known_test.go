@@ -50,12 +50,16 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 		"an optional, and another":      {refused(optional, ruled), accepted, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Comparison{Suite: suite, Server: test.server, Offline: test.offline}
+			c := Comparison{Suite: suite, Minor: 36, Server: test.server, Offline: test.offline}
 			if c.diff() == "" {
 				t.Fatal("there is no difference")
 			}
 			if got := strings.Join(explain(c), ", "); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
+			}
+			c.Minor = 37
+			if got := explain(c); got != nil {
+				t.Errorf("of a server of the release of the libraries, %q", got)
 			}
 		})
 	}
@@ -71,7 +75,7 @@ func TestANumberIsAlmostWhole(t *testing.T) {
 		`{"a":[-5424200048.5]}`: true, `{"a":[{"b":1e9,"c":3000000000.1}]}`: true, `{"a":90000003.3}`: false,
 		`{"a":-5424200049}`: false, `{"a":-5424200048}`: true, `{"a":[0.5,1.0,"5424200048.5",null]}`: false, `{"a":54242004.5}`: false, `{`: false,
 	} {
-		c := Comparison{Suite: suite, Body: []byte(body), Server: Outcome{Code: 422}, Offline: Outcome{Code: 200}}
+		c := Comparison{Suite: suite, Minor: 36, Body: []byte(body), Server: Outcome{Code: 422}, Offline: Outcome{Code: 200}}
 		if got := len(explain(c)) > 0; got != want {
 			t.Errorf("%s: got %v, want %v", body, got, want)
 		}
@@ -94,7 +98,7 @@ func TestTheEstimatedCostOfRulesIsKnownOfDefinitionsAlone(t *testing.T) {
 		"in another place":   {"create", refused(costly), accepted, false},
 		"another altogether": {"definition", refused(other), accepted, false},
 	} {
-		c := Comparison{What: test.what, Suite: &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{}}, Server: test.server, Offline: test.offline}
+		c := Comparison{What: test.what, Minor: 36, Suite: &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{}}, Server: test.server, Offline: test.offline}
 		if got := len(explain(c)) > 0; got != test.want {
 			t.Errorf("%s: got %v", name, got)
 		}

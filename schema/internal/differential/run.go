@@ -69,7 +69,7 @@ func (r *run) install(ctx context.Context, crd *apiextensionsv1.CustomResourceDe
 	}
 	suite := *r.Suite
 	suite.CRD, suite.Before = crd, nil
-	r.tally.add(Comparison{Suite: &suite, What: "definition", Request: "PUT CustomResourceDefinition", Server: got, Offline: Outcome{Code: 201}})
+	r.tally.add(Comparison{Suite: &suite, Minor: r.server.minor, What: "definition", Request: "PUT CustomResourceDefinition", Server: got, Offline: Outcome{Code: 201}})
 	return installed == nil, nil
 }
 
@@ -238,7 +238,7 @@ func (r *run) checkRead(ctx context.Context, i int, name string, stored []byte, 
 		if err != nil {
 			return err
 		}
-		r.compare(Comparison{Suite: r.Suite, Case: i, What: what, Request: "GET " + at, Old: stored, Server: got, Offline: want}, true)
+		r.compare(Comparison{Suite: r.Suite, Minor: r.server.minor, Case: i, What: what, Request: "GET " + at, Old: stored, Server: got, Offline: want}, true)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/version"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 )
@@ -28,9 +29,11 @@ type Server struct {
 	client      *http.Client
 	definitions *clientset.Clientset
 	etcd        *etcd
+	minor       int
 }
 
-// NewServer returns the server of a client configuration, and of the socket of its etcd.
+// NewServer returns the server of a client configuration, and of the socket of its etcd. It
+// asks the server for its version, of which the known differences are.
 func NewServer(config *rest.Config, etcdSocket string) (*Server, error) {
 	config = rest.CopyConfig(config)
 	client, err := rest.HTTPClientFor(config)
@@ -41,7 +44,15 @@ func NewServer(config *rest.Config, etcdSocket string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{host: config.Host, client: client, definitions: definitions, etcd: newEtcd(etcdSocket)}, nil
+	info, err := definitions.Discovery().ServerVersion()
+	if err != nil {
+		return nil, err
+	}
+	release, err := version.ParseGeneric(info.GitVersion)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{host: config.Host, client: client, definitions: definitions, etcd: newEtcd(etcdSocket), minor: int(release.Minor())}, nil
 }
 
 // Install creates or replaces a definition, and returns when it is served. It marks one

@@ -19,6 +19,7 @@ import (
 // Comparison is one request, and what both sides made of it.
 type Comparison struct {
 	Suite           *Suite
+	Minor           int    // the server is of release 1.Minor
 	Case            int    // in the suite
 	What            string // old, old status, create, update, status, read, read back, definition
 	Send            Send
@@ -80,6 +81,7 @@ type Tally struct {
 	requests      int
 	whats         map[string]int
 	known         map[string]int
+	explained     int // those with differences that are known
 	disagreements []Comparison
 	unexpected    []string
 }
@@ -117,6 +119,7 @@ func (t *Tally) add(c Comparison) {
 	switch {
 	case c.Diff == "":
 	case c.Known != nil:
+		t.explained++
 		for _, name := range c.Known {
 			t.known[name]++
 		}
@@ -163,7 +166,7 @@ func (t *Tally) Summary() string {
 			fmt.Fprintf(b, "known: %s: %d: %s\n", k.name, n, k.cause)
 		}
 	}
-	fmt.Fprintf(b, "differential: %d requests, %d disagreements\n", t.requests, len(t.disagreements))
+	fmt.Fprintf(b, "differential: %d requests, %d disagreements, %d known differences\n", t.requests, len(t.disagreements), t.explained)
 	return b.String()
 }
 
@@ -181,6 +184,6 @@ func CompareDefinition(ctx context.Context, server *Server, tally *Tally, made s
 	if err != nil {
 		return err
 	}
-	tally.add(Comparison{Suite: &Suite{CRD: crd, Made: made}, What: "definition", Request: "POST CustomResourceDefinition", Server: got, Offline: want})
+	tally.add(Comparison{Suite: &Suite{CRD: crd, Made: made}, Minor: server.minor, What: "definition", Request: "POST CustomResourceDefinition", Server: got, Offline: want})
 	return nil
 }
