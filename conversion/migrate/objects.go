@@ -144,7 +144,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 		opts.Continue = list.Continue
 		opts.Limit = min(ceiling, nextLimit(opts.Limit, len(list.Items), size))
 	}
-	return errors.Join(faults...)
+	return fmt.Errorf("%w: mend the conversion, or serve the version in which that object is stored", errors.Join(faults...))
 }
 
 // now returns the resourceVersion of the moment.

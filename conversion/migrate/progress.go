@@ -14,8 +14,8 @@ type Progress struct {
 	Total int64
 	// Rewritten are those that Run has written; with [DryRun], that it could write.
 	Rewritten int64
-	// Current are those that somebody has written since the migration began, an earlier Run
-	// included: they are in the storage version.
+	// Current are those that were in the storage version already, such as those that somebody
+	// has written since the migration began, an earlier Run included.
 	Current int64
 	// Gone are those that were deleted meanwhile.
 	Gone int64

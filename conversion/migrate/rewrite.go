@@ -36,6 +36,9 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	if now == nil {
 		return o, err
 	}
+	if now.ResourceVersion == obj.ResourceVersion {
+		return current, nil // nothing had to be stored
+	}
 	if changes := changes(obj, now); len(changes) > 0 {
 		return failed, fmt.Errorf("it was rewritten in %s, but admission has changed it (%s)", d.storage, strings.Join(changes, ", "))
 	}
