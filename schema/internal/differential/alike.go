@@ -118,8 +118,10 @@ func sameValue(server, offline string) bool {
 	switch of := of.(type) {
 	case nil:
 		return server == `"null"` || goSyntax.MatchString(server) && strings.HasSuffix(server, "(nil)")
-	case map[string]any, []any:
+	case map[string]any:
 		return goSyntax.MatchString(server) && !strings.HasSuffix(server, "(nil)")
+	case []any:
+		return goSyntax.MatchString(server) && (len(of) == 0 || !strings.HasSuffix(server, "(nil)"))
 	case json.Number:
 		n, err := strconv.ParseUint(of.String(), 10, 64)
 		return err == nil && server == fmt.Sprintf("%#x", n)

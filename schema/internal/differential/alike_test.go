@@ -12,7 +12,7 @@ func TestTextsOfOlderServersAreKnown(t *testing.T) {
 		"a list":    {34, `a: Duplicate value: []interface {}{1}`, `a: Duplicate value: [1]`, `b: Duplicate value: [1]`},
 		"of texts":  {34, `a: Invalid value: []string{"b", "c"}: no`, `a: Invalid value: ["b","c"]: no`, `a: Invalid value: "b": no`},
 		"a struct":  {34, `a: Invalid value: v1.X{A:(*bool)(nil)}: no`, `a: Invalid value: {"A":null}: no`, `a: Invalid value: null: no`},
-		"none":      {34, `a: Invalid value: []v1.X(nil): no`, `a: Invalid value: null: no`, `a: Invalid value: []: no`},
+		"none":      {34, `a: Invalid value: []v1.X(nil): no`, `a: Invalid value: null: no`, `a: Invalid value: [1]: no`},
 		"null":      {34, `a: Unsupported value: "null": supported values: "b"`, `a: Unsupported value: null: supported values: "b"`, `a: Unsupported value: null: supported values: "c"`},
 		"a time":    {34, `a: Invalid value: 2020-01-01 00:00:00 +0000 UTC: no`, `a: Invalid value: "2020-01-01T00:00:00Z": no`, `a: Invalid value: "2020-01-01T00:00:01Z": no`},
 		"a number":  {34, `a: Invalid value: 0x1f: no`, `a: Invalid value: 31: no`, `a: Invalid value: 32: no`},

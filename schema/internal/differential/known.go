@@ -256,7 +256,7 @@ func (c *Comparison) unknownFunctions() bool {
 	for _, text := range c.Server.Causes {
 		for _, m := range undeclared.FindAllStringSubmatch(text, -1) {
 			if functions[m[1]] > c.Minor {
-				rules[pathOf(text)] = true
+				rules[ruleOf(text)] = true
 			}
 		}
 	}
@@ -265,7 +265,7 @@ func (c *Comparison) unknownFunctions() bool {
 	}
 	for _, o := range []*Outcome{&c.Server, &c.Offline} {
 		o.Causes = slices.DeleteFunc(slices.Clone(o.Causes), func(text string) bool {
-			return rules[pathOf(text)] || strings.Contains(text, "estimated rule cost total") // to which they contribute
+			return rules[ruleOf(text)] || strings.Contains(text, "estimated rule cost total") // to which they contribute
 		})
 		o.Message = ""
 		if len(o.Causes) == 0 {
@@ -280,6 +280,13 @@ var functions = map[string]int{"semver": 34, "isSemver": 34, "flatten": 35, "dis
 
 // undeclared is a function that is not known.
 var undeclared = regexp.MustCompile(`undeclared reference to '(\w+)'`)
+
+// ruleOf is the path of the rule that a cause is about: of its rule, or of its
+// messageExpression.
+func ruleOf(cause string) string {
+	path := pathOf(cause)
+	return path[:max(0, strings.LastIndex(path, "."))]
+}
 
 // pathOf is the path that a cause begins with.
 func pathOf(cause string) string {

@@ -104,3 +104,66 @@ func TestTheEstimatedCostOfRulesIsKnownOfDefinitionsAlone(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
+	schema := func(s apiextensionsv1.JSONSchemaProps) *Suite {
+		return &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &s}}},
+		}}}
+	}
+	refused := func(causes ...string) Outcome { return Outcome{Code: 422, Reason: "Invalid", Causes: causes} }
+	const (
+		notRun    = "<nil>: FieldValueInvalid: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+		isRange   = `<nil>: FieldValueInvalid: Invalid value: "": Checked value must be of type integer with format int32 in a.b`
+		boundary  = `<nil>: FieldValueInvalid: Invalid value: "": Maximum boundary value must be of type integer (default format) in a.b`
+		less      = "a.b: FieldValueInvalid: Invalid value: 3: a.b in body should be less than or equal to 2.5"
+		lessOld   = "a.b: FieldValueInvalid: Invalid value: 3: a.b in body should be less than or equal to 2"
+		elsewhere = "a.c: FieldValueInvalid: Invalid value: 3: a.c in body should be less than or equal to 2"
+		name      = `a: FieldValueTypeInvalid: Invalid value: "_": a in body must be of type k8s-short-name: "_"`
+		ruled     = "a: FieldValueInvalid: Invalid value: failed rule: self.b"
+		unknown   = "x.rule: FieldValueInvalid: Invalid value: {}: compilation failed: ERROR: <input>:1:1: undeclared reference to 'distinct' (in container '')"
+		misspelt  = "x.rule: FieldValueInvalid: Invalid value: {}: compilation failed: ERROR: <input>:1:1: undeclared reference to 'distant' (in container '')"
+		budget    = "y: FieldValueForbidden: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x"
+		ofDefault = `x.default: FieldValueInvalid: Invalid value: "": Minimum boundary value must be of type integer (default format) in `
+		rule      = `x.default: FieldValueInvalid: Invalid value: failed rule: self > 0`
+	)
+	plain := schema(apiextensionsv1.JSONSchemaProps{})
+	composed := schema(apiextensionsv1.JSONSchemaProps{AnyOf: []apiextensionsv1.JSONSchemaProps{{Format: "k8s-long-name"}}})
+	accepted := Outcome{Code: 201}
+	for text, test := range map[string]struct {
+		since           int // the release without the difference
+		what            string
+		suite           *Suite
+		server, offline Outcome
+		want            string // the name of the difference
+	}{
+		"a range":                          {36, "create", plain, accepted, refused(isRange), "ranges of numbers"},
+		"a bound":                          {36, "create", plain, refused(lessOld), refused(boundary, less), "ranges of numbers"},
+		"a bound of another":               {36, "create", plain, refused(elsewhere), refused(boundary, less), ""},
+		"a range and something else":       {36, "create", plain, refused(elsewhere), refused(isRange), ""},
+		"a default out of its range":       {36, "definition", plain, refused(rule), refused(ofDefault), "ranges of numbers"},
+		"a default elsewhere":              {36, "definition", plain, refused(rule), refused("y" + ofDefault[1:]), ""},
+		"a name":                           {35, "create", plain, accepted, refused(name), "formats of names"},
+		"a name that keeps rules from it":  {35, "create", plain, refused(ruled), refused(notRun, name), "formats of names"},
+		"a name that keeps rules, refused": {35, "create", plain, refused(elsewhere, ruled), refused(elsewhere, notRun, name), "formats of names"},
+		"a name, and something else":       {35, "create", plain, refused(elsewhere), refused(name), ""},
+		"a name in a composition":          {35, "create", composed, accepted, refused(elsewhere), "formats of names"},
+		"a function":                       {35, "definition", plain, refused(unknown), accepted, "functions of rules"},
+		"a function that is costly":        {35, "definition", plain, refused(unknown), refused(budget), "functions of rules"},
+		"a message that is costly":         {35, "definition", plain, refused(unknown), refused(strings.Replace(budget, "y", "x.messageExpression", 1)), "functions of rules"},
+		"a function that is misspelt":      {35, "definition", plain, refused(misspelt), accepted, ""},
+		"a function and something else":    {35, "definition", plain, refused(elsewhere, unknown), accepted, ""},
+		"a function in another place":      {35, "create", plain, refused(unknown), accepted, ""},
+	} {
+		t.Run(text, func(t *testing.T) {
+			c := Comparison{What: test.what, Suite: test.suite, Minor: test.since - 1, Server: test.server, Offline: test.offline}
+			if got := strings.Join(explain(c), ", "); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			c.Minor = test.since
+			if got := explain(c); got != nil {
+				t.Errorf("of a server of 1.%d, %q", test.since, got)
+			}
+		})
+	}
+}
