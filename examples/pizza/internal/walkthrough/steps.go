@@ -208,6 +208,13 @@ func (r *Restaurant) registered(ctx context.Context, version string) error {
 		"mutatingwebhookconfiguration.admissionregistration.k8s.io/"+pizza.Name, "validatingwebhookconfiguration.admissionregistration.k8s.io/"+pizza.Name); err != nil {
 		return err
 	}
+	// It changes the rules of another release when it is ready itself, and so a moment later.
+	for _, w := range [][2]string{{"mutating", "/default/pizzas"}, {"validating", "/validate/pizzas"}} {
+		if err := r.succeed(ctx, "", []string{"wait", w[0] + "webhookconfigurations/" + pizza.Name, "--timeout=10s",
+			"--for=jsonpath={.webhooks[0].clientConfig.service.path}=/" + version + w[1]}); err != nil {
+			return err
+		}
+	}
 	if err := r.succeed(ctx, "", []string{"get", "validatingwebhookconfigurations", pizza.Name, "-o",
 		`jsonpath={range .webhooks[*]}{.name} {.clientConfig.service.path}{"\n"}{end}`}, "/"+version+"/validate/pizzas", "/"+version+"/validate/toppings"); err != nil {
 		return err
