@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 
 MODULES = $(sort $(dir $(shell git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')))
-GENERATED = $(shell git ls-files --cached --others --exclude-standard -- '*zz_generated*' '*/config/crd/*.yaml')
+GENERATED = $(shell git ls-files --cached --others --exclude-standard -- '*zz_generated*' '*/config/crd/*.yaml' '*/config/schemas/*.yaml')
 
 .PHONY: help
 help: ## List the targets.
@@ -58,7 +58,7 @@ differential: controlplane ## Compare package schema with a real kube-apiserver:
 .PHONY: migrate
 migrate: N ?= 50000
 migrate: controlplane ## Move N=50000 stored objects to a new version, with a kill in the middle: rate, memory, and what has changed.
-	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go test -count=1 -timeout 2h -run '^TestKilledInTheMiddle$$' ./examples/crdmigrate
+	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go -C examples/crdmigrate test -count=1 -timeout 2h -run '^TestKilledInTheMiddle$$'
 
 # The releases of Kubernetes that have a module: the one that everything runs with, and
 # those of folders of their own, each with the etcd that it names.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -185,10 +186,11 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) (err error) {
 }
 
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
-	port, err := freePort()
+	free, err := FreePort()
 	if err != nil {
 		return err
 	}
+	port := strconv.Itoa(free)
 	cp.endpoint = &rest.Config{
 		Host:            "https://127.0.0.1:" + port,
 		TLSClientConfig: rest.TLSClientConfig{CAData: cp.ca.pem()},
@@ -256,13 +258,14 @@ func (cp *ControlPlane) shutdown() error {
 // file returns the path of a file in Dir.
 func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.dir, name) }
 
-func freePort() (string, error) {
+// FreePort returns a port of 127.0.0.1 on which nobody listens. Somebody may before the caller
+// does.
+func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // lockedWriter lets both processes write to one writer.

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"errors"
+	"net"
 	"os"
 	"testing"
 )
@@ -42,4 +43,34 @@ func ForTest(t testing.TB, opts ...Option) *ControlPlane {
 		}
 	})
 	return cp
+}
+
+// Address returns an address of this machine that is not loopback, of which EndpointSlices
+// take none. It skips t if there is no other.
+func Address(t testing.TB) net.IP {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if n, is := a.(*net.IPNet); is && n.IP.IsGlobalUnicast() {
+			return n.IP
+		}
+	}
+	t.Skip("this machine has no address but loopback, and EndpointSlices take none")
+	return nil
+}
+
+// Release is the minor release of the API server that hack/controlplane builds. Everything runs
+// with it; `make test-matrix` runs what it can with older ones.
+const Release = 36
+
+// SkipIfOlder skips a test of what this release does, or says, otherwise than an older one, if
+// the control plane is older. The reason completes "it is about v1.36:".
+func (cp *ControlPlane) SkipIfOlder(t testing.TB, reason string) {
+	t.Helper()
+	if cp.Minor() < Release {
+		t.Skipf("it is about v1.%d: %s", Release, reason)
+	}
 }

@@ -55,6 +55,7 @@ func (c *Count) run(command *exec.Cmd, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	before := c.Failures()
 	if err := command.Start(); err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *Count) run(command *exec.Cmd, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if ended != nil && c.Failures() == "" {
+	if ended != nil && c.Failures() == before {
 		return fmt.Errorf("%w: %s", ended, &stderr)
 	}
 	return nil

@@ -3,11 +3,7 @@
 //
 //	p := page.Read(t, "troubleshooting.md")
 //	p.GoIsIn(t, "../examples/pizza")        // each block of Go stands in a file there
-//	for _, s := range p.Sections {
-//		for _, b := range s.Blocks {        // ```console: commands and their output
-//			for _, c := range b.Commands() { … }
-//		}
-//	}
+//	for _, c := range p.Commands() { … }    // of blocks of ```console, with their output
 //
 // A page is Markdown: headings, and blocks between fences of three backquotes. That is all
 // that the package reads of it, and it runs nothing: the Go code of a page is compiled where

@@ -131,6 +131,14 @@ func (b Block) Commands() (all []Command) {
 	return all
 }
 
+// Commands returns the commands of all blocks that are a console, in their order.
+func (p *Page) Commands() (all []Command) {
+	for _, b := range p.Blocks("console") {
+		all = append(all, b.Commands()...)
+	}
+	return all
+}
+
 // File returns the name of the file that a block is, and whether it is one: its first line is
 // a comment with nothing but the name, such as "# backup.yaml" or "// main.go".
 func (b Block) File() (name string, ok bool) {

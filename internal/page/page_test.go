@@ -32,6 +32,9 @@ func TestAPageIsSectionsAndBlocks(t *testing.T) {
 	if diff := cmp.Diff([]Block{yaml}, p.Blocks("yaml")); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]Command{{Line: "a b", Output: "out\n\n# no heading\n"}, {Line: "c"}}, p.Commands()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
 }
 
 func TestABlockOfAConsoleHasCommandsAndTheirOutput(t *testing.T) {

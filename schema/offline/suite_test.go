@@ -24,6 +24,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/internal/differential"
 	"github.com/crdkit/crdkit/schema/offline"
 )
 
@@ -283,15 +284,15 @@ func (h httpServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *me
 	if s.fieldSelector != "" {
 		query.Set("fieldSelector", s.fieldSelector)
 	}
+	if method == http.MethodDelete {
+		body = nil
+	}
 	req, err := http.NewRequestWithContext(t.Context(), method, path+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", contentType)
-	if method == http.MethodDelete {
-		req.Body, req.ContentLength = http.NoBody, 0
-	}
-	response, err := h.client.Do(req)
+	response, err := differential.Do(h.client, req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -410,8 +410,12 @@ func (c *Comparison) rewrite(older func(minor int, text string) string) (changed
 	return changed
 }
 
-// literal is a text in an expression.
-var literal = regexp.MustCompile(`'([^']{2,})'`)
+var (
+	// literal is a text in an expression.
+	literal = regexp.MustCompile(`'([^']{2,})'`)
+	// truth is an expression that says true or false.
+	truth = regexp.MustCompile(`^string\(.* [!=]= .*\)$`)
+)
 
 // leaveOut leaves out what some rules say.
 func (c *Comparison) leaveOut(some func(*apiextensionsv1.JSONSchemaProps, *apiextensionsv1.ValidationRule) bool) (changed bool) {
@@ -428,6 +432,9 @@ func (c *Comparison) leaveOut(some func(*apiextensionsv1.JSONSchemaProps, *apiex
 			}
 			for _, m := range literal.FindAllStringSubmatch(rule.MessageExpression, -1) {
 				said = append(said, ": "+m[1]) // it begins, or ends, like that
+			}
+			if truth.MatchString(rule.MessageExpression) {
+				said = append(said, ": true", ": false")
 			}
 			if rule.Reason != nil && *rule.Reason == apiextensionsv1.FieldValueDuplicate {
 				said = append(said, "FieldValueDuplicate: Duplicate value") // which is all that it says

@@ -129,6 +129,10 @@ func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
 	)
 	plain := schema(apiextensionsv1.JSONSchemaProps{})
 	composed := schema(apiextensionsv1.JSONSchemaProps{AnyOf: []apiextensionsv1.JSONSchemaProps{{Format: "k8s-long-name"}}})
+	nullable := schema(apiextensionsv1.JSONSchemaProps{
+		Properties:   map[string]apiextensionsv1.JSONSchemaProps{"b": {Nullable: true}},
+		XValidations: apiextensionsv1.ValidationRules{{Rule: "self.a + self.a != self.a", MessageExpression: "string(self == self)"}},
+	})
 	accepted := Outcome{Code: 201}
 	for text, test := range map[string]struct {
 		since           int // the release without the difference
@@ -154,6 +158,8 @@ func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
 		"a function that is misspelt":      {35, "definition", plain, refused(misspelt), accepted, ""},
 		"a function and something else":    {35, "definition", plain, refused(elsewhere, unknown), accepted, ""},
 		"a function in another place":      {35, "create", plain, refused(unknown), accepted, ""},
+		"null in a rule":                   {34, "create", nullable, accepted, refused("spec: FieldValueInvalid: Invalid value: true"), "null in rules"},
+		"another rule beside null":         {34, "create", nullable, accepted, refused("spec: FieldValueInvalid: Invalid value: truth"), ""},
 	} {
 		t.Run(text, func(t *testing.T) {
 			c := Comparison{What: test.what, Suite: test.suite, Minor: test.since - 1, Server: test.server, Offline: test.offline}

@@ -177,6 +177,22 @@ func (s *Server) do(ctx context.Context, method, path string, query url.Values, 
 	return o, err
 }
 
+// Do sends a request, and again while the API server asks to wait, as every client does: it has
+// no answer before the cache of a definition is filled.
+func Do(client *http.Client, req *http.Request) (*http.Response, error) {
+	for {
+		response, err := client.Do(req)
+		if err != nil || response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") == "" {
+			return response, err
+		}
+		response.Body.Close()
+		time.Sleep(100 * time.Millisecond)
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+}
+
 func (s *Server) send(ctx context.Context, method, path string, query url.Values, body []byte) (code int, warnings []string, text []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.host+path+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {
@@ -189,7 +205,7 @@ func (s *Server) send(ctx context.Context, method, path string, query url.Values
 			req.Header.Set("Content-Type", "application/json")
 		}
 	}
-	response, err := s.client.Do(req)
+	response, err := Do(s.client, req)
 	if err != nil {
 		return 0, nil, nil, err
 	}

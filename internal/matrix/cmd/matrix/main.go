@@ -69,12 +69,13 @@ func runOne(ctx context.Context, r *matrix.Release, tests []matrix.Test, differe
 	fmt.Printf("%s: the log is %s\n", r.Version, log.Name())
 	begin := time.Now()
 	count, err := r.Test(ctx, tests, log)
-	fmt.Print(count.Failures())
+	failures := count.Failures()
+	fmt.Print(failures)
 	for _, reason := range count.Reasons {
 		fmt.Printf("%s: skipped: %s\n", r.Version, reason)
 	}
-	if count.Failed > 0 {
-		err = errors.Join(err, fmt.Errorf("matrix: %s: %d tests failed", r.Version, count.Failed))
+	if failures != "" { // also of a package, whose tests may all have passed
+		err = errors.Join(err, fmt.Errorf("matrix: %s: %d tests failed: see %s", r.Version, count.Failed, log.Name()))
 	}
 	compared, failed := r.Differential(ctx, log, filepath.Join("bin", "differential"), differential...)
 	if failed != nil {
