@@ -201,6 +201,12 @@ func requestOf(a apiadmission.Attributes, obj, old runtime.Object) (*admissionv1
 	}
 	if user := a.GetUserInfo(); user != nil {
 		request.UserInfo = authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups()}
+		for key, values := range user.GetExtra() {
+			if request.UserInfo.Extra == nil {
+				request.UserInfo.Extra = map[string]authenticationv1.ExtraValue{}
+			}
+			request.UserInfo.Extra[key] = values
+		}
 	}
 	var objErr, oldErr error
 	request.Object.Raw, objErr = text(obj)

@@ -42,11 +42,12 @@ func alphaToHub(_ context.Context, in *v1alpha1.Pizza, out *restaurant.Pizza) er
 	return nil
 }
 
-// maxNames bounds what one object of v1alpha1 can become. Its requests have at most 3 MiB
-// (apiserver/pkg/server.NewConfig, MaxRequestBodyBytes), and so fewer names; what is valid
-// has v1beta1.MaxPortions. A v1alpha1 pizza with too many toppings has to be converted back
-// before it is refused, so that the error has the path of a v1alpha1 pizza.
-const maxNames = 1 << 20
+// maxNames bounds what one object of v1alpha1 can become. Its requests are JSON or YAML of at
+// most 3 MiB (apiserver/pkg/server.NewConfig, MaxRequestBodyBytes), and so have fewer names: one
+// takes two bytes at least, in a list of YAML such as [a,b]. What is valid has
+// v1beta1.MaxPortions. A v1alpha1 pizza with too many toppings has to be converted back before
+// it is refused, so that the error has the path of a v1alpha1 pizza.
+const maxNames = 1 << 21
 
 // hubToAlpha repeats each topping as often as its quantity says.
 func hubToAlpha(_ context.Context, in *restaurant.Pizza, out *v1alpha1.Pizza) error {

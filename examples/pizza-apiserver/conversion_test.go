@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,10 +51,15 @@ func TestAListConvertsWithItsItemsAndItsMetadata(t *testing.T) {
 	}
 }
 
+const toAlpha = " from restaurant.programming-kubernetes.info/__internal to restaurant.programming-kubernetes.info/v1alpha1: "
+
 func TestAListWithAnItemThatCannotBeConvertedIsAnError(t *testing.T) {
-	list := &restaurant.PizzaList{Items: []restaurant.Pizza{{Spec: restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a"}}}}}}
+	list := &restaurant.PizzaList{Items: []restaurant.Pizza{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"},
+		Spec:       restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a"}}},
+	}}}
 	_, err := newTestScheme(t).ConvertToVersion(list, v1alpha1.GroupVersion)
-	if want := "spec.toppings[0].quantity: Invalid value: 0: must be at least 1"; err == nil || err.Error() != want {
+	if want := "cannot convert Pizza default/x" + toAlpha + "spec.toppings[0].quantity: Invalid value: 0: must be at least 1"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -62,8 +68,27 @@ func TestAListWithAnItemThatCannotBeConvertedIsAnError(t *testing.T) {
 func TestABillionPortionsDoNotBecomeABillionNames(t *testing.T) {
 	pizza := &restaurant.Pizza{Spec: restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a", Quantity: 1}, {Name: "b", Quantity: 1e9}}}}
 	_, err := newTestScheme(t).ConvertToVersion(pizza, v1alpha1.GroupVersion)
-	if want := "spec.toppings[1].quantity: Invalid value: 1000000000: v1alpha1 lists at most 1048576 portions of toppings"; err == nil || err.Error() != want {
+	if want := "cannot convert Pizza" + toAlpha + "spec.toppings[1].quantity: Invalid value: 1000000000: v1alpha1 lists at most 2097152 portions of toppings"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// The shortest list of names is YAML, of two bytes a name. As long as a request may be, it can
+// be converted back, and be refused for its length.
+func TestTheLongestRequestCanBeConvertedBack(t *testing.T) {
+	const longest = 3 << 20 // apiserver/pkg/server.NewConfig, MaxRequestBodyBytes
+	s := newTestScheme(t)
+	pizza := &v1alpha1.Pizza{Spec: v1alpha1.PizzaSpec{Toppings: slices.Repeat([]string{"a"}, longest/len("a,"))}}
+	hub, err := s.ConvertToVersion(pizza, restaurant.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := s.ConvertToVersion(hub, v1alpha1.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(back.(*v1alpha1.Pizza).Spec.Toppings), len(pizza.Spec.Toppings); got != want {
+		t.Errorf("of %d names come %d back", want, got)
 	}
 }
 

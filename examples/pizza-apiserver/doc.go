@@ -14,4 +14,4 @@
 package apiserver
 
 //go:generate go tool -modfile=../../hack/tools/go.mod controller-gen object paths=./restaurant
-//go:generate go tool -modfile=../../hack/tools/go.mod controller-gen crd:allowDangerousTypes=true paths=../pizza/api/... output:crd:dir=config/crd
+//go:generate go tool -modfile=../../hack/tools/go.mod controller-gen crd:allowDangerousTypes=true paths=../pizza/api/... output:crd:dir=config/schemas

@@ -14,9 +14,9 @@ import (
 func TestRestaurant(t *testing.T) {
 	cp := controlplane.ForTest(t, controlplane.Aggregation())
 	restaurant := open(t, cp)
-	for _, step := range walkthrough.Steps() {
+	for _, step := range restaurant.Steps() {
 		if !t.Run(step.Name, func(t *testing.T) {
-			if err := step.Run(t.Context(), restaurant); err != nil {
+			if err := step.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}) {

@@ -1,7 +1,9 @@
 package apiserver
 
 import (
+	"bytes"
 	"embed"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +27,9 @@ func Manifests(caBundle []byte, port int32) ([]byte, error) {
 		file, err := deployment.ReadFile("config/deploy/" + name + ".yaml")
 		if err != nil {
 			return nil, err
+		}
+		if name == "service" {
+			file = bytes.Replace(file, []byte("- port: 443\n"), fmt.Appendf(nil, "- port: %d\n", port), 1)
 		}
 		all = append(append(all, "---\n"...), file...)
 	}

@@ -28,6 +28,29 @@ func TestTheAPIServerIsToldWhomToTrustAndWhichVersionToPrefer(t *testing.T) {
 	}
 }
 
+func TestTheServiceHasThePortThatTheAPIServicesName(t *testing.T) {
+	for _, port := range []int32{443, 8443} {
+		ports := map[string]any{}
+		for _, o := range documents(t, []byte("CA"), port) {
+			spec, _ := o.Object["spec"].(map[string]any)
+			switch o.GetKind() {
+			case "Service":
+				ports[o.GetName()] = spec["ports"]
+			case "APIService":
+				ports[o.GetName()] = spec["service"].(map[string]any)["port"]
+			}
+		}
+		want := map[string]any{
+			"pizza-apiserver": []any{map[string]any{"port": int64(port), "targetPort": int64(443)}},
+			"v1alpha1.restaurant.programming-kubernetes.info": int64(port),
+			"v1beta1.restaurant.programming-kubernetes.info":  int64(port),
+		}
+		if diff := cmp.Diff(want, ports); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestWithoutACABundleThereAreOnlyPermissions(t *testing.T) {
 	kinds := map[string]int{}
 	for _, o := range documents(t, nil, 443) {

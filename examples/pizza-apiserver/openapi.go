@@ -21,9 +21,10 @@ import (
 
 // The schemas of the served versions are what controller-gen makes of the types, the same
 // as in the CustomResourceDefinitions: so kubectl explains and checks the same, and
-// server-side apply merges in the same way, which needs the list types.
+// server-side apply merges in the same way, which needs the list types. The files are whole
+// definitions, because that is what controller-gen writes; nobody applies them.
 //
-//go:embed config/crd/*.yaml
+//go:embed config/schemas/*.yaml
 var definitions embed.FS
 
 // withOpenAPI gives a server the schemas of the kinds: to publish, and for server-side
@@ -102,12 +103,12 @@ func refTo(ref common.ReferenceCallback, path string) *spec.Schema {
 // readSchemas reads the schemas of all versions from the definitions.
 func readSchemas(s *runtime.Scheme) (schemas, error) {
 	all := schemas{}
-	files, err := definitions.ReadDir("config/crd")
+	files, err := definitions.ReadDir("config/schemas")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
-		text, err := definitions.ReadFile("config/crd/" + file.Name())
+		text, err := definitions.ReadFile("config/schemas/" + file.Name())
 		if err != nil {
 			return nil, err
 		}

@@ -25,39 +25,69 @@ type object interface {
 //
 // conversion.AddSchemeFunctions finds them there again.
 func addSpoke[S, H object](s *runtime.Scheme, toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) error {
-	spoke, spokeErr := newList[S](s)
-	hub, hubErr := newList[H](s)
-	if err := errors.Join(spokeErr, hubErr, addFunction(s, toHub), addFunction(s, fromHub)); err != nil {
+	spoke, spokeErr := kindOf[S](s)
+	hub, hubErr := kindOf[H](s)
+	if err := errors.Join(spokeErr, hubErr); err != nil {
+		return err
+	}
+	spokes, spokesErr := newList(s, spoke)
+	hubs, hubsErr := newList(s, hub)
+	if err := errors.Join(spokesErr, hubsErr, addFunction(s, spoke, hub, toHub), addFunction(s, hub, spoke, fromHub)); err != nil {
 		return err
 	}
 	convert := func(in, out any, _ apiconversion.Scope) error { return convertList(s, in, out) }
-	return errors.Join(s.AddConversionFunc(spoke, hub, convert), s.AddConversionFunc(hub, spoke, convert))
+	return errors.Join(s.AddConversionFunc(spokes, hubs, convert), s.AddConversionFunc(hubs, spokes, convert))
 }
 
-func addFunction[A, B object](s *runtime.Scheme, convert func(ctx context.Context, in A, out B) error) error {
+// addFunction registers one conversion. Its errors name the object, as those of package
+// conversion do.
+func addFunction[A, B object](s *runtime.Scheme, from, to schema.GroupVersionKind, convert func(ctx context.Context, in A, out B) error) error {
 	return s.AddConversionFunc(*new(A), *new(B), func(a, b any, _ apiconversion.Scope) error {
 		in, out := a.(A), b.(B)
-		// Memory may be shared, as with the functions that conversion-gen writes:
-		// runtime.Scheme.ConvertToVersion copies first.
+		// Memory may be shared, as with the functions that conversion-gen writes.
+		// runtime.Scheme.ConvertToVersion copies first; the codecs do not, with their
+		// runtime.UnsafeObjectConvertor (serializer/versioning/versioning.go). They drop
+		// what they have decoded when it is converted, and what they have converted when
+		// it is written. So a function must not change what it converts: that may be in a
+		// cache.
 		*metadata(out) = *metadata(in)
-		return convert(context.Background(), in, out)
+		if err := convert(context.Background(), in, out); err != nil {
+			return fmt.Errorf("cannot convert %s from %s to %s: %w", nameOf(from.Kind, metadata(in)), from.GroupVersion(), to.GroupVersion(), err)
+		}
+		return nil
 	})
+}
+
+// nameOf names an object as users know it.
+func nameOf(kind string, m *metav1.ObjectMeta) string {
+	switch {
+	case m.Name == "": // it is yet to be generated
+		return kind
+	case m.Namespace == "":
+		return kind + " " + m.Name
+	}
+	return kind + " " + m.Namespace + "/" + m.Name
 }
 
 // metadata returns the ObjectMeta that all our kinds embed.
 func metadata(o object) *metav1.ObjectMeta { return o.GetObjectMeta().(*metav1.ObjectMeta) }
 
-// newList returns an empty list of a kind.
-func newList[T object](s *runtime.Scheme) (runtime.Object, error) {
+// kindOf returns the one kind that a type is.
+func kindOf[T object](s *runtime.Scheme) (schema.GroupVersionKind, error) {
 	kind := reflect.TypeFor[T]().Elem()
 	kinds, _, err := s.ObjectKinds(reflect.New(kind).Interface().(runtime.Object))
 	if err != nil {
-		return nil, err
+		return schema.GroupVersionKind{}, err
 	}
 	if len(kinds) != 1 {
-		return nil, fmt.Errorf("apiserver: %s is %d kinds, %v, not one", kind, len(kinds), kinds)
+		return schema.GroupVersionKind{}, fmt.Errorf("apiserver: %s is %d kinds, %v, not one", kind, len(kinds), kinds)
 	}
-	return s.New(schema.GroupVersionKind{Group: kinds[0].Group, Version: kinds[0].Version, Kind: kinds[0].Kind + "List"})
+	return kinds[0], nil
+}
+
+// newList returns an empty list of a kind.
+func newList(s *runtime.Scheme, kind schema.GroupVersionKind) (runtime.Object, error) {
+	return s.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 }
 
 // convertList converts a list with the functions of its items.

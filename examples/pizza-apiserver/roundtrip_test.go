@@ -52,12 +52,12 @@ func newTestRegistry(t testing.TB) *conversion.Registry {
 
 func definitionsFor(t testing.TB) (options []roundtrip.Option) {
 	t.Helper()
-	files, err := definitions.ReadDir("config/crd")
+	files, err := definitions.ReadDir("config/schemas")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		text, err := definitions.ReadFile("config/crd/" + file.Name())
+		text, err := definitions.ReadFile("config/schemas/" + file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

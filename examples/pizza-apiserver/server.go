@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	apiadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/server/options"
@@ -52,6 +53,9 @@ func NewOptions() (*Options, error) {
 	codec := codecs.CodecForVersions(json.Serializer, codecs.UniversalDeserializer(), stored, restaurant.GroupVersion)
 	o := &Options{recommended: options.NewRecommendedOptions("/"+Name, codec), scheme: s, codecs: codecs}
 	o.recommended.Etcd.StorageConfig.EncodeVersioner = stored
+	// Its informers wait for v1 of its policies, which no kube-apiserver before 1.36 serves: the
+	// server would not become ready there.
+	o.recommended.Admission.DefaultOffPlugins.Insert(mutating.PluginName)
 	o.recommended.Admission.Plugins.Register(PluginName, newPlugin)
 	o.recommended.Admission.RecommendedPluginOrder = append(o.recommended.Admission.RecommendedPluginOrder, PluginName)
 	return o, nil

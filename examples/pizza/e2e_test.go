@@ -22,9 +22,9 @@ func TestRestaurant(t *testing.T) {
 			t.Errorf("the operator did not stop in order: %v", err)
 		}
 	}()
-	for _, step := range walkthrough.Steps() {
+	for _, step := range restaurant.Steps() {
 		if !t.Run(step.Name, func(t *testing.T) {
-			if err := step.Run(t.Context(), restaurant); err != nil {
+			if err := step.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}) {

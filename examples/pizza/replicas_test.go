@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -31,10 +30,10 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdkit/crdkit/examples/internal/show"
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
 	"github.com/crdkit/crdkit/internal/balancer"
 	"github.com/crdkit/crdkit/internal/controlplane"
 )
@@ -80,9 +79,7 @@ type replica struct {
 	*table
 	name    string
 	address string
-	cmd     *exec.Cmd
-	log     *bytes.Buffer // to be read when it has exited
-	exited  chan struct{}
+	process *show.Process
 }
 
 // startReplica starts an operator as the service account of its Deployment. Its name is
@@ -93,29 +90,19 @@ func (c *table) startReplica(t *testing.T, name string, args ...string) *replica
 	must(t, err)
 	kubeconfig, err := c.Kubeconfig(config)
 	must(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := controlplane.FreePort()
 	must(t, err)
-	address := listener.Addr().(*net.TCPAddr)
-	must(t, listener.Close())
-
-	r := &replica{table: c, name: name, address: address.String(), log: &bytes.Buffer{}, exited: make(chan struct{})}
-	r.cmd = exec.Command(c.binary, append([]string{
-		"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", address.Port),
+	r := &replica{table: c, name: name, address: fmt.Sprintf("127.0.0.1:%d", port)}
+	r.process, err = show.Start(name, filepath.Join(t.TempDir(), "operator.log"), exec.Command(c.binary, append([]string{
+		"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
 		fmt.Sprintf("--webhook-service-port=%d", c.service.Addr().(*net.TCPAddr).Port), "--shutdown-delay=500ms",
-	}, args...)...)
-	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
-	walkthrough.DieWithParent(r.cmd)
-	must(t, r.cmd.Start())
+	}, args...)...))
+	must(t, err)
 	c.service.Add(r.address)
-	go func() {
-		_ = r.cmd.Wait() // the exit code is looked at where it matters
-		close(r.exited)
-	}()
 	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // it may have exited
-		<-r.exited
+		r.process.Kill() // it may have exited
 		if t.Failed() {
-			t.Logf("%s:\n%s", name, r.log)
+			t.Logf("%s:\n%s", name, r.process.Log())
 		}
 	})
 	return r
@@ -170,15 +157,7 @@ func (r *replica) leads() (bool, error) {
 // stop stops the replica in order.
 func (r *replica) stop(t *testing.T) {
 	t.Helper()
-	must(t, r.cmd.Process.Signal(syscall.SIGTERM))
-	select {
-	case <-r.exited:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s does not stop", r.name)
-	}
-	if code := r.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("%s stopped with exit code %d", r.name, code)
-	}
+	must(t, r.process.Stop(20*time.Second))
 }
 
 func must(t testing.TB, err error) {
@@ -297,7 +276,7 @@ func TestOneReplicaWritesAndEachServes(t *testing.T) {
 		t.Errorf("the third leads: %v, %v", leads, err)
 	}
 	c.replaceTheCA(t)
-	must(t, second.cmd.Process.Kill())
+	second.process.Kill()
 	// The lease, a retry with its jitter, and a moment.
 	took := await(t, 6*time.Second+2200*time.Millisecond+time.Second, becomesLeader(third))
 	t.Logf("the third leads %s after the second was killed", took)

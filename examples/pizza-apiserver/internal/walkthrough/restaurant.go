@@ -3,19 +3,17 @@ package walkthrough
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
 
+	"github.com/crdkit/crdkit/examples/internal/menu"
+	"github.com/crdkit/crdkit/examples/internal/show"
 	apiserver "github.com/crdkit/crdkit/examples/pizza-apiserver"
 	"github.com/crdkit/crdkit/internal/controlplane"
 )
@@ -29,12 +27,11 @@ const (
 
 // Restaurant is a control plane with the pizza server beside it, and the server's etcd.
 type Restaurant struct {
-	out                    io.Writer
-	kubectlBin, kubeconfig string
-	etcdBin, serverBin     string
-	dir, userConfig        string
-	port                   int
-	etcd, server           *process
+	menu.Guest
+	etcdBinary, binary string
+	dir, userConfig    string
+	port               int
+	etcd, server       *show.Process // nil before they are started
 }
 
 // Open prepares a restaurant on a control plane that forwards requests
@@ -45,12 +42,14 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 	if err != nil {
 		return nil, err
 	}
-	r := &Restaurant{
-		out: out, kubectlBin: cp.Kubectl(), serverBin: binary,
-		etcdBin: filepath.Join(filepath.Dir(cp.Kubectl()), "etcd"),
-	}
-	if r.kubeconfig, err = cp.Kubeconfig(cp.Config()); err != nil {
+	kubeconfig, err := cp.Kubeconfig(cp.Config())
+	if err != nil {
 		return nil, err
+	}
+	kubectl := show.Kubectl{Path: cp.Kubectl(), Kubeconfig: kubeconfig, Out: out}
+	r := &Restaurant{
+		Guest: menu.Guest{Kubectl: kubectl}, binary: binary,
+		etcdBinary: filepath.Join(filepath.Dir(cp.Kubectl()), "etcd"),
 	}
 	config, err := cp.User(user)
 	if err != nil {
@@ -62,22 +61,8 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 	if r.dir, err = os.MkdirTemp(cp.Dir(), "r"); err != nil { // the path of a socket is short
 		return nil, err
 	}
-	r.port, err = freePort()
+	r.port, err = controlplane.FreePort()
 	return r, err
-}
-
-// Kubeconfig is the path of an administrator's configuration for kubectl.
-func (r *Restaurant) Kubeconfig() string { return r.kubeconfig }
-
-// freePort returns a port on which nobody listens. Somebody may before the server does; then
-// it fails to start, and says why.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // StartServer gives the server its permissions, starts its etcd and the server itself, and
@@ -93,25 +78,18 @@ func (r *Restaurant) StartServer(ctx context.Context) error {
 
 // permit applies what the server says that it needs, but for what needs its certificate.
 func (r *Restaurant) permit(ctx context.Context) error {
-	fmt.Fprintln(r.out, "$ pizza-apiserver manifests >permissions.yaml")
-	manifests, err := exec.CommandContext(ctx, r.serverBin, "manifests").Output()
+	fmt.Fprintln(r.Out, "$ pizza-apiserver manifests >permissions.yaml")
+	manifests, err := exec.CommandContext(ctx, r.binary, "manifests").Output()
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(r.dir, "permissions.yaml")
-	if err := os.WriteFile(file, manifests, 0o600); err != nil {
+	if err := r.Apply(ctx, manifests, "permissions.yaml"); err != nil {
 		return err
-	}
-	fmt.Fprintln(r.out, "$ kubectl apply -f permissions.yaml")
-	output, err := r.run(ctx, "", "apply", "-f", file)
-	fmt.Fprint(r.out, indent(output))
-	if err != nil {
-		return fmt.Errorf("kubectl apply: %w: %s", err, output)
 	}
 	// No node is here to run a Deployment: the server runs beside, and the kube-apiserver
 	// finds it by another Service.
-	fmt.Fprintln(r.out, "# The server runs beside the cluster: its Service leads to localhost.")
-	return r.succeed(ctx, "", []string{"patch", "service", "-n", apiserver.Namespace, apiserver.Name, "--type=merge",
+	fmt.Fprintln(r.Out, "# The server runs beside the cluster: its Service leads to localhost.")
+	return r.Succeed(ctx, "", []string{"patch", "service", "-n", apiserver.Namespace, apiserver.Name, "--type=merge",
 		"-p", `{"spec":{"type":"ExternalName","externalName":"localhost","selector":null,"ports":null,"clusterIP":null,"clusterIPs":null}}`})
 }
 
@@ -119,8 +97,8 @@ func (r *Restaurant) permit(ctx context.Context) error {
 func (r *Restaurant) socket() string { return "unix://" + filepath.Join(r.dir, "etcd.sock") }
 
 func (r *Restaurant) startEtcd(ctx context.Context) (err error) {
-	fmt.Fprintln(r.out, "$ etcd --listen-client-urls=unix://etcd.sock … &")
-	r.etcd, err = start("etcd", filepath.Join(r.dir, "etcd.log"), exec.Command(r.etcdBin,
+	fmt.Fprintln(r.Out, "$ etcd --listen-client-urls=unix://etcd.sock … &")
+	r.etcd, err = show.Start("etcd", filepath.Join(r.dir, "etcd.log"), exec.Command(r.etcdBinary,
 		"--data-dir="+filepath.Join(r.dir, "data"),
 		"--listen-client-urls="+r.socket(),
 		"--advertise-client-urls=http://localhost:2379", // required, and used by nobody
@@ -130,7 +108,7 @@ func (r *Restaurant) startEtcd(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return r.etcd.await(ctx, func() error {
+	return r.etcd.Await(ctx, func() error {
 		conn, err := net.Dial("unix", filepath.Join(r.dir, "etcd.sock"))
 		if err != nil {
 			return err
@@ -148,19 +126,19 @@ func (r *Restaurant) startServer(ctx context.Context) (err error) {
 		"--cert-dir=" + filepath.Join(r.dir, "certs"),
 		"--etcd-servers=" + r.socket(),
 	}
-	fmt.Fprintf(r.out, "$ pizza-apiserver --etcd-servers=unix://etcd.sock %s … &\n", quoteAll(args[:2]))
+	fmt.Fprintf(r.Out, "$ pizza-apiserver --etcd-servers=unix://etcd.sock %s … &\n", show.Quote(args[:2]))
 	for _, flag := range []string{"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"} {
 		args = append(args, "--"+flag+"="+r.userConfig)
 	}
-	cmd := exec.Command(r.serverBin, args...)
+	cmd := exec.Command(r.binary, args...)
 	cmd.Dir = r.dir
-	if r.server, err = start("pizza-apiserver", filepath.Join(r.dir, "server.log"), cmd); err != nil {
+	if r.server, err = show.Start("pizza-apiserver", filepath.Join(r.dir, "server.log"), cmd); err != nil {
 		return err
 	}
-	return r.server.await(ctx, func() error {
+	return r.server.Await(ctx, func() error {
 		body, err := r.get(ctx, "/readyz?verbose")
 		if err == nil {
-			fmt.Fprintf(r.out, "$ curl --cacert certs/apiserver.crt --connect-to ::127.0.0.1:%d 'https://%s/readyz?verbose'\n%s", r.port, host, indent(body))
+			fmt.Fprintf(r.Out, "$ curl --cacert certs/apiserver.crt --connect-to ::127.0.0.1:%d 'https://%s/readyz?verbose'\n%s", r.port, host, show.Indent(body))
 		}
 		return err
 	})
@@ -172,54 +150,28 @@ func (r *Restaurant) get(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(ca)
-	client := &http.Client{
-		Timeout:   10 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: host}, DisableKeepAlives: true},
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", r.port, path), nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", path, resp.Status, body)
-	}
-	return string(body), err
+	return show.Get(ctx, ca, host, r.port, path)
 }
 
 // register tells the kube-apiserver about the server, and waits until it forwards to it.
 func (r *Restaurant) register(ctx context.Context) error {
 	port := strconv.Itoa(r.port)
-	fmt.Fprintf(r.out, "$ pizza-apiserver manifests --ca-file=certs/apiserver.crt --service-port=%s >all.yaml\n", port)
-	manifests, err := exec.CommandContext(ctx, r.serverBin, "manifests", "--ca-file="+r.certificate(), "--service-port="+port).Output()
+	fmt.Fprintf(r.Out, "$ pizza-apiserver manifests --ca-file=certs/apiserver.crt --service-port=%s >all.yaml\n", port)
+	manifests, err := exec.CommandContext(ctx, r.binary, "manifests", "--ca-file="+r.certificate(), "--service-port="+port).Output()
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(r.dir, "apiservices.yaml")
-	if err := os.WriteFile(file, apiServices(manifests), 0o600); err != nil {
+	if err := r.Apply(ctx, apiServices(manifests), "all.yaml # all but the Service, which is here another"); err != nil {
 		return err
 	}
-	fmt.Fprintln(r.out, "$ kubectl apply -f all.yaml # all but the Service, which is here another")
-	output, err := r.run(ctx, "", "apply", "-f", file)
-	fmt.Fprint(r.out, indent(output))
-	if err != nil {
-		return fmt.Errorf("kubectl apply: %w: %s", err, output)
-	}
-	if err := r.succeed(ctx, "", []string{"wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1." + group, "apiservice/v1beta1." + group}); err != nil {
+	if err := r.Succeed(ctx, "", []string{"wait", "--for=condition=Available", "--timeout=60s", "apiservice/v1alpha1." + menu.Group, "apiservice/v1beta1." + menu.Group}); err != nil {
 		return err
 	}
 	// kubectl finds a version by the discovery of the kube-apiserver, which follows.
-	return eventually(ctx, 30*time.Second, func() error {
-		for _, resource := range []string{alphas, betas, "toppings"} {
-			if output, err := r.run(ctx, "", "get", resource); err != nil {
-				return fmt.Errorf("%w: %s", err, output)
+	return show.Eventually(ctx, 30*time.Second, func() error {
+		for _, resource := range []string{menu.Alphas, menu.Betas, "toppings"} {
+			if err := r.Try(ctx, "", "get", resource); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -236,13 +188,16 @@ func apiServices(manifests []byte) (services []byte) {
 	return services
 }
 
-// Close stops the server and its etcd, in order.
+// Close stops the server in order, and ends its etcd, which nobody needs any more.
 func (r *Restaurant) Close() error {
-	var errs []error
-	for _, p := range []*process{r.server, r.etcd} {
-		if p != nil {
-			errs = append(errs, p.stop())
-		}
+	var err error
+	if r.server != nil {
+		err = r.stopServer()
 	}
-	return errors.Join(errs...)
+	if r.etcd != nil {
+		r.etcd.Kill()
+	}
+	return err
 }
+
+func (r *Restaurant) stopServer() error { return r.server.Stop(20 * time.Second) }

@@ -5,99 +5,49 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
+	"github.com/crdkit/crdkit/examples/internal/show"
 )
 
 // operator is one replica of the pizza operator, a process.
 type operator struct {
+	*show.Process
 	name    string
 	binary  string
 	args    []string
 	addr    string
 	logFile string
-
-	cmd     *exec.Cmd
-	exited  chan struct{}
 	started time.Time
 }
 
 // start starts the process.
-func (o *operator) start() error {
-	log, err := os.OpenFile(o.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	o.cmd = exec.Command(o.binary, o.args...)
-	o.cmd.Stdout, o.cmd.Stderr = log, log
-	walkthrough.DieWithParent(o.cmd)
-	if err := o.cmd.Start(); err != nil {
-		return err
-	}
+func (o *operator) start() (err error) {
+	o.Process, err = show.Start("replica "+o.name, o.logFile, exec.Command(o.binary, o.args...))
 	o.started = time.Now()
-	exited := make(chan struct{})
-	o.exited = exited
-	go func(cmd *exec.Cmd) {
-		_ = cmd.Wait() // the exit code is looked at where it matters
-		close(exited)
-	}(o.cmd)
-	return nil
-}
-
-// kill ends the process at once, and returns when its connections are broken.
-func (o *operator) kill() error {
-	if err := o.cmd.Process.Kill(); err != nil {
-		return err
-	}
-	<-o.exited
-	return nil
+	return err
 }
 
 // stop ends the process in order.
-func (o *operator) stop() error {
-	if err := o.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	select {
-	case <-o.exited:
-	case <-time.After(45 * time.Second):
-		return errors.Join(fmt.Errorf("replica %s did not stop within 45 seconds", o.name), o.kill())
-	}
-	if code := o.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("replica %s stopped with exit code %d:\n%s", o.name, code, o.logTail())
-	}
-	return nil
-}
+func (o *operator) stop() error { return o.Stop(45 * time.Second) }
 
 // await returns when the replica is ready.
 func (o *operator) await(ctx context.Context) error {
-	for begin := time.Now(); ; {
-		if resp, err := o.get(ctx, "/readyz"); err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
+	return o.Await(ctx, func() error {
+		resp, err := o.get(ctx, "/readyz")
+		if err != nil {
+			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-o.exited:
-			return fmt.Errorf("replica %s stopped:\n%s", o.name, o.logTail())
-		case <-time.After(50 * time.Millisecond):
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
 		}
-		if time.Since(begin) > time.Minute {
-			return fmt.Errorf("replica %s is not ready after a minute:\n%s", o.name, o.logTail())
-		}
-	}
+		return nil
+	})
 }
 
 func (o *operator) get(ctx context.Context, path string) (*http.Response, error) {
@@ -140,12 +90,4 @@ func (o *operator) measure(ctx context.Context) (footprint, error) {
 		}
 	}
 	return f, lines.Err()
-}
-
-func (o *operator) logTail() string {
-	log, err := os.ReadFile(o.logFile)
-	if err != nil {
-		return err.Error()
-	}
-	return string(log[max(0, len(log)-4<<10):])
 }

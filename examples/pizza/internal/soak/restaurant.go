@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
 	"github.com/crdkit/crdkit/internal/balancer"
 	"github.com/crdkit/crdkit/internal/controlplane"
 )
@@ -87,7 +86,7 @@ func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, fla
 		return nil, errors.Join(err, r.close())
 	}
 	for _, id := range []string{"A", "B"} {
-		port, err := walkthrough.FreePort()
+		port, err := controlplane.FreePort()
 		if err != nil {
 			return nil, errors.Join(err, r.close())
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package walkthrough
+package show
 
 import "os/exec"
 

@@ -1,0 +1,3 @@
+// Package menu has the steps of a walkthrough that pass wherever pizzas are served: as custom
+// resources, and by an aggregated API server.
+package menu

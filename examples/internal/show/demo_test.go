@@ -1,0 +1,34 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// emptyMenu is a walkthrough that leaves nothing to look at.
+type emptyMenu struct{}
+
+func (emptyMenu) Steps() []Step               { return nil }
+func (emptyMenu) Leave(context.Context) error { return errors.New("there are no toppings") }
+func (emptyMenu) Close() error                { return nil }
+
+func TestADemoThatIsKeptRunsOnWithoutAnythingToLookAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			leave(ctx, emptyMenu{}, "kubeconfig", "kubectl")
+			close(ended)
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("it ended by itself")
+		default:
+		}
+		interrupt()
+		<-ended
+	})
+}

@@ -1,0 +1,83 @@
+package show_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crdkit/crdkit/examples/internal/show"
+)
+
+func start(t *testing.T, script string) *show.Process {
+	t.Helper()
+	p, err := show.Start("it", filepath.Join(t.TempDir(), "log"), exec.Command("sh", "-c", script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// hasSaid is ready when the process has printed that.
+func hasSaid(p *show.Process, text string) func() error {
+	return func() error {
+		if !strings.Contains(p.Log(), text) {
+			return errors.New("it is silent")
+		}
+		return nil
+	}
+}
+
+func TestAProcessStopsInOrderOrItIsAnError(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"it stops":             {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done", ""},
+		"with an exit code":    {"trap 'echo why; exit 3' TERM; echo ready; while :; do sleep 0.1; done", "it stopped with exit status 3:\nready\nwhy\n"},
+		"by the signal itself": {"echo ready; exec sleep 60", "it stopped with signal: terminated:\nready\n"},
+		"not at all":           {"trap '' TERM; echo ready; while :; do sleep 0.1; done", "it did not stop within 1s:\nready\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, c.script)
+			if err := p.Await(t.Context(), hasSaid(p, "ready")); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := p.Stop(time.Second); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhoHasStoppedIsNotAwaited(t *testing.T) {
+	p := start(t, "echo no; exit 2")
+	err := p.Await(t.Context(), func() error { return errors.New("it is silent") })
+	if want := "it is not ready: it has stopped\nno\n"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	if err := p.Stop(time.Second); err == nil || !strings.HasPrefix(err.Error(), "it had stopped: exit status 2\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestEventuallyGivesUpAtAPermanentErrorAndWhenTimeIsUp(t *testing.T) {
+	never := errors.New("never")
+	tries := 0
+	if err := show.Eventually(t.Context(), time.Minute, func() error { tries++; return show.Permanent(never) }); !errors.Is(err, never) || tries != 1 {
+		t.Errorf("got %v after %d tries", err, tries)
+	}
+	if err := show.Eventually(t.Context(), time.Millisecond, func() error { return never }); !errors.Is(err, never) || !strings.HasPrefix(err.Error(), "after 1ms still: ") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := show.Eventually(ctx, time.Minute, func() error { return never }); !errors.Is(err, never) {
+		t.Errorf("got %v", err)
+	}
+}
