@@ -15,6 +15,14 @@ import (
 // needed, and none are decoded: all fields that no move names keep their text,
 // known or not.
 //
+// A field that only one of the two has is another difference, which no move can say: use
+// [AddSpoke] or [AddUnstructuredSpoke] for that. Here the field would stay in an object of the other
+// version, where the API server prunes it from what clients read, so that what they write
+// back lacks it; and since it does not prune what it converts for managedFields, server-side
+// apply fails with "field not declared in schema"
+// (apimachinery/pkg/util/managedfields/internal/structuredmerge.go). roundtrip.CRD finds
+// such fields.
+//
 // Each move converts in both directions, and is held to that: it is refused here
 // if its inverse is not exact, unless it is declared [Lossy]; and a value for which
 // the inverse would not be exact is an error of the conversion, which names the

@@ -2,7 +2,10 @@ package migrate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,46 +24,92 @@ func (d *definition) claims(obj *metav1.PartialObjectMetadata) []metav1.ManagedF
 	})
 }
 
+// converts says whether the API server must convert the object for its managedFields.
+func (d *definition) converts(claims []metav1.ManagedFieldsEntry) bool {
+	return slices.ContainsFunc(claims, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != d.apiVersion(d.storage) })
+}
+
+// kept says whether an object has these claims, and no others. It compares who owns something,
+// and not what: the API server writes that anew.
+func (d *definition) kept(claims []metav1.ManagedFieldsEntry, obj *metav1.PartialObjectMetadata) bool {
+	return slices.Equal(ownersOf(claims), ownersOf(d.claims(obj)))
+}
+
+func ownersOf(claims []metav1.ManagedFieldsEntry) []string {
+	owners := make([]string, len(claims))
+	for i, e := range claims {
+		owners[i] = fmt.Sprintf("%q %q %q %q", e.Manager, e.Operation, e.APIVersion, e.Subresource)
+	}
+	slices.Sort(owners)
+	return owners
+}
+
 // claim writes the managedFields of an object, and nothing else. If admission would change
 // more, or refuse it, it is left alone. A subresource would do without admission, but there
 // the API server ignores managedFields (decodeLiveOrNew,
 // apimachinery/pkg/util/managedfields/internal/fieldmanager.go).
 func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (outcome, error) {
+	for attempt := 0; ; attempt++ {
+		now, o, err := m.claimOnce(ctx, d, obj, claims)
+		if now == nil {
+			return o, err
+		}
+		if d.kept(claims, now) {
+			return rewritten, nil
+		}
+		if attempt == maxConflicts {
+			return failed, errors.New("the API server does not take managedFields as they should be: it cannot convert the object to each version that they name: mend that conversion")
+		}
+		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
+			return failed, err
+		}
+		obj = now // a dry run returns the resourceVersion that is stored
+	}
+}
+
+// claimOnce does so, and returns what became of the object, or would.
+func (m *migrator) claimOnce(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, outcome, error) {
 	patch := patchOf(obj, claims)
 	if len(claims) == 0 {
 		patch = patchOf(obj, []any{map[string]any{}}) // an empty list would change nothing
 	}
-	for _, dryRun := range []bool{true, false} {
+	for dryRun := true; ; dryRun = false {
 		now, o, err := m.try(ctx, d, obj, patch, dryRun)
 		if now == nil {
-			return o, err
+			return nil, o, err
 		}
 		if err := wouldChange(changes(obj, now)); err != nil {
-			return failed, err
+			return nil, failed, err
 		}
-		if m.dryRun {
-			break
+		if !dryRun || m.dryRun || !d.kept(claims, now) {
+			return now, 0, nil
 		}
 	}
-	return rewritten, nil
 }
 
 // forget takes the claims of a version out of an object. Others may write it meanwhile.
-func (m *migrator) forget(ctx context.Context, d *definition, version string, obj *metav1.PartialObjectMetadata) (outcome, error) {
-	for {
+func (m *migrator) forget(ctx context.Context, d *definition, version string, l listed) (outcome, error) {
+	// managedFields are the same in all versions, but labels and annotations may differ.
+	obj, writable := l.PartialObjectMetadata, l.version == d.storage
+	for range maxWrites {
 		claims := d.claims(obj)
-		kept := slices.DeleteFunc(slices.Clone(claims), func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion == d.apiVersion(version) })
-		if len(kept) == len(claims) {
+		rest := slices.DeleteFunc(slices.Clone(claims), func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion == d.apiVersion(version) })
+		if len(rest) == len(claims) {
 			return current, nil
 		}
-		o, err := m.claim(ctx, d, obj, kept)
-		if o != current {
+		if writable {
+			if o, err := m.claim(ctx, d, obj, rest); o != current {
+				return o, err
+			}
+		}
+		now, o, err := m.get(ctx, d, obj)
+		if now == nil {
 			return o, err
 		}
-		if obj, err = m.get(ctx, d, obj); absent(err) {
-			return gone, nil
-		} else if err != nil {
-			return failed, err
-		}
+		obj, writable = now, true
 	}
+	return failed, errors.New("somebody else writes it all the time")
 }
+
+// maxWrites is how often somebody else may write something in between.
+const maxWrites = 20

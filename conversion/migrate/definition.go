@@ -112,6 +112,21 @@ func (d *definition) target() (resource schema.GroupVersionResource, subresource
 	return d.resource(v), subresources
 }
 
+// patched are the subresources that a rewrite may patch; "" is the object itself, for which
+// managedFields are put back.
+func (d *definition) patched(dryRun bool) []string {
+	_, subresources := d.target()
+	if dryRun && len(subresources) > 0 {
+		return subresources
+	}
+	return append(subresources, "")
+}
+
+// same says whether the definition has not changed since it was read.
+func (d *definition) same(now *definition) bool {
+	return now.Generation == d.Generation && now.UID == d.UID
+}
+
 // version returns a version of the definition, and its index; -1 if it has none of that name.
 func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinitionVersion, int) {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
@@ -138,14 +153,18 @@ type checkpoint struct {
 	ResourceVersion string    `json:"resourceVersion"`
 	Generation      int64     `json:"generation"`
 	UID             types.UID `json:"uid"`
+	Settle          string    `json:"settle"` // what was waited for
 }
 
-// checkpoint returns what the annotation says; "" if it is absent or does not hold any
-// more.
-func (d *definition) checkpoint() (resourceVersion string) {
+// checkpoint returns what the annotation says; "" if it is absent, does not hold any more, or
+// was made by somebody who had not waited for so long.
+func (d *definition) checkpoint(settle time.Duration) (resourceVersion string) {
 	var c checkpoint
 	if err := json.Unmarshal([]byte(d.Annotations[CheckpointAnnotation]), &c); err != nil {
 		return "" // absent, or not ours: it is written again
+	}
+	if waited, err := time.ParseDuration(c.Settle); err != nil || waited < settle {
+		return ""
 	}
 	if c.StorageVersion != d.storage || c.Generation != d.Generation || c.UID != d.UID {
 		return ""

@@ -3,6 +3,7 @@ package migrate
 import (
 	"strings"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,11 +13,11 @@ import (
 func TestACheckpointHoldsForOneStateOfTheDefinition(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{
-			CheckpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u"}`,
+			CheckpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","settle":"1m10s"}`,
 		}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Storage: true}}},
 	}
-	if got := newDefinition(crd).checkpoint(); got != "12" {
+	if got := newDefinition(crd).checkpoint(time.Minute); got != "12" {
 		t.Errorf("got %q", got)
 	}
 	for name, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
@@ -26,27 +27,30 @@ func TestACheckpointHoldsForOneStateOfTheDefinition(t *testing.T) {
 		"a resourceVersion that is none": func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Annotations[CheckpointAnnotation] = strings.Replace(crd.Annotations[CheckpointAnnotation], "12", "0x12", 1)
 		},
+		"a shorter wait": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Annotations[CheckpointAnnotation] = strings.Replace(crd.Annotations[CheckpointAnnotation], "1m10s", "59s", 1)
+		},
 		"no annotation": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations = nil },
 		"nonsense":      func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Annotations[CheckpointAnnotation] = "{" },
 	} {
 		other := crd.DeepCopy()
 		change(other)
-		if got := newDefinition(other).checkpoint(); got != "" {
+		if got := newDefinition(other).checkpoint(time.Minute); got != "" {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
 
 func FuzzCheckpoint(f *testing.F) {
-	f.Add(`{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u"}`)
-	f.Add(`{"storageVersion":"v1","resourceVersion":"-1","generation":3,"uid":"u"}`)
+	f.Add(`{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","settle":"1m10s"}`)
+	f.Add(`{"storageVersion":"v1","resourceVersion":"-1","generation":3,"uid":"u","settle":"1m10s"}`)
 	f.Add(`[`)
 	f.Fuzz(func(t *testing.T, text string) {
 		d := newDefinition(&apiextensionsv1.CustomResourceDefinition{
 			ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{CheckpointAnnotation: text}},
 			Spec:       apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Storage: true}}},
 		})
-		if got := d.checkpoint(); got != "" {
+		if got := d.checkpoint(time.Minute); got != "" {
 			if _, err := resourceversion.CompareResourceVersion(got, "1"); err != nil {
 				t.Error(err)
 			}

@@ -24,11 +24,16 @@
 //
 // Where the definition has a status subresource, that is what is patched: the admission
 // webhooks of the resource itself are not called then, which could refuse the old object,
-// or change it. Where it has none, each patch is tried with dryRun first, and what admission
-// would change or refuse is reported and left as it is.
+// or change it. (One that is registered for the subresource is; what it changes in the status
+// is not noticed.) Where it has none, each patch is tried with dryRun first, and what
+// admission would change or refuse is reported and left as it is.
 //
-// The API server drops managedFields at any write for which the conversion webhook does not
-// answer at the wrong moment. If that happens to a rewrite, they are put back.
+// Up to v1.36 the API server drops managedFields at any write for which it cannot convert the
+// object to a version that they name. So a patch is tried with dryRun too where they name
+// another version than the one that is written, and an object that would lose them is
+// reported and left as it is. If it happens to the patch all the same, because the webhook
+// does not answer just then, they are put back at once; a kill in that very moment loses them
+// for the objects in hand.
 //
 // # Safe to repeat, and to interrupt
 //

@@ -167,23 +167,87 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 }
 
 // The API server converts an object to v1alpha1 to find out what that owner owns; if it cannot,
-// it drops all managedFields, and says nothing.
+// it drops all managedFields, and says nothing. That may happen when the rewrite is rehearsed,
+// when it is done, and when they are put back.
 func TestManagedFieldsThatTheAPIServerDropsArePutBack(t *testing.T) {
+	config := server(t)
+	for nth := int64(1); nth <= 6; nth++ {
+		t.Run(fmt.Sprintf("conversion %d fails", nth), func(t *testing.T) {
+			w := newWarehouse(t, config, fmt.Sprintf("box%des", nth))
+			w.Fill(10)
+			before := w.Inventory("v1")
+			w.Store("v1")
+			w.Stutter.Store(nth)
+			report, err := w.run()
+			check(t, err)
+			if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 10}, report.Progress); diff != "" {
+				t.Error(diff)
+			}
+			w.Stutter.Store(0)
+			if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			w.OnlyIn("v1")
+		})
+	}
+}
+
+func TestAnObjectThatWouldLoseItsOwnersIsLeftAlone(t *testing.T) {
 	w := newWarehouse(t, server(t), "boxes")
-	w.Fill(30)
-	before := w.Inventory("v1")
-	w.Store("v1")
-	w.Flaky.Store(true)
-	report, err := w.run()
+	w.Fill(5)
+	_, err := w.Boxes("v1alpha1").Namespace("default").Patch(t.Context(), "box-00003", types.MergePatchType, []byte(`{"metadata":{"annotations":{"one-way":"yes"}}}`), metav1.PatchOptions{})
 	check(t, err)
-	if diff := cmp.Diff(migrate.Progress{Total: 30, Rewritten: 30}, report.Progress); diff != "" {
+	before, versions := w.Inventory("v1"), w.resourceVersions()
+	w.OneWay.Store(true)
+	w.Store("v1")
+	for _, opts := range [][]migrate.Option{{migrate.DryRun()}, nil} {
+		_, err = w.run(opts...)
+		refuses(t, err, "1 of 5 objects", "default/box-00003: the API server would drop its managedFields: it cannot convert the object from v1 to each version that they name")
+	}
+	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 		t.Error(diff)
 	}
-	w.Flaky.Store(false)
+	if now := w.resourceVersions(); now["box-00003"] != versions["box-00003"] || now["box-00002"] == versions["box-00002"] {
+		t.Errorf("before: %v, after: %v", versions, now)
+	}
+	w.OneWay.Store(false)
+	_, err = w.run()
+	check(t, err)
 	if diff := cmp.Diff(before, w.Inventory("v1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	w.OnlyIn("v1")
+}
+
+// The entries of managedFields are written as the objects are, and so through the storage
+// version alone.
+func TestOwnersAreNotForgottenThroughAnotherVersion(t *testing.T) {
+	w := newWarehouse(t, server(t), "boxes", func(crd *apiextensionsv1.CustomResourceDefinition) {
+		crd.Spec.Conversion = nil // v1beta1 has no field for what is stored in v1
+		other := crd.Spec.Versions[0].DeepCopy()
+		other.Name, other.Storage = "v1beta1", false
+		crd.Spec.Versions = append(crd.Spec.Versions, *other)
+	})
+	w.Store("v1")
+	box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"width": int64(5), "height": int64(6)}}}
+	box.SetAPIVersion(w.Group + "/v1")
+	box.SetKind("Box")
+	box.SetName("wide")
+	_, err := w.Boxes("v1").Namespace("default").Create(t.Context(), box, metav1.CreateOptions{})
+	check(t, err)
+	_, err = w.Boxes("v1").Namespace("default").Patch(t.Context(), "wide", types.ApplyPatchType,
+		fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Box","metadata":{"name":"wide","labels":{"a":"b"}}}`, w.Group), metav1.PatchOptions{FieldManager: "gitops"})
+	check(t, err)
+	_, err = w.run()
+	check(t, err)
+	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1beta1" })
+	warehouses.Eventually(t, "v1 is not served", func() error {
+		if _, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("got %v", err)
+		}
+		return nil
+	})
+	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "its storage version v1 is not served")
 }
 
 func TestADryRunWritesNothing(t *testing.T) {

@@ -15,7 +15,7 @@ func Example() {
 	retire := func(ctx context.Context, config *rest.Config) error {
 		const crd = "pizzas.restaurant.example.com"
 		report, err := migrate.Run(ctx, config, crd, migrate.Rate(500), migrate.Observe(func(p migrate.Progress) {
-			fmt.Printf("%d of %d\n", p.Rewritten+p.Current, p.Total)
+			fmt.Printf("%d of %d\n", p.Done(), p.Total)
 		}))
 		if err != nil {
 			return err // it names the objects that were refused

@@ -21,7 +21,8 @@ const (
 	maxRounds = 5
 )
 
-// Report is what Run has done.
+// Report is what Run has done. If the definition has changed in the meantime, so that Run has
+// begun again, it is about the last time.
 type Report struct {
 	Progress
 	// Storage is the storage version.
@@ -43,10 +44,10 @@ type Report struct {
 // conversion fails, does not stop the others; it is in the report, and the stored versions
 // stay as they are. Then the error is [ErrRefused], and names them. (An object that no served
 // version can show fails every list: Run ends there.) After that has been mended, Run may be
-// called again: only what is left is rewritten. Nothing is lost when it stops at any point.
+// called again: only what is left is rewritten. No field is lost when it stops at any point.
 //
-// It reads pages of at most 500 objects, without their spec and status, and holds one at a
-// time. What fails for the moment is tried again for a while; Run gives up when the API
+// It reads pages of at most 500 objects and some 4 MiB, without their spec and status, and
+// holds a few at a time. What fails for the moment is tried again for a while; Run gives up when the API
 // server cannot be reached for a minute, or has failed a hundred objects in a row.
 //
 // The storage version must be served: in another one, objects could lose fields.
@@ -130,10 +131,10 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	if err := d.writable(); err != nil {
 		return false, err
 	}
-	if err := m.permitted(ctx, d); err != nil {
+	if err := m.permitted(ctx, d, d.patched(m.dryRun)...); err != nil {
 		return false, err
 	}
-	since := d.checkpoint()
+	since := d.checkpoint(m.settle)
 	if since == "" {
 		if done, err := m.settled(ctx, d); err != nil || !done {
 			return false, err
@@ -143,22 +144,27 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 			return false, err
 		}
 		if !m.dryRun {
-			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID}
+			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID, Settle: m.settle.String()}
 			if done, err := m.unless(m.annotate(ctx, d, c)); err != nil || !done {
 				return false, err
 			}
 		}
 	}
-	if err := m.objects(ctx, d, report, func(ctx context.Context, l listed) (outcome, error) {
+	err = m.objects(ctx, d, report, func(ctx context.Context, l listed) (outcome, error) {
 		return m.object(ctx, d, since, l)
-	}); err != nil {
-		return false, err
+	})
+	if err == nil && report.Failed > 0 {
+		err = report.refusal(old)
 	}
-	if report.Failed > 0 {
-		if now, err := m.read(ctx); err == nil && (now.Generation != d.Generation || now.UID != d.UID) {
-			return false, nil // they may have failed for that
+	if err != nil {
+		var away *unreachableError
+		if ctx.Err() != nil || errors.As(err, &away) {
+			return false, err
 		}
-		return false, report.refusal(old)
+		if now, readErr := m.read(ctx); readErr == nil && !d.same(now) {
+			return false, nil // it may have failed for that
+		}
+		return false, err
 	}
 	report.Dropped = old
 	if m.dryRun {
@@ -183,23 +189,21 @@ func (m *migrator) unless(err error) (ok bool, _ error) {
 // settled waits until all API servers have heard of the storage version, and have stored what
 // they were asked before. It says whether the definition is still the same.
 func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
-	// A clock that is wrong by minutes makes no difference.
+	// A clock that is ahead by less than nine minutes makes no difference.
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
 		return true, nil
 	}
 	if m.observe != nil && m.settle > 0 {
 		m.observe(Progress{Waiting: m.settle})
 	}
-	select {
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-time.After(m.settle):
+	if err := pause(ctx, m.settle); err != nil {
+		return false, err
 	}
 	now, err := m.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	same := now.Generation == d.Generation && now.UID == d.UID
+	same := d.same(now)
 	*d = *now
 	return same, nil
 }
@@ -207,27 +211,27 @@ func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 // drop leaves the storage version alone in status.storedVersions. It says whether it has: if
 // not, the definition has been changed since its objects were rewritten.
 func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
-	for {
+	for range maxWrites {
 		now, err := m.read(ctx)
 		if err != nil {
 			return false, err
 		}
-		if now.Generation != d.Generation || now.UID != d.UID {
+		if !d.same(now) {
 			return false, nil
 		}
-		if len(now.old()) > 0 {
-			// A status has another field manager's fields in it, so it is written where it lies.
-			err = m.patch(ctx, now, operation{"replace", "/status/storedVersions", []string{now.storage}}, "status")
-		} else {
-			err = m.annotate(ctx, now, nil)
-			if ok, err := m.unless(err); ok || err != nil {
-				return ok, err
+		if len(now.old()) == 0 {
+			if done, err := m.unless(m.annotate(ctx, now, nil)); done || err != nil {
+				return done, err
 			}
+			continue
 		}
-		if _, err := m.unless(err); err != nil {
+		// A status has another field manager's fields in it, so it is written where it lies.
+		only := operation{"replace", "/status/storedVersions", []string{now.storage}}
+		if _, err := m.unless(m.patch(ctx, now, only, "status")); err != nil {
 			return false, err
 		}
 	}
+	return false, errors.New("somebody else writes it all the time: find out who, and run again")
 }
 
 // ErrRefused is what [errors.Is] finds in errors of Run if objects could not be rewritten,
@@ -242,7 +246,7 @@ func (e refused) Unwrap() error        { return e.error }
 
 // refusal says that objects are still stored in an old version.
 func (r *Report) refusal(old []string) error {
-	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: mend them, or what refuses them, and run again", r.Failed, r.done(), r.Storage, strings.Join(old, ", "))
+	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: mend them, or what refuses them, and run again", r.Failed, r.Done(), r.Storage, strings.Join(old, ", "))
 	return refused{errors.Join(append([]error{errors.New(text)}, r.faults()...)...)}
 }
 

@@ -83,12 +83,10 @@ func (m *migrator) object(ctx context.Context, d *definition, since string, l li
 		return m.rewrite(ctx, d, l.PartialObjectMetadata)
 	}
 	// Labels and annotations may differ from version to version.
-	now, err := m.get(ctx, d, l.PartialObjectMetadata)
+	now, o, err := m.get(ctx, d, l.PartialObjectMetadata)
 	switch {
-	case absent(err):
-		return gone, nil
-	case err != nil:
-		return failed, err
+	case now == nil:
+		return o, err
 	case now.ResourceVersion != l.ResourceVersion:
 		return current, nil
 	}
@@ -100,14 +98,20 @@ func (m *migrator) object(ctx context.Context, d *definition, since string, l li
 //
 // An object that cannot be converted fails the whole page, and so does a page that is too
 // much for the conversion webhook: in both cases a smaller page is tried. If it is one object,
-// the rest is listed in another version: it may be stored in that.
+// it is listed in another version, in which it may be stored, and so is what follows, up to an
+// object that cannot be converted to that.
 func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64, remaining *int64), f func(listed) error) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	opts := metav1.ListOptions{Limit: firstPage}
 	ceiling := int64(maxPage) // no larger page has been too much
 	var n int64
-	var faults []error
+	last := ""         // the object that was listed last
+	turn := 0          // of which version
+	var faults []error // of the next object, one a version
 	for len(faults) < len(d.served) {
-		v := d.served[len(faults)]
+		v := d.served[turn%len(d.served)]
 		list, err := m.page(ctx, d.resource(v), opts)
 		switch {
 		case apierrors.IsResourceExpired(err):
@@ -124,19 +128,22 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 			continue
 		case err != nil && answered(err) && transient(err):
 			opts.Limit, ceiling = firstPage, maxPage
-			faults = append(faults, fmt.Errorf("listing its objects in %s: %w", v.Name, err))
+			faults = append(faults, fmt.Errorf("in %s: %w", v.Name, err))
+			turn++
 			continue
 		case err != nil:
 			return fmt.Errorf("listing its objects in %s: %w", v.Name, err)
 		}
 		n += int64(len(list.Items))
 		expect(n, list.RemainingItemCount)
+		faults = nil
 		size := 0
 		for i := range list.Items {
 			size += list.Items[i].Size()
 			if err := f(listed{&list.Items[i], v.Name}); err != nil {
 				return err
 			}
+			last = objectName(list.Items[i].Namespace, list.Items[i].Name)
 		}
 		if list.Continue == "" {
 			return nil
@@ -144,7 +151,11 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 		opts.Continue = list.Continue
 		opts.Limit = min(ceiling, nextLimit(opts.Limit, len(list.Items), size))
 	}
-	return fmt.Errorf("%w: mend the conversion, or serve the version in which that object is stored", errors.Join(faults...))
+	which := "the first of its objects"
+	if last != "" {
+		which = "the object after " + last
+	}
+	return fmt.Errorf("no version can show %s: mend the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
 }
 
 // now returns the resourceVersion of the moment.
@@ -179,7 +190,11 @@ func continueOf(err error) string {
 
 func (m *migrator) page(ctx context.Context, resource schema.GroupVersionResource, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
 	var list *metav1.PartialObjectMetadataList
-	err := m.insist(ctx, func() (err error) {
+	answers := maxAnswers
+	if opts.Limit > 1 {
+		answers = maxPageAnswers
+	}
+	err := m.insistFor(ctx, answers, func() (err error) {
 		list, err = m.metadata.Resource(resource).List(ctx, opts)
 		return err
 	})

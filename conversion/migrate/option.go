@@ -27,8 +27,9 @@ func Workers(n int) Option {
 
 // Rate is how many requests a second are sent at most, lists included; the default is 100.
 // With 0 the API server alone sets the pace (API Priority and Fairness). An object takes
-// one request, two if the definition has no status subresource. It takes the place of the
-// QPS in the config.
+// two requests; one if the definition has a status subresource, and its managedFields name
+// no old version. It takes the place of the QPS in the config. What the API server has answered with
+// Retry-After is sent again without being counted.
 func Rate(perSecond float64) Option {
 	return func(s *settings) { s.rate = perSecond }
 }

@@ -14,7 +14,8 @@ import (
 
 // PolicyRules returns the least that [Run] and [Remove] need for a definition, named as its
 // metadata is: the rules of a ClusterRole. The status of the objects is patched if there is
-// one, the objects themselves if not; the rules allow both. The slice is the caller's.
+// one; the objects themselves if not, and where managedFields are to be put back or forgotten.
+// The slice is the caller's.
 func PolicyRules(crd string) []rbacv1.PolicyRule {
 	resource := schema.ParseGroupResource(crd)
 	return []rbacv1.PolicyRule{
@@ -27,16 +28,17 @@ func PolicyRules(crd string) []rbacv1.PolicyRule {
 
 var reviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// permitted returns an error if the user may not do what a round does, so that this is not
-// found out at each object.
-func (m *migrator) permitted(ctx context.Context, d *definition) error {
+// permitted returns an error if the user may not do what is needed to patch the objects, and
+// these subresources of them, so that this is not found out at each object.
+func (m *migrator) permitted(ctx context.Context, d *definition, subresources ...string) error {
 	type need struct{ verb, group, resource, subresource, name string }
 	group, resource := d.Spec.Group, d.Spec.Names.Plural
-	_, subresources := d.target()
 	needs := []need{
 		{"list", group, resource, "", ""},
 		{"get", group, resource, "", ""},
-		{"patch", group, resource, strings.Join(subresources, ""), ""},
+	}
+	for _, s := range subresources {
+		needs = append(needs, need{"patch", group, resource, s, ""})
 	}
 	if !m.dryRun {
 		needs = append(needs,

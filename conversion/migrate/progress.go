@@ -25,7 +25,8 @@ type Progress struct {
 	Waiting time.Duration
 }
 
-func (p Progress) done() int64 { return p.Rewritten + p.Current + p.Gone + p.Failed }
+// Done is how many objects Run is done with, whatever has become of them.
+func (p Progress) Done() int64 { return p.Rewritten + p.Current + p.Gone + p.Failed }
 
 // Problem is an object that could not be rewritten.
 type Problem struct {
@@ -35,11 +36,14 @@ type Problem struct {
 
 // Error names the object.
 func (p Problem) Error() string {
-	name := p.Name
-	if p.Namespace != "" {
-		name = p.Namespace + "/" + name
+	return objectName(p.Namespace, p.Name) + ": " + p.Err.Error()
+}
+
+func objectName(namespace, name string) string {
+	if namespace == "" {
+		return name
 	}
-	return name + ": " + p.Err.Error()
+	return namespace + "/" + name
 }
 
 // Unwrap returns Err.
@@ -101,7 +105,7 @@ func (t *tally) count(o outcome, p Problem) error {
 			r.Problems = append(r.Problems, p)
 		}
 	}
-	r.Total = max(r.Total, r.done())
+	r.Total = max(r.Total, r.Done())
 	if o != failed || !transient(p.Err) {
 		t.inARow = 0
 		return nil

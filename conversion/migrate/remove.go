@@ -20,23 +20,32 @@ import (
 //   - it is served: its clients would fail;
 //   - an object's managedFields name it: see [ForgetOwners].
 //
-// The error is [ErrRefused] then, joins all that is the case, and says what to do. All objects are read for
-// that, in pages of metadata. Where definitions are applied from a repository, use
-// [DryRun], and take the version out there.
+// The error is [ErrRefused] then, joins all that is the case, and says what to do. All objects
+// are read for that, in pages of metadata. Where definitions are applied from a repository,
+// use [DryRun], and take the version out there.
+//
+// Who writes in the version while it gets served: false may be on record in managedFields a
+// moment later, up to the API server's --request-timeout, by default 60 seconds; so remove
+// it some minutes after that.
 func Remove(ctx context.Context, config *rest.Config, crd, version string, opts ...Option) error {
 	m, err := newMigrator(config, crd, opts)
 	if err != nil {
 		return err
 	}
+	tried := false
 	for range maxRounds {
 		d, err := m.read(ctx)
 		if err != nil {
 			return m.explain(err)
 		}
+		if _, i := d.version(version); i < 0 && tried {
+			return nil // the answer got lost
+		}
 		i, err := m.removable(ctx, d, version)
 		if err != nil || m.dryRun {
 			return m.explain(err)
 		}
+		tried = true
 		if ok, err := m.unless(m.patch(ctx, d, operation{Op: "remove", Path: fmt.Sprintf("/spec/versions/%d", i)})); ok || err != nil {
 			return m.explain(err)
 		}
@@ -83,23 +92,20 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 
 // forgetAll takes the claims of a version out of all objects.
 func (m *migrator) forgetAll(ctx context.Context, d *definition, version string) error {
+	if err := d.writable(); err != nil {
+		return err
+	}
+	if err := m.permitted(ctx, d, ""); err != nil {
+		return err
+	}
 	report := &Report{}
 	err := m.objects(ctx, d, report, func(ctx context.Context, l listed) (outcome, error) {
-		obj := l.PartialObjectMetadata
-		if l.version != d.served[0].Name { // labels and annotations may differ
-			var err error
-			if obj, err = m.get(ctx, d, obj); absent(err) {
-				return gone, nil
-			} else if err != nil {
-				return failed, err
-			}
-		}
-		return m.forget(ctx, d, version, obj)
+		return m.forget(ctx, d, version, l)
 	})
 	if err != nil || report.Failed == 0 {
 		return err
 	}
-	text := fmt.Sprintf("%d of %d objects cannot let go of owners that managedFields name with %s: mend them, or what refuses them, and run again", report.Failed, report.done(), version)
+	text := fmt.Sprintf("%d of %d objects cannot let go of owners that managedFields name with %s: mend them, or what refuses them, and run again", report.Failed, report.Done(), version)
 	return refused{errors.Join(append([]error{errors.New(text)}, report.faults()...)...)}
 }
 
@@ -116,9 +122,6 @@ func (o owner) compare(other owner) int {
 // owners returns an error for each of those whom managedFields of objects name with a
 // version.
 func (m *migrator) owners(ctx context.Context, d *definition, version string) (faults []error, _ error) {
-	if err := d.check(); err != nil {
-		return nil, err
-	}
 	apiVersion := d.apiVersion(version)
 	found := map[owner]int{}
 	first := map[owner]string{}
@@ -131,7 +134,7 @@ func (m *migrator) owners(ctx context.Context, d *definition, version string) (f
 			}
 			seen[o] = true
 			if found[o]++; found[o] == 1 {
-				first[o] = strings.TrimPrefix(l.Namespace+"/"+l.Name, "/")
+				first[o] = objectName(l.Namespace, l.Name)
 			}
 		}
 		return nil

@@ -17,9 +17,11 @@ const (
 	requestTimeout = 90 * time.Second
 	// patience is how long the API server may be away.
 	patience = time.Minute
-	// maxAnswers is how often it may answer that something went wrong. Who waits for a webhook
-	// for longer can run again.
-	maxAnswers = 5
+	// maxAnswers is how often it may answer that something went wrong: for six seconds or so, in
+	// which a webhook can be replaced. Who waits for one for longer can run again.
+	maxAnswers = 7
+	// maxPageAnswers is the same for a page which could be smaller.
+	maxPageAnswers = 2
 )
 
 // unreachableError says that the API server has not answered for some time.
@@ -34,28 +36,48 @@ func (e *unreachableError) Unwrap() error { return e.err }
 // for reasons that may pass. client-go waits by itself where the API server says for how long
 // (Retry-After).
 func (m *migrator) insist(ctx context.Context, f func() error) error {
+	return m.insistFor(ctx, maxAnswers, f)
+}
+
+// insistFor takes that many answers that something went wrong.
+func (m *migrator) insistFor(ctx context.Context, maxAnswers int, f func() error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 5 * time.Second}
-	begin, answers := time.Now(), 0
+	answers := 0
+	var silent time.Time // since when there has been no answer
 	for {
 		if err := m.limiter.Wait(ctx); err != nil {
-			return err
+			// It says so at once if the context would end before it is time.
+			<-ctx.Done()
+			return ctx.Err()
 		}
 		err := f()
 		if err == nil || ctx.Err() != nil || !transient(err) {
 			return err
 		}
-		if answered(err) {
-			if answers++; answers == maxAnswers {
+		switch {
+		case answered(err):
+			silent = time.Time{}
+			if answers++; answers >= maxAnswers {
 				return err
 			}
-		} else if time.Since(begin) > patience {
+		case silent.IsZero():
+			silent = time.Now()
+		case time.Since(silent) > patience:
 			return &unreachableError{err}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(backoff.Step()):
+		if err := pause(ctx, backoff.Step()); err != nil {
+			return err
 		}
+	}
+}
+
+// pause waits, and returns an error if the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 

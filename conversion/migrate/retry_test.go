@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -84,22 +86,30 @@ func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
 			got:     []string{"a v1"},
 		},
 		"a page is too much": {
-			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 5), []any{page("to-c", "b"), page("", "c")}),
-			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 5),
+			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 2), []any{page("to-c", "b"), page("", "c")}),
+			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 2),
 				[]string{"v1 limit=12 continue=to-b", "v1 limit=12 continue=to-c"}),
 			got: []string{"a v1", "b v1", "c v1"},
 		},
 		"an object cannot be converted": {
-			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 15), []any{page("to-c", "b"), page("", "c")}),
-			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 5), always("v1 limit=12 continue=to-b", 5), always("v1 limit=1 continue=to-b", 5),
+			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 11), []any{page("to-c", "b"), page("", "c")}),
+			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 2), always("v1 limit=12 continue=to-b", 2), always("v1 limit=1 continue=to-b", 7),
 				[]string{"v1alpha1 limit=50 continue=to-b", "v1alpha1 limit=100 continue=to-c"}),
 			got: []string{"a v1", "b v1alpha1", "c v1alpha1"},
 		},
+		"one cannot be converted to the one version, and the next to the other": {
+			answers: slices.Concat(always[any](broken, 11), always[any](broken, 4), []any{page("to-b", "a")}, always[any](broken, 7), []any{page("to-c", "b"), page("", "c")}),
+			asked: slices.Concat(always("v1 limit=50 continue=", 2), always("v1 limit=6 continue=", 2), always("v1 limit=1 continue=", 7),
+				always("v1alpha1 limit=50 continue=", 2), always("v1alpha1 limit=6 continue=", 2), []string{"v1alpha1 limit=1 continue="}, always("v1alpha1 limit=1 continue=to-b", 7),
+				[]string{"v1 limit=50 continue=to-b", "v1 limit=100 continue=to-c"}),
+			got: []string{"a v1alpha1", "b v1", "c v1"},
+		},
 		"nothing can be converted": {
-			answers: always[any](broken, 30),
-			asked: slices.Concat(always("v1 limit=50 continue=", 5), always("v1 limit=6 continue=", 5), always("v1 limit=1 continue=", 5),
-				always("v1alpha1 limit=50 continue=", 5), always("v1alpha1 limit=6 continue=", 5), always("v1alpha1 limit=1 continue=", 5)),
-			err: "listing its objects in v1alpha1: Internal error occurred: a is broken",
+			answers: slices.Concat([]any{page("to-b", "a")}, always[any](broken, 22)),
+			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 2), always("v1 limit=12 continue=to-b", 2), always("v1 limit=1 continue=to-b", 7),
+				always("v1alpha1 limit=50 continue=to-b", 2), always("v1alpha1 limit=6 continue=to-b", 2), always("v1alpha1 limit=1 continue=to-b", 7)),
+			got: []string{"a v1"},
+			err: "no version can show the object after a: mend the conversion, or serve the version in which it is stored: in v1: Internal error occurred: a is broken",
 		},
 		"it is forbidden": {
 			answers: []any{apierrors.NewForbidden(schema.GroupResource{Resource: "boxes"}, "", errors.New("no")).ErrStatus},
@@ -253,6 +263,65 @@ func TestARateIsKeptWithoutAWord(t *testing.T) {
 	}
 	if said.Len() > 0 {
 		t.Errorf("it says %s", said.String())
+	}
+}
+
+// A deadline that comes before the next token is not a fault of the objects.
+func TestADeadlineIsNoFaultOfAnObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0.1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		begin, sent := time.Now(), 0
+		for err == nil {
+			err = m.insist(ctx, func() error { sent++; return nil })
+		}
+		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || sent != 2 || took != 15*time.Second {
+			t.Errorf("got %v after %d requests and %s", err, sent, took)
+		}
+	})
+}
+
+func TestOnlySilenceIsTakenForAnAPIServerThatIsAway(t *testing.T) {
+	reset, busy := errors.New("connection reset"), apierrors.NewInternalError(errors.New("no"))
+	for name, c := range map[string]struct {
+		answer func(took time.Duration) error
+		away   bool
+		took   time.Duration // at least
+	}{
+		"it is silent":             {func(time.Duration) error { return reset }, true, time.Minute},
+		"it answers, but not well": {func(time.Duration) error { return busy }, false, 5 * time.Second},
+		"one request takes two minutes": {func(took time.Duration) error {
+			if took == 0 {
+				time.Sleep(2 * time.Minute)
+				return reset
+			}
+			return nil
+		}, false, 2 * time.Minute},
+		"it comes back after fifty seconds": {func(took time.Duration) error {
+			if took < 50*time.Second {
+				return reset
+			}
+			return nil
+		}, false, 50 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin := time.Now()
+				err = m.insist(t.Context(), func() error { return c.answer(time.Since(begin)) })
+				var away *unreachableError
+				if took := time.Since(begin); errors.As(err, &away) != c.away || took < c.took || took > c.took+10*time.Second {
+					t.Errorf("got %v after %s", err, took)
+				}
+			})
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,21 +16,11 @@ import (
 
 // rewrite writes an object as it is.
 func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (outcome, error) {
-	patch := patchOf(obj, nil)
+	patch, claims := patchOf(obj, nil), d.claims(obj)
 	_, subresources := d.target()
-	// A mutating webhook of the resource sees an update, and may change what it never saw. Its
-	// changes would bump the generation: without a status subresource all but metadata does
-	// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
-	if m.dryRun || len(subresources) == 0 {
-		would, o, err := m.try(ctx, d, obj, patch, true, subresources...)
-		if would == nil {
+	if m.dryRun || len(subresources) == 0 || d.converts(claims) {
+		if o, err := m.rehearse(ctx, d, obj, patch, subresources); o != rewritten || m.dryRun {
 			return o, err
-		}
-		if err := wouldChange(changes(obj, would)); err != nil {
-			return failed, err
-		}
-		if m.dryRun {
-			return rewritten, nil
 		}
 	}
 	now, o, err := m.try(ctx, d, obj, patch, false, subresources...)
@@ -42,16 +33,52 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	if changes := changes(obj, now); len(changes) > 0 {
 		return failed, fmt.Errorf("it was rewritten in %s, but admission has changed it (%s)", d.storage, strings.Join(changes, ", "))
 	}
-	if claims := d.claims(obj); !equality.Semantic.DeepEqual(claims, d.claims(now)) {
-		// The API server drops them at any write for which it cannot convert the object to
-		// each version that they name (UpdateNoErrors,
-		// apimachinery/pkg/util/managedfields/internal/fieldmanager.go): one does not exist any
-		// more, or the webhook did not answer.
-		if o, err := m.claim(ctx, d, now, claims); o != rewritten {
-			return failed, errors.Join(fmt.Errorf("it was rewritten in %s, but the API server has dropped its managedFields", d.storage), err)
+	if d.kept(claims, now) {
+		return rewritten, nil
+	}
+	// Who interrupts this does not know what is lost then.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	switch o, err := m.claim(ctx, d, now, claims); {
+	case o == rewritten, o == gone:
+		return o, nil
+	case err != nil:
+		return failed, fmt.Errorf("it was rewritten in %s, but the API server has dropped its managedFields: %w", d.storage, err)
+	}
+	return failed, fmt.Errorf("it was rewritten in %s, but the API server has dropped its managedFields, and somebody has written it since", d.storage)
+}
+
+// rehearse tries with dryRun whether a rewrite changes anything but the version in which the
+// object is stored:
+//
+//   - A mutating webhook of the resource sees an update, and may change what it never saw. Its
+//     changes would bump the generation: without a status subresource all but metadata does
+//     (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
+//   - Up to v1.36 the API server drops all managedFields at any write for which it cannot convert
+//     the object to each version that they name (UpdateNoErrors,
+//     apimachinery/pkg/util/managedfields/internal/fieldmanager.go). If there is no such version
+//     any more, they are lost in any case, and claim saves the others; a webhook may answer
+//     the next time.
+func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, subresources []string) (outcome, error) {
+	claims := d.claims(obj)
+	for attempt := 0; ; attempt++ {
+		would, o, err := m.try(ctx, d, obj, patch, true, subresources...)
+		if would == nil {
+			return o, err
+		}
+		if err := wouldChange(changes(obj, would)); err != nil {
+			return failed, err
+		}
+		if len(claims) < len(obj.ManagedFields) || d.kept(claims, would) {
+			return rewritten, nil
+		}
+		if attempt == maxConflicts {
+			return failed, fmt.Errorf("the API server would drop its managedFields: it cannot convert the object from %s to each version that they name: mend that conversion", d.storage)
+		}
+		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
+			return failed, err
 		}
 	}
-	return rewritten, nil
 }
 
 func wouldChange(changes []string) error {
@@ -95,16 +122,16 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 			return result, 0, nil
 		case apierrors.IsNotFound(err):
 			// Or a webhook says so.
-		case !apierrors.IsConflict(err) || attempt == maxConflicts:
+		case !apierrors.IsConflict(err):
 			return nil, failed, err
 		}
 		// It may be another object by now, or none.
-		now, getErr := m.get(ctx, d, obj)
+		now, o, getErr := m.get(ctx, d, obj)
 		switch {
-		case absent(getErr):
-			return nil, gone, nil
 		case getErr != nil:
-			return nil, failed, errors.Join(err, getErr)
+			return nil, o, errors.Join(err, getErr)
+		case now == nil:
+			return nil, o, nil
 		case now.ResourceVersion != obj.ResourceVersion:
 			return nil, current, nil // it was written after it was listed
 		case apierrors.IsNotFound(err) || attempt == maxConflicts:
@@ -117,15 +144,22 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 // again: it is somebody's answer who means something else.
 const maxConflicts = 3
 
-// get reads the metadata of an object in the version in which it is rewritten.
-func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
+// get reads the metadata of an object in the version in which it is rewritten. It returns nil
+// and why if there is none.
+func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, outcome, error) {
 	resource, _ := d.target()
 	var now *metav1.PartialObjectMetadata
 	err := m.insist(ctx, func() (err error) {
 		now, err = m.metadata.Resource(resource).Namespace(obj.Namespace).Get(ctx, obj.Name, metav1.GetOptions{})
 		return err
 	})
-	return now, err
+	switch {
+	case absent(err):
+		return nil, gone, nil
+	case err != nil:
+		return nil, failed, err
+	}
+	return now, 0, nil
 }
 
 // changes names what differs between an object and what a write made of it, apart from

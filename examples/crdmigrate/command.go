@@ -7,12 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -52,10 +54,33 @@ func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(errOut, "It was interrupted: run it again, and it goes on where it was.")
 	}
-	if errors.Is(err, migrate.ErrRefused) {
+	if refused(err) {
 		return exitRefused
 	}
 	return exitError
+}
+
+// refused says whether that is all that went wrong.
+func refused(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !refused(err) })
+	}
+	return errors.Is(err, migrate.ErrRefused)
+}
+
+// pace are the flags of how fast the API server is asked.
+type pace struct {
+	rate    float64
+	workers int
+}
+
+func (p *pace) register(flags *pflag.FlagSet) {
+	flags.Float64Var(&p.rate, "rate", 100, "Requests a second, at most; 0 leaves it to the API server.")
+	flags.IntVar(&p.workers, "workers", 4, "Objects that are written at the same time.")
+}
+
+func (p *pace) options() []migrate.Option {
+	return []migrate.Option{migrate.Rate(p.rate), migrate.Workers(p.workers)}
 }
 
 func (c *command) root() *cobra.Command {
@@ -88,8 +113,7 @@ func (c *command) config() (*rest.Config, error) {
 func (c *command) run() *cobra.Command {
 	var (
 		dryRun  bool
-		rate    float64
-		workers int
+		pace    pace
 		settle  time.Duration
 		address string
 	)
@@ -113,7 +137,7 @@ pizzas.restaurant.example.com.`,
 				return err
 			}
 			defer stop()
-			opts := []migrate.Option{migrate.Rate(rate), migrate.Workers(workers), migrate.Settle(settle)}
+			opts := append(pace.options(), migrate.Settle(settle))
 			if dryRun {
 				opts = append(opts, migrate.DryRun())
 			}
@@ -126,8 +150,7 @@ pizzas.restaurant.example.com.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "Only say what would happen: the API server checks each write, and stores nothing.")
-	flags.Float64Var(&rate, "rate", 100, "Requests a second, at most; 0 leaves it to the API server.")
-	flags.IntVar(&workers, "workers", 4, "Objects that are rewritten at the same time.")
+	pace.register(flags)
 	flags.DurationVar(&settle, "settle", 70*time.Second, "How long to wait, if the definition was changed in the last ten minutes, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
 	flags.StringVar(&address, "metrics-bind-address", "", "Address for metrics, such as :8080, at /metrics. Without it there are none.")
 	return cmd
@@ -182,7 +205,10 @@ func serveMetrics(address string) (observe func(crd string) func(migrate.Progres
 }
 
 func (c *command) remove() *cobra.Command {
-	var dryRun, forget bool
+	var (
+		dryRun, forget bool
+		pace           pace
+	)
 	cmd := &cobra.Command{
 		Use:   "remove NAME VERSION",
 		Short: "Take a version out of a definition, if nobody needs it any more",
@@ -196,7 +222,7 @@ managedFields of an object, and says what to do about it.`,
 			if err != nil {
 				return err
 			}
-			var opts []migrate.Option
+			opts := pace.options()
 			removed := "was removed"
 			if dryRun {
 				opts, removed = append(opts, migrate.DryRun()), "can be removed"
@@ -204,13 +230,18 @@ managedFields of an object, and says what to do about it.`,
 			if forget {
 				opts = append(opts, migrate.ForgetOwners())
 			}
-			if err := migrate.Remove(cmd.Context(), config, args[0], args[1], opts...); err != nil {
+			bar := newProgress(c.errOut, args[0])
+			opts = append(opts, migrate.Observe(bar.show))
+			err = migrate.Remove(cmd.Context(), config, args[0], args[1], opts...)
+			bar.end()
+			if err != nil {
 				return err
 			}
 			fmt.Fprintf(c.out, "%s: %s %s\n", args[0], args[1], removed)
 			return nil
 		},
 	}
+	pace.register(cmd.Flags())
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "Only say whether it could be removed.")
 	cmd.Flags().BoolVar(&forget, "forget-owners", false, "Remove it even if managedFields name it: these owners lose their fields, which stay as they are.")
 	return cmd

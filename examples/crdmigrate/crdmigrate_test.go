@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/examples/crdmigrate"
 	"github.com/crdkit/crdkit/internal/controlplane"
@@ -61,7 +61,11 @@ func TestKilledInTheMiddle(t *testing.T) {
 	check(t, err)
 	path, n := binary(t), count(t)
 	w := warehouse.New(t, cp.Config(), "boxes")
+	start := time.Now()
+	stage := func(what string) { fmt.Printf("%6.0f s: %s\n", time.Since(start).Seconds(), what) }
+	stage(fmt.Sprintf("creating %d objects", n))
 	w.Fill(n)
+	stage("reading them in both versions")
 	before := map[string]map[string][sha256.Size]byte{"v1alpha1": w.Inventory("v1alpha1"), "v1": w.Inventory("v1")}
 	w.Store("v1")
 
@@ -81,7 +85,8 @@ func TestKilledInTheMiddle(t *testing.T) {
 		}
 	}
 	old := versions()
-	port := freePort(t)
+	port, err := controlplane.FreePort()
+	check(t, err)
 	run := func() (*exec.Cmd, *bytes.Buffer) {
 		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, "--rate=0", "--workers=8", "--settle=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
 		out := &bytes.Buffer{}
@@ -89,22 +94,29 @@ func TestKilledInTheMiddle(t *testing.T) {
 		check(t, cmd.Start())
 		return cmd, out
 	}
+	stage("migrating them, with a kill after a third")
 	first, _ := run()
-	warehouse.Eventually(t, "a third is rewritten", func() error {
-		if done := rewritten(port); done < n/3 {
-			return fmt.Errorf("%d of %d", done, n)
-		}
-		return nil
-	})
+	for done := 0; done < n/3; {
+		warehouse.Eventually(t, "it goes on", func() error {
+			before := done
+			if done = rewritten(port); done == before {
+				return fmt.Errorf("%d of %d", done, n)
+			}
+			return nil
+		})
+	}
 	check(t, first.Process.Signal(syscall.SIGKILL))
 	_ = first.Wait() // it was killed
+	stage("looking what is rewritten")
 	killed := versions()
+	stage("migrating the rest")
 	begin := time.Now()
 	second, out := run()
 	if err := second.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	took := time.Since(begin)
+	stage("reading them in both versions again")
 	after := versions()
 	var done, twice int
 	for name := range old {
@@ -138,10 +150,16 @@ func TestKilledInTheMiddle(t *testing.T) {
 			}
 		}
 	}
-	usage := second.ProcessState.SysUsage().(*syscall.Rusage)
+	resident := second.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+	if resident > maxResident {
+		t.Errorf("it took %d MiB", resident)
+	}
 	fmt.Printf("migrate: %d objects, %d changed, %d written twice after a kill, %.0f a second, %d MiB resident at most\n",
-		n, changed, twice, float64(n-done)/took.Seconds(), usage.Maxrss>>10)
+		n, changed, twice, float64(n-done)/took.Seconds(), resident)
 }
+
+// maxResident is what a migration may take in MiB, however many objects there are.
+const maxResident = 128
 
 // rewritten is what the metrics of a migration say; 0 if it does not serve any.
 func rewritten(port int) int {
@@ -159,14 +177,6 @@ func rewritten(port int) int {
 	return int(n)
 }
 
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
 func TestWhatTheCommandSays(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
@@ -175,6 +185,8 @@ func TestWhatTheCommandSays(t *testing.T) {
 	for _, i := range []int{0, 1, 2} {
 		check(t, w.Create(i))
 	}
+	_, err = w.Boxes("v1alpha1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"annotations":{"one-way":"yes"}}}`), metav1.PatchOptions{FieldManager: "unpacker"})
+	check(t, err)
 	run := func(args ...string) string {
 		t.Helper()
 		var out, errOut strings.Builder
@@ -201,6 +213,14 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 		return err
 	})
 	step("boxes.boxes.example.com: 3 objects can be rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 can be dropped from status.storedVersions\n0", "run", w.CRD, "--dry-run")
+	// A refusal is all that went wrong, or not.
+	w.OneWay.Store(true)
+	for want, names := range map[string][]string{"1": {w.CRD}, "2": {w.CRD, "pallets.example.com"}} {
+		if got := run(append([]string{"run", "--dry-run"}, names...)...); !strings.Contains(got, "default/box-00000: the API server would drop its managedFields") || !strings.HasSuffix(got, want) {
+			t.Errorf("want exit code %s: %s", want, got)
+		}
+	}
+	w.OneWay.Store(false)
 	step("boxes.boxes.example.com: 3 objects rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n0", "run", w.CRD, "--settle=0s")
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
 	step("boxes.boxes.example.com: v1alpha1 can be removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners", "--dry-run")

@@ -12,14 +12,15 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
-// pace is how often a log gets a line.
-const pace = 10 * time.Second
+// logPace is how often a log gets a line.
+const logPace = 10 * time.Second
 
 // progress shows how far a migration is: as a bar on a terminal, and else as lines.
 type progress struct {
 	out  io.Writer
 	name string
 	bar  *progressbar.ProgressBar // nil if there is no terminal
+	done int64                    // objects, when the bar was last drawn
 	next time.Time                // of a line; zero before anything is done
 }
 
@@ -40,18 +41,21 @@ func newProgress(out io.Writer, name string) *progress {
 }
 
 func (p *progress) show(m migrate.Progress) {
-	done := m.Rewritten + m.Current + m.Gone + m.Failed
 	switch {
 	case m.Waiting > 0:
 		fmt.Fprintf(p.out, "%s: waiting %s, until no API server stores in an old version any more (--settle)\n", p.name, m.Waiting)
 	case p.bar != nil:
+		if m.Done() < p.done {
+			p.bar.Reset() // the definition has changed, and it begins again
+		}
+		p.done = m.Done()
 		p.bar.ChangeMax64(m.Total)
-		_ = p.bar.Set64(done) // it is only for the eye
+		_ = p.bar.Set64(m.Done()) // it is only for the eye
 	case p.next.IsZero():
-		p.next = time.Now().Add(pace)
+		p.next = time.Now().Add(logPace)
 	case time.Now().After(p.next):
-		p.next = time.Now().Add(pace)
-		fmt.Fprintf(p.out, "%s: %d of %d objects, %d rewritten, %d failed\n", p.name, done, m.Total, m.Rewritten, m.Failed)
+		p.next = time.Now().Add(logPace)
+		fmt.Fprintf(p.out, "%s: %d of %d objects, %d rewritten, %d failed\n", p.name, m.Done(), m.Total, m.Rewritten, m.Failed)
 	}
 }
 

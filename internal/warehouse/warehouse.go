@@ -44,10 +44,11 @@ type Warehouse struct {
 	CRD     string // the name of the definition
 	Group   string // of its own, since all are of kind Box
 	Plural  string
-	Broken  atomic.Bool // no conversion succeeds
-	Lenient atomic.Bool // a size that cannot be read is kept in spec.note
-	Flaky   atomic.Bool // the first conversion of each box to v1alpha1 fails
-	failed  sync.Map    // the names of those
+	Broken  atomic.Bool  // no conversion succeeds
+	Lenient atomic.Bool  // a size that cannot be read is kept in spec.note
+	OneWay  atomic.Bool  // no box with the annotation one-way can be converted to v1alpha1
+	Stutter atomic.Int64 // which conversion of each box to v1alpha1 fails, from 1; 0 is none
+	times   sync.Map     // how often each has been converted since, by its name: *atomic.Int64
 	client  dynamic.Interface
 }
 
@@ -142,8 +143,12 @@ func (w *Warehouse) narrow(_ context.Context, in, out *unstructured.Unstructured
 	if w.Broken.Load() {
 		return fmt.Errorf("the conveyor belt is broken")
 	}
-	if w.Flaky.Load() {
-		if _, again := w.failed.LoadOrStore(in.GetName(), true); !again {
+	if w.OneWay.Load() && in.GetAnnotations()["one-way"] != "" {
+		return fmt.Errorf("the conveyor belt does not run backwards")
+	}
+	if nth := w.Stutter.Load(); nth > 0 {
+		times, _ := w.times.LoadOrStore(in.GetName(), &atomic.Int64{})
+		if times.(*atomic.Int64).Add(1) == nth {
 			return fmt.Errorf("the conveyor belt stutters")
 		}
 	}
@@ -296,7 +301,8 @@ func (w *Warehouse) Inventory(version string) map[string][sha256.Size]byte {
 		response.Body.Close()
 		check(w.t, err)
 		if response.StatusCode == http.StatusGatewayTimeout && time.Now().Before(patience) {
-			continue // the cache of this version has not heard of the latest boxes
+			time.Sleep(100 * time.Millisecond) // the cache of this version has not heard of the latest boxes
+			continue
 		}
 		if response.StatusCode != http.StatusOK {
 			w.t.Fatalf("listing in %s: %s", version, list.Message)
