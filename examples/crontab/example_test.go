@@ -71,7 +71,7 @@ func Example_rules() {
 // Who writes v1beta1 is warned, and who reads an object of the first release is told what is
 // wrong with it.
 func Example_versions() {
-	resource := cronTabs([]byte(`{"apiVersion":"stable.example.com/v1beta1","kind":"CronTab","metadata":{"name":"typo","namespace":"default"},"spec":{"image":"report","hostPort":"localhost"}}`))
+	resource := cronTabs([]byte(`{"apiVersion":"stable.example.com/v1beta1","kind":"CronTab","metadata":{"name":"typo","namespace":"default"},"spec":{"image":"report","hostPort":"localhost:http"}}`))
 	_, err := resource.Get(context.Background(), "v1", "default", "typo")
 	fmt.Println(err)
 	out, err := resource.Patch(context.Background(), "v1beta1", "default", "typo", types.MergePatchType, []byte(`{"spec":{"hostPort":"[::1]:80"}}`))
@@ -83,7 +83,7 @@ func Example_versions() {
 	u, err := out.Unstructured()
 	fmt.Println(u.Object["spec"], err)
 	// Output:
-	// conversion webhook for stable.example.com/v1beta1, Kind=CronTab failed: request.objects[0]: cannot convert CronTab default/typo from stable.example.com/v1beta1 to stable.example.com/v1: spec.hostPort: Invalid value: "localhost": must be host:port, or [host]:port for an IPv6 address
+	// conversion webhook for stable.example.com/v1beta1, Kind=CronTab failed: request.objects[0]: cannot convert CronTab default/typo from stable.example.com/v1beta1 to stable.example.com/v1: spec.hostPort: Invalid value: "localhost:http": must be <host>:<port, an integer>
 	// [stable.example.com/v1beta1 CronTab is deprecated; use v1, which has host and port instead of hostPort] <nil>
-	// map[cronSpec:5 0 * * * host:::1 image:report port:80 replicas:1] <nil>
+	// map[cronSpec:5 0 * * * host:[::1] image:report port:80 replicas:1] <nil>
 }
