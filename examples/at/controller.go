@@ -26,7 +26,8 @@ import (
 
 const (
 	workers = 2
-	// resync has the controller look at its clock again, in case somebody has set it.
+	// resync has the controller look at its clock again, in case somebody has set it. No name
+	// waits for longer in the queue: that of an At which has gone is not kept until its time.
 	resync = 10 * time.Minute
 )
 
@@ -36,7 +37,8 @@ const (
 // A command runs at most once, wherever the controller stops, and also if several run at the
 // same time:
 //
-//  1. At its time, the At gets a Pod whose scheduling gate keeps it from running.
+//  1. At its time, the At gets a Pod whose scheduling gate keeps it from running. A Pod of an
+//     older generation of the At gives way to it.
 //  2. The status of the At becomes RUNNING and names the UID of that Pod, if the At has not
 //     changed since it was read.
 //  3. The gate is opened, of that Pod and of no other.
@@ -153,7 +155,7 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	switch at.Status.Phase {
 	case v1alpha1.PhasePending:
 		if wait := time.Until(at.Spec.Schedule.Time); wait > 0 {
-			c.queue.AddAfter(name, wait)
+			c.queue.AddAfter(name, min(wait, resync))
 			return nil
 		}
 		pod, err := c.createPod(ctx, at)
@@ -175,7 +177,14 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	return nil
 }
 
-// createPod creates the Pod of the At, or returns the one that it has.
+// createPod creates the Pod of the At, or returns the one that has been made of this
+// generation. One that was made of an older generation is deleted, for it has the command of
+// that: the error is a conflict then, and the next try makes another Pod.
+//
+// The Pod that is deleted has never run, and never will. Its gate is opened when it has been
+// recorded, which is done only if the At has not changed since it was read, and only with a
+// Pod of its generation. The At in the cache is newer than the Pod and still PENDING: so
+// nobody has recorded that Pod.
 func (c *controller) createPod(ctx context.Context, at *v1alpha1.At) (*corev1.Pod, error) {
 	pods := c.client.CoreV1().Pods(at.Namespace)
 	pod, err := pods.Create(ctx, newPod(at), metav1.CreateOptions{})
@@ -187,6 +196,16 @@ func (c *controller) createPod(ctx context.Context, at *v1alpha1.At) (*corev1.Po
 	}
 	if !metav1.IsControlledBy(pod, at) {
 		return nil, fmt.Errorf("the Pod %s/%s is not of this At: delete one of them, or give the At another name", pod.Namespace, pod.Name)
+	}
+	generation := generationOf(pod)
+	if generation < at.Generation {
+		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		if err != nil {
+			return nil, fmt.Errorf("deleting the Pod of generation %d of the At: %w", generation, err)
+		}
+	}
+	if generation != at.Generation { // if the Pod's is newer, the cache is behind
+		return nil, apierrors.NewConflict(corev1.Resource("pods"), pod.Name, fmt.Errorf("it is of generation %d of the At, and not %d", generation, at.Generation))
 	}
 	return pod, nil
 }

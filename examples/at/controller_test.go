@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
 )
@@ -22,6 +24,7 @@ import (
 const (
 	create  = `POST /api/v1/namespaces/ns/pods`
 	read    = `GET /api/v1/namespaces/ns/pods/x`
+	remove  = `DELETE /api/v1/namespaces/ns/pods/x {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"p"}}`
 	open    = `PATCH /api/v1/namespaces/ns/pods/x {"metadata":{"resourceVersion":"7"},"spec":{"schedulingGates":[]}}`
 	running = `PATCH /apis/cnat.example.com/v1alpha1/namespaces/ns/ats/x/status {"metadata":{"resourceVersion":"1"},"status":{"phase":"RUNNING","podUID":"p"}}`
 	done    = `PATCH /apis/cnat.example.com/v1alpha1/namespaces/ns/ats/x/status {"metadata":{"resourceVersion":"1"},"status":{"phase":"DONE"}}`
@@ -43,12 +46,12 @@ type answer struct {
 
 func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked := r.Method + " " + r.URL.Path
-	if r.Method == http.MethodPatch {
+	if r.Method == http.MethodPatch || r.Method == http.MethodDelete {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		asked += " " + string(body)
+		asked += " " + strings.TrimSpace(string(body))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +92,7 @@ func newTestController(t *testing.T, pod answer) (*controller, *apiServer) {
 func know(t *testing.T, c *controller, phase v1alpha1.Phase, schedule time.Time) {
 	t.Helper()
 	at := &v1alpha1.At{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "a", ResourceVersion: "1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "a", ResourceVersion: "1", Generation: 2},
 		Spec:       v1alpha1.AtSpec{Schedule: metav1.NewTime(schedule), Command: "date", Image: "busybox"},
 		Status:     v1alpha1.AtStatus{Phase: phase},
 	}
@@ -102,11 +105,19 @@ func know(t *testing.T, c *controller, phase v1alpha1.Phase, schedule time.Time)
 	c.enqueue(at)
 }
 
-// podOf returns a Pod with a UID, of the At with a UID.
+// podOf returns a Pod with a UID, of the At with a UID, and of the generation that the
+// controller knows.
 func podOf(uid, owner, gates string, phase corev1.PodPhase) answer {
 	return answer{http.StatusOK, fmt.Sprintf(`{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"ns","name":"x","uid":%q,"resourceVersion":"7",
+		"annotations":{"cnat.example.com/generation":"2"},
 		"ownerReferences":[{"apiVersion":"cnat.example.com/v1alpha1","kind":"At","name":"x","uid":%q,"controller":true}]},
 		"spec":{"schedulingGates":[%s]},"status":{"phase":%q}}`, uid, owner, gates, phase)}
+}
+
+// of returns a Pod with another annotation.
+func of(generation string, pod answer) answer {
+	pod.body = strings.Replace(pod.body, `"2"`, fmt.Sprintf("%q", generation), 1)
+	return pod
 }
 
 const ours = `{"name":"` + gate + `"}`
@@ -148,6 +159,79 @@ func TestEachStepBeginsWithWhatTheAPIServerHas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The At is edited between the two first steps: what the API server has is a Pod of another
+// generation than that of the cache, which is 2.
+func TestAPodOfAnotherGenerationIsNotRun(t *testing.T) {
+	pod := podOf("p", "a", ours, corev1.PodPending)
+	for _, c := range []struct {
+		name  string
+		pod   answer
+		want  []string
+		fails string
+	}{
+		{name: "the same", pod: pod, want: []string{create, read, running}},
+		{name: "older", pod: of("1", pod), want: []string{create, read, remove},
+			fails: `Operation cannot be fulfilled on pods "x": it is of generation 1 of the At, and not 2`},
+		{name: "none", pod: answer{pod.code, strings.Replace(pod.body, annotation, "other", 1)}, want: []string{create, read, remove},
+			fails: `Operation cannot be fulfilled on pods "x": it is of generation 0 of the At, and not 2`},
+		{name: "no number", pod: of("two", pod), want: []string{create, read, remove},
+			fails: `Operation cannot be fulfilled on pods "x": it is of generation 0 of the At, and not 2`},
+		{name: "newer, because the cache is behind", pod: of("3", pod), want: []string{create, read},
+			fails: `Operation cannot be fulfilled on pods "x": it is of generation 3 of the At, and not 2`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			controller, server := newTestController(t, c.pod)
+			server.answers[http.MethodPost] = answer{http.StatusConflict, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":409,"reason":"AlreadyExists"}`}
+			know(t, controller, v1alpha1.PhasePending, time.Now())
+			err := controller.reconcile(t.Context(), x)
+			var fails string
+			if err != nil {
+				fails = err.Error()
+			}
+			if diff := cmp.Diff(c.fails, fails); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if err != nil && !apierrors.IsConflict(err) { // else it would be logged
+				t.Errorf("%v is no conflict", err)
+			}
+			if diff := cmp.Diff(c.want, server.take()); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// recordingQueue keeps how long a name is to wait.
+type recordingQueue struct {
+	workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	waits []time.Duration
+}
+
+func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) {
+	q.waits = append(q.waits, wait)
+}
+
+// An At may be deleted meanwhile.
+func TestNoNameIsKeptUntilAFarTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, server := newTestController(t, answer{})
+		queue := &recordingQueue{TypedRateLimitingInterface: c.queue}
+		c.queue = queue
+		for _, wait := range []time.Duration{100 * 365 * 24 * time.Hour, time.Minute} {
+			know(t, c, v1alpha1.PhasePending, time.Now().Add(wait))
+			if err := c.reconcile(t.Context(), x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]time.Duration{10 * time.Minute, time.Minute}, queue.waits); diff != "" {
+			t.Errorf("waits (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string(nil), server.take()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // The Ats of these tests stay PENDING in the cache, whatever is written. So each time that
@@ -216,12 +300,13 @@ func expect(t *testing.T, server *apiServer, after time.Duration, want []string)
 
 func TestThePodRunsTheCommandOnceAndAsItIsWritten(t *testing.T) {
 	at := &v1alpha1.At{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "a"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "a", Generation: 3},
 		Spec:       v1alpha1.AtSpec{Command: `echo $$ $(hostname)`, Image: "busybox"},
 	}
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "x", Labels: map[string]string{"app.kubernetes.io/managed-by": "at"},
+			Annotations: map[string]string{"cnat.example.com/generation": "3"},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "cnat.example.com/v1alpha1", Kind: "At", Name: "x", UID: "a", Controller: new(true), BlockOwnerDeletion: new(true),
 			}},

@@ -1,5 +1,6 @@
-// Package at runs shell commands in a cluster, each once and at its time. It is the smallest
-// whole use of crdkit: one kind, At, in one version, and no webhook.
+// Package at runs shell commands in a cluster, each once and at its time. It is an operator of
+// one kind, At, in one version, and without a webhook. So of crdkit it imports only package
+// scheme, and package schema in its tests; the rest is client-go.
 //
 // Read api/v1alpha1/at_types.go for the kind and the rules that the API server enforces,
 // controller.go for how an At becomes a Pod, pod.go for the Pod, and README.md for what it

@@ -1,6 +1,7 @@
 package at
 
 import (
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ const (
 	gate = "cnat.example.com/recorded"
 	// The controller watches the Pods with this label, rather than all of the cluster.
 	label, labelValue = "app.kubernetes.io/managed-by", "at"
+	// annotation says of which generation of the At a Pod has been made.
+	annotation = "cnat.example.com/generation"
 )
 
 // newPod returns the Pod of an At. It has the name of the At, so that there is no second one,
@@ -24,6 +27,7 @@ func newPod(at *v1alpha1.At) *corev1.Pod {
 			Namespace:       at.Namespace,
 			Name:            at.Name, // the API server wants DNS subdomains of both
 			Labels:          map[string]string{label: labelValue},
+			Annotations:     map[string]string{annotation: strconv.FormatInt(at.Generation, 10)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(at, v1alpha1.GroupVersion.WithKind("At"))},
 		},
 		Spec: corev1.PodSpec{
@@ -37,6 +41,16 @@ func newPod(at *v1alpha1.At) *corev1.Pod {
 			}},
 		},
 	}
+}
+
+// generationOf returns the generation of the At of which a Pod has been made: 0, which is
+// older than all, if the Pod does not say so.
+func generationOf(pod *corev1.Pod) int64 {
+	generation, err := strconv.ParseInt(pod.Annotations[annotation], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return generation
 }
 
 // gatesWithout returns the gates of a Pod without the controller's own.
