@@ -19,6 +19,7 @@ import (
 	peer "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -42,7 +43,10 @@ func TestAHandlerMountsOnAManagersWebhookServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := freePort(t)
+	port, err := controlplane.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
 	server := peer.NewServer(peer.Options{
 		Host: "127.0.0.1",
 		Port: port,
@@ -103,14 +107,4 @@ func TestAHandlerMountsOnAManagersWebhookServer(t *testing.T) {
 
 func listenerAddr(port int) string {
 	return (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}).String()
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
 }

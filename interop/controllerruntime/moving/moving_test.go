@@ -1,7 +1,6 @@
 package moving_test
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/crdkit/crdkit/conversion"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step0"
@@ -212,13 +212,23 @@ func TestTheOldAnnotationIsRead(t *testing.T) {
 	}
 }
 
-func TestAManagerTakesTheWebhooks(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	if err := step4.Setup(newManager(t), definition(t), listener); err != nil {
-		t.Error(err)
+// TestAReplicaOfBeforeDoesNotKnowTheNewAnnotation is what the page warns of.
+func TestAReplicaOfBeforeDoesNotKnowTheNewAnnotation(t *testing.T) {
+	before, err := step1.Registry(newScheme(t))
+	check(t, err)
+	after, err := step3.Registry(newScheme(t))
+	check(t, err)
+	const hub = `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"new"},"spec":{"bucket":"shop","path":"db","encrypt":true}}`
+	read, err := after.Convert(t.Context(), []byte(hub), v1beta1.GroupVersion)
+	check(t, err)
+	for name, test := range map[string]struct {
+		through *conversion.Registry
+		keeps   bool
+	}{"a new replica": {after, true}, "an old replica": {before, false}} {
+		written, err := test.through.Convert(t.Context(), read, v1.GroupVersion)
+		check(t, err)
+		if strings.Contains(string(written), `"encrypt":true`) != test.keeps {
+			t.Errorf("through %s: %s", name, written)
+		}
 	}
 }

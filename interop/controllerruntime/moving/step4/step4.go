@@ -5,6 +5,7 @@ package step4
 import (
 	"context"
 	"net"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -13,6 +14,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step2"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
+	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -34,20 +36,37 @@ func Hooks(s *runtime.Scheme, definition []byte) (*registration.Webhooks, error)
 	)
 }
 
-// Setup has a manager serve the webhooks in every replica, whichever leads.
-func Setup(mgr ctrl.Manager, definition []byte, l net.Listener) error {
-	hooks, err := Hooks(mgr.GetScheme(), definition)
-	if err != nil {
-		return err
+// Run runs a manager, and beside it the webhooks, in every replica, whichever leads. It returns
+// when the context has ended and both have, or when one of them has failed. If that was the
+// webhooks, it does not wait for the manager, and the program should end.
+//
+// The webhooks are not added to the manager. It starts what needs no leader when its caches have
+// synced (controller-runtime/pkg/manager/internal.go, Start), and a cache of Backups syncs when
+// somebody converts them.
+func Run(ctx context.Context, mgr ctrl.Manager, l net.Listener, hooks *registration.Webhooks, opts ...replica.Option) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		defer stop()
+		ended <- mgr.Start(ctx)
+	}()
+	if err := replica.Run(ctx, mgr.GetConfig(), l, hooks, opts...); err != nil {
+		return err // without the manager, which does not end before its caches have synced
 	}
-	return mgr.Add(webhooks(func(ctx context.Context) error {
-		return replica.Run(ctx, mgr.GetConfig(), l, hooks)
-	}))
+	return <-ended
 }
 
-// webhooks runs whether the replica leads or not.
-type webhooks func(context.Context) error
-
-func (w webhooks) Start(ctx context.Context) error { return w(ctx) }
-
-func (webhooks) NeedLeaderElection() bool { return false }
+// CertManager has the webhooks serve with the Secret of a Certificate, mounted in a folder, and
+// the API server trust its CA.
+func CertManager(ctx context.Context, folder string) (replica.Option, error) {
+	certs, err := webhook.Files(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := registration.BundleFile(ctx, filepath.Join(folder, "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	return replica.Certificates(certs, bundle), nil
+}
