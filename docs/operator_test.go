@@ -21,6 +21,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/crdkit/crdkit/internal/controlplane"
 )
 
 // The operator of the pages.
@@ -47,7 +49,7 @@ type operator struct {
 // the endpoints itself, with --enable-aggregator-routing; and it refuses loopback for one.
 func newOperator(t *testing.T, c *cluster) *operator {
 	t.Helper()
-	ip := address(t)
+	ip := controlplane.Address(t)
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
 	check(t, err)
 	family := discoveryv1.AddressTypeIPv4
@@ -100,20 +102,6 @@ func newOperator(t *testing.T, c *cluster) *operator {
 
 func (o *operator) port() int32 { return int32(o.listener.Addr().(*net.TCPAddr).Port) }
 
-// address returns an address of this machine that is not loopback.
-func address(t testing.TB) net.IP {
-	t.Helper()
-	all, err := net.InterfaceAddrs()
-	check(t, err)
-	for _, a := range all {
-		if n, is := a.(*net.IPNet); is && n.IP.IsGlobalUnicast() {
-			return n.IP
-		}
-	}
-	t.Skip("this machine has no address but loopback, and EndpointSlices take none")
-	return nil
-}
-
 // serve serves a handler at a path.
 func (o *operator) serve(path string, h http.Handler) {
 	o.mu.Lock()
@@ -157,7 +145,7 @@ func (o *operator) endpoints(t testing.TB, c *cluster, ports ...int32) {
 // closedPort is a port on which nobody listens.
 func closedPort(t testing.TB) int32 {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(address(t).String(), "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(controlplane.Address(t).String(), "0"))
 	check(t, err)
 	defer listener.Close()
 	return int32(listener.Addr().(*net.TCPAddr).Port)

@@ -12,9 +12,8 @@ import (
 const books = "books.library.example.com"
 
 // Migrate has the API server write all books that it has stored in v1.
-func Migrate(ctx context.Context, config *rest.Config, opts ...migrate.Option) error {
-	_, err := migrate.Run(ctx, config, books, opts...)
-	return err
+func Migrate(ctx context.Context, config *rest.Config, opts ...migrate.Option) (*migrate.Report, error) {
+	return migrate.Run(ctx, config, books, opts...)
 }
 
 // RemoveV1alpha1 takes v1alpha1 out of the definition in the cluster. As long as something

@@ -12,7 +12,6 @@ import (
 const books = "books.library.example.com"
 
 // Migrate has the API server write all books that it has stored in v1.
-func Migrate(ctx context.Context, config *rest.Config, opts ...migrate.Option) error {
-	_, err := migrate.Run(ctx, config, books, opts...)
-	return err
+func Migrate(ctx context.Context, config *rest.Config, opts ...migrate.Option) (*migrate.Report, error) {
+	return migrate.Run(ctx, config, books, opts...)
 }

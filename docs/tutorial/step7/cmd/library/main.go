@@ -1,6 +1,7 @@
 // Command library serves the webhooks of the library's books. With the argument manifests it
 // prints what kubectl shall apply; with migrate it rewrites the books that are stored; with
-// remove, or remove --forget-owners, it takes v1alpha1 out of the definition.
+// remove, or remove --forget-owners, it takes v1alpha1 out of the definition; with
+// remove --dry-run it says whether it could.
 package main
 
 import (
@@ -54,9 +55,15 @@ func run(ctx context.Context, args []string) error {
 		}
 		return library.Run(ctx, config, listener, service)
 	case "migrate":
-		return library.Migrate(ctx, config)
+		report, err := library.Migrate(ctx, config)
+		if report != nil {
+			fmt.Printf("%d books rewritten in %s, %d were in it before, %d failed\n", report.Rewritten, report.Storage, report.Current, report.Failed)
+		}
+		return err
 	case "remove":
 		return library.RemoveV1alpha1(ctx, config)
+	case "remove --dry-run":
+		return library.RemoveV1alpha1(ctx, config, migrate.DryRun())
 	case "remove --forget-owners":
 		return library.RemoveV1alpha1(ctx, config, migrate.ForgetOwners())
 	default:

@@ -52,7 +52,11 @@ func run(ctx context.Context, args []string) error {
 		}
 		return library.Run(ctx, config, listener, service)
 	case "migrate":
-		return library.Migrate(ctx, config)
+		report, err := library.Migrate(ctx, config)
+		if report != nil {
+			fmt.Printf("%d books rewritten in %s, %d were in it before, %d failed\n", report.Rewritten, report.Storage, report.Current, report.Failed)
+		}
+		return err
 	default:
 		return fmt.Errorf("unknown command %q", command)
 	}
