@@ -59,6 +59,7 @@ func TestTroubleshooting(t *testing.T) {
 		"A field disappears without a word":                  prunedField,
 		"The admission webhook is too slow":                  slowAdmission,
 		"A webhook blocks its own operator":                  ownOperator,
+		"Defaults loop":                                      defaultsLoop,
 		"A webhook rewrites what Git says":                   rewritten,
 		"A list comes back in another order":                 reordered,
 		"Git and the operator write the same field":          twoOwners,
@@ -405,6 +406,7 @@ func prunedField(s *stage) {
 	s.shows()
 	check(s, dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("default").Delete(s.Context(), "nightly", metav1.DeleteOptions{}))
 	s.shows()
+	s.shows()
 }
 
 // clientConfig leads to a path of the operator.
@@ -484,6 +486,34 @@ func mutation(change func(spec map[string]any)) http.Handler {
 		change(b.Object["spec"].(map[string]any))
 		return nil
 	}, admission.ForKind(kindV1)))
+}
+
+// defaultsLoop has a default in a list, and then a webhook that adds a field which no schema knows.
+func defaultsLoop(s *stage) {
+	var versions []apiextensionsv1.CustomResourceDefinitionVersion
+	for _, v := range s.base.Spec.Versions {
+		v := *v.DeepCopy()
+		v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["copies"] = apiextensionsv1.JSONSchemaProps{
+			Type: "array",
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"region": {Type: "string"},
+					"class":  {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"cold"`)}},
+				},
+			}},
+		}
+		versions = append(versions, v)
+	}
+	s.setVersions(versions)
+	s.apply("nightly.yaml")
+	s.shows()
+	s.shows()
+	s.operator.serve("/admit", mutation(func(spec map[string]any) { spec["checkedBy"] = "backup-operator" }))
+	s.mutating("/admit")
+	time.Sleep(2 * time.Second) // until the API server calls it
+	s.shows()
+	s.shows()
 }
 
 func rewritten(s *stage) {
