@@ -7,6 +7,9 @@
 //
 //   - [github.com/crdkit/crdkit/scheme]: which groups, versions and kinds exist?
 //   - [github.com/crdkit/crdkit/conversion]: how does one version become another?
+//   - [github.com/crdkit/crdkit/conversion/migrate]: how do stored objects move to a new
+//     storage version?
+//   - [github.com/crdkit/crdkit/conversion/migrate/metrics]: how far are they?
 //   - [github.com/crdkit/crdkit/conversion/metrics]: what has the webhook done?
 //   - [github.com/crdkit/crdkit/roundtrip]: does conversion lose nothing?
 //   - [github.com/crdkit/crdkit/schema]: what does the API server do to a custom object,

@@ -16,9 +16,8 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// What follows stands in the README, between the marks. TestReadme compares them.
+// What follows, as far as the example, stands in the README. TestReadme compares them.
 
-// readme:begin
 func handlers() (*http.ServeMux, error) {
 	// Which kinds exist.
 	s, err := scheme.New(
@@ -73,8 +72,6 @@ func knownToppings(_ context.Context, pizza *v1beta1.Pizza) (errs field.ErrorLis
 	}
 	return errs, nil
 }
-
-// readme:end
 
 func Example() {
 	mux, err := handlers()

@@ -1,28 +1,13 @@
 package crdkit_test
 
 import (
-	"os"
-	"strings"
 	"testing"
+
+	"github.com/crdkit/crdkit/internal/page"
 )
 
-// TestReadme checks that the code in the README is the code that is compiled and
-// run here.
+// TestReadme checks that the Go code in the README is compiled: here, or in the example that
+// it is about.
 func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, found := strings.Cut(string(source), "// readme:begin\n")
-	code, _, ended := strings.Cut(code, "\n// readme:end\n")
-	if !found || !ended {
-		t.Fatal("example_test.go lacks the marks")
-	}
-	if !strings.Contains(string(readme), "```go\n"+strings.TrimSpace(code)+"\n```\n") {
-		t.Error("the code in README.md differs from the code in example_test.go")
-	}
+	page.Read(t, "README.md").GoIsIn(t, ".", "examples/pizza")
 }
