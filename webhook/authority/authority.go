@@ -56,7 +56,7 @@ type Authority struct {
 	mu      sync.Mutex
 	state   *state
 	leaf    *tls.Certificate
-	renew   time.Time     // the leaf
+	due     time.Time     // the next leaf
 	changed chan struct{} // closed when the bundle is another one
 	problem error         // why the last look failed
 }
@@ -200,12 +200,11 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 	obj, err := a.secret.read(ctx)
 	now := a.clock.now()
 	a.mu.Lock()
-	known := a.state
+	mine := a.state
 	a.mu.Unlock()
 	if err != nil {
-		return soon, a.serveOn(known, now, fmt.Errorf("reading the Secret: %w", err))
+		return soon, fmt.Errorf("reading the Secret: %w", err)
 	}
-	mine := known
 	if time.Since(a.lastRead) > 3*a.interval {
 		// Much may have happened since: what the Secret holds counts for more.
 		mine = nil
@@ -215,14 +214,14 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 		soon = min(soon, time.Second)
 	}
 	if err != nil {
-		return soon, a.serveOn(known, now, err)
+		return soon, err
 	}
 	if mine != nil {
 		a.lastRead = time.Now() // and nothing was missed, whether the write succeeds or not
 	}
 	if wants != theirs {
 		if a.writes.Tokens() < 1 {
-			return soon, a.serveOn(known, now, errFight)
+			return soon, errFight
 		}
 		err := a.secret.write(ctx, obj, wants)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || obj != nil && apierrors.IsNotFound(err) {
@@ -232,9 +231,10 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 			// Whether it was written is not known: the next look tells. What was read is
 			// good to serve with in any case.
 			if theirs != nil && valid(theirs.current.cert, now) && follows(mine, theirs, now) {
-				known, a.lastRead = theirs, time.Now()
+				a.lastRead = time.Now()
+				err = errors.Join(err, a.adopt(theirs, now))
 			}
-			return soon, a.serveOn(known, now, fmt.Errorf("writing the Secret: %w", err))
+			return soon, fmt.Errorf("writing the Secret: %w", err)
 		}
 		a.writes.Allow()
 	}
@@ -250,15 +250,6 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 		return min(a.interval, max(a.settle, soon)), err
 	}
 	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
-}
-
-// serveOn renews the certificate if it is due, with a state that is known, although
-// there was a problem with the Secret: it is as good as the one before. It returns the problem.
-func (a *Authority) serveOn(known *state, now time.Time, problem error) error {
-	if known == nil || !valid(known.current.cert, now) {
-		return problem
-	}
-	return errors.Join(problem, a.adopt(known, now))
 }
 
 // decide returns the state in the Secret, and the one that it should have: the
@@ -368,28 +359,44 @@ func (a *Authority) isCarried(s *state) bool {
 func (a *Authority) adopt(s *state, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Where the API server's clock was ahead for a while, a certificate may not be valid yet.
-	if a.leaf == nil || !now.Before(a.renew) || !valid(a.leaf.Leaf, now) || !a.state.current.cert.Equal(s.current.cert) {
-		leaf, err := s.current.leaf(a.hosts, now, a.leafLifetime)
-		if err != nil {
-			return err
-		}
-		a.leaf = leaf
-		a.renew = now.Add(leaf.Leaf.NotAfter.Sub(now) / 2)
+	if a.state == nil || !a.state.current.cert.Equal(s.current.cert) {
+		a.due = time.Time{}
 	}
 	if a.state == nil || !bytes.Equal(a.state.bundle(), s.bundle()) {
 		close(a.changed)
 		a.changed = make(chan struct{})
 	}
 	a.state = s
+	return a.renew(now)
+}
+
+// renew makes a new certificate when it is time, without a question to anybody: the CA
+// that is known is as good as before while the API server is away, or slow. The caller
+// has the lock.
+func (a *Authority) renew(now time.Time) error {
+	if a.state == nil || !valid(a.state.current.cert, now) {
+		return nil
+	}
+	// Where the API server's clock was ahead for a while, a certificate may not be valid yet.
+	if now.Before(a.due) && valid(a.leaf.Leaf, now) {
+		return nil
+	}
+	leaf, err := a.state.current.leaf(a.hosts, now, a.leafLifetime)
+	if err != nil {
+		return err
+	}
+	a.leaf, a.due = leaf, now.Add(leaf.Leaf.NotAfter.Sub(now)/2)
 	return nil
 }
 
-// GetCertificate returns the certificate to serve, with its chain. The error says
-// that there is none yet, and why.
+// GetCertificate returns the certificate to serve, with its chain: a new one after half
+// the time of the one before. The error says that there is none yet, and why.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.renew(a.clock.now()); err != nil {
+		return nil, fmt.Errorf("authority: %w", err)
+	}
 	if a.leaf == nil {
 		return nil, a.none()
 	}
@@ -421,6 +428,9 @@ func (a *Authority) Check(*http.Request) error {
 	now := a.clock.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.renew(now); err != nil {
+		return fmt.Errorf("authority: %w", err)
+	}
 	if a.leaf == nil {
 		return a.none()
 	}
