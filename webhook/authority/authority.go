@@ -276,6 +276,7 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 		return nil, wants, err
 	}
 	if theirs != nil && theirs.current != nil && valid(theirs.current.cert, now) {
+		theirs = a.completed(theirs)
 		return theirs, theirs, nil // good enough to serve with
 	}
 	// Other replicas may know more, and watch.
@@ -287,6 +288,23 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 	}
 	wants, err = a.salvage(theirs, now)
 	return nil, wants, err
+}
+
+// completed returns a state of which a part was broken, with the CAs that this replica has trusted,
+// however long ago: others may still serve with one.
+func (a *Authority) completed(s *state) *state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.state == nil {
+		return s
+	}
+	out := &state{current: s.current, next: s.next, previous: s.previous}
+	for _, cert := range a.state.trusted() {
+		if !out.trusts(cert) {
+			out.retire(cert)
+		}
+	}
+	return out
 }
 
 // salvage returns the best that can be made of a broken state, or of none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -367,6 +368,31 @@ func TestAReplicaWithAnOldMemoryRestoresASecretThatIsGone(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAReplicaWithAnOldMemoryForgetsNoCAOfABrokenSecret(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		old := c.state(t).current.cert
+		c.delete() // and so another CA follows
+		time.Sleep(2 * time.Minute)
+		c.away()
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			data[previousKey] = []byte("garbage")
+			return data
+		})
+		time.Sleep(time.Minute)
+		c.faulty(nil)
+		for range 30 {
+			time.Sleep(time.Second)
+			bundle, _ := r.CABundle()
+			if certs, err := parseCertificates(bundle); err != nil || !slices.ContainsFunc(certs, old.Equal) {
+				t.Fatal("another replica may still serve with the previous CA, and it is not in the bundle", err)
+			}
+		}
+		r.wantsWell(t, c)
+	})
 }
 
 func TestAfterHoursAwayTheSecretCountsForMoreThanMemory(t *testing.T) {

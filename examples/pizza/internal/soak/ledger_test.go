@@ -12,7 +12,7 @@ func TestOnlyWhatNoReplicaCouldPreventIsExcused(t *testing.T) {
 	l := newLedger()
 	l.killed(window{"A", at(10), at(10.1)})
 	l.overwritten(window{"crd", at(20), at(20.3)})
-	l.overwritten(window{"late", at(40), at(45)})
+	l.overwritten(window{"late", at(40), at(46)})
 	const (
 		eof   = `Internal error occurred: failed calling webhook "x": failed to call webhook: Post "https://x": EOF`
 		reset = `conversion webhook for example.com/v1, Kind=Pizza failed: Post "https://x": read: connection reset by peer`
@@ -32,8 +32,8 @@ func TestOnlyWhatNoReplicaCouldPreventIsExcused(t *testing.T) {
 		"in flight, and did not trust":        {9.9, 10.05, x509, false},
 		"not from a webhook":                  {9.9, 10.05, "EOF", false},
 		"met an overwritten bundle":           {20.1, 20.2, x509, true},
-		"the API server has not heard yet":    {20.9, 21, x509, true},
-		"long after the repair":               {21.5, 21.6, x509, false},
+		"the API server has not heard yet":    {23.2, 23.3, x509, true},
+		"long after the repair":               {23.4, 23.5, x509, false},
 		"before it was overwritten":           {19.8, 19.9, x509, false},
 		"a connection broke at the overwrite": {20.1, 20.2, eof, false},
 		"the repair took too long":            {41, 41.1, x509, false},
