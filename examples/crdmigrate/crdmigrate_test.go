@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -109,6 +110,11 @@ func TestKilledInTheMiddle(t *testing.T) {
 	_ = first.Wait() // it was killed
 	stage("looking what is rewritten")
 	killed := versions()
+	for before := old; !maps.Equal(before, killed); { // what was on its way at the kill arrives
+		before = killed
+		time.Sleep(time.Second)
+		killed = versions()
+	}
 	stage("migrating the rest")
 	begin := time.Now()
 	second, out := run()
