@@ -78,9 +78,10 @@ var known = []difference{
 		partly: (*Comparison).unknownFunctions,
 	},
 	{
-		name:   "formats of names",
-		since:  35,
-		cause:  "k8s-short-name and k8s-long-name came with 1.34, and are formats to a server from 1.35 on; where one is in a composition, nothing is compared (apiextensions-apiserver/pkg/apiserver/validation/formats.go)",
+		name:  "formats of names",
+		since: 35,
+		cause: "k8s-short-name and k8s-long-name came with 1.34, and are formats to a server from 1.35 on, which takes a list for a text with a format; " +
+			"where one is in a composition, nothing is compared (apiextensions-apiserver/pkg/apiserver/validation/formats.go, kube-openapi/pkg/validation/validate/type.go)",
 		partly: (*Comparison).formatsOfNames,
 	},
 	{
@@ -194,8 +195,9 @@ var (
 // said of defaults.
 func (c *Comparison) formatsOfNames() bool {
 	isName := func(s *apiextensionsv1.JSONSchemaProps) bool { return nameFormat.MatchString(s.Format) }
-	composed := false
+	named, composed := false, false
 	c.eachSchema(func(s *apiextensionsv1.JSONSchemaProps) {
+		named = named || isName(s)
 		for _, p := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf) {
 			composed = composed || within(&p, isName)
 		}
@@ -207,7 +209,7 @@ func (c *Comparison) formatsOfNames() bool {
 	}
 	return c.withoutBlocking(func(text string) bool {
 		_, format, ok := strings.Cut(text, " in body must be of type ")
-		return ok && nameFormat.MatchString(format) || composed && strings.HasSuffix(pathOf(text), ".default")
+		return ok && (nameFormat.MatchString(format) || named && format == `string: "array"`) || composed && strings.HasSuffix(pathOf(text), ".default")
 	})
 }
 

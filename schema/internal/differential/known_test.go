@@ -120,6 +120,7 @@ func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
 		lessOld   = "a.b: FieldValueInvalid: Invalid value: 3: a.b in body should be less than or equal to 2"
 		elsewhere = "a.c: FieldValueInvalid: Invalid value: 3: a.c in body should be less than or equal to 2"
 		name      = `a: FieldValueTypeInvalid: Invalid value: "_": a in body must be of type k8s-short-name: "_"`
+		list      = `a: FieldValueTypeInvalid: Invalid value: "array": a in body must be of type string: "array"`
 		ruled     = "a: FieldValueInvalid: Invalid value: failed rule: self.b"
 		unknown   = "x.rule: FieldValueInvalid: Invalid value: {}: compilation failed: ERROR: <input>:1:1: undeclared reference to 'distinct' (in container '')"
 		misspelt  = "x.rule: FieldValueInvalid: Invalid value: {}: compilation failed: ERROR: <input>:1:1: undeclared reference to 'distant' (in container '')"
@@ -128,6 +129,7 @@ func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
 		rule      = `x.default: FieldValueInvalid: Invalid value: failed rule: self > 0`
 	)
 	plain := schema(apiextensionsv1.JSONSchemaProps{})
+	named := schema(apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": {Format: "k8s-short-name"}}})
 	composed := schema(apiextensionsv1.JSONSchemaProps{AnyOf: []apiextensionsv1.JSONSchemaProps{{Format: "k8s-long-name"}}})
 	nullable := schema(apiextensionsv1.JSONSchemaProps{
 		Properties:   map[string]apiextensionsv1.JSONSchemaProps{"b": {Nullable: true}},
@@ -151,6 +153,8 @@ func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
 		"a name that keeps rules from it":  {35, "create", plain, refused(ruled), refused(notRun, name), "formats of names"},
 		"a name that keeps rules, refused": {35, "create", plain, refused(elsewhere, ruled), refused(elsewhere, notRun, name), "formats of names"},
 		"a name, and something else":       {35, "create", plain, refused(elsewhere), refused(name), ""},
+		"a list for a name":                {35, "create", named, refused(list), accepted, "formats of names"},
+		"a list for a text":                {35, "create", plain, refused(list), accepted, ""},
 		"a name in a composition":          {35, "create", composed, accepted, refused(elsewhere), "formats of names"},
 		"a function":                       {35, "definition", plain, refused(unknown), accepted, "functions of rules"},
 		"a function that is costly":        {35, "definition", plain, refused(unknown), refused(budget), "functions of rules"},
