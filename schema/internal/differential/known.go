@@ -349,7 +349,7 @@ func (k difference) mend(c *Comparison) bool {
 			return false
 		}
 		if c.diff() != "" {
-			c.rulesWereRun()
+			rulesWereRun(&c.Server, &c.Offline)
 		}
 		return true
 	case k.alike != nil:
@@ -471,16 +471,23 @@ func (c *Comparison) without(by func(text string) bool) (changed bool) {
 }
 
 // withoutBlocking leaves out some causes and warnings, on both sides, and what comes of it if
-// these alone have kept the rules from being run offline.
+// these alone have kept the rules from being run on one of them.
 func (c *Comparison) withoutBlocking(by func(text string) bool) bool {
 	if !c.without(by) {
 		return false
 	}
-	if c.diff() == "" || slices.ContainsFunc(c.Server.Causes, func(text string) bool { return strings.Contains(text, notRun) }) {
+	if c.diff() == "" {
 		return true
 	}
-	if c.rulesWereRun(); len(c.Offline.Causes) == 0 {
-		for _, o := range []*Outcome{&c.Server, &c.Offline} {
+	ran, kept := &c.Server, &c.Offline
+	if ran.rulesWereNotRun() {
+		ran, kept = kept, ran
+	}
+	if ran.rulesWereNotRun() {
+		return true
+	}
+	if rulesWereRun(ran, kept); len(kept.Causes) == 0 {
+		for _, o := range []*Outcome{ran, kept} {
 			o.Code, o.Reason, o.Object, o.Stored = 0, "", nil, nil
 		}
 	}
@@ -543,15 +550,19 @@ var blocking = regexp.MustCompile(`: FieldValue(NotSupported|Required|TooLong|To
 
 const notRun = "some validation rules were not checked because"
 
-// rulesWereRun leaves out what comes of it that the rules were run by the server alone: the
-// rest has to be the same.
-func (c *Comparison) rulesWereRun() {
-	causes := slices.DeleteFunc(slices.Clone(c.Offline.Causes), func(text string) bool { return strings.Contains(text, notRun) })
-	if len(causes) == len(c.Offline.Causes) || slices.ContainsFunc(causes, blocking.MatchString) {
+func (o *Outcome) rulesWereNotRun() bool {
+	return slices.ContainsFunc(o.Causes, func(text string) bool { return strings.Contains(text, notRun) })
+}
+
+// rulesWereRun leaves out what comes of it that the rules were run on one side, and kept from it
+// on the other: the rest has to be the same.
+func rulesWereRun(ran, kept *Outcome) {
+	causes := slices.DeleteFunc(slices.Clone(kept.Causes), func(text string) bool { return strings.Contains(text, notRun) })
+	if len(causes) == len(kept.Causes) || slices.ContainsFunc(causes, blocking.MatchString) {
 		return
 	}
-	c.Offline.Causes = causes
-	c.Server.Causes = slices.DeleteFunc(slices.Clone(c.Server.Causes), func(text string) bool { return !slices.Contains(causes, text) })
-	c.Server.Warnings = slices.DeleteFunc(slices.Clone(c.Server.Warnings), func(text string) bool { return !slices.Contains(c.Offline.Warnings, text) })
-	c.Server.Message, c.Offline.Message = "", ""
+	kept.Causes = causes
+	ran.Causes = slices.DeleteFunc(slices.Clone(ran.Causes), func(text string) bool { return !slices.Contains(causes, text) })
+	ran.Warnings = slices.DeleteFunc(slices.Clone(ran.Warnings), func(text string) bool { return !slices.Contains(kept.Warnings, text) })
+	ran.Message, kept.Message = "", ""
 }

@@ -154,6 +154,8 @@ func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
 		"a name that keeps rules, refused": {35, "create", plain, refused(elsewhere, ruled), refused(elsewhere, notRun, name), "formats of names"},
 		"a name, and something else":       {35, "create", plain, refused(elsewhere), refused(name), ""},
 		"a list for a name":                {35, "create", named, refused(list), accepted, "formats of names"},
+		"a list that keeps rules from it":  {35, "create", named, refused(notRun, list), refused(ruled), "formats of names"},
+		"a list, and something else":       {35, "create", named, refused(list), refused(elsewhere), ""},
 		"a list for a text":                {35, "create", plain, refused(list), accepted, ""},
 		"a name in a composition":          {35, "create", composed, accepted, refused(elsewhere), "formats of names"},
 		"a function":                       {35, "definition", plain, refused(unknown), accepted, "functions of rules"},
