@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -134,9 +135,6 @@ func (a *Authority) faults(namespace string) (errs []error) {
 	if a.caLifetime-a.rotateAfter < a.settle+4*a.interval {
 		errs = append(errs, fmt.Errorf("CAs that live for %s and are followed after %s leave no time for it, with a look every %s and %s to settle", a.caLifetime, a.rotateAfter, a.interval, a.settle))
 	}
-	if a.leafLifetime < 4*a.interval {
-		errs = append(errs, fmt.Errorf("certificates that live for %s cannot be renewed in time, with a look every %s", a.leafLifetime, a.interval))
-	}
 	return errs
 }
 
@@ -252,8 +250,8 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
 }
 
-// decide returns the state in the Secret, and the one that it should have: the
-// same if it is right, and nil if it is to be left alone for now. mine is the state of
+// decide returns the state in the Secret, and the one that it should have: the same if
+// it is right, or another replica may repair it better, and nil if it is to be left alone for now. mine is the state of
 // which this replica knew a moment ago that the Secret had it.
 func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time.Time) (theirs, wants *state, err error) {
 	var broken error
@@ -276,7 +274,7 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 		return nil, wants, err
 	}
 	if theirs != nil && theirs.current != nil && valid(theirs.current.cert, now) {
-		theirs = a.completed(theirs)
+		theirs = a.completed(theirs, obj, now)
 		return theirs, theirs, nil // good enough to serve with
 	}
 	// Other replicas may know more, and watch.
@@ -290,20 +288,29 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 	return nil, wants, err
 }
 
-// completed returns a state of which a part was broken, with the CAs that this replica has trusted,
-// however long ago: others may still serve with one.
-func (a *Authority) completed(s *state) *state {
+// completed returns the state of a broken Secret with the CAs that this replica remembers, and
+// that may have been lost with what is broken: others may still serve with one. Where no part
+// but the bundle is broken, those are what the bundle names, or else somebody has removed them.
+func (a *Authority) completed(s *state, obj *unstructured.Unstructured, now time.Time) *state {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.state == nil {
+	known := a.state
+	a.mu.Unlock()
+	if known == nil {
 		return s
 	}
-	out := &state{current: s.current, next: s.next, previous: s.previous}
-	for _, cert := range a.state.trusted() {
-		if !out.trusts(cert) {
+	data, _ := dataOf(obj) // what is no base64 is missing
+	_, broken := parseState(data)
+	var named []*x509.Certificate
+	if len(data[bundleKey]) <= maxValue {
+		named, _ = parseCertificates(data[bundleKey]) // as far as it is whole
+	}
+	out := &state{current: s.current, next: s.next}
+	for _, cert := range known.trusted() {
+		if !s.trusts(cert) && !now.After(cert.NotAfter) && (broken != nil || slices.ContainsFunc(named, cert.Equal)) {
 			out.retire(cert)
 		}
 	}
+	out.retire(s.previous...) // last, as the newest
 	return out
 }
 
@@ -408,11 +415,13 @@ func (a *Authority) renew(now time.Time) error {
 }
 
 // GetCertificate returns the certificate to serve, with its chain: a new one after half
-// the time of the one before. The error says that there is none yet, and why.
+// the time of the one before, until the CA that is known expires. The error says that there is
+// none yet, and why.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	now := a.clock.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.renew(a.clock.now()); err != nil {
+	if err := a.renew(now); err != nil && (a.leaf == nil || !valid(a.leaf.Leaf, now)) {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
 	if a.leaf == nil {

@@ -16,7 +16,7 @@ func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifeti
 func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateAfter = d } }
 
 // CertificateLifetime is for how long a serving certificate is valid. It is
-// renewed after half of it. The default is a day, and four times [Interval] is the least.
+// renewed after half of it. The default is a day.
 func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
 
 // Interval is how often the Secret is looked at, if a watch does not say before that

@@ -370,28 +370,79 @@ func TestAReplicaWithAnOldMemoryRestoresASecretThatIsGone(t *testing.T) {
 	}
 }
 
-func TestAReplicaWithAnOldMemoryForgetsNoCAOfABrokenSecret(t *testing.T) {
+func TestAReplicaWithAnOldMemoryForgetsNoCAThatABrokenSecretMayHaveLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(data map[string][]byte)
+		kept   bool
+	}{
+		"previous.crt is broken": {func(data map[string][]byte) { data[previousKey] = []byte("garbage") }, true},
+		"previous.crt is gone":   {func(data map[string][]byte) { delete(data, previousKey) }, true},
+		"removed by hand, and then ca.crt is gone": {func(data map[string][]byte) {
+			delete(data, previousKey)
+			delete(data, bundleKey)
+		}, false},
+		"other CAs": {func(data map[string][]byte) {
+			other := makeCA(t, time.Now(), time.Hour).cert
+			data[previousKey], data[bundleKey] = encodeCertificates(other), encodeCertificates(other)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				r := run(t, c)
+				time.Sleep(start)
+				old := c.state(t).current.cert
+				c.delete() // and so another CA follows
+				time.Sleep(2 * time.Minute)
+				c.away()
+				c.edit(func(data map[string][]byte) map[string][]byte {
+					test.change(data)
+					return data
+				})
+				time.Sleep(time.Minute)
+				c.faulty(nil)
+				for second := range 30 {
+					time.Sleep(time.Second)
+					bundle, _ := r.CABundle()
+					certs, err := parseCertificates(bundle)
+					if err != nil || test.kept && !slices.ContainsFunc(certs, old.Equal) {
+						t.Fatal("another replica may still serve with the previous CA, and it is not in the bundle", err)
+					}
+					if second > 15 && !test.kept && slices.ContainsFunc(certs, old.Equal) {
+						t.Fatal("the CA that was removed is back")
+					}
+				}
+				r.wantsWell(t, c)
+			})
+		})
+	}
+}
+
+func TestWhatIsRememberedPushesNothingOutOfTheSecret(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
+		s := &state{current: makeCA(t, c.now(), 90*day)}
+		for range maxPrevious {
+			s.retire(makeCA(t, c.now(), 90*day).cert)
+		}
+		c.put(encoded(t, s))
 		r := run(t, c)
 		time.Sleep(start)
-		old := c.state(t).current.cert
-		c.delete() // and so another CA follows
-		time.Sleep(2 * time.Minute)
 		c.away()
-		c.edit(func(data map[string][]byte) map[string][]byte {
-			data[previousKey] = []byte("garbage")
-			return data
-		})
 		time.Sleep(time.Minute)
+		other := &state{current: s.current}
+		for range maxPrevious {
+			other.retire(makeCA(t, c.now(), 90*day).cert)
+		}
+		data := encoded(t, other)
+		data[nextCertKey] = []byte("garbage")
+		c.put(data)
 		c.faulty(nil)
-		for range 30 {
-			time.Sleep(time.Second)
-			bundle, _ := r.CABundle()
-			if certs, err := parseCertificates(bundle); err != nil || !slices.ContainsFunc(certs, old.Equal) {
-				t.Fatal("another replica may still serve with the previous CA, and it is not in the bundle", err)
+		time.Sleep(time.Minute)
+		r.wantsWell(t, c)
+		for _, cert := range other.previous {
+			if !c.state(t).trusts(cert) {
+				t.Error("a CA of the Secret is not trusted any more")
 			}
 		}
-		r.wantsWell(t, c)
 	})
 }
 

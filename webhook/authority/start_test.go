@@ -142,10 +142,6 @@ func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 			hosts: []string{"h"}, opts: []Option{CALifetime(time.Hour), RotateAfter(59 * time.Minute)},
 			want: []string{"CAs that live for 1h0m0s and are followed after 59m0s leave no time"},
 		},
-		"a certificate that cannot be renewed in time": {
-			hosts: []string{"h"}, opts: []Option{CertificateLifetime(19 * time.Second)},
-			want: []string{"certificates that live for 19s cannot be renewed in time, with a look every 5s"},
-		},
 		"a CA that does not live": {
 			hosts: []string{"h"}, opts: []Option{CALifetime(0)},
 			want: []string{"CALifetime is 0s", "RotateAfter is 0s", "CAs that live for 0s"},
