@@ -251,8 +251,8 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 }
 
 // decide returns the state in the Secret, and the one that it should have: the same if
-// it is right, or another replica may repair it better, and nil if it is to be left alone for now. mine is the state of
-// which this replica knew a moment ago that the Secret had it.
+// it is right, or another replica may repair it better, and nil if it is to be left alone
+// for now. mine is the state of which this replica knew a moment ago that the Secret had it.
 func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time.Time) (theirs, wants *state, err error) {
 	var broken error
 	if obj != nil {
