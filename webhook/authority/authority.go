@@ -197,9 +197,7 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 	soon := a.interval/20 + rand.N(a.interval/20+1)
 	obj, err := a.secret.read(ctx)
 	now := a.clock.now()
-	a.mu.Lock()
-	mine := a.state
-	a.mu.Unlock()
+	mine := a.known()
 	if err != nil {
 		return soon, fmt.Errorf("reading the Secret: %w", err)
 	}
@@ -292,9 +290,7 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 // that may have been lost with what is broken: others may still serve with one. Where no part
 // but the bundle is broken, those are what the bundle names, or else somebody has removed them.
 func (a *Authority) completed(s *state, obj *unstructured.Unstructured, now time.Time) *state {
-	a.mu.Lock()
-	known := a.state
-	a.mu.Unlock()
+	known := a.known()
 	if known == nil {
 		return s
 	}
@@ -316,9 +312,7 @@ func (a *Authority) completed(s *state, obj *unstructured.Unstructured, now time
 
 // salvage returns the best that can be made of a broken state, or of none.
 func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
-	a.mu.Lock()
-	s := a.state // it may be old, but there is no other
-	a.mu.Unlock()
+	s := a.known() // it may be old, but there is no other
 	if s == nil {
 		s = &state{}
 		if theirs != nil {
@@ -378,6 +372,13 @@ func (a *Authority) isCarried(s *state) bool {
 		a.waiting, a.waitingSince = s.next, time.Now()
 	}
 	return time.Since(a.waitingSince) >= a.settle
+}
+
+// known returns the state to serve with, nil if there is none yet.
+func (a *Authority) known() *state {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state
 }
 
 // adopt takes a state as the one to serve with.

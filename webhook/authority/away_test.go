@@ -35,9 +35,7 @@ func TestACertificateDoesNotExpireDuringARequestThatHangs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c, Interval(5*time.Second), CertificateLifetime(20*time.Second))
 		time.Sleep(start)
-		c.mu.Lock()
-		c.latency = func() time.Duration { return time.Hour }
-		c.mu.Unlock()
+		c.change(func() { c.latency = func() time.Duration { return time.Hour } })
 		for range 120 {
 			time.Sleep(time.Second)
 			r.wantsWell(t, c)

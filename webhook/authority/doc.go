@@ -55,8 +55,9 @@
 // rotation waits for it until the current CA expires.
 //
 // To stop trusting previous CAs before they expire, remove previous.crt from the Secret, and
-// their certificates from ca.crt, in one edit: what does not fit together is restored. A replica that cannot reach the API
-// server at the time, and meets a Secret with another broken part when it can, restores them too.
+// their certificates from ca.crt, in one edit: what does not fit together is restored. A replica
+// that cannot reach the API server at the time, and meets a Secret with another broken part when
+// it can, restores them too.
 //
 // # What it needs
 //

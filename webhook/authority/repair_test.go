@@ -419,19 +419,14 @@ func TestAReplicaWithAnOldMemoryForgetsNoCAThatABrokenSecretMayHaveLost(t *testi
 
 func TestWhatIsRememberedPushesNothingOutOfTheSecret(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		s := &state{current: makeCA(t, c.now(), 90*day)}
-		for range maxPrevious {
-			s.retire(makeCA(t, c.now(), 90*day).cert)
-		}
+		s := makeState(t, c.now(), maxPrevious)
 		c.put(encoded(t, s))
 		r := run(t, c)
 		time.Sleep(start)
 		c.away()
 		time.Sleep(time.Minute)
-		other := &state{current: s.current}
-		for range maxPrevious {
-			other.retire(makeCA(t, c.now(), 90*day).cert)
-		}
+		other := makeState(t, c.now(), maxPrevious)
+		other.current = s.current
 		data := encoded(t, other)
 		data[nextCertKey] = []byte("garbage")
 		c.put(data)

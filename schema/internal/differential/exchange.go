@@ -91,8 +91,10 @@ func (r *run) exchange(ctx context.Context, i int, e exchange) (*done, error) {
 
 // settle does a request offline again, if the outcome differs from the server's. A rule that
 // goes through a map finds another member first each time, on either side: one that is not
-// the same, or one that is an error. Of embedded objects whose metadata, apiVersion or kind cannot
-// be decoded, only one is named, and any (apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go). What the server says has to be said offline too, at some time.
+// the same, or one that is an error. Of embedded objects whose metadata, apiVersion or kind
+// cannot be decoded, only one is named, and any
+// (apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go). What the server says has
+// to be said offline too, at some time.
 func (r *run) settle(ctx context.Context, e exchange, got Outcome, want *Outcome, out **schema.Result, code int32) error {
 	differs := func() bool {
 		c := Comparison{Body: e.body, Old: e.old, Server: got, Offline: *want}
