@@ -209,6 +209,8 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--etcd-servers=unix://" + cp.file("etcd.sock"),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
+		// Since 1.37 the others refuse a loopback address (pkg/controlplane/instance.go).
+		"--endpoint-reconciler-type=none",
 		"--secure-port=" + port,
 		"--tls-cert-file=" + cp.file("apiserver.crt"),
 		"--tls-private-key-file=" + cp.file("apiserver.key"),

@@ -34,7 +34,7 @@ func TestControlPlane(t *testing.T) {
 		}
 		want := version.GitVersion
 		if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-			want = "v1.36.3" // the binaries are ours
+			want = "v1.37.2" // the binaries are ours
 		}
 		if diff := cmp.Diff([]string{want, want}, []string{version.GitVersion, cp.Version()}); diff != "" {
 			t.Errorf("version (-want +got):\n%s", diff)

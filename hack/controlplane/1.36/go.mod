@@ -1,7 +1,7 @@
-// This module exists to build a real control plane (kube-apiserver, etcd and
-// kubectl) as Go tools. It is nested so that no importer of crdkit inherits
-// Kubernetes itself. `make controlplane` builds the binaries.
-module github.com/crdkit/crdkit/hack/controlplane
+// This module builds the control plane of Kubernetes 1.36, for
+// `make test-matrix`: as ../go.mod does, and with the etcd that this release
+// is tested with.
+module github.com/crdkit/crdkit/hack/controlplane/1.36
 
 go 1.26.0
 
