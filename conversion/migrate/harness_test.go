@@ -22,9 +22,9 @@ type warehouse struct {
 	t *testing.T
 }
 
-func newWarehouse(t *testing.T, config *rest.Config, plural string, change ...func(*apiextensionsv1.CustomResourceDefinition)) *warehouse {
+func newWarehouse(t *testing.T, change ...func(*apiextensionsv1.CustomResourceDefinition)) *warehouse {
 	t.Helper()
-	return &warehouse{boxes.New(t, config, plural, change...), t}
+	return &warehouse{boxes.New(t, controlplane.Shared(t).Config(), change...), t}
 }
 
 // run migrates as fast as it can.
@@ -49,11 +49,6 @@ func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	for i := range crd.Spec.Versions {
 		crd.Spec.Versions[i].Subresources = nil
 	}
-}
-
-// server starts a control plane.
-func server(t *testing.T) *rest.Config {
-	return controlplane.ForTest(t).Config()
 }
 
 // allowed says whether a user may do something.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -66,13 +65,16 @@ func (w *warehouse) canary() {
 	check(w.t, err)
 }
 
-// unhook removes the webhook.
-func (w *warehouse) unhook() {
+// unhook removes the webhook, and waits until it does not refuse a box any more.
+func (w *warehouse) unhook(name string, subresources ...string) {
 	w.t.Helper()
 	client, err := kubernetes.NewForConfig(w.Config)
 	check(w.t, err)
 	check(w.t, client.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(w.t.Context(), w.Plural, metav1.DeleteOptions{}))
-	time.Sleep(300 * time.Millisecond) // until the API server has heard of it
+	boxes.Eventually(w.t, name+" is not refused", func() error {
+		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), name, types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, subresources...)
+		return err
+	})
 }
 
 func (w *warehouse) delete(name string) {
@@ -99,21 +101,21 @@ func (f webhook) options(w *warehouse, sub string) []admission.Option {
 func (w *warehouse) refuse(names ...string) webhook {
 	return func(box *unstructured.Unstructured) error {
 		if slices.Contains(append(names, "canary"), box.GetName()) {
-			return apierrors.NewForbidden(schema.GroupResource{Group: w.Group, Resource: "boxes"}, box.GetName(), errors.New("it is too old to be touched"))
+			return apierrors.NewForbidden(schema.GroupResource{Group: w.Group, Resource: w.Plural}, box.GetName(), errors.New("it is too old to be touched"))
 		}
 		return nil
 	}
 }
 
 func TestWhatAdmissionRefuses(t *testing.T) {
-	config := server(t)
-
+	t.Parallel()
 	t.Run("where there is a status subresource, webhooks of the resource are not asked", func(t *testing.T) {
-		w := newWarehouse(t, config, "boxes")
+		t.Parallel()
+		w := newWarehouse(t)
 		w.Fill(10)
 		w.canary()
 		w.Store("v1")
-		w.hook("boxes", w.refuse("box-00001"))
+		w.hook(w.Plural, w.refuse("box-00001"))
 		report, err := w.run()
 		check(t, err)
 		if diff := cmp.Diff(migrate.Progress{Total: 11, Rewritten: 11}, report.Progress); diff != "" {
@@ -123,10 +125,11 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 	})
 
 	t.Run("what is refused is named, and the others go on", func(t *testing.T) {
-		w := newWarehouse(t, config, "crates")
+		t.Parallel()
+		w := newWarehouse(t)
 		w.Fill(10)
 		w.canary()
-		w.hook("crates/status", w.refuse("box-00001", "box-00004"))
+		w.hook(w.Plural+"/status", w.refuse("box-00001", "box-00004"))
 		w.delete("canary")
 		w.Store("v1")
 		before := w.resourceVersions()
@@ -158,7 +161,7 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 		if after["box-00001"] != before["box-00001"] || after["box-00002"] == before["box-00002"] {
 			t.Errorf("before %v, after %v", before, after)
 		}
-		w.unhook()
+		w.unhook("box-00001", "status")
 		report, err := w.run()
 		check(t, err)
 		if diff := cmp.Diff(migrate.Progress{Total: 10, Current: 8, Rewritten: 2}, report.Progress); diff != "" {
@@ -168,10 +171,11 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 	})
 
 	t.Run("what would be changed is left alone", func(t *testing.T) {
-		w := newWarehouse(t, config, "cases", withoutStatus)
+		t.Parallel()
+		w := newWarehouse(t, withoutStatus)
 		w.Fill(10)
 		w.canary()
-		w.hook("cases", func(box *unstructured.Unstructured) error {
+		w.hook(w.Plural, func(box *unstructured.Unstructured) error {
 			switch box.GetName() {
 			case "box-00001":
 				box.SetLabels(map[string]string{"touched": "yes"})
@@ -203,7 +207,8 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 	})
 
 	t.Run("what cannot be converted is named, and the others go on", func(t *testing.T) {
-		w := newWarehouse(t, config, "chests")
+		t.Parallel()
+		w := newWarehouse(t)
 		w.Fill(10)
 		box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "huge"}}}
 		box.SetAPIVersion(w.Group + "/v1alpha1")
@@ -230,7 +235,8 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 	})
 
 	t.Run("a schema that has become stricter", func(t *testing.T) {
-		w := newWarehouse(t, config, "bins")
+		t.Parallel()
+		w := newWarehouse(t)
 		w.Fill(10)
 		w.Store("v1")
 		w.Change(func(v map[string]any) {

@@ -31,7 +31,8 @@ func (w *warehouse) versions() []string {
 }
 
 func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
-	w := newWarehouse(t, server(t), "boxes")
+	t.Parallel()
+	w := newWarehouse(t)
 	remove := func(opts ...migrate.Option) error {
 		return migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", opts...)
 	}
@@ -118,9 +119,10 @@ func (w *warehouse) spec() map[string]any {
 }
 
 func TestTheRulesAreTheLeast(t *testing.T) {
-	cp := controlplane.ForTest(t)
-	w := newWarehouse(t, cp.Config(), "boxes")
-	plain := newWarehouse(t, cp.Config(), "cases", withoutStatus)
+	t.Parallel()
+	cp := controlplane.Shared(t)
+	w := newWarehouse(t)
+	plain := newWarehouse(t, withoutStatus)
 	w.Fill(10)
 	plain.Fill(5)
 	w.Store("v1")

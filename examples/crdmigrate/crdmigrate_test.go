@@ -61,7 +61,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	check(t, err)
 	path, n := binary(t), count(t)
-	w := warehouse.New(t, cp.Config(), "boxes")
+	w := warehouse.New(t, cp.Config())
 	start := time.Now()
 	stage := func(what string) { fmt.Printf("%6.0f s: %s\n", time.Since(start).Seconds(), what) }
 	stage(fmt.Sprintf("creating %d objects", n))
@@ -187,7 +187,7 @@ func TestWhatTheCommandSays(t *testing.T) {
 	cp := controlplane.ForTest(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	check(t, err)
-	w := warehouse.New(t, cp.Config(), "boxes")
+	w := warehouse.New(t, cp.Config())
 	for _, i := range []int{0, 1, 2} {
 		check(t, w.Create(i))
 	}
