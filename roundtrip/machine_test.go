@@ -109,7 +109,7 @@ func machineDefinition(t *testing.T) Option {
 // A conversion that changes nothing keeps all laws, whatever the objects are made of. That
 // the schema allows what some types cannot decode is how controller-gen writes it.
 func TestARightConversionOfAnOperatorsTypesKeepsTheLaws(t *testing.T) {
-	for seed := range uint64(catalogueSeeds) {
+	for seed := range seeds() {
 		options := []Option{Seed(seed), Iterations(30)}
 		Test(t, machines(t, nil), options...)
 		Test(t, machines(t, nil), append(options, machineDefinition(t), Without(Decoding, "durations are strings to controller-gen"))...)
