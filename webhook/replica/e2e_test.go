@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,12 +42,14 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-const definition = `apiVersion: apiextensions.k8s.io/v1
+// definition returns the definition of pizzas in a group.
+func definition(group string) []byte {
+	return fmt.Appendf(nil, `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
-  name: pizzas.example.com
+  name: pizzas.%[1]s
 spec:
-  group: example.com
+  group: %[1]s
   names: {kind: Pizza, plural: pizzas, singular: pizza, listKind: PizzaList}
   scope: Namespaced
   versions:
@@ -58,19 +61,15 @@ spec:
     served: true
     storage: true
     schema: *any
-`
-
-func kind(version string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Pizza"}
+`, group)
 }
 
-func pizzas(version string) schema.GroupVersionResource {
-	return kind(version).GroupVersion().WithResource("pizzas")
-}
-
-// town is a cluster with a Service in front of the replicas of a test.
+// town is a group with a Service in front of the replicas of a test.
 type town struct {
 	*controlplane.ControlPlane
+	group     string
+	operator  string
+	system    string       // its namespace
 	config    *rest.Config // of the operator
 	namespace string       // that it looks at; empty for all
 	client    dynamic.Interface
@@ -78,24 +77,32 @@ type town struct {
 	hooks     func(extra ...registration.Option) *registration.Webhooks
 }
 
+// towns is how many there are.
+var towns atomic.Int64
+
+// open opens a town of its own, and lets t run beside the other tests.
 func open(t *testing.T) *town {
 	t.Helper()
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
+	n := towns.Add(1)
+	group, system, operator := fmt.Sprintf("town%d.example.com", n), fmt.Sprintf("pizza-system-%d", n), fmt.Sprintf("pizza-operator-%d", n)
 	client, err := dynamic.NewForConfig(cp.Config())
 	check(t, err)
 	typed, err := kubernetes.NewForConfig(cp.Config())
 	check(t, err)
-	_, err = typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pizza-system"}}, metav1.CreateOptions{})
+	_, err = typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, metav1.CreateOptions{})
 	check(t, err)
 	// The API server resolves such a Service to localhost, and the port of the webhook's
 	// client configuration (apiserver/pkg/util/proxy, ResolveCluster).
-	_, err = typed.CoreV1().Services("pizza-system").Create(t.Context(), &corev1.Service{
+	_, err = typed.CoreV1().Services(system).Create(t.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "pizza-operator"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
 	check(t, err)
+	defined := definition(group)
 	var crd unstructured.Unstructured
-	check(t, yaml.Unmarshal([]byte(definition), &crd.Object))
+	check(t, yaml.Unmarshal(defined, &crd.Object))
 	_, err = client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(t.Context(), &crd, metav1.CreateOptions{})
 	check(t, err)
 
@@ -103,25 +110,36 @@ func open(t *testing.T) *town {
 	check(t, err)
 	b := balancer.New(l)
 	t.Cleanup(b.Close)
-	return &town{ControlPlane: cp, config: cp.Config(), client: client, balancer: b, hooks: func(extra ...registration.Option) *registration.Webhooks {
+	c := &town{ControlPlane: cp, group: group, operator: operator, system: system, config: cp.Config(), client: client, balancer: b}
+	c.hooks = func(extra ...registration.Option) *registration.Webhooks {
 		registry := conversion.NewRegistry(runtime.NewScheme())
-		check(t, conversion.AddFields(registry, kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+		check(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
 		validate := admission.Validate(func(_ context.Context, u *unstructured.Unstructured) (field.ErrorList, error) {
 			if toppings, _, _ := unstructured.NestedString(u.Object, "spec", "toppings"); toppings == "pineapple" {
 				return field.ErrorList{field.Invalid(field.NewPath("spec", "toppings"), toppings, "not in this house")}, nil
 			}
 			return nil, nil
-		}, admission.ForKind(kind("v1")))
-		hooks, err := registration.New("pizza-operator", append([]registration.Option{
-			registration.Service("pizza-system", "pizza-operator"),
+		}, admission.ForKind(c.kind("v1")))
+		hooks, err := registration.New(operator, append([]registration.Option{
+			registration.Service(system, "pizza-operator"),
 			registration.ServicePort(int32(b.Addr().(*net.TCPAddr).Port)),
-			registration.Definitions([]byte(definition)),
+			registration.Definitions(defined),
 			registration.Conversion("/convert", conversion.NewHandler(registry)),
 			registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(registry), validate)),
 		}, extra...)...)
 		check(t, err)
 		return hooks
-	}}
+	}
+	return c
+}
+
+func (c *town) kind(version string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: c.group, Version: version, Kind: "Pizza"}
+}
+
+// pizzas is the resource of a version, in a namespace that all towns share.
+func (c *town) pizzas(version string) dynamic.ResourceInterface {
+	return c.client.Resource(c.kind(version).GroupVersion().WithResource("pizzas")).Namespace("default")
 }
 
 // order creates pizzas of v1.
@@ -129,7 +147,7 @@ func (c *town) order(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		eventually(t, func() error {
-			_, err := c.client.Resource(pizzas("v1")).Namespace("default").Create(t.Context(), pizza("v1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
+			_, err := c.pizzas("v1").Create(t.Context(), c.pizza("v1", "p"+strconv.Itoa(i), "salami"), metav1.CreateOptions{})
 			return err
 		})
 	}
@@ -137,7 +155,7 @@ func (c *town) order(t *testing.T, n int) {
 
 // informer lists the pizzas in a version.
 func (c *town) informer(version string) cache.SharedIndexInformer {
-	resource := c.client.Resource(pizzas(version)).Namespace(c.namespace)
+	resource := c.client.Resource(c.kind(version).GroupVersion().WithResource("pizzas")).Namespace(c.namespace)
 	return cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return resource.List(ctx, opts)
@@ -194,13 +212,13 @@ func eventually(t testing.TB, f func() error) time.Duration {
 	}
 }
 
-func pizza(version, name, topping string) *unstructured.Unstructured {
+func (c *town) pizza(version, name, topping string) *unstructured.Unstructured {
 	spec := map[string]any{"toppings": topping}
 	if version == "v1alpha1" {
 		spec = map[string]any{"topping": topping}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/" + version, "kind": "Pizza",
+		"apiVersion": c.group + "/" + version, "kind": "Pizza",
 		"metadata": map[string]any{"name": name},
 		"spec":     spec,
 	}}
@@ -247,7 +265,7 @@ func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
 	if got := len(informer.GetStore().List()); got != 3 {
 		t.Errorf("the informer has %d pizzas", got)
 	}
-	_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
+	_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "not in this house") {
 		t.Errorf("the answer is %v", err)
 	}
@@ -401,7 +419,7 @@ func TestTheFirstReplicaOfANamespacedOperatorDoesNotWaitForItself(t *testing.T) 
 	_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
 	check(t, err)
 	_, err = admin.RbacV1().Roles("default").Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "cook"},
-		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{"example.com"}, Resources: []string{"pizzas"}}}}, metav1.CreateOptions{})
+		Rules: []rbacv1.PolicyRule{{Verbs: []string{"list", "watch"}, APIGroups: []string{c.group}, Resources: []string{"pizzas"}}}}, metav1.CreateOptions{})
 	check(t, err)
 	_, err = admin.RbacV1().RoleBindings("default").Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cook"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "cook"}, Subjects: subjects}, metav1.CreateOptions{})
 	check(t, err)
@@ -435,13 +453,13 @@ func TestAReleaseThatDoesNotGetReadyRegistersNothing(t *testing.T) {
 	})
 	configuration := c.client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"})
 	webhooks := func() int {
-		obj, err := configuration.Get(t.Context(), "pizza-operator", metav1.GetOptions{})
+		obj, err := configuration.Get(t.Context(), c.operator, metav1.GetOptions{})
 		check(t, err)
 		list, _, _ := unstructured.NestedSlice(obj.Object, "webhooks")
 		return len(list)
 	}
 	second := registration.Validating("second.pizzas.example.com", "/second", admission.NewHandler(runtime.NewScheme(),
-		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(kind("v1")))))
+		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(c.kind("v1")))))
 
 	nobody, err := c.User("nobody")
 	check(t, err)
@@ -462,7 +480,7 @@ func TestAReleaseThatDoesNotGetReadyRegistersNothing(t *testing.T) {
 			return nil
 		})
 		for range 20 {
-			_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
+			_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
 			check(t, err)
 			n++
 			time.Sleep(100 * time.Millisecond)
@@ -484,7 +502,7 @@ func TestAReleaseThatDoesNotGetReadyRegistersNothing(t *testing.T) {
 
 func TestTheCertificatesMayComeFromFiles(t *testing.T) {
 	c := open(t)
-	host := "pizza-operator.pizza-system.svc"
+	host := "pizza-operator." + c.system + ".svc"
 	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})
 	check(t, err)
 	_, ca := pem.Decode(chain)
@@ -504,13 +522,13 @@ func TestTheCertificatesMayComeFromFiles(t *testing.T) {
 		return nil
 	})
 	eventually(t, func() error {
-		_, err := c.client.Resource(pizzas("v1alpha1")).Namespace("default").Create(t.Context(), pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
+		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
 		if err == nil || !strings.Contains(err.Error(), "not in this house") {
 			return fmt.Errorf("the answer is %w", err)
 		}
 		return nil
 	})
-	if secrets, err := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("pizza-system").List(t.Context(), metav1.ListOptions{}); err != nil || len(secrets.Items) > 0 {
+	if secrets, err := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.system).List(t.Context(), metav1.ListOptions{}); err != nil || len(secrets.Items) > 0 {
 		t.Errorf("there is a Secret: %v, %v", secrets, err)
 	}
 }

@@ -25,7 +25,7 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	t.Helper()
 	hooks, err := registration.New("pizza-operator", append([]registration.Option{
 		registration.URL("https://127.0.0.1:9443"),
-		registration.Definitions([]byte(definition)),
+		registration.Definitions(definition("example.com")),
 		registration.Conversion("/convert", http.NotFoundHandler(), "pizzas.example.com"),
 	}, opts...)...)
 	check(t, err)
