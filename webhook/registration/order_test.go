@@ -84,18 +84,16 @@ func TestDefinitionsAreWrittenFirst(t *testing.T) {
 	}
 }
 
-// TestManyDefinitionsAreRegisteredAtOnce fails with the limit that client-go has by default:
-// 5 requests a second.
+// TestManyDefinitionsAreRegisteredAtOnce fails with the limit that client-go has by default,
+// 5 requests a second: it would take longer than eventually waits.
 func TestManyDefinitionsAreRegisteredAtOnce(t *testing.T) {
 	ca, _, _ := newCA(t, "localhost")
 	var opts []registration.Option
-	for i := range 40 {
+	for i := range 200 {
 		s := newShop(t, fmt.Sprintf("g%d.example.com", i))
 		opts = append(opts, s.definitions(), registration.Conversion(fmt.Sprint("/convert-", i), convert(s)))
 	}
 	hooks := declare(t, "p", opts...)
 	defer reconcile(t, hooks, (&slowAPI{}).start(t), newBundle(ca))()
-	if took := eventually(t, ready(hooks)); took > 5*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	eventually(t, ready(hooks))
 }
