@@ -23,6 +23,7 @@ type framer struct {
 func http2Attack(n int, read bool, send func(f *framer, stream uint32) error) func(*testing.T, *victim, <-chan struct{}) {
 	return func(t *testing.T, v *victim, until <-chan struct{}) {
 		var sent atomic.Int64
+		v.more.Add(1) // until something is sent
 		crowd(n, until, func(int) {
 			conn, err := v.tryDial("h2")
 			if err != nil {
@@ -63,7 +64,9 @@ func http2Attack(n int, read bool, send func(f *framer, stream uint32) error) fu
 				if _, err := frames.WriteTo(conn); err != nil {
 					return // the server has had enough
 				}
-				sent.Add(1)
+				if sent.Add(1) == 1 {
+					v.more.Add(-1)
+				}
 				select {
 				case <-until:
 					return

@@ -60,6 +60,7 @@ func TestAttackBodiesWithoutEnd(t *testing.T) {
 	// Buffers grow by doubling, and what they were stays until it is collected.
 	attack(t, 64*megabytes+8*victimBodies, func(t *testing.T, v *victim, until <-chan struct{}) {
 		var sent, refused atomic.Int64
+		v.more.Add(1) // until one is refused
 		crowd(24, until, func(int) {
 			conn, err := v.tryDial("http/1.1")
 			if err != nil {
@@ -71,7 +72,9 @@ func TestAttackBodiesWithoutEnd(t *testing.T) {
 			go func() {
 				var answer [12]byte
 				if n, _ := io.ReadFull(conn, answer[:]); n > 0 && string(answer[9:n]) == "503" {
-					refused.Add(1)
+					if refused.Add(1) == 1 {
+						v.more.Add(-1)
+					}
 				}
 			}()
 			for tick(time.Millisecond, until) {
@@ -237,6 +240,7 @@ func TestAttackGzipBomb(t *testing.T) {
 			clients[i] = v.client(t, i%2 == 0)
 		}
 		var answers atomic.Int64
+		v.more.Add(1) // until one is answered
 		crowd(len(clients), until, func(i int) {
 			path := []string{"/convert", "/admit"}[i%2]
 			req, err := http.NewRequestWithContext(t.Context(), "POST", v.url()+path, bytes.NewReader(bomb))
@@ -245,7 +249,9 @@ func TestAttackGzipBomb(t *testing.T) {
 			req.Header.Set("Content-Encoding", "gzip")
 			if resp, err := clients[i].Do(req); err == nil { // it may be closed before all is sent
 				resp.Body.Close()
-				answers.Add(1)
+				if answers.Add(1) == 1 {
+					v.more.Add(-1)
+				}
 				if resp.StatusCode != http.StatusUnsupportedMediaType {
 					t.Errorf("got %s", resp.Status)
 				}

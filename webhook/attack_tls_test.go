@@ -136,6 +136,7 @@ func handshakes(t testing.TB, v *victim, version uint16) (conn *tls.Conn, send f
 var keyUpdate = []byte{24, 0, 0, 1, 1}
 
 func TestAttackRenegotiation(t *testing.T) {
+	t.Parallel()
 	again := hello(t)[5:] // without the head of its record
 	for name, c := range map[string]struct {
 		version uint16

@@ -199,6 +199,7 @@ func TestAHandlerThatEndsBeforeItsBodyIsReadLeavesNothingInTheAccounts(t *testin
 
 // The API server calls a webhook with this client.
 func TestTheAPIServersClientTriesAgainWhenItWasCutOff(t *testing.T) {
+	t.Parallel()
 	s := start(t, echo, webhook.MaxBodyBytes(16<<20))
 	hog := newUpload(s.client(t, false), s.url())
 	hog.send(12 << 20)

@@ -191,6 +191,7 @@ func TestSessionsOfClientsAreNotResumed(t *testing.T) {
 }
 
 func TestACertificateThatExpiresLosesItsConnection(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t, "of clients")
 	clients := clientsOf(t, ca)
 	s := start(t, clients.Only(echo), webhook.VerifyClients(clients))

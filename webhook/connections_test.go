@@ -121,6 +121,7 @@ func TestWhoSendsForLongestGoesBeforeWhoIsBeingAnswered(t *testing.T) {
 
 // As an API server's do, all on one connection.
 func TestRequestsThatTimeOutDoNotCutOthersOff(t *testing.T) {
+	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.URL.Path == "/slow" {

@@ -185,6 +185,7 @@ func serve(t *testing.T, h http.Handler, opts ...webhook.Option) (url string, cl
 }
 
 func TestServeSpeaksTLS13AndHTTP2(t *testing.T) {
+	t.Parallel()
 	url, client, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %x", r.Proto, r.TLS.Version)
 	}))

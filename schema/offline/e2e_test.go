@@ -85,13 +85,17 @@ type suite struct {
 }
 
 func compareWithServer(t *testing.T, s suite) {
+	b := time.Now()
 	cp := controlplane.ForTest(t)
+	t.Log("SLOW start", time.Since(b))
 	asked := &reviews{Handler: gadgetHandler()}
 	url, ca := webhooktest.Serve(t, asked)
 	crd := s.define(url, ca)
 	mutating, validating := s.hooks(url, ca)
 	real := install(t, cp.Config(), crd, mutating, validating)
+	t.Log("SLOW installed", time.Since(b))
 	want := play(t, real, asked, s.steps)
+	t.Log("SLOW played", time.Since(b))
 	if s.update {
 		var lines []string
 		for _, o := range want {

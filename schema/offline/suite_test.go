@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,11 @@ func play(t *testing.T, to server, seen *reviews, steps []step) (all []outcome) 
 			body = []byte(s.patch)
 		}
 		seen.take()
+		begin := time.Now()
 		text, warnings, failure := to.do(t, s, body)
+		if d := time.Since(begin); d > 100*time.Millisecond {
+			t.Logf("SLOW %v %s", d, s.name)
+		}
 		o := outcome{Step: s.name, Warnings: warnings, Reviews: seen.take()}
 		if failure != nil {
 			o.Code, o.Reason, o.Message = failure.Code, string(failure.Reason), normalize(failure.Message)
