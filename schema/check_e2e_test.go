@@ -39,7 +39,7 @@ func warnsSince(warning string, since map[string]int) int {
 // TestTheAPIServerFindsAndWarnsOfTheSame sends definitions to a real API server as they are
 // in a file. It has to refuse those that have faults, and to warn of the others as Check does.
 func TestTheAPIServerFindsAndWarnsOfTheSame(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	cp := controlplane.Shared(t)
 	with := func(properties string) string {
 		return withSchema("{type: object, properties: {\n" + properties + "}}")
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 	"github.com/crdkit/crdkit/internal/webhooktest"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/internal/differential"
@@ -29,7 +30,8 @@ import (
 // TestTheAPIServerDoesTheSame sends every request of testdata/traps to a real API server
 // too, in each mode of field validation, dry and for good, and compares everything.
 func TestTheAPIServerDoesTheSame(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -57,12 +59,13 @@ func TestTheAPIServerDoesTheSame(t *testing.T) {
 // a seed that does not change: what is found by another seed is no fault of whoever runs
 // this.
 func TestTheAPIServerDoesTheSameToRandomObjects(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tally := &differential.Tally{Limit: 2000}
+	tally := &differential.Tally{Limit: tier.Pick(300, 2000)}
 	if _, err := wild.Run(t.Context(), server, tally, 1, -1); err != nil {
 		t.Fatal(err)
 	}
@@ -241,13 +244,14 @@ func refused(t testing.TB) map[string]string {
 
 // TestTheAPIServerDeletesDuringAnUpdate checks [schema.Result.Deleted].
 func TestTheAPIServerDeletesDuringAnUpdate(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(tiny("apples")), crd); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(tiny("pears")), crd); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Install(t.Context(), crd); err != nil {
@@ -261,16 +265,16 @@ func TestTheAPIServerDeletesDuringAnUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apples := client.Resource(runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "apples"})
-	u := &unstructured.Unstructured{Object: object(t, `{"apiVersion":"example.com/v1","kind":"Apples","metadata":{"name":"a","finalizers":["example.com/a","example.com/b"]}}`)}
-	if _, err := apples.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
+	pears := client.Resource(runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "pears"})
+	u := &unstructured.Unstructured{Object: object(t, `{"apiVersion":"example.com/v1","kind":"Pears","metadata":{"name":"a","finalizers":["example.com/a","example.com/b"]}}`)}
+	if _, err := pears.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := apples.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+	if err := pears.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, finalizers := range [][]string{{"example.com/b"}, nil} {
-		old, err := apples.Get(t.Context(), "a", metav1.GetOptions{})
+		old, err := pears.Get(t.Context(), "a", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,10 +284,10 @@ func TestTheAPIServerDeletesDuringAnUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := apples.Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+		if _, err := pears.Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = apples.Get(t.Context(), "a", metav1.GetOptions{})
+		_, err = pears.Get(t.Context(), "a", metav1.GetOptions{})
 		if deleted := apierrors.IsNotFound(err); deleted != out.Deleted {
 			t.Errorf("with %v, it is deleted: %v, and offline %v", finalizers, deleted, out.Deleted)
 		}

@@ -25,7 +25,8 @@ import (
 // TestTheAPIServerServesTheSame compares tables, scales and field selectors with those of a
 // real API server.
 func TestTheAPIServerServesTheSame(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
 	if err != nil {
 		t.Fatal(err)
