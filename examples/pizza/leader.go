@@ -162,7 +162,8 @@ func (l *leadership) release(ctx context.Context) error {
 }
 
 // watchedLock notices that the lease which it held is another's. The elector would go
-// on trying to renew it until RenewDeadline, and the work with it.
+// on trying to renew it until RenewDeadline, and the work with it. It also tells apart all
+// renewals by another holder.
 type watchedLock struct {
 	resourcelock.Interface
 	lost func()
@@ -171,6 +172,11 @@ type watchedLock struct {
 
 func (w *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := w.Interface.Get(ctx)
+	if err == nil {
+		// The JSON of a record has whole seconds. If the first renewal falls into the second of the
+		// acquisition and is slow to arrive, the others would not see it, and take the lease too early.
+		raw = record.RenewTime.AppendFormat(raw, time.RFC3339Nano)
+	}
 	if err == nil && record.HolderIdentity != w.Identity() && w.held.Load() {
 		w.lost()
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -332,5 +333,28 @@ func TestALeaseThatCannotWorkIsAFault(t *testing.T) {
 				t.Errorf("%s: %v lacks %q", name, err, want)
 			}
 		}
+	}
+}
+
+// A renewal that falls into the same second as the one before, as the first after the
+// acquisition does, must look different to the others: they count the time from the moment in
+// which they see a change.
+func TestWatchedLock_TellsRenewalsOfOneSecondApart(t *testing.T) {
+	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	server := &leaseServer{version: 1}
+	lock := &watchedLock{Interface: &leaseClient{server: server, identity: "b"}}
+	seen := map[string]bool{}
+	for _, renewed := range []time.Duration{0, time.Millisecond, 999 * time.Millisecond} {
+		server.change(func(r *resourcelock.LeaderElectionRecord) {
+			*r = resourcelock.LeaderElectionRecord{HolderIdentity: "a", RenewTime: metav1.NewTime(second.Add(renewed))}
+		})
+		_, raw, err := lock.Get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(raw)] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("three renewals look like %d", len(seen))
 	}
 }
