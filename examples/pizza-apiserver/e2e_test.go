@@ -1,12 +1,11 @@
 package apiserver_test
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/internal/walkthrough"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/gobuild"
 )
 
 // TestRestaurant runs the steps of the demo. They build upon each other: after a failure the
@@ -28,11 +27,7 @@ func TestRestaurant(t *testing.T) {
 // open prepares a restaurant on a control plane, and closes it after the test.
 func open(t *testing.T, cp *controlplane.ControlPlane) *walkthrough.Restaurant {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "pizza-apiserver")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "./cmd/pizza-apiserver").CombinedOutput(); err != nil {
-		t.Fatalf("building the server: %v\n%s", err, output)
-	}
-	restaurant, err := walkthrough.Open(cp, binary, t.Output())
+	restaurant, err := walkthrough.Open(cp, gobuild.Binary(t, "./cmd/pizza-apiserver"), t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

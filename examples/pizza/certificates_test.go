@@ -27,6 +27,7 @@ import (
 // TestCertificatesMayComeFromFiles runs an operator outside of the cluster, whose
 // certificates somebody else makes, and renews with another CA.
 func TestCertificatesMayComeFromFiles(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	c := setTheTable(t, cp)
 	dir := t.TempDir()
@@ -58,7 +59,7 @@ func TestCertificatesMayComeFromFiles(t *testing.T) {
 	}
 	serves := func(name string) {
 		t.Helper()
-		await(t, 30*time.Second, func() error {
+		await(t, func() error {
 			nails := fmt.Sprintf("apiVersion: %s\nkind: Pizza\nmetadata: {name: %s, namespace: default}\nspec: {toppings: [nails]}\n", v1alpha1.GroupVersion, name)
 			output, err := kubectl(t, cp, []byte(nails), "create", "-f", "-")
 			if err == nil || !strings.Contains(output, `spec.toppings[0]: Not found: "nails"`) {
@@ -67,12 +68,12 @@ func TestCertificatesMayComeFromFiles(t *testing.T) {
 			return nil
 		})
 	}
-	await(t, 30*time.Second, ready)
+	await(t, ready)
 	serves("a")
 
 	renewed := renew()
-	await(t, 30*time.Second, ready)
-	await(t, 30*time.Second, func() error {
+	await(t, ready)
+	await(t, func() error {
 		configuration, err := clientset(t, cp.Config()).AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), pizza.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

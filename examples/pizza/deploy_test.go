@@ -32,6 +32,7 @@ import (
 
 // TestTheAPIServerTakesTheManifests applies what the command prints, strictly.
 func TestTheAPIServerTakesTheManifests(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	chain, _, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	must(t, err)

@@ -1,17 +1,19 @@
 package pizza_test
 
 import (
-	"os/exec"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
 // TestRestaurant runs the steps of the demo. They build upon each other: after a
 // failure the rest is not run.
 func TestRestaurant(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	restaurant, err := walkthrough.Open(cp, build(t), t.Output())
 	if err != nil {
@@ -23,6 +25,9 @@ func TestRestaurant(t *testing.T) {
 		}
 	}()
 	for _, step := range restaurant.Steps() {
+		if strings.HasPrefix(step.Name, "v1beta1 reviews: ") && !tier.Verify() {
+			return // the same once more
+		}
 		if !t.Run(step.Name, func(t *testing.T) {
 			if err := step.Run(t.Context()); err != nil {
 				t.Fatal(err)
@@ -34,11 +39,4 @@ func TestRestaurant(t *testing.T) {
 }
 
 // build builds the operator, and returns the path of the binary.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "pizza-operator")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "./cmd/pizza-operator").CombinedOutput(); err != nil {
-		t.Fatalf("building the operator: %v\n%s", err, output)
-	}
-	return binary
-}
+func build(t *testing.T) string { return gobuild.Binary(t, "./cmd/pizza-operator") }

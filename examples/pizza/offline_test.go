@@ -102,6 +102,7 @@ func TestTheRestaurantWithoutACluster(t *testing.T) {
 // TestTheAPIServerServesTheSamePizzas does the same in a cluster, and compares: the objects,
 // and the errors with their causes.
 func TestTheAPIServerServesTheSamePizzas(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	op, err := newOperator(cp.Config())
 	if err != nil {

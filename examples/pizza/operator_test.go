@@ -80,6 +80,7 @@ func operate(t *testing.T, config *rest.Config, opts ...Option) (address string,
 // A request that is in flight when the operator stops is judged as any other: the informer
 // that knows who uses a topping is still there.
 func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	d := declared(t, InCluster(), nil)
 	install(t, cp.Config(), d.definitions)

@@ -1,26 +1,20 @@
 package soak_test
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/crdkit/crdkit/examples/pizza/internal/soak"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
 // TestTwoMinutesOfSoaking is the short form of `make soak T=10m`.
 func TestTwoMinutesOfSoaking(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes two minutes")
-	}
+	tier.VerifyOnly(t, "takes two minutes")
 	cp := controlplane.ForTest(t)
-	binary := filepath.Join(t.TempDir(), "pizza-operator")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, "../../cmd/pizza-operator").CombinedOutput(); err != nil {
-		t.Fatalf("building the operator: %v\n%s", err, output)
-	}
-	report, err := soak.Run(t.Context(), cp, binary, 2*time.Minute, t.Output())
+	report, err := soak.Run(t.Context(), cp, gobuild.Binary(t, "../../cmd/pizza-operator"), 2*time.Minute, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
