@@ -5,7 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-MODULES = $(sort $(dir $(shell git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')))
+# The modules that have packages: those under hack only name versions.
+MODULES = $(sort $(patsubst %/,%,$(dir $(filter-out hack/%,$(shell git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod')))))
 GENERATED = $(shell git ls-files --cached --others --exclude-standard -- '*zz_generated*' '*/config/crd/*.yaml' '*/config/schemas/*.yaml')
 
 .PHONY: help
@@ -24,15 +25,33 @@ demo-apiserver: controlplane ## Show the restaurant as an aggregated API server,
 	@go -C examples/pizza-apiserver build -o $(CURDIR)/bin/ ./cmd/...
 	@bin/pizza-apiserver-demo --server bin/pizza-apiserver $(if $(KEEP),--keep)
 
+# $(call each-module,command) runs `go command ./...` in each module.
+each-module = $(foreach module,$(MODULES),go -C $(module) $(1) ./...$(newline)	)
+
+define newline
+
+
+endef
+
+# End-to-end tests wait most of the time, so more of them run at once than there are cores.
+TESTFLAGS = -parallel 8 -timeout 20m
+
 .PHONY: test
-test: lint generate-check controlplane ## Run everything: checks, and the tests of every module, end to end too.
-	@for module in $(MODULES); do \
-		[ -n "$$(go -C $$module list ./... 2>/dev/null)" ] || continue; \
-		echo "go -C $$module test -race ./..."; \
-		CRDKIT_REQUIRE_CONTROLPLANE=1 go -C $$module test -race -timeout 20m ./...; \
-	done
-	@# With -race, these have one seed of ten.
-	go test -run 'Catalogue|Operators' ./roundtrip
+test: export CRDKIT_REQUIRE_CONTROLPLANE = 1
+test: controlplane ## Run the tests of every module, end to end too. `make verify` also checks the rest.
+	$(call each-module,test -vet=off $(TESTFLAGS))
+
+.PHONY: verify
+verify: export CRDKIT_REQUIRE_CONTROLPLANE = 1
+verify: export CRDKIT_VERIFY = 1
+verify: lint generate-check controlplane ## Run everything: static checks, all tests with the race detector, the long ones too.
+	$(call each-module,test -vet=off -race $(TESTFLAGS) -skip $(WITHOUT_RACE))
+	go test -vet=off $(TESTFLAGS) -run $(WITHOUT_RACE) ./roundtrip
+	@$(MAKE) --no-print-directory differential N=2000
+	@$(MAKE) --no-print-directory fuzz T=2s
+
+# One goroutine computes for long here: ten seeds with the race detector would find the same, later.
+WITHOUT_RACE = ^TestEachBugOfTheCatalogue
 
 .PHONY: bench
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
@@ -41,11 +60,11 @@ bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <val
 T ?= 60s
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for T, 60s if nothing is said: make fuzz T=10s.
+fuzz: ## Run each fuzz target for T, 60s by default: make fuzz T=10s.
 	@hack/fuzz.sh $(T)
 
 .PHONY: soak
-soak: controlplane ## Run two replicas for T while everything goes wrong, and count failed requests: make soak T=10m.
+soak: controlplane ## Run two replicas for T under fault injection, and count failed requests: make soak T=10m.
 	@go build -o bin/ ./examples/pizza/cmd/...
 	@bin/pizza-soak --operator bin/pizza-operator -t $(T)
 
@@ -57,7 +76,7 @@ differential: controlplane ## Compare package schema with a real kube-apiserver:
 
 .PHONY: migrate
 migrate: N ?= 50000
-migrate: controlplane ## Move N=50000 stored objects to a new version, with a kill in the middle: rate, memory, and what has changed.
+migrate: controlplane ## Move N=50000 stored objects to a new version, killed halfway: rate, memory, and what has changed.
 	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go -C examples/crdmigrate test -count=1 -timeout 2h -run '^TestKilledInTheMiddle$$'
 
 # The releases of Kubernetes that have a module: the one that everything runs with, and
@@ -78,18 +97,12 @@ test-matrix: ## Run what needs a control plane, and differential, against each K
 lint: ## Check formatting, go vet, staticcheck and go.mod.
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
 	go mod tidy -diff
-	@for module in $(MODULES); do \
-		[ -n "$$(go -C $$module list ./... 2>/dev/null)" ] || continue; \
-		echo "go -C $$module vet ./..."; go -C $$module vet ./...; \
-	done
+	$(call each-module,vet)
 	go tool -modfile=hack/tools/go.mod staticcheck ./...
 
 .PHONY: generate
 generate: ## Generate deep copies and CustomResourceDefinitions.
-	@for module in $(MODULES); do \
-		[ -n "$$(go -C $$module list ./... 2>/dev/null)" ] || continue; \
-		echo "go -C $$module generate ./..."; go -C $$module generate ./...; \
-	done
+	$(call each-module,generate)
 
 .PHONY: generate-check
 generate-check: ## Fail if what is generated is not up to date.

@@ -192,6 +192,7 @@ func keepHot(_ context.Context, old *metav1.PartialObjectMetadata) (field.ErrorL
 // CustomResourceDefinition, whose schema has fields that the Go type lacks, on a real API
 // server.
 func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	policy, audit := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	if err := os.WriteFile(policy, []byte(`{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`), 0o600); err != nil {

@@ -67,6 +67,7 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 // TestTheAPIServerTellsDenialsFromFailures checks on a real one what the package
 // documentation says of it.
 func TestTheAPIServerTellsDenialsFromFailures(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	j := &judge{asked: map[string]int{}}
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))

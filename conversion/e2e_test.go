@@ -25,6 +25,7 @@ import (
 // TestTheAPIServerConvertsWithTheHandler checks the handler, and every form of
 // registration that the pizza operator has no use for, against a real API server.
 func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	richMenu := strings.Replace(richMenu, "1.0", "1.5", 1) // the API server stores 1.0 as 1
 	reg := conversion.NewRegistry(menuScheme())

@@ -34,9 +34,8 @@ type cluster struct {
 	kubeconfig  string
 }
 
-func newCluster(t *testing.T, args ...string) *cluster {
+func newCluster(t *testing.T, cp *controlplane.ControlPlane) *cluster {
 	t.Helper()
-	cp := controlplane.ForTest(t, controlplane.APIServerArgs(args...))
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +82,6 @@ func (c *cluster) define(t testing.TB, text string) *apiextensionsv1.CustomResou
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A create that comes earlier sleeps
-	// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
-	time.Sleep(2 * time.Second)
 	return crd
 }
 

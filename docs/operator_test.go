@@ -40,6 +40,7 @@ type operator struct {
 
 	mu          sync.Mutex
 	handlers    map[string]http.Handler
+	calls       map[string]int // by path
 	certificate *tls.Certificate
 }
 
@@ -56,7 +57,7 @@ func newOperator(t *testing.T, c *cluster) *operator {
 	if ip.To4() == nil {
 		family = discoveryv1.AddressTypeIPv6
 	}
-	o := &operator{ca: newAuthority(t), listener: listener, handlers: map[string]http.Handler{}}
+	o := &operator{ca: newAuthority(t), listener: listener, handlers: map[string]http.Handler{}, calls: map[string]int{}}
 	o.certify(t, time.Hour, operatorHost)
 	server := &http.Server{
 		Handler: o,
@@ -112,12 +113,20 @@ func (o *operator) serve(path string, h http.Handler) {
 func (o *operator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	h := o.handlers[r.URL.Path]
+	o.calls[r.URL.Path]++
 	o.mu.Unlock()
 	if h == nil {
 		http.NotFound(w, r)
 		return
 	}
 	h.ServeHTTP(w, r)
+}
+
+// called returns how many requests a path has had.
+func (o *operator) called(path string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calls[path]
 }
 
 // certify has the operator serve with a certificate that ends after a time, for names.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/internal/page"
 	"github.com/crdkit/crdkit/internal/webhooktest"
 )
@@ -59,10 +59,10 @@ type observed struct {
 
 const probesPath = "/apis/order.example.com/%s/namespaces/default/probes"
 
-// observe starts one.
-func observe(t *testing.T, args ...string) *observed {
+// observe registers the definition and the webhooks.
+func observe(t *testing.T, cp *controlplane.ControlPlane) *observed {
 	t.Helper()
-	c := newCluster(t, args...)
+	c := newCluster(t, cp)
 	client, err := rest.HTTPClientFor(c.Config())
 	check(t, err)
 	o := &observed{cluster: c, diary: &diary{}, client: client}
@@ -273,9 +273,10 @@ var stories = []story{
 // TestTheOrderOfThings plays the requests of the page, and compares all that is asked, stored
 // and answered with what the page says.
 func TestTheOrderOfThings(t *testing.T) {
+	t.Parallel()
 	p := page.Read(t, "what-the-api-server-does.md")
-	// Caches convert too, whenever they like: see TestEachVersionHasACache.
-	o := observe(t, "--watch-cache=false")
+	// Caches convert too, at any time: see TestProbes_WithWatchCaches.
+	o := observe(t, controlplane.ForTest(t, controlplane.APIServerArgs("--watch-cache=false")))
 	var printed []replacement
 	for _, s := range stories {
 		code, answer := o.send(t, s.method, s.version, s.more, s.contentType, s.body)
@@ -391,8 +392,14 @@ func TestTheOrderOfThings(t *testing.T) {
 	})
 }
 
-func TestWhoMayComesBeforeWhat(t *testing.T) {
-	o := observe(t)
+func TestProbes_WithWatchCaches(t *testing.T) {
+	t.Parallel()
+	o := observe(t, controlplane.Shared(t))
+	t.Run("authorization comes before decoding", o.authorizes)
+	t.Run("each version has a cache", o.caches)
+}
+
+func (o *observed) authorizes(t *testing.T) {
 	const invalid = `this is no JSON`
 	send := func(config *rest.Config) (*http.Response, string) {
 		t.Helper()
@@ -424,8 +431,7 @@ func TestWhoMayComesBeforeWhat(t *testing.T) {
 	}
 }
 
-func TestEachVersionHasACache(t *testing.T) {
-	o := observe(t)
+func (o *observed) caches(t *testing.T) {
 	code, answer := o.send(t, "POST", "v1", "", "", `{"apiVersion":"order.example.com/v1","kind":"Probe","metadata":{"name":"cached"},"spec":{}}`)
 	if code != 201 {
 		t.Fatalf("%d %s", code, answer)
@@ -441,7 +447,6 @@ func TestEachVersionHasACache(t *testing.T) {
 	// Lists come from the cache; a get reads etcd, and converts.
 	conversions := func(more string) int {
 		t.Helper()
-		time.Sleep(time.Second)
 		o.take()
 		for range 5 {
 			if code, answer := o.send(t, "GET", "v1alpha1", more, "", ""); code != 200 || !strings.Contains(answer, `"color":"red"`) {
@@ -450,6 +455,12 @@ func TestEachVersionHasACache(t *testing.T) {
 		}
 		return len(o.take())
 	}
+	eventually(t, func() error { // until the cache is ready
+		if n := conversions(""); n > 0 {
+			return fmt.Errorf("five lists need %d conversions", n)
+		}
+		return nil
+	})
 	want := map[string]int{"five lists": 0, "five gets": 5, "five gets from the cache": 0}
 	got := map[string]int{"five lists": conversions(""), "five gets": conversions("/cached"), "five gets from the cache": conversions("/cached?resourceVersion=0")}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,17 +1,22 @@
 package docs_test
 
 import (
+	"bytes"
 	"flag"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/internal/page"
 )
 
@@ -39,13 +45,25 @@ type stage struct {
 	path     string // where commands are found first
 	next     int    // block to play
 	base     *apiextensionsv1.CustomResourceDefinition
-	printed  *[]replacement
+	updates  *updates
 }
 
 // replacement is what a command has printed instead of what the page says.
 type replacement struct {
 	block page.Block
 	text  string
+}
+
+// updates are what -update writes into a page.
+type updates struct {
+	mu           sync.Mutex
+	replacements []replacement
+}
+
+func (u *updates) add(r replacement) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.replacements = append(u.replacements, r)
 }
 
 // files writes the files of a section into the directory of the stage.
@@ -80,7 +98,7 @@ func (s *stage) shows() {
 		}
 	}
 	if *update {
-		*s.printed = append(*s.printed, replacement{b, text.String()})
+		s.updates.add(replacement{b, text.String()})
 	}
 }
 
@@ -128,6 +146,7 @@ var differs = []struct {
 	{regexp.MustCompile(` \(dry run\)`), ""},
 	{regexp.MustCompile(` server-side applied \(.*\)`), " serverside-applied"},
 	{regexp.MustCompile(`dial tcp \S+:[0-9]+: connect`), "dial tcp 10.0.0.12:8443: connect"},
+	{regexp.MustCompile(`object not decodable revision=[0-9]+`), "object not decodable revision=1234"},
 	{regexp.MustCompile(`current time 20[0-9-]+T[0-9:]+Z is after 20[0-9-]+T[0-9:]+Z`), "current time 2030-02-01T08:00:00Z is after 2030-01-31T08:00:00Z"},
 	{regexp.MustCompile(`/\S+/(LIVE|MERGED)-[0-9]+/`), "/tmp/$1/"},
 	{regexp.MustCompile(`(?m)^((?:---|\+\+\+) /tmp/\S+)\s.*$`), "$1"},
@@ -183,6 +202,9 @@ func (s *stage) reset() {
 	s.patch(s, s.base.Name, map[string]any{"status": map[string]any{"storedVersions": []string{"v1"}}}, "status")
 }
 
+// unconverted is the name of a backup that the converter refuses to convert.
+const unconverted = "unconverted"
+
 // converter converts the backups of the pages.
 func converter(t testing.TB) http.Handler {
 	t.Helper()
@@ -192,7 +214,14 @@ func converter(t testing.TB) http.Handler {
 		conversion.Split("spec.target", "/", conversion.StringPart("spec.bucket"), conversion.StringPart("spec.path"))))
 	h := conversion.NewHandler(reg)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(klog.NewContext(r.Context(), logr.Discard()))) // what fails here is meant to
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte(`"name":"`+unconverted+`"`)) {
+			http.Error(w, unconverted+" is not converted", http.StatusInternalServerError)
+			return
+		}
+		r = r.WithContext(klog.NewContext(r.Context(), logr.Discard())) // the failures are part of the pages
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
 	})
 }
 
@@ -209,9 +238,9 @@ func (o *operator) webhookConversion() map[string]any {
 
 // newStages starts a control plane with the operator of the pages, and returns a function that
 // sets the stage for a section.
-func newStages(t *testing.T, p *page.Page) func(t *testing.T, section page.Section) *stage {
+func newStages(t *testing.T, p *page.Page, u *updates) func(t *testing.T, section page.Section) *stage {
 	t.Helper()
-	c := newCluster(t, "--enable-aggregator-routing=true")
+	c := newCluster(t, controlplane.ForTest(t, controlplane.APIServerArgs("--enable-aggregator-routing=true")))
 	c.SkipIfOlder(t, "the page shows its words")
 	o := newOperator(t, c)
 	text, err := os.ReadFile("testdata/backups.yaml")
@@ -221,10 +250,8 @@ func newStages(t *testing.T, p *page.Page) func(t *testing.T, section page.Secti
 	c.patch(t, crd.Name, map[string]any{"spec": map[string]any{"conversion": o.webhookConversion()}})
 	crd, err = c.definitions.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), crd.Name, metav1.GetOptions{})
 	check(t, err)
-	var printed []replacement
-	t.Cleanup(func() { rewrite(t, p, printed) })
 	return func(t *testing.T, section page.Section) *stage {
-		s := &stage{TB: t, cluster: c, operator: o, page: p, section: section, dir: t.TempDir(), base: crd, printed: &printed}
+		s := &stage{TB: t, cluster: c, operator: o, page: p, section: section, dir: t.TempDir(), base: crd, updates: u}
 		s.reset()
 		for _, every := range p.Sections {
 			if every.Title == "The example" {
@@ -243,10 +270,12 @@ func rewrite(t *testing.T, p *page.Page, printed []replacement) {
 		return
 	}
 	all := lines(p.Text)
-	for i := len(printed) - 1; i >= 0; i-- { // from the end, so that the lines before stay where they are
-		b := printed[i].block
+	// From the end, so that the lines before stay where they are.
+	slices.SortFunc(printed, func(a, b replacement) int { return b.block.Line - a.block.Line })
+	for _, r := range printed {
+		b := r.block
 		end := b.Line + strings.Count(b.Text, "\n")
-		all = append(all[:b.Line:b.Line], append(lines(printed[i].text), all[end:]...)...)
+		all = append(all[:b.Line:b.Line], append(lines(r.text), all[end:]...)...)
 	}
 	check(t, os.WriteFile(p.Path, []byte(strings.Join(all, "\n")+"\n"), 0o644))
 }
@@ -257,6 +286,17 @@ func (s *stage) apply(file string) {
 	if out := s.run(s, s.dir, "kubectl apply -f "+file); !strings.Contains(out, "created") && !strings.Contains(out, "configured") {
 		s.Fatal(out)
 	}
+}
+
+// tryCreate creates a backup in a version, as a dry run.
+func (s *stage) tryCreate(version, name string, spec map[string]any) error {
+	backup := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": backups.Group + "/" + version, "kind": "Backup",
+		"metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+	client := dynamic.NewForConfigOrDie(s.Config()).Resource(backups.GroupResource().WithVersion(version)).Namespace("default")
+	_, err := client.Create(s.Context(), backup, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
 }
 
 // change patches the definition of the pages.

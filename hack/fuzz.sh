@@ -8,29 +8,33 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for_each=${1:?how long for each target, such as 60s}
+binaries=$PWD/bin/fuzz
+cache=$(go env GOCACHE)/fuzz
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+mkdir -p "$binaries"
 
 targets=0 executions=0 failures=0
-for module in $(git ls-files --cached --others --exclude-standard -- go.mod '*/go.mod' | xargs dirname | sort); do
-	# Most modules have none, and would take long to compile.
-	grep -rq --include='*_test.go' '^func Fuzz' "$module" || continue
-	for package in $(go -C "$module" list ./...); do
-		for target in $(go -C "$module" test -list '^Fuzz' "$package" | grep '^Fuzz' || true); do
-			targets=$((targets + 1))
-			echo "$package $target"
-			# Minimizing what is merely interesting would take most of the time.
-			if ! go -C "$module" test -run '^$' -fuzz "^$target\$" -fuzztime "$for_each" -fuzzminimizetime 1s "$package" >"$log" 2>&1; then
-				# The engine reports its own end of time as an error, now and then (golang.org/issue/75804).
-				if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
-					failures=$((failures + 1))
-					cat "$log"
-				fi
+while read -r folder; do
+	package=$(go -C "$folder" list .)
+	binary=$binaries/${package//\//-}.test
+	# One build, instrumented, for all targets of a package.
+	go -C "$folder" test -vet=off -c -fuzz . -o "$binary" .
+	for target in $(cd "$folder" && "$binary" -test.list '^Fuzz'); do
+		targets=$((targets + 1))
+		echo "$package $target"
+		# Minimizing what is merely interesting would take most of the time.
+		if ! (cd "$folder" && "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$for_each" \
+			-test.fuzzminimizetime 1s -test.fuzzcachedir "$cache/$package") >"$log" 2>&1; then
+			# The engine reports its own end of time as an error, now and then (golang.org/issue/75804).
+			if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
+				failures=$((failures + 1))
+				cat "$log"
 			fi
-			n=$(grep -o 'execs: [0-9]*' "$log" | tail -1 | grep -o '[0-9]*' || true)
-			executions=$((executions + ${n:-0}))
-		done
+		fi
+		n=$(grep -o 'execs: [0-9]*' "$log" | tail -1 | grep -o '[0-9]*' || true)
+		executions=$((executions + ${n:-0}))
 	done
-done
+done < <(git grep -l --untracked '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u)
 echo "fuzz: $targets targets, $executions executions, $failures failures"
 [ "$failures" = 0 ]

@@ -42,6 +42,7 @@ func secretsOfConfigMap(cm *corev1.ConfigMap) []reference.Ref {
 
 // TestTheAPIServerKeepsReferences runs both directions on a real one.
 func TestTheAPIServerKeepsReferences(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t)
 	config := cp.Config()
 	config.QPS = -1

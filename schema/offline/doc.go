@@ -35,7 +35,8 @@
 // webhooks: with a webhook that converts and without, in namespaces and in none, and after
 // the storage version has changed. They compare verdicts, errors, warnings, objects, and what
 // the admission webhooks were sent. They also compare what it says of bad registrations.
-// Servers of older releases differ as package schema says.
+// Servers of older releases differ as package schema says. Before 1.37, the error about a stored
+// object that cannot be converted is the error of the conversion.
 //
 // UIDs, times and resource versions are counted, so that a test that runs twice sees the
 // same: see [UIDs] and [Clock].
@@ -77,18 +78,26 @@
 //   - A server also asks the conversion webhook when it tracks the owners of fields, and to
 //     fill its caches. It may call mutating webhooks for an update once more, with an older
 //     object, and it bounds reads by its --request-timeout.
+//   - An object that cannot be converted to a version stops the server's cache of that
+//     version. Lists take three seconds until they fail with StorageReadError. After half a
+//     minute they fail with TooManyRequests, until the object is converted or deleted
+//     (GetList of apiserver/pkg/storage/cacher/delegator.go and cacher.go). Here each list
+//     fails at once, with StorageReadError.
 //   - A server that has the object in its cache encodes it in the storage version before it
 //     updates or deletes it (getStateFromObject, apiserver/pkg/storage/etcd3/store.go): what
 //     cannot be converted to that can be neither updated nor deleted, in any version. Here
 //     only the new object is converted to it.
+//   - The keys in errors are those of a server with the default --etcd-prefix, /registry. The
+//     error about a patched object shows the object without managedFields.
 //
 // # What it does not do
 //
 // There are no managedFields, and no server-side apply; no watch, and no pages of lists; no
-// scale subresource; no deletion of collections, and no preconditions or propagation of a
-// deletion; no quotas, no other admission plugins and policies, no audit annotations, no
-// authorization, and no garbage collection. Every namespace exists: see [Namespaces] for
-// labels. Match conditions cannot use the variable authorizer. Certificates are not checked.
+// scale subresource; no deletion of collections, and no preconditions, propagation or
+// ignoreStoreReadErrorWithClusterBreakingPotential of a deletion; no quotas, no other
+// admission plugins and policies, no audit annotations, no authorization, and no garbage
+// collection. Every namespace exists: see [Namespaces] for labels. Match conditions cannot use
+// the variable authorizer. Certificates are not checked.
 //
 // The package imports no informers and no clientsets, and neither does package schema.
 package offline

@@ -180,6 +180,10 @@ func convertGadgets(request map[string]any) map[string]any {
 			continue
 		case "fails":
 			return map[string]any{"result": map[string]any{"status": "Failure", "message": "out of gadgets"}}
+		case "one-way":
+			if to == "example.com/v2" {
+				return map[string]any{"result": map[string]any{"status": "Failure", "message": "no way back"}}
+			}
 		case "silent":
 			return map[string]any{"result": map[string]any{"status": "Failure"}}
 		case "uid":
@@ -413,14 +417,6 @@ func gadgetSteps() (steps []step) {
 	}
 	add(
 		step{name: "a conversion that fails for admission", verb: "create", version: "v2", object: gadget("v2", "conversion-c", "conversion=fails,count=me", "")},
-		step{name: "stored before it cannot be converted", verb: "create", version: "v1", object: gadget("v1", "stuck", "conversion=fails", `{"size":1}`)},
-		step{name: "read what cannot be converted", verb: "get", version: "v2", of: "stuck"},
-		step{name: "list what cannot be converted", verb: "list", version: "v2"},
-		step{name: "list what can be converted, by its name", verb: "list", version: "v2", fieldSelector: "metadata.name=a"},
-		step{name: "list what can be converted, by a label", verb: "list", version: "v2", labelSelector: "count=me"},
-		step{name: "patch what cannot be converted", verb: "patch", version: "v2", of: "stuck", as: types.MergePatchType, patch: `{"spec":{"length":2}}`},
-		step{name: "delete what cannot be converted", verb: "delete", version: "v1alpha1", of: "stuck"},
-		step{name: "delete it in its version", verb: "delete", version: "v1", of: "stuck"},
 
 		step{name: "an update", verb: "update", version: "v1", of: "a", edit: set("spec.size", 5)},
 		step{name: "an update in another version", verb: "update", version: "v2", of: "a", edit: set("spec.length", 6)},
@@ -487,6 +483,7 @@ func gadgetSteps() (steps []step) {
 		step{name: "list another namespace", verb: "list", version: "v1", fieldSelector: "metadata.namespace=other"},
 		step{name: "list by a field", verb: "list", version: "v1", fieldSelector: "spec.color=grey"},
 		step{name: "list by a field that is a number", verb: "list", version: "v2", fieldSelector: "spec.length=8,spec.shape="},
+		step{name: "list by a field that has another name in storage", verb: "list", version: "v2", fieldSelector: "spec.length=4"},
 		step{name: "list by a field of another version", verb: "list", version: "v2", fieldSelector: "spec.color=grey"},
 		step{name: "list by a field that is not selectable", verb: "list", version: "v1alpha1", fieldSelector: "spec.size=1"},
 		step{name: "list by a label", verb: "list", version: "v1", labelSelector: "gadget=yes,count"},
@@ -516,6 +513,31 @@ func gadgetSteps() (steps []step) {
 		step{name: "it has gone", verb: "get", version: "v2", of: "final"},
 	)
 	return steps
+}
+
+// undecodableSteps are about gadgets that can be stored in v1, and not read in v2.
+func undecodableSteps() []step {
+	stuck := gadget("v2", "stuck", "", "")
+	return []step{
+		{name: "an object", verb: "create", version: "v1", object: gadget("v1", "a", "", `{"size":1}`)},
+		{name: "stored before it cannot be converted", verb: "create", version: "v1", object: gadget("v1", "stuck", "conversion=fails", `{"size":1}`)},
+		{name: "read what cannot be converted", verb: "get", version: "v2", of: "stuck"},
+		{name: "list what cannot be converted", verb: "list", version: "v2"},
+		{name: "list what can be converted, by its name", verb: "list", version: "v2", fieldSelector: "metadata.name=a"},
+		{name: "list what cannot be converted, by its name", verb: "list", version: "v2", fieldSelector: "metadata.name=stuck"},
+		{name: "list what can be converted, by a label", verb: "list", version: "v2", labelSelector: "count=me"},
+		{name: "create it again", verb: "create", version: "v2", object: stuck},
+		{name: "update what cannot be converted", verb: "update", version: "v2", object: stuck},
+		{name: "update what cannot be converted, dry", verb: "update", version: "v2", dry: true, object: stuck},
+		{name: "patch what cannot be converted", verb: "patch", version: "v2", of: "stuck", as: types.MergePatchType, patch: `{"spec":{"length":2}}`},
+		{name: "patch what cannot be converted, dry", verb: "patch", version: "v2", of: "stuck", dry: true, as: types.MergePatchType, patch: `{"spec":{"length":2}}`},
+		{name: "delete what cannot be converted", verb: "delete", version: "v1alpha1", of: "stuck"},
+		{name: "delete it in its version", verb: "delete", version: "v1", of: "stuck"},
+		{name: "a new object that cannot be answered", verb: "create", version: "v2", object: gadget("v2", "one-way", "conversion=one-way", `{"length":1}`)},
+		{name: "a new object that cannot be answered, dry", verb: "create", version: "v2", dry: true, object: gadget("v2", "dry", "conversion=one-way", `{"length":1}`)},
+		{name: "it is stored", verb: "get", version: "v1", of: "one-way"},
+		{name: "list two that cannot be converted", verb: "list", version: "v2"},
+	}
 }
 
 // storeInV2 makes v2 the storage version.

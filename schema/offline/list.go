@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -53,13 +55,21 @@ func (r *Resource) List(ctx context.Context, version, namespace string, opts ...
 		}
 		keys, records, latest := r.all()
 		items := []any{}
+		var unread []metav1.StatusCause // one for each object that cannot be decoded
 		for i, key := range keys {
 			if !r.reads(key, namespace, sel) {
 				continue
 			}
 			u, err := r.decode(ctx, records[i], version)
 			if err != nil {
-				return nil, err
+				storageKey := "/registry" + r.storageKey(key)
+				unread = append(unread, metav1.StatusCause{
+					Type: metav1.CauseTypeUnexpectedServerResponse, Field: storageKey, Message: corrupt(storageKey, err).Error(),
+				})
+				if len(unread) == mostUnread {
+					break
+				}
+				continue
 			}
 			selected, err := r.selects(u, version, sel)
 			if err != nil {
@@ -69,12 +79,34 @@ func (r *Resource) List(ctx context.Context, version, namespace string, opts ...
 				items = append(items, u.Object)
 			}
 		}
+		if len(unread) > 0 {
+			return nil, r.unreadable(unread)
+		}
 		text, err := json.Marshal(map[string]any{
 			"apiVersion": r.gvk(version).GroupVersion().String(), "kind": r.crd.Spec.Names.ListKind,
 			"metadata": map[string]any{"resourceVersion": formatVersion(latest)}, "items": items,
 		})
 		return &schema.Result{Object: text, Warnings: req.warnings}, err
 	})
+}
+
+// mostUnread is maxCorruptObjErrsToAggregate of apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go.
+const mostUnread = 100
+
+// unreadable is the error of a list with objects that cannot be decoded: NewAPIStatusError of
+// corrupt_obj_deleter.go.
+func (r *Resource) unreadable(causes []metav1.StatusCause) error {
+	message := fmt.Sprintf("failed to read one or more %s from the storage: %s", r.groupResource(), causes[0].Message)
+	if more := len(causes) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more)", more)
+	}
+	if len(causes) == mostUnread {
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeTooMany, Message: "too many errors, the list is truncated"})
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError, Message: message,
+		Details: &metav1.StatusDetails{Name: "list", Group: r.crd.Spec.Group, Kind: r.crd.Spec.Names.Plural, Causes: causes},
+	}}
 }
 
 // checkFields is ConvertFieldLabel of apiextensions-apiserver/pkg/apiserver/conversion/converter.go,

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/internal/differential"
 	"github.com/crdkit/crdkit/schema/offline"
@@ -27,8 +28,11 @@ import (
 
 var update = flag.Bool("update", false, "write testdata from what the real API server does")
 
-// golden is written by: go test ./schema/offline -run TestTheAPIServerDoesTheSame -update
-const golden = "testdata/gadgets.json"
+// Files written by: go test ./schema/offline -run TestTheAPIServerDoesTheSame -update
+const (
+	gadgetsGolden     = "testdata/gadgets.json"
+	undecodableGolden = "testdata/undecodable.json"
+)
 
 // namespaces are the labels of the namespaces.
 var namespaces = map[string]map[string]string{"default": {"team": "gears"}}
@@ -54,18 +58,22 @@ func gadgets(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, mutati
 // TestItDoesWhatAServerDid compares with what a real API server has answered to the same
 // requests, and with what it has asked the webhooks: see TestTheAPIServerDoesTheSame.
 func TestItDoesWhatAServerDid(t *testing.T) {
-	text, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
+	for file, steps := range map[string][]step{gadgetsGolden: gadgetSteps(), undecodableGolden: undecodableSteps()} {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []outcome
+			if err := json.Unmarshal(text, &want); err != nil {
+				t.Fatal(err)
+			}
+			const url = "https://127.0.0.1:1"
+			mutating, validating := gadgetHooks(url, nil)
+			r, seen := gadgets(t, gadgetCRD(url, nil), mutating, validating)
+			compare(t, controlplane.Release, want, play(t, offlineServer{r, "default"}, seen, steps))
+		})
 	}
-	var want []outcome
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	const url = "https://127.0.0.1:1"
-	mutating, validating := gadgetHooks(url, nil)
-	r, seen := gadgets(t, gadgetCRD(url, nil), mutating, validating)
-	compare(t, 37, want, play(t, offlineServer{r, "default"}, seen, gadgetSteps()))
 }
 
 // define returns the definition of gadgets, without a word on conversion.

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"path"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
@@ -33,6 +36,11 @@ func (r *request) read(ctx context.Context, key types.NamespacedName) (record, *
 		return rec, nil, apierrors.NewNotFound(r.resource.groupResource(), key.Name)
 	}
 	u, err := r.resource.decode(ctx, rec, r.version)
+	if err != nil && (r.operation != admission.Update || r.dryRun) {
+		// All but an update that is not dry use Get, which names the key
+		// (apiserver/pkg/registry/generic/registry/dryrun.go and store.go).
+		err = apierrors.NewInternalError(corrupt(r.resource.storageKey(key), err))
+	}
 	return rec, u, err
 }
 
@@ -77,8 +85,28 @@ func (r *request) encode(ctx context.Context, u *unstructured.Unstructured) ([]b
 	return json.Marshal(u.Object)
 }
 
-// decode returns a stored object in a version.
+// decode returns a stored object in a version. Its error is corruptObjectError of
+// apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go.
 func (r *Resource) decode(ctx context.Context, rec record, version string) (*unstructured.Unstructured, error) {
+	u, err := r.decodeText(ctx, rec, version)
+	if err != nil {
+		return nil, fmt.Errorf("object not decodable revision=%d: %v", rec.version, err)
+	}
+	return u, nil
+}
+
+// corrupt is NewCorruptObjError of apiserver/pkg/storage/errors.go.
+func corrupt(storageKey string, err error) error {
+	return fmt.Errorf("StorageError: corrupt object, Code: 7, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %v", storageKey, err)
+}
+
+// storageKey returns the key of an object in etcd, without the server's --etcd-prefix.
+func (r *Resource) storageKey(key types.NamespacedName) string {
+	return path.Join("/", r.crd.Spec.Group, r.crd.Spec.Names.Plural, key.Namespace, key.Name)
+}
+
+// decodeText is [Resource.decode] with the error of the codec.
+func (r *Resource) decodeText(ctx context.Context, rec record, version string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(rec.text); err != nil {
 		return nil, err
@@ -101,7 +129,11 @@ func (r *Resource) decode(ctx context.Context, rec record, version string) (*uns
 
 // finish is the result of a write.
 func (r *request) finish(ctx context.Context, rec record) (*schema.Result, error) {
-	u, err := r.resource.decode(ctx, rec, r.version)
+	decode := r.resource.decode
+	if r.dryRun {
+		decode = r.resource.decodeText // copyInto of dryrun.go
+	}
+	u, err := decode(ctx, rec, r.version)
 	if err != nil {
 		return nil, err
 	}

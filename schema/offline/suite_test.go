@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +43,17 @@ type step struct {
 
 	namespace                    string // none for the usual one
 	labelSelector, fieldSelector string
+}
+
+// inGroup returns the steps with objects of a group in the place of example.com.
+func inGroup(group string, steps []step) []step {
+	steps = slices.Clone(steps)
+	for i := range steps {
+		for _, text := range []*string{&steps[i].object, &steps[i].patch} {
+			*text = strings.ReplaceAll(*text, "example.com/v", group+"/v")
+		}
+	}
+	return steps
 }
 
 // outcome is what came of a step, in a form to compare.
@@ -89,11 +99,7 @@ func play(t *testing.T, to server, seen *reviews, steps []step) (all []outcome) 
 			body = []byte(s.patch)
 		}
 		seen.take()
-		begin := time.Now()
 		text, warnings, failure := to.do(t, s, body)
-		if d := time.Since(begin); d > 100*time.Millisecond {
-			t.Logf("SLOW %v %s", d, s.name)
-		}
 		o := outcome{Step: s.name, Warnings: warnings, Reviews: seen.take()}
 		if failure != nil {
 			o.Code, o.Reason, o.Message = failure.Code, string(failure.Reason), normalize(failure.Message)
@@ -129,13 +135,19 @@ var (
 	times     = regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z`)
 	versions  = regexp.MustCompile(`(resourceVersion\\*":\\*")[0-9]+`)
 	generated = regexp.MustCompile(`(taken-)[a-z0-9]{5}`)
+	// The revision of etcd in an error is the resource version of an object, which differs too
+	// (apiserver/pkg/storage/etcd3/corrupt_obj_deleter.go, corruptObjectError).
+	revisions = regexp.MustCompile(`(object not decodable revision=)[0-9]+`)
+	// The error about a patched object shows all of it (apiserver/pkg/endpoints/handlers/patch.go,
+	// applyPatchToCurrentObject), and objects of a Resource have no managedFields.
+	managed = regexp.MustCompile(`\\*"managedFields\\*":\[[^]]*\],`)
 )
 
 func normalize(text string) string {
 	for _, r := range []struct {
 		what *regexp.Regexp
 		by   string
-	}{{uids, "UID"}, {addresses, "ADDRESS"}, {quoted, "is missing in OBJECT"}, {times, "TIME"}, {versions, "${1}VERSION"}, {generated, "${1}NAME"}} {
+	}{{uids, "UID"}, {addresses, "ADDRESS"}, {quoted, "is missing in OBJECT"}, {times, "TIME"}, {versions, "${1}VERSION"}, {generated, "${1}NAME"}, {revisions, "${1}REVISION"}, {managed, ""}} {
 		text = r.what.ReplaceAllString(text, r.by)
 	}
 	return text
@@ -245,6 +257,7 @@ func (o offlineServer) do(t *testing.T, s step, body []byte) ([]byte, []string, 
 // httpServer is a real one.
 type httpServer struct {
 	client   *http.Client
+	group    string
 	resource func(version, namespace string) string // a URL
 }
 
@@ -315,7 +328,7 @@ func (h httpServer) do(t *testing.T, s step, body []byte) ([]byte, []string, *me
 		status := &metav1.Status{}
 		if response.StatusCode == http.StatusNotFound && !utilyaml.IsJSONBuffer(text) {
 			// There is nothing at all at this URL, and a client makes an error of that.
-			resource := runtimeschema.GroupResource{Group: "example.com", Resource: "gadgets"}
+			resource := runtimeschema.GroupResource{Group: h.group, Resource: "gadgets"}
 			return nil, warnings, new(apierrors.NewGenericServerResponse(404, strings.ToLower(method), resource, "", "", 0, false).Status())
 		}
 		if err := json.Unmarshal(text, status); err != nil {
@@ -367,7 +380,10 @@ func (r *reviews) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (r *reviews) takeName(body []byte) {
 	var asked struct {
 		Request struct {
-			Object struct{ Metadata metav1.ObjectMeta }
+			Object struct {
+				APIVersion string
+				Metadata   metav1.ObjectMeta
+			}
 		}
 	}
 	must(json.Unmarshal(body, &asked))
@@ -379,8 +395,16 @@ func (r *reviews) takeName(body []byte) {
 	}
 	r.mu.Unlock()
 	if take {
-		r.create("v1", withMetadata(gadget("v1", metadata.Name, "", ""), "generateName", metadata.GenerateName))
+		object := withMetadata(gadget("v1", metadata.Name, "", ""), "generateName", metadata.GenerateName)
+		r.create("v1", strings.Replace(object, "example.com/v1", asked.Request.Object.APIVersion, 1))
 	}
+}
+
+// have reports whether a review has come to a path since the last call of take.
+func (r *reviews) have(path string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.seen, func(seen review) bool { return seen.path == path })
 }
 
 // take returns the reviews since the last time, sorted.

@@ -23,19 +23,21 @@ import (
 // TestOnARealAPIServer runs authorities as users that have exactly the rights of the package
 // documentation, or one less.
 func TestOnARealAPIServer(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
 	admin, err := kubernetes.NewForConfig(cp.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Run("two replicas live through deletion, corruption and rotations", func(t *testing.T) {
+		t.Parallel()
 		config := grant(t, cp, admin, "whole", "create", "get", "update", "watch")
 		secrets := admin.CoreV1().Secrets("whole")
 		first, second := runFor(t, config, "whole"), runFor(t, config, "whole")
 		replicas := []*running{first, second}
 		await := func(what string, f func(*corev1.Secret, *state) bool) *corev1.Secret {
 			t.Helper()
-			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 				obj, err := secrets.Get(t.Context(), "ca", metav1.GetOptions{})
 				if err == nil {
 					if s, err := parseState(obj.Data); err == nil && bytes.Equal(obj.Data[bundleKey], s.bundle()) && f(obj, s) {
@@ -118,7 +120,7 @@ func TestOnARealAPIServer(t *testing.T) {
 			namespace := "no-" + missing
 			verbs := slices.DeleteFunc([]string{"create", "get", "update", "watch"}, func(verb string) bool { return verb == missing })
 			r := runFor(t, grant(t, cp, admin, namespace, verbs...), namespace)
-			for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 				if slices.ContainsFunc(r.logged(), func(line string) bool {
 					return strings.Contains(strings.ReplaceAll(line, `\\\"`, `\"`), want)
 				}) {
