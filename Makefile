@@ -33,19 +33,24 @@ define newline
 
 endef
 
-# End-to-end tests wait most of the time, so more of them run at once than there are cores.
-TESTFLAGS = -parallel 8 -timeout 20m
+# End-to-end tests wait most of the time, so more of them run at once than there are cores, and
+# the nested modules beside the main one.
+TESTFLAGS = -p 3 -parallel 8 -timeout 20m
 
 .PHONY: test
 test: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 test: controlplane ## Run the tests of every module, end to end too. `make verify` also checks the rest.
-	$(call each-module,test -vet=off $(TESTFLAGS))
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(MODULES:%=test/%)
+
+# The tests of one module.
+test/%:
+	go -C $* test -vet=off $(TESTFLAGS) ./...
 
 .PHONY: verify
 verify: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 verify: export CRDKIT_VERIFY = 1
 verify: lint generate-check controlplane ## Run everything: static checks, all tests with the race detector, the long ones too.
-	$(call each-module,test -vet=off -race $(TESTFLAGS) -skip $(WITHOUT_RACE))
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(MODULES:%=test/%) TESTFLAGS="$(TESTFLAGS) -race -skip $(WITHOUT_RACE)"
 	go test -vet=off $(TESTFLAGS) -run $(WITHOUT_RACE) ./roundtrip
 	@$(MAKE) --no-print-directory differential N=2000
 	@$(MAKE) --no-print-directory fuzz T=2s

@@ -20,13 +20,14 @@ import (
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 	warehouses "github.com/crdkit/crdkit/internal/warehouse"
 )
 
 func TestNothingButTheStorageVersionChanges(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
-	const n = 300
+	n := tier.Pick(60, 300)
 	w.Fill(n)
 	before := map[string]map[string][sha256.Size]byte{"v1alpha1": w.Inventory("v1alpha1"), "v1": w.Inventory("v1")}
 	w.Store("v1")
@@ -69,7 +70,7 @@ func TestNothingButTheStorageVersionChanges(t *testing.T) {
 func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
-	const n = 400
+	n := tier.Pick(120, 400)
 	w.Fill(n)
 	w.Store("v1")
 	ctx, stop := context.WithCancel(t.Context())
@@ -133,7 +134,7 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
-	const n = 300
+	n := tier.Pick(60, 300)
 	w.Fill(n)
 	before := w.Inventory("v1")
 	w.Store("v1")
@@ -141,7 +142,7 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	for round := 0; ; round++ {
 		ctx, cancel := context.WithCancel(t.Context())
 		report, err := migrate.Run(ctx, w.Config, w.CRD, migrate.Rate(0), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
-			if p.Rewritten > 50 {
+			if p.Rewritten > int64(n/6) {
 				cancel()
 			}
 		}))
@@ -161,7 +162,7 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 		}
 	}
 	// What was being written in the moment of the interruption may count twice, or not.
-	if total < n-40 || total > n {
+	if total < int64(n-40) || total > int64(n) {
 		t.Errorf("%d objects were rewritten %d times", n, total)
 	}
 	w.OnlyIn("v1")
@@ -281,11 +282,11 @@ func TestADryRunWritesNothing(t *testing.T) {
 func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
-	w.Fill(60)
+	w.Fill(40)
 	w.Store("v1")
 	var once sync.Once
 	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(1), migrate.Rate(60), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
-		if p.Rewritten > 20 {
+		if p.Rewritten > 10 {
 			once.Do(func() { // a box is stored in v1alpha1 after all
 				w.Store("v1alpha1")
 				_, err := w.Boxes("v1").Namespace("default").Patch(t.Context(), "box-00000", types.MergePatchType, []byte(`{"metadata":{"labels":{"late":"yes"}}}`), metav1.PatchOptions{})
@@ -297,7 +298,7 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 		}
 	}))
 	check(t, err)
-	if report.Rewritten+report.Current != 60 {
+	if report.Rewritten+report.Current != 40 {
 		t.Errorf("%+v", report.Progress)
 	}
 	w.OnlyIn("v1")

@@ -11,6 +11,7 @@ import (
 // TestRestaurant runs the steps of the demo. They build upon each other: after a failure the
 // rest is not run.
 func TestRestaurant(t *testing.T) {
+	t.Parallel()
 	cp := controlplane.ForTest(t, controlplane.Aggregation())
 	restaurant := open(t, cp)
 	for _, step := range restaurant.Steps() {

@@ -31,6 +31,7 @@ import (
 // says: codes, warnings, reasons, fields, causes and objects. The words of errors are not
 // compared, nor what ask and normalize take away.
 func TestItAnswersAsTheCustomResourceDoes(t *testing.T) {
+	t.Parallel()
 	aggregated := controlplane.ForTest(t, controlplane.Aggregation())
 	if err := open(t, aggregated).StartServer(t.Context()); err != nil {
 		t.Fatal(err)

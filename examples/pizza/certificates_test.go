@@ -22,11 +22,13 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
 // TestCertificatesMayComeFromFiles runs an operator outside of the cluster, whose
 // certificates somebody else makes, and renews with another CA.
 func TestCertificatesMayComeFromFiles(t *testing.T) {
+	tier.VerifyOnly(t, "checks in a cluster what webhook/replica checks too")
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	c := setTheTable(t, cp)

@@ -243,7 +243,7 @@ func TestOneReplicaWritesAndEachServes(t *testing.T) {
 			select {
 			case <-tomatoes:
 				return
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(50 * time.Millisecond):
 			}
 			patch := fmt.Appendf(nil, `{"spec":{"cost":%d}}`, price%900)
 			if _, err := client.Resource(toppings).Patch(t.Context(), "tomato", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {

@@ -38,11 +38,13 @@ import (
 // TestTheFirstReplicaReadsWhatOnlyItConverts starts a manager with an informer of Backups, where
 // one is stored in v1beta1, and nobody converts but the replica itself.
 func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string]func(*testing.T) []replica.Option{
 		"with a CA of its own":         func(*testing.T) []replica.Option { return nil },
 		"with the files of another CA": certManager,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cp := controlplane.ForTest(t, controlplane.APIServerArgs("--enable-aggregator-routing=true"))
 			listener := listen(t, cp)
 			storeOld(t, cp)
