@@ -28,19 +28,21 @@ var handler = admission.NewHandler(scheme.Scheme, admission.Validate(func(contex
 }))
 
 func TestAPodIsRefused(t *testing.T) {
-	cp := controlplane.ForTest(t)
+	t.Parallel()
+	cp := controlplane.Shared(t)
 	url, ca := webhooktest.Serve(t, handler)
 	client := kubernetes.NewForConfigOrDie(cp.Config())
 	_, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name:         "pods.example.com",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
-			Rules:        rules("", "v1", "pods", create), SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"},
+			Name:           "pods.example.com",
+			ClientConfig:   admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
+			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"refused": "yes"}}, // others share the API server
+			Rules:          rules("", "v1", "pods", create), SideEffects: new(noneOfEffect), AdmissionReviewVersions: []string{"v1"},
 		}},
 	}, metav1.CreateOptions{})
 	check(t, err)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"refused": "yes"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 	eventually(t, func() error {
 		_, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {

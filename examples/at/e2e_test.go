@@ -29,10 +29,13 @@ import (
 	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
 	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
 const (
 	root      = "../.." // of the repository: where the README's commands are run
+	module    = "github.com/crdkit/crdkit"
 	patience  = 30 * time.Second
 	atsPath   = "/apis/cnat.example.com/v1alpha1/namespaces/default/ats"
 	anHourAgo = -time.Hour
@@ -48,9 +51,9 @@ type cluster struct {
 	environment []string
 }
 
-func newCluster(t *testing.T) *cluster {
+// newCluster runs commands, and then grants the rights of the role.
+func newCluster(t *testing.T, cp *controlplane.ControlPlane, commands ...string) *cluster {
 	t.Helper()
-	cp := controlplane.ForTest(t)
 	admin, err := cp.Kubeconfig(cp.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -61,11 +64,11 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c := &cluster{cp, user, append(os.Environ(), "KUBECONFIG="+admin, "KUBECACHEDIR="+t.TempDir(),
 		"PATH="+filepath.Dir(cp.Kubectl())+string(os.PathListSeparator)+os.Getenv("PATH"))}
-	for _, command := range []string{
+	for _, command := range append(commands,
 		"kubectl apply -f examples/at/config/rbac",
 		binding,
 		"until kubectl auth can-i list pods --all-namespaces --as=at; do sleep 0.1; done",
-	} {
+	) {
 		if output, err := c.sh(t, command); err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, output)
 		}
@@ -88,12 +91,7 @@ func (c *cluster) sh(t *testing.T, command string) (string, error) {
 // with the test, or with the test's process, whose end is that of its standard input.
 func (c *cluster) start(t *testing.T, pkg string) (stop func()) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	build := exec.CommandContext(t.Context(), "go", "build", "-race", "-o", binary, pkg)
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, output)
-	}
+	binary := gobuild.Binary(t, filepath.Join(module, pkg))
 	kubeconfig, err := c.Kubeconfig(c.user)
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +125,7 @@ func (c *cluster) start(t *testing.T, pkg string) (stop func()) {
 // TestReadme does what the README says, and sees what it says. A command that does not yet
 // print that is given again for a while: the API server takes a moment to use a definition.
 func TestReadme(t *testing.T) {
+	tier.VerifyOnly(t, "replays the README")
 	readme := page.Read(t, "README.md")
 	all := readme.Commands()
 	if len(all) < 10 {
@@ -135,7 +134,7 @@ func TestReadme(t *testing.T) {
 	if !strings.Contains(readme.Text, "`"+binding+"`") {
 		t.Errorf("the README lacks %s", binding)
 	}
-	c := newCluster(t)
+	c := newCluster(t, controlplane.ForTest(t))
 	c.SkipIfOlder(t, "the README shows its words")
 	var stop func() // what is in the background
 	for _, step := range all {
@@ -187,10 +186,10 @@ func eventually(t *testing.T, try func() error) {
 // TestOnARealAPIServer sends what schema_test.go sends, and then runs
 // commands while the controller stops in every moment in which it can.
 func TestOnARealAPIServer(t *testing.T) {
-	c := newCluster(t)
-	if output, err := c.sh(t, "kubectl apply -f examples/at/config/crd && kubectl wait --for=condition=Established crd/ats.cnat.example.com"); err != nil {
-		t.Fatalf("%v\n%s", err, output)
-	}
+	// In the first two seconds after the definition is established, the API server delays a create
+	// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
+	c := newCluster(t, controlplane.Shared(t),
+		"kubectl apply -f examples/at/config/crd", "kubectl wait --for=condition=Established crd/ats.cnat.example.com")
 	admin, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -201,9 +200,10 @@ func TestOnARealAPIServer(t *testing.T) {
 		c.SkipIfOlder(t, "its words are compared")
 		theSchemaDoesTheSame(t, c.Config())
 	})
-	t.Run("a restart at any moment runs no command twice", func(t *testing.T) { restarts(t, c, admin) })
-	t.Run("an At that is edited runs as it is now, and once", func(t *testing.T) { edits(t, c, admin) })
-	t.Run("two controllers run no command twice", func(t *testing.T) { two(t, c, admin) })
+	k := startKubelet(t, admin)
+	t.Run("a restart at any moment runs no command twice", func(t *testing.T) { restarts(t, c, k, admin) })
+	t.Run("an At that is edited runs as it is now, and once", func(t *testing.T) { edits(t, c, k, admin) })
+	t.Run("two controllers run no command twice", func(t *testing.T) { two(t, c, k, admin) })
 	t.Run("a command waits for its time", func(t *testing.T) { waits(t, c, admin) })
 }
 
@@ -410,8 +410,7 @@ func runUntilIt(t *testing.T, config *rest.Config, w write, before bool) {
 
 // restarts stops a controller before and after each write, perhaps deletes the Pod then, and
 // starts another one.
-func restarts(t *testing.T, c *cluster, client kubernetes.Interface) {
-	k := startKubelet(t, client)
+func restarts(t *testing.T, c *cluster, k *kubelet, client kubernetes.Interface) {
 	for i, w := range sequence {
 		for _, before := range []bool{true, false} {
 			for _, deleted := range []bool{false, true} {
@@ -450,8 +449,7 @@ func restarts(t *testing.T, c *cluster, client kubernetes.Interface) {
 
 // edits stops a controller that has made a Pod and not recorded it, changes the At, and
 // starts another one.
-func edits(t *testing.T, c *cluster, client kubernetes.Interface) {
-	k := startKubelet(t, client)
+func edits(t *testing.T, c *cluster, k *kubelet, client kubernetes.Interface) {
 	for name, specs := range map[string][]string{
 		"edited-command":  {`{"command":"hostname"}`},
 		"edited-schedule": {`{"schedule":"2099-07-03T02:00:00Z","command":"hostname"}`, `{"schedule":"2019-07-03T02:00:00Z"}`},
@@ -510,8 +508,7 @@ func (k *kubelet) catchUp(t *testing.T, client kubernetes.Interface, name string
 	})
 }
 
-func two(t *testing.T, c *cluster, client kubernetes.Interface) {
-	k := startKubelet(t, client)
+func two(t *testing.T, c *cluster, k *kubelet, client kubernetes.Interface) {
 	const n = 20
 	name := func(i int) string { return fmt.Sprintf("both-%d", i) }
 	runUntil(t, c.user, func() {
@@ -533,7 +530,6 @@ func two(t *testing.T, c *cluster, client kubernetes.Interface) {
 }
 
 func waits(t *testing.T, c *cluster, client kubernetes.Interface) {
-	startKubelet(t, client)
 	runUntil(t, c.user, func() {
 		createAt(t, client, "soon", 3*time.Second)
 		at := awaitPhase(t, client, "soon", v1alpha1.PhaseDone)

@@ -11,6 +11,12 @@ import (
 // ErrNoBinaries says that kube-apiserver, etcd or kubectl was not found.
 var ErrNoBinaries = errors.New("no control plane binaries: run `make controlplane`, or set KUBEBUILDER_ASSETS")
 
+// Available returns nil if there are binaries to start. Otherwise its error matches ErrNoBinaries.
+func Available() error {
+	_, err := findAssets()
+	return err
+}
+
 const modulePath = "github.com/crdkit/crdkit"
 
 // findAssets returns the folder that holds the three binaries. The error

@@ -1,0 +1,58 @@
+package crdkit_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdkit/crdkit/internal/controlplane"
+)
+
+// TestControlPlane_Missing says once, for all packages, what is left out where there is no
+// control plane.
+func TestControlPlane_Missing(t *testing.T) {
+	err := controlplane.Available()
+	if err == nil {
+		return
+	}
+	if !errors.Is(err, controlplane.ErrNoBinaries) {
+		t.Fatal(err)
+	}
+	packages := map[string]bool{}
+	err = filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, []byte("controlplane.Shared(t")) || bytes.Contains(text, []byte("controlplane.ForTest(t")) {
+			packages[filepath.Dir(path)] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := fmt.Sprintf("The end-to-end tests of %d packages are left out, for there is no control plane: `make controlplane` builds it.", len(packages))
+	tellGoTest(message)
+	t.Skip(message)
+}
+
+// tellGoTest prints a line to the standard error of go test, which shows nothing that a passing
+// test prints. It can on Linux, unless that is a regular file: go test would write over the line.
+func tellGoTest(line string) {
+	path := fmt.Sprintf("/proc/%d/fd/2", os.Getppid())
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		return
+	}
+	stderr, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return
+	}
+	defer stderr.Close()
+	fmt.Fprintln(stderr, line)
+}
