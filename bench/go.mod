@@ -5,7 +5,7 @@ module github.com/crdkit/crdkit/bench
 go 1.26.0
 
 require (
-	github.com/crdkit/crdkit v0.0.0
+	github.com/crdkit/crdkit v0.1.0
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	gopkg.in/evanphx/json-patch.v4 v4.13.0

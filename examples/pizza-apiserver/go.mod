@@ -5,7 +5,7 @@ module github.com/crdkit/crdkit/examples/pizza-apiserver
 go 1.26.0
 
 require (
-	github.com/crdkit/crdkit v0.0.0
+	github.com/crdkit/crdkit v0.1.0
 	github.com/google/go-cmp v0.7.0
 	github.com/spf13/pflag v1.0.10
 	go.etcd.io/etcd/client/v3 v3.7.0

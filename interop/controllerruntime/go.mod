@@ -5,7 +5,7 @@ module github.com/crdkit/crdkit/interop/controllerruntime
 go 1.26.0
 
 require (
-	github.com/crdkit/crdkit v0.0.0
+	github.com/crdkit/crdkit v0.1.0
 	github.com/google/go-cmp v0.7.0
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2

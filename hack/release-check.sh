@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Checks that the modules work for importers once a release is tagged:
+#
+#	hack/release-check.sh v0.1.0
+#
+# It tags the current commit in a clone, and uses the modules from there as an importer does:
+# without the replace directives of the nested modules, and without go.work. Nothing leaves the
+# machine, and the module cache of the user stays as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+version=${1:?which version, such as v0.1.0}
+module=$(go list -m)
+work=$PWD/bin/release-check
+clone=$work/clone importer=$work/importer
+chmod -R u+w "$work" 2>/dev/null || true
+rm -rf "$work"
+mkdir -p "$importer"
+
+git clone --quiet --no-local . "$clone"
+git -C "$clone" tag "$version"
+git -C "$clone" tag "interop/controllerruntime/$version"
+
+# The clone stands in for the repository; all other modules come from the cache, or from the proxy.
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$clone.insteadOf" GIT_CONFIG_VALUE_0="https://$module"
+GOPROXY=file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
+export GOPROXY GOPRIVATE=$module GOWORK=off GOFLAGS=-modcacherw GOMODCACHE=$work/mod GOBIN=$work/bin
+
+cd "$importer"
+cat >main.go <<PROGRAM
+package main
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"$module/conversion"
+	"$module/interop/controllerruntime"
+)
+
+func main() {
+	var h http.Handler = conversion.NewHandler(conversion.NewRegistry(runtime.NewScheme()))
+	fmt.Printf("%T %T\n", h, controllerruntime.Getter)
+}
+PROGRAM
+go mod init example.com/importer 2>/dev/null
+go get "$module@$version" "$module/interop/controllerruntime@$version" 2>/dev/null
+go mod tidy 2>/dev/null
+grep -q replace go.mod && { echo "the importer needs a replace"; exit 1; }
+go run .
+go install "$module/examples/crdcheck/cmd/crdcheck@$version"
+echo "release: $module $version and its nested module work for an importer"
