@@ -54,6 +54,7 @@ verify: lint generate-check controlplane ## Run everything: static checks, all t
 	go test -vet=off $(TESTFLAGS) -run $(WITHOUT_RACE) ./roundtrip
 	@$(MAKE) --no-print-directory differential N=2000
 	@$(MAKE) --no-print-directory fuzz T=2s
+	@$(MAKE) --no-print-directory release-check
 
 # One goroutine computes for long here: ten seeds with the race detector would find the same, later.
 WITHOUT_RACE = ^TestEachBugOfTheCatalogue
@@ -97,6 +98,11 @@ test-matrix: ## Run what needs a control plane, and differential, against each K
 	@$(MAKE) --no-print-directory $(addsuffix /bin/.built,$(RELEASES))
 	@go build -o bin/ ./schema/internal/differential/cmd/differential ./internal/matrix/cmd/matrix
 	@bin/matrix -n $(N) $(if $(SEED),-seed $(SEED)) -modules "$(MODULES)" $(RELEASES)
+
+.PHONY: release-check
+release-check: VERSION ?= v0.1.0
+release-check: ## Check that the last commit can be tagged: the modules work for an importer. VERSION=v0.1.0
+	@hack/release-check.sh $(VERSION)
 
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.
