@@ -106,7 +106,7 @@ release-check: ## Check that the last commit can be tagged: the modules work for
 
 .PHONY: lint
 lint: ## Check formatting, go vet, staticcheck and go.mod.
-	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
+	@unformatted=$$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
 	go mod tidy -diff
 	$(call each-module,vet)
 	go tool -modfile=hack/tools/go.mod staticcheck ./...

@@ -141,10 +141,10 @@ func (c *cluster) stored(t testing.TB, key string) string {
 	return string(out.KVs[0].Value)
 }
 
-// eventually waits until there is no error, for 30 seconds.
+// eventually waits until there is no error, for two minutes.
 func eventually(t testing.TB, f func() error) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		err := f()
 		if err == nil {
 			return

@@ -113,7 +113,7 @@ func (s *stage) play(c page.Command) (got string) {
 	if writes.MatchString(c.Line) && !strings.Contains(c.Line, "--dry-run") {
 		try += " --dry-run=server"
 	}
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		got = normalize(s.command(try))
 		if try != c.Line { // a dry run never changes the resource version, by which kubectl knows
 			got = strings.ReplaceAll(got, " (no change)", "")

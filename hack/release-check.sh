@@ -10,11 +10,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 version=${1:?which version, such as v0.1.0}
 module=$(go list -m)
-work=$PWD/bin/release-check
-clone=$work/clone importer=$work/importer
-chmod -R u+w "$work" 2>/dev/null || true
-rm -rf "$work"
-mkdir -p "$importer"
+work=$(mktemp -d)
+clone=$work/clone importer=$work/importer log=$work/log
+trap '[ $? = 0 ] || cat "$log" >&2; rm -rf "$work"' EXIT
+mkdir "$importer"
 
 git clone --quiet --no-local . "$clone"
 git -C "$clone" tag "$version"
@@ -36,10 +35,13 @@ import (
 
 func main() {}
 PROGRAM
-go mod init example.com/importer 2>/dev/null
-go get "$module@$version" "$module/interop/controllerruntime@$version" 2>/dev/null
-go mod tidy 2>/dev/null
-grep -q replace go.mod && { echo "the importer needs a replace"; exit 1; }
-go build -n . 2>/dev/null
-go install -n "$module/examples/crdcheck/cmd/crdcheck@$version" 2>/dev/null # refuses a module with replace directives
+go mod init example.com/importer 2>>"$log"
+go get "$module@$version" "$module/interop/controllerruntime@$version" 2>>"$log"
+go mod tidy 2>>"$log"
+if grep -q replace go.mod; then
+	echo "the importer needs a replace directive" >&2
+	exit 1
+fi
+go build -n . 2>>"$log"
+go install -n "$module/examples/crdcheck/cmd/crdcheck@$version" 2>>"$log" # refuses a module with replace directives
 echo "release: $module $version and its nested module work for an importer"

@@ -19,7 +19,7 @@ func soon(t *testing.T, f func()) {
 	t.Helper()
 	begin := time.Now()
 	f()
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > 2*time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

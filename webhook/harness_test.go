@@ -191,7 +191,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 // eventually waits until ok.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within ten seconds", what)
 		}

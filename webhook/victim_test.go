@@ -233,7 +233,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 	}
 	wellBehaved := func(http2 bool) *http.Client {
 		client := v.client(t, http2)
-		client.Timeout = 30 * time.Second // longer than any machine is busy, and shorter than forever
+		client.Timeout = time.Minute // longer than any machine is busy, and shorter than forever
 		return client
 	}
 	kept, kept2 := wellBehaved(false), wellBehaved(true)
@@ -287,7 +287,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 	kept.CloseIdleConnections()
 	kept2.CloseIdleConnections()
 	var after stats
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if after = v.ask(); after.Goroutines <= before.Goroutines {
 			break
 		}

@@ -36,7 +36,7 @@ import (
 const (
 	root      = "../.." // of the repository: where the README's commands are run
 	module    = "github.com/crdkit/crdkit"
-	patience  = 30 * time.Second
+	patience  = 2 * time.Minute
 	atsPath   = "/apis/cnat.example.com/v1alpha1/namespaces/default/ats"
 	anHourAgo = -time.Hour
 )

@@ -167,10 +167,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// await waits until there is no error, for a minute at most, and returns how long that took.
+// await waits until there is no error, for two minutes at most, and returns how long that took.
 func await(t *testing.T, f func() error) time.Duration {
 	t.Helper()
-	const limit = time.Minute // machines are busy
+	const limit = 2 * time.Minute // machines are busy
 	begin := time.Now()
 	for {
 		err := f()

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	startTimeout = 60 * time.Second
+	startTimeout = 3 * time.Minute
 	stopGrace    = 5 * time.Second
 )
 
@@ -69,8 +69,8 @@ func Aggregation() Option {
 }
 
 // Start starts a control plane and returns when it is ready: /readyz says ok,
-// and the namespace default exists. The context bounds the start alone, to 60
-// seconds if it has no deadline; the control plane runs until Stop.
+// and the namespace default exists. The context bounds the start alone, to three
+// minutes if it has no deadline; the control plane runs until Stop.
 //
 // The error matches ErrNoBinaries if there is nothing to start. If a process
 // failed, it names that process and carries the tail of its log.

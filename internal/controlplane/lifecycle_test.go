@@ -85,7 +85,7 @@ func TestStartErrorNamesTheProcessAndShowsItsLog(t *testing.T) {
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Setenv("TEST_APISERVER", behaviour)
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			_, err := Start(ctx)
 			for _, want := range wants {

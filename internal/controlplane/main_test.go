@@ -193,9 +193,9 @@ func runToItsEnd(t *testing.T, end string) remains {
 // eventually returns when done does, or fails t.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after 15 seconds, still not: %s", what)
+			t.Fatalf("after a minute, still not: %s", what)
 		}
 	}
 }

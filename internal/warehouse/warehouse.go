@@ -382,10 +382,10 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// Eventually calls f until it returns no error, for half a minute.
+// Eventually calls f until it returns no error, for two minutes.
 func Eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		err := f()
 		if err == nil {
 			return

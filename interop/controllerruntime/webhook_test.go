@@ -79,7 +79,7 @@ func TestAHandlerMountsOnAManagersWebhookServer(t *testing.T) {
 		}}
 		post := func(path string) (string, *http.Response) {
 			var resp *http.Response
-			for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 				resp, err = client.Post("https://"+listenerAddr(port)+path, "application/json", strings.NewReader(review))
 				if err == nil {
 					break

@@ -170,7 +170,7 @@ func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interfa
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		var err error
 		if slices.Contains(verbs, "create") {
 			_, err = client.CoreV1().Secrets(name).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})

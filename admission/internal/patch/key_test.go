@@ -306,7 +306,7 @@ func TestManyPossibleKeysEndSoon(t *testing.T) {
 		if got, err := Make(in[0], in[0], in[1], nil); err != nil || got == nil {
 			t.Errorf("%s: %.100s, %v", name, got, err)
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > 2*time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		} else {
 			t.Logf("%s: took %v", name, took)

@@ -342,7 +342,7 @@ func TestBigListsEndSoonAndLoseNothing(t *testing.T) {
 			}
 			took := time.Since(start)
 			t.Logf("took %v for %d bytes of patch", took, len(got))
-			if took > 10*time.Second {
+			if took > 2*time.Minute {
 				t.Errorf("took %v", took)
 			}
 			if len(got) > 2*len(raw) {
@@ -350,7 +350,7 @@ func TestBigListsEndSoonAndLoseNothing(t *testing.T) {
 			}
 			start = time.Now()
 			patched := apply(t, raw, got)
-			if took := time.Since(start); took > 10*time.Second {
+			if took := time.Since(start); took > 2*time.Minute {
 				t.Errorf("the API server would take %v", took)
 			}
 			if c.certain && !equal(decode(t, patched), decode(t, want)) {
@@ -383,7 +383,7 @@ func TestDeepObjectsEndSoon(t *testing.T) {
 		}
 		took := time.Since(start)
 		t.Logf("%s took %v for %d bytes of patch", c.open, took, len(got))
-		if took > 10*time.Second {
+		if took > 2*time.Minute {
 			t.Errorf("%s: took %v", c.open, took)
 		}
 		if len(got) > 2*len(after)+(1<<19) {

@@ -88,7 +88,7 @@ func (g Guest) spec(ctx context.Context, resource, name, want string) error {
 
 // ToppingsAreFree waits until the server has seen by its own watch that no pizza is left.
 func (g Guest) ToppingsAreFree(ctx context.Context) error {
-	return show.Eventually(ctx, 20*time.Second, func() error {
+	return show.Eventually(ctx, 2*time.Minute, func() error {
 		return g.Try(ctx, "", "delete", "toppings", "--all", "--dry-run=server")
 	})
 }

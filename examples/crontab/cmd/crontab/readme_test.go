@@ -73,7 +73,7 @@ var revision = regexp.MustCompile(`revision=[0-9]+`)
 
 // prints runs a command, and compares what it prints.
 func prints(t *testing.T, c page.Command) {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", c.Line)
 		cmd.Dir = root
 		got, err := cmd.CombinedOutput() // an error is part of what it prints

@@ -168,7 +168,7 @@ func (r *Restaurant) register(ctx context.Context) error {
 		return err
 	}
 	// kubectl finds a version by the discovery of the kube-apiserver, which follows.
-	return show.Eventually(ctx, 30*time.Second, func() error {
+	return show.Eventually(ctx, 2*time.Minute, func() error {
 		for _, resource := range []string{menu.Alphas, menu.Betas, "toppings"} {
 			if err := r.Try(ctx, "", "get", resource); err != nil {
 				return err

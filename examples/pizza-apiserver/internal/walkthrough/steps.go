@@ -112,7 +112,7 @@ func (r *Restaurant) permissions(ctx context.Context) error {
 	}
 	// The server remembers a denial for ten seconds (DelegatingAuthorizationOptions), but
 	// the kube-apiserver denied this one before it was forwarded.
-	if err := show.Eventually(ctx, 30*time.Second, func() error { return r.Try(ctx, "", "get", "pizzas", "--as=guest") }); err != nil {
+	if err := show.Eventually(ctx, 2*time.Minute, func() error { return r.Try(ctx, "", "get", "pizzas", "--as=guest") }); err != nil {
 		return err
 	}
 	return r.Succeed(ctx, "", []string{"get", "pizzas", "margherita", "--as=guest"}, "mozzarella, tomato")

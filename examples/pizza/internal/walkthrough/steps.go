@@ -245,7 +245,7 @@ func (r *Restaurant) called(ctx context.Context, version string) error {
 	}
 	probe := menu.Manifest(v1alpha1.GroupVersion.String(), "Pizza", "probe", "spec: {toppings: [nothing]}")
 	topping := menu.Manifest(v1alpha1.GroupVersion.String(), "Topping", "probe", "spec: {cost: 1}")
-	if err := show.Eventually(ctx, 20*time.Second, func() error {
+	if err := show.Eventually(ctx, 2*time.Minute, func() error {
 		// The pizza is refused for its topping, and the topping is deleted: all three
 		// admission webhooks are called, and nothing is left. The conversion is called
 		// before the probe is validated against the schema of the stored version.
@@ -283,7 +283,7 @@ func (r *Restaurant) bothVersions(ctx context.Context) error {
 
 func (r *Restaurant) cost(ctx context.Context) error {
 	costs := func(want float64) error {
-		if err := show.Eventually(ctx, 15*time.Second, func() error {
+		if err := show.Eventually(ctx, 2*time.Minute, func() error {
 			for _, version := range []string{menu.Alphas, menu.Betas} {
 				var pizza struct {
 					Status struct {
@@ -349,7 +349,7 @@ func (r *Restaurant) manyPizzas(ctx context.Context) error {
 		return err
 	}
 	// The controller is still writing costs: read until both lists are of one moment.
-	return show.Eventually(ctx, 60*time.Second, func() error {
+	return show.Eventually(ctx, 2*time.Minute, func() error {
 		var alpha v1alpha1.PizzaList
 		var beta v1beta1.PizzaList
 		if err := r.Read(ctx, &alpha, menu.Alphas); err != nil {
@@ -417,12 +417,12 @@ func (r *Restaurant) brokenBundle(ctx context.Context) error {
 		}
 	}
 	begin := time.Now()
-	if err := show.Eventually(ctx, 20*time.Second, func() error { return r.trusted(ctx) }); err != nil {
+	if err := show.Eventually(ctx, 2*time.Minute, func() error { return r.trusted(ctx) }); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.Out, "  repaired: %.1f s later, all have the caBundle of secret/%s again\n", time.Since(begin).Seconds(), secret)
 	// The API server learns of it a moment later.
-	return show.Eventually(ctx, 20*time.Second, func() error {
+	return show.Eventually(ctx, 2*time.Minute, func() error {
 		output, err := r.Run(ctx, menu.Pizza("wrong", "nails"), "create", "--dry-run=server", "-f", "-")
 		if err == nil {
 			return show.Permanent(errors.New("a pizza with nails is accepted"))
@@ -442,7 +442,7 @@ func (r *Restaurant) deletedSecret(ctx context.Context) error {
 		return err
 	}
 	reads := 0
-	err = show.Eventually(ctx, 30*time.Second, func() error {
+	err = show.Eventually(ctx, 2*time.Minute, func() error {
 		// No read may fail meanwhile, in the version that is converted.
 		if err := r.Try(ctx, "", "get", menu.Alphas, "margherita"); err != nil {
 			return show.Permanent(fmt.Errorf("a pizza cannot be read: %w", err))
