@@ -93,6 +93,7 @@ VERSIONS ?= $(sort $(OTHERS) $(RELEASE))
 RELEASES = $(foreach v,$(VERSIONS),$(if $(filter $v,$(RELEASE)),$(CONTROLPLANE),$(if $(filter $v,$(OTHERS)),$(CONTROLPLANE)/$v,$(error there is no module of Kubernetes $v: there are $(sort $(OTHERS) $(RELEASE))))))
 
 .PHONY: test-matrix
+test-matrix: export CRDKIT_VERIFY = 1
 test-matrix: N ?= 20000
 test-matrix: ## Run what needs a control plane, and differential, against each Kubernetes: VERSIONS="1.33 1.34".
 	@$(MAKE) --no-print-directory $(addsuffix /bin/.built,$(RELEASES))
