@@ -3,7 +3,6 @@ package crdmigrate_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -153,7 +150,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		}
 	}
 	resident := second.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
-	if resident > maxResident && !hasRaceDetector(t, path) {
+	if resident > maxResident && !gobuild.Race() { // which needs several times the memory
 		t.Errorf("it took %d MiB", resident)
 	}
 	fmt.Printf("migrate: %d objects, %d changed, %d written twice after a kill, %.0f a second, %d MiB resident at most\n",
@@ -162,15 +159,6 @@ func TestKilledInTheMiddle(t *testing.T) {
 
 // maxResident is what a migration may take in MiB, however many objects there are.
 const maxResident = 128
-
-// hasRaceDetector reports whether a binary has the race detector, which needs several times the
-// memory.
-func hasRaceDetector(t *testing.T, path string) bool {
-	t.Helper()
-	info, err := buildinfo.ReadFile(path)
-	check(t, err)
-	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
 
 // rewritten is what the metrics of a migration say; 0 if it does not serve any.
 func rewritten(port int) int {

@@ -23,7 +23,7 @@ func Binary(t testing.TB, pkg string) string {
 	defer one.Unlock()
 	gomod := strings.TrimSpace(run(t, "env", "GOMOD"))
 	folder, args := "test", []string{"build", "-ldflags=-s -w"}
-	if race() {
+	if Race() {
 		folder, args = "test-race", append(args, "-race")
 	}
 	path := filepath.Join(filepath.Dir(gomod), "bin", folder, filepath.Base(pkg))
@@ -43,7 +43,8 @@ func run(t testing.TB, args ...string) (stdout string) {
 	return string(output)
 }
 
-func race() bool {
+// Race reports whether this test, and so each binary that it builds, has the race detector.
+func Race() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
