@@ -48,6 +48,20 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
+// inMemory is a transport that asks a handler, so that time passes at once in a bubble.
+type inMemory struct{ handler http.Handler }
+
+func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	m.handler.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
+// subtest runs a subtest in a bubble.
+func subtest(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
 func page(token string, names ...string) *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{
 		TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadataList", APIVersion: "meta.k8s.io/v1"},
@@ -117,12 +131,9 @@ func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
 			err:     "listing its objects in v1",
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		subtest(t, name, func(t *testing.T) {
 			s := &script{answers: c.answers}
-			server := httptest.NewServer(s)
-			defer server.Close()
-			m, err := newMigrator(&rest.Config{Host: server.URL}, "boxes.example.com", nil)
+			m, err := newMigrator(&rest.Config{Transport: inMemory{s}}, "boxes.example.com", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,11 +233,8 @@ func TestAnObjectHasGoneOnlyIfTheAPIServerSaysSo(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(status)
 		}, gone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := httptest.NewServer(c.answer)
-			defer server.Close()
-			m, err := newMigrator(&rest.Config{Host: server.URL}, "boxes.example.com", nil)
+		subtest(t, name, func(t *testing.T) {
+			m, err := newMigrator(&rest.Config{Transport: inMemory{c.answer}}, "boxes.example.com", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
