@@ -222,6 +222,7 @@ func newVictim(t *testing.T) *victim {
 // are closed.
 func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, until <-chan struct{})) {
 	t.Helper()
+	t.Parallel()
 	v := newVictim(t)
 	ask := func(client *http.Client) time.Duration {
 		began := time.Now()
