@@ -27,7 +27,7 @@ var handler = admission.NewHandler(scheme.Scheme, admission.Validate(func(contex
 	return field.ErrorList{field.Forbidden(field.NewPath("spec"), "no Pods today")}, nil
 }))
 
-func TestAPodIsRefused(t *testing.T) {
+func TestWebhook_RefusesPod(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	url, ca := webhooktest.Serve(t, handler)

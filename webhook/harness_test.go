@@ -193,7 +193,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within ten seconds", what)
+			t.Fatalf("%s: not within a minute", what)
 		}
 	}
 }

@@ -214,9 +214,9 @@ func newVictim(t *testing.T) *victim {
 	}}
 }
 
-// attack lets an attacker loose on a server, for a while. All the while, well-behaved
-// clients must get their answers, on kept connections and on new ones; the server's memory must stay below a bound and its log short; and afterwards
-// nothing of the attack may be left.
+// attack lets an attacker loose on a server, for a while. Meanwhile, well-behaved clients must
+// get their answers, on kept connections and on new ones. The server's memory must stay below a
+// bound, and its log short. Afterwards, nothing of the attack may be left.
 //
 // The attacker goes on until its channel is closed, and returns when its connections
 // are closed.
@@ -268,8 +268,10 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 		})
 	}
 	time.Sleep(tier.Pick(300*time.Millisecond, 1500*time.Millisecond))
-	for v.more.Load() > 0 && !t.Failed() {
-		time.Sleep(10 * time.Millisecond)
+	for end := time.Now().Add(2 * time.Minute); v.more.Load() > 0 && !t.Failed(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Error("the attack has had no effect within two minutes")
+		}
 	}
 	during := v.ask()
 	close(until)

@@ -40,11 +40,20 @@ func ForTest(t testing.TB, opts ...Option) *ControlPlane {
 
 // Shared returns the control plane that the tests of one package share. It starts with
 // the first test that asks for it, without options, and ends with the process. Otherwise
-// it is as [ForTest].
+// it behaves like [ForTest].
 func Shared(t testing.TB) *ControlPlane {
 	t.Helper()
 	cp, err := shared()
 	require(t, cp, err)
+	t.Cleanup(func() {
+		for _, p := range []*process{cp.etcd, cp.apiserver} {
+			select {
+			case <-p.done:
+				t.Errorf("%s ended during the test", p.name)
+			default:
+			}
+		}
+	})
 	return cp
 }
 
@@ -96,10 +105,10 @@ func (cp *ControlPlane) SkipIfOlder(t testing.TB, reason string) {
 }
 
 // SkipFrom skips a test of what older releases do, if the control plane is of a minor release or
-// a later one. The reason completes "v1.37 is otherwise:".
+// a later one. The reason completes "v1.37 behaves differently:".
 func (cp *ControlPlane) SkipFrom(t testing.TB, minor int, reason string) {
 	t.Helper()
 	if cp.Minor() >= minor {
-		t.Skipf("v1.%d is otherwise: %s", minor, reason)
+		t.Skipf("v1.%d behaves differently: %s", minor, reason)
 	}
 }

@@ -2,6 +2,7 @@
 package gobuild
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
@@ -11,22 +12,31 @@ import (
 	"testing"
 )
 
-// one lets the tests of a package build one after another: they often want the same command.
-var one sync.Mutex
+// mu serializes builds: the tests of a package often want the same command.
+var mu sync.Mutex
 
 // Binary builds the command of a package, such as "./cmd/pizza-operator", and returns its path.
 // It has the race detector if the test has it. The binary stays in the folder bin of the module,
 // so that the linker runs only when something has changed.
 func Binary(t testing.TB, pkg string) string {
 	t.Helper()
-	one.Lock()
-	defer one.Unlock()
+	mu.Lock()
+	defer mu.Unlock()
 	gomod := strings.TrimSpace(run(t, "env", "GOMOD"))
 	folder, args := "test", []string{"build", "-ldflags=-s -w"}
 	if Race() {
 		folder, args = "test-race", append(args, "-race")
 	}
-	path := filepath.Join(filepath.Dir(gomod), "bin", folder, filepath.Base(pkg))
+	// Each package has binaries of its own: another process may be running, or building, the same command.
+	module := filepath.Dir(gomod)
+	caller, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if caller, err = filepath.Rel(module, caller); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(module, "bin", folder, caller, filepath.Base(pkg))
 	run(t, append(args, "-o", path, pkg)...)
 	return path
 }
