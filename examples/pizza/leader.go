@@ -172,15 +172,16 @@ type watchedLock struct {
 
 func (w *watchedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := w.Interface.Get(ctx)
-	if err == nil {
-		// The JSON of a record has whole seconds. If the first renewal falls into the second of the
-		// acquisition and is slow to arrive, the others would not see it, and take the lease too early.
-		raw = record.RenewTime.AppendFormat(raw, time.RFC3339Nano)
+	if err != nil {
+		return record, raw, err
 	}
-	if err == nil && record.HolderIdentity != w.Identity() && w.held.Load() {
+	// The JSON of a record has whole seconds. If the first renewal falls into the second of the
+	// acquisition and is slow to arrive, the others would not see it, and take the lease too early.
+	raw = record.RenewTime.AppendFormat(raw, time.RFC3339Nano)
+	if record.HolderIdentity != w.Identity() && w.held.Load() {
 		w.lost()
 	}
-	return record, raw, err
+	return record, raw, nil
 }
 
 func (w *watchedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
