@@ -27,7 +27,7 @@ func bugNamed(t testing.TB, name string) bug {
 func TestADeclaredLossIsNoFailureAndNothingElseIsHiddenByIt(t *testing.T) {
 	find := func(opts ...Option) map[Law]*counterexample {
 		reg := bugNamed(t, "a field is dropped in one direction").jobs(t)
-		cfg, err := newConfigFor(reg, append(opts, Funcs(jobFuncs...), Seed(1)))
+		cfg, err := newConfigFor(reg, append(opts, Funcs(jobFuncs...), Seed(1), Iterations(50)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,6 +47,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	// Most of these tests wait for a connection to end rather than compute.
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		_ = p.Value.Set("8")
 	}
 	os.Exit(m.Run())
 }
@@ -245,7 +252,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 	var attackers, clients sync.WaitGroup
 	attackers.Go(func() { attacker(t, v, until) })
 	var slowest [3]time.Duration
-	var asked [3]int
+	var asked [3]atomic.Int64
 	for i, client := range []func() *http.Client{
 		func() *http.Client { return kept },
 		func() *http.Client { return kept2 },
@@ -263,14 +270,17 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 				case <-time.After(20 * time.Millisecond):
 				}
 				slowest[i] = max(slowest[i], ask(client()))
-				asked[i]++
+				asked[i].Add(1)
 			}
 		})
 	}
 	time.Sleep(tier.Pick(300*time.Millisecond, 1500*time.Millisecond))
-	for end := time.Now().Add(2 * time.Minute); v.more.Load() > 0 && !t.Failed(); time.Sleep(10 * time.Millisecond) {
+	goesOn := func() bool {
+		return v.more.Load() > 0 || asked[0].Load() == 0 || asked[1].Load() == 0 || asked[2].Load() == 0
+	}
+	for end := time.Now().Add(2 * time.Minute); goesOn() && !t.Failed(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Error("the attack has had no effect within two minutes")
+			t.Error("after two minutes, the attack has had no effect, or a client has no answer")
 		}
 	}
 	during := v.ask()
@@ -278,12 +288,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 	clients.Wait()
 	attackers.Wait()
 	t.Logf("asked %v times, slowest answers %v; %d goroutines, then %d; %d MiB, then %d, at most %d; %d lines logged",
-		asked, slowest, before.Goroutines, during.Goroutines, before.Memory>>20, during.Memory>>20, during.Peak>>20, during.LogLines)
-	for i, name := range []string{"on a kept connection", "on a kept connection of HTTP/2", "on a new connection"} {
-		if asked[i] == 0 {
-			t.Errorf("nobody asked %s", name)
-		}
-	}
+		[]int64{asked[0].Load(), asked[1].Load(), asked[2].Load()}, slowest, before.Goroutines, during.Goroutines, before.Memory>>20, during.Memory>>20, during.Peak>>20, during.LogLines)
 	if during.Peak > memory {
 		t.Errorf("the server needed %d MiB", during.Peak>>20)
 	}
