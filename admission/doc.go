@@ -35,14 +35,24 @@
 //
 // # Which list element is which
 //
-// An element that a function moves or edits is known again by its key, and keeps what
-// the Go type does not know. Say the keys: see [ListMapKeys] and [ListMapKeysOf].
-// Otherwise the key is the first of name, key, id, uid, type, ip, mountPath, devicePath,
-// containerPort and port (the last two with protocol) that tells all elements apart; else
-// all strings of the elements that do so. An element of another key is another element,
-// and gets nothing: so where a function edits the key, or a string that could be it, what
-// is unknown in that element is lost, but does not move to another. Elements which nothing
-// tells apart are known again by likeness and by place.
+// A list element that a function edits or moves keeps what the Go type does not know. To
+// identify it, the handler compares the list before and after the functions:
+//
+//   - Equal elements are the same, and so are elements with equal keys. The keys are those
+//     of [ListMapKeys], [ListMapKeysOf] and the patchMergeKey tags of the Go type.
+//   - Elements whose keys differ are never the same.
+//   - Of the others, those are the same that share the most values at equal paths, at any
+//     depth; values that no other element has count first.
+//   - Where nothing is shared, the only element that changed between two unchanged
+//     neighbors is the same, unless a string in it was replaced.
+//   - Where two elements are equally likely, neither gets the unknown fields.
+//
+// A change of case, white space or punctuation does not make another string, and a zero
+// value counts as absent.
+//
+// Without keys, two things cannot be told: a new element that resembles a removed one from
+// an edit of that one, and an element edited to resemble a removed one from the removed
+// one. So declare the keys of lists in which unknown fields matter.
 //
 // # Denied, or not decided
 //

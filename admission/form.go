@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -31,14 +32,15 @@ func newForm(codecs *codec.Codecs, t reflect.Type) form {
 		return unstructuredForm{}
 	}
 	t = t.Elem()
-	return &typed{t, codecs.Decoder(t, "metadata.managedFields"), codecs.Encoder(t)}
+	return &typed{goType: t, decoder: codecs.Decoder(t, "metadata.managedFields"), encoder: codecs.Encoder(t)}
 }
 
 // typed is the form of a Go type.
 type typed struct {
-	goType  reflect.Type // the struct
-	decoder codec.Decoder
-	encoder codec.Encoder
+	goType   reflect.Type // the struct
+	decoder  codec.Decoder
+	encoder  codec.Encoder
+	listKeys *listkeys.Tree
 }
 
 func (f *typed) decode(m *codec.Memory, text []byte) (runtime.Object, error) {

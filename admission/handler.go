@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/review"
 	"github.com/crdkit/crdkit/internal/served"
 )
@@ -112,7 +113,11 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 // form returns the form of a type, the same for the same type.
 func (h *handler) form(t reflect.Type) form {
 	if h.forms[t] == nil {
-		h.forms[t] = newForm(h.codecs, t)
+		f := newForm(h.codecs, t)
+		if f, ok := f.(*typed); ok {
+			f.listKeys = listkeys.OfType(f.goType)
+		}
+		h.forms[t] = f
 	}
 	return h.forms[t]
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// ListMapKeys says which keys identify the elements of a list, as its schema does in
-// x-kubernetes-list-map-keys: by them the handler knows an element again that a function
+// ListMapKeys declares which keys identify the elements of a list, as its schema does in
+// x-kubernetes-list-map-keys: by them the handler identifies an element that a function
 // of [Mutate] has edited or moved, and keeps in it what the Go type does not know. The
 // path is one of names joined by dots, such as spec.toppings; the elements of lists on
 // the way are not named in it, and * is any name. It is that of the version of the
@@ -21,8 +21,9 @@ import (
 // the handler serves. It is a fault if the path or a key is empty, and if there are no
 // keys.
 //
-// Without it, elements are known again by what they seem to be named by: see "Which list
-// element is which" in the package documentation.
+// Keys in the patchMergeKey tags of a Go type, which Kubernetes' own types have, need no
+// declaration. For lists without keys see "Which list element is which" in the package
+// documentation.
 func ListMapKeys(path string, keys ...string) Option {
 	return func(h *handler) {
 		if err := h.listKeys.say(path, keys); err != nil {
@@ -64,6 +65,16 @@ func (l *listKeys) of(kind schema.GroupVersionKind) *listkeys.Tree {
 		return t
 	}
 	return &l.all
+}
+
+// listKeys returns the keys of the lists of the request's object. Those that the Go type
+// of a function names hold if nothing else is declared.
+func (c *call) listKeys(kind schema.GroupVersionKind, f form) *listkeys.Tree {
+	declared := c.handler.listKeys.of(c.kind)
+	if f, ok := f.(*typed); ok && kind == c.kind {
+		return declared.Over(f.listKeys)
+	}
+	return declared
 }
 
 func (l *listKeys) say(path string, keys []string) error {

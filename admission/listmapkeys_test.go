@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,12 +45,12 @@ func (r *route) DeepCopyObject() runtime.Object {
 
 var routeKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Route"}
 
-// upper turns the list round, and edits a string that could be its key.
-func upper(_ context.Context, r *route) error {
+// retitle turns the list round, and edits a string that could be its key.
+func retitle(_ context.Context, r *route) error {
 	hosts := r.Spec.Hosts
 	hosts[0], hosts[1] = hosts[1], hosts[0]
 	for i := range hosts {
-		hosts[i].Title = strings.ToUpper(hosts[i].Title)
+		hosts[i].Title = "new " + hosts[i].Title
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func routed(t *testing.T, kind schema.GroupVersionKind, opts ...admission.Option
 	t.Helper()
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(kind, &route{})
-	h := admission.NewHandler(s, append(opts, admission.Mutate(upper))...)
+	h := admission.NewHandler(s, append(opts, admission.Mutate(retitle))...)
 	gvk := fmt.Sprintf(`{"group":%q,"version":%q,"kind":%q}`, kind.Group, kind.Version, kind.Kind)
 	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
 		kind.GroupVersion(), kind.Kind)
@@ -111,7 +112,7 @@ func TestElementsAreKnownAgainByTheirListMapKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lost, kept = "a AH , b BE ", "a AH of a, b BE of b"
+	const lost, kept = "a new ah , b new be ", "a new ah of a, b new be of b"
 	other := routeKind
 	other.Version = "v2"
 	for _, c := range []struct {
@@ -120,11 +121,13 @@ func TestElementsAreKnownAgainByTheirListMapKeys(t *testing.T) {
 		opts []admission.Option
 		want string
 	}{
-		{"host and title may both be the key", routeKind, nil, lost},
+		{"nothing declared", routeKind, nil, kept},
+		{"another key declared", routeKind, []admission.Option{admission.ListMapKeys("spec.hosts", "title")}, lost},
 		{"said", routeKind, []admission.Option{admission.ListMapKeys("spec.hosts", "host")}, kept},
 		{"defined", routeKind, []admission.Option{admission.ListMapKeysOf(routeDefinition("host"))}, kept},
 		{"defined, unstructured", routeKind, []admission.Option{admission.ListMapKeysOf(&unstructured.Unstructured{Object: text})}, kept},
-		{"defined for another version", other, []admission.Option{admission.ListMapKeysOf(routeDefinition("host"))}, lost},
+		{"another key defined", routeKind, []admission.Option{admission.ListMapKeysOf(routeDefinition("title"))}, lost},
+		{"another key defined for another version", other, []admission.Option{admission.ListMapKeysOf(routeDefinition("title"))}, kept},
 		{"said against a definition", routeKind, []admission.Option{admission.ListMapKeys("spec.hosts", "host"), admission.ListMapKeysOf(routeDefinition("title"))}, kept},
 		{"a definition, and said against it", routeKind, []admission.Option{admission.ListMapKeysOf(routeDefinition("title")), admission.ListMapKeys("spec.hosts", "host")}, kept},
 	} {
@@ -150,7 +153,7 @@ func TestFaultsOfListMapKeysAreFoundAtTheStart(t *testing.T) {
 	}()
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(routeKind, &route{})
-	admission.NewHandler(s, admission.Mutate(upper), admission.ListMapKeys("spec..x", "name"), admission.ListMapKeys("spec.x"),
+	admission.NewHandler(s, admission.Mutate(retitle), admission.ListMapKeys("spec..x", "name"), admission.ListMapKeys("spec.x"),
 		admission.ListMapKeysOf(nil), admission.ListMapKeysOf((*apiextensionsv1.CustomResourceDefinition)(nil)),
 		admission.ListMapKeysOf(&route{}), admission.ListMapKeysOf(empty))
 }
@@ -158,7 +161,7 @@ func TestFaultsOfListMapKeysAreFoundAtTheStart(t *testing.T) {
 func ExampleListMapKeys() {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(routeKind, &route{})
-	h := admission.NewHandler(s, admission.Mutate(upper), admission.ListMapKeys("spec.hosts", "host"))
+	h := admission.NewHandler(s, admission.Mutate(retitle), admission.ListMapKeys("spec.hosts", "host"))
 
 	// The Go type knows no secret.
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{
@@ -173,5 +176,28 @@ func ExampleListMapKeys() {
 		panic(err)
 	}
 	fmt.Println(string(review.Response.Patch))
-	// Output: [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"AH"},{"host":"b","secret":"of b","title":"BE"}]}]
+	// Output: [{"op":"replace","path":"/spec/hosts","value":[{"host":"a","title":"new ah"},{"host":"b","secret":"of b","title":"new be"}]}]
+}
+
+// A Pod without declared keys: the tags of its Go type name them.
+func TestMutate_UsesMergeKeysOfTheGoType(t *testing.T) {
+	s := runtime.NewScheme()
+	if err := corev1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	handler := admission.NewHandler(s, admission.Mutate(func(_ context.Context, pod *corev1.Pod) error {
+		a, b := &pod.Spec.Containers[0], &pod.Spec.Containers[1]
+		a.Image, b.Image = b.Image, a.Image
+		a.Command, b.Command = b.Command, a.Command
+		return nil
+	}))
+	object := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[` +
+		`{"name":"a","image":"1","command":["x"],"future":"of a"},{"name":"b","image":"2","command":["y"],"future":"of b"}]}}`
+	response := ask(t, handler, request{group: "none", version: "v1", kind: "Pod", object: object})
+	var got, want any
+	_ = json.Unmarshal([]byte(patched(t, object, response)), &got)
+	_ = json.Unmarshal([]byte(strings.NewReplacer(`"image":"1"`, `"image":"2"`, `"image":"2"`, `"image":"1"`, `"x"`, `"y"`, `"y"`, `"x"`).Replace(object)), &want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

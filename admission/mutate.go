@@ -110,7 +110,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function) error {
 	if kind != c.kind {
 		makePatch = patch.MakeConverted
 	}
-	p, err := makePatch(object, before, after, c.handler.listKeys.of(c.kind))
+	p, err := makePatch(object, before, after, c.listKeys(kind, form))
 	if err == nil && p != nil {
 		c.patches = append(c.patches, p)
 	}

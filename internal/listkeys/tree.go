@@ -11,6 +11,19 @@ import (
 type Tree struct {
 	keys   []string         // if this is such a list
 	fields map[string]*Tree // by name; "" is any name
+	under  *Tree            // what holds where this tree knows nothing
+}
+
+// Over returns a tree that knows what t knows, and where that is nothing, what under knows.
+// Nothing can be added to it.
+func (t *Tree) Over(under *Tree) *Tree {
+	switch {
+	case t == nil:
+		return under
+	case under == nil:
+		return t
+	}
+	return &Tree{t.keys, t.fields, under}
 }
 
 // Add says which keys a list has. The path is one of names joined by dots, such as
@@ -101,16 +114,20 @@ func (t *Tree) Field(name []byte) *Tree {
 	if t == nil {
 		return nil
 	}
-	if field := t.fields[string(name)]; field != nil {
-		return field
+	field := t.fields[string(name)]
+	if field == nil {
+		field = t.fields[""]
 	}
-	return t.fields[""]
+	return field.Over(t.under.Field(name))
 }
 
 // Keys returns the keys of the list that the tree is about; nil if it has none.
 func (t *Tree) Keys() []string {
 	if t == nil {
 		return nil
+	}
+	if t.keys == nil {
+		return t.under.Keys()
 	}
 	return t.keys
 }

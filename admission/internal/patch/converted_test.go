@@ -23,11 +23,17 @@ func TestAConversionMayHaveReorderedAList(t *testing.T) {
 			`{"toppings":["tomato","tomato"]}`,
 			`{"toppings":["tomato","tomato"]}`,
 		},
-		"not found": {
+		"found by a number": {
 			`{"items":[{"size":1,"x":1},{"size":2,"x":2}]}`,
 			`{"items":[{"size":2},{"size":1}]}`,
 			`{"items":[{"size":2},{"size":7}]}`,
-			`{"items":[{"size":2},{"size":7}]}`,
+			`{"items":[{"size":2,"x":2},{"size":7,"x":1}]}`,
+		},
+		"not found": {
+			`{"items":[{"size":1,"x":1},{"size":2,"x":2}]}`,
+			`{"items":[{"size":20},{"size":10}]}`,
+			`{"items":[{"size":20},{"size":7}]}`,
+			`{"items":[{"size":20},{"size":7}]}`,
 		},
 		"not changed": {
 			`{"items":["b","a"],"n":1}`, `{"items":["a","b"],"n":1}`, `{"items":["a","b"],"n":2}`,

@@ -28,10 +28,9 @@
 // Three properties follow, and are tested with the API server's own patch
 // library:
 //
-//  1. If every list element can be told from the others, by its text or by the only
-//     key that there may be, then what the function
-//     did to its value (to set, remove, insert, move and edit at any depth) is done
-//     to raw at the same places, and nothing else is.
+//  1. If every list element has more of its own than any edit changes, then what the
+//     function did to its value (to set, remove, insert, move and edit at any depth) is
+//     done to raw at the same places, and nothing else is.
 //  2. In any case raw becomes after when unknown members are not looked at, and
 //     no unknown member is invented, doubled, or put beside one that it did not
 //     stand beside before.
@@ -39,33 +38,7 @@
 //
 // # Which list element is which
 //
-// Elements of before and after are the same when their texts are equal; of
-// several equal ones those with equal neighbours are. Of the elements that are
-// left, those with the same key are the same. The keys of a list are
-//
-//   - those that the caller has said, if any. Elements that share a said key with
-//     another, or have none, are told apart from all others only;
-//   - else the first of these members that every element of before has, each
-//     another one, and that no two of after share: name, key, id, uid, type, ip,
-//     mountPath, devicePath, containerPort and port, the last two together with
-//     protocol;
-//   - else all strings together, not empty, that every element of before and of
-//     after has, each another one in its list. That is asked of all elements, and
-//     not of those that are left: what only a few do not share is seldom a key.
-//
-// An element of another key is another element, and gets nothing of the one whose
-// place it takes. If the list has no key, then between two matched neighbours those
-// are the same of which more than half of the members are equal, and then, if as
-// many are left after as before, those at the same place; but not if a string
-// tells them apart that all elements but one have, each another one.
-//
-// So where all elements have a string that no two share, and that is never edited,
-// what is unknown in one goes to no other, unless one of the members named above seems
-// to be the key, and is edited. But it may be lost: where a function edits a member
-// that is the key, or a string that could be it for all that JSON tells; in a list of
-// one element every string could. Who says the key loses nothing. Where elements
-// without a key or a likeness are replaced by as many others, these get what is unknown.
-// Only members of the element itself are keys, not those deeper down.
+// Package listmatch has the rule.
 //
 // # The patch
 //

@@ -105,52 +105,37 @@ func (w *world) edit(depth int) edit {
 	return e
 }
 
-// keyed draws a list of objects that can be told apart by what may be a key.
+// keyed draws a list of objects that can be told apart.
 func (w *world) keyed(depth int) edit {
 	same := func(v any) edit { return edit{v, v, v, v, missing{}} }
-	renamed := func(name string, from, to any, rest map[string]edit, object func(map[string]edit) edit) edit {
-		if !w.chance(10, "rename") {
-			rest[name] = same(from)
-			return object(rest)
-		}
-		rest[name] = edit{from, from, to, to, missing{}}
-		e := object(rest)
-		e.want = e.after // it is another one
-		return e
+	// So many strings of its own that no edit outweighs them.
+	identity := func() map[string]any {
+		n := w.fresh().String()
+		return map[string]any{"host": "host " + n, "zone": "zone " + n, "address": "address " + n, "owner": "owner " + n}
 	}
-	host := func() any { return "host-" + w.fresh().String() }
-	// Without other members, of which one could be a key as well.
-	plain := func(members map[string]edit) edit {
-		deep := w.object(depth-1, map[string]edit{})
-		members["deep"] = deep
-		return w.decorated(members)
-	}
-	switch w.count(4, "key") {
-	case 0: // one that is not known by name
+	switch w.count(3, "key") {
+	case 0, 1: // by what no other has
 		return w.list(func() edit {
-			return renamed("host", host(), host(), map[string]edit{}, plain)
+			members := map[string]edit{"deep": w.object(depth-1, map[string]edit{})}
+			for name, v := range identity() {
+				members[name] = same(v)
+			}
+			return w.decorated(members)
 		}, func() any {
-			return map[string]any{"host": host(), "deep": map[string]any{"a": w.value(depth - 1)}}
+			v := identity()
+			v["deep"] = map[string]any{"a": w.value(depth - 1)}
+			return v
 		})
-	case 1: // two members
-		port := func() map[string]any {
-			w.serial++
-			return map[string]any{"port": json.Number(fmt.Sprint(w.serial / 2)), "protocol": []string{"TCP", "UDP"}[w.serial%2]}
-		}
+	case 2: // by two members
 		return w.list(func() edit {
-			p := port()
-			return plain(map[string]edit{"port": same(p["port"]), "protocol": same(p["protocol"])})
-		}, func() any { return port() })
-	case 2: // none: they are removed and moved, and what is added is no object
+			w.serial++
+			port, protocol := json.Number(fmt.Sprint(w.serial/2)), []string{"TCP", "UDP"}[w.serial%2]
+			return w.decorated(map[string]edit{"port": same(port), "protocol": same(protocol)})
+		}, func() any { return w.fresh() })
+	default: // they are removed and moved, and what is added is no object
 		return w.list(func() edit {
 			return w.decorated(map[string]edit{"n": same(w.fresh())})
 		}, func() any { return w.fresh() })
-	default:
-		return w.list(func() edit {
-			return renamed("name", w.fresh(), w.fresh(), map[string]edit{}, func(members map[string]edit) edit { return w.object(depth-1, members) })
-		}, func() any {
-			return map[string]any{"name": w.fresh(), "a": w.value(depth - 1)}
-		})
 	}
 }
 

@@ -41,7 +41,7 @@ func Make(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
 // MakeConverted is like [Make], for a before and an after that a conversion to
 // another version and back has made. It may have put the elements of a list into
 // another order than raw's, or joined them: then they are found by the list's
-// key, which is said or guessed as in Make, or, where that is not possible, the list is replaced, if it changed.
+// key, or else by what they share, or, where that is not possible, the list is replaced, if it changed.
 func MakeConverted(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
 	return newPatch(raw, before, after, keys, true)
 }

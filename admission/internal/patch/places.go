@@ -21,10 +21,7 @@ func (r *reader) places(raw, before *node, said []string) (places []int, ok bool
 	if agree {
 		return nil, true
 	}
-	m := r.newMatcher(olds, befores, said)
-	places = m.from
-	m.byText()
-	m.byKey()
+	places = r.match(olds, befores, said)
 	for j, i := range places {
 		if i == none || !r.agree(olds[i], befores[j]) {
 			return nil, false

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
 // host is an element that is known by its host.
@@ -46,17 +48,15 @@ func hostsText(hosts []host, raw bool) []byte {
 }
 
 // hostRuns has random functions change random lists, and counts the secrets that belong
-// to another host afterwards, and those that are gone though their host is not.
+// to another host afterwards, and those that are gone though their host is not. The secret
+// of a host that was removed may go to a new one if keys do not tell them apart.
 func hostRuns(t *testing.T, runs int, converted bool, keys *listkeys.Tree, values []any) (mixed, lost, kept int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	value := func() any { return values[r.IntN(len(values))] }
 	names := []string{"a", "b", "z"}
 	edit := func(h host) host {
-		others := map[string]any{}
-		for name, v := range h.others {
-			others[name] = v
-		}
+		others := maps.Clone(h.others)
 		switch name := names[r.IntN(len(names))]; r.IntN(4) {
 		case 0:
 			delete(others, name)
@@ -92,7 +92,7 @@ func hostRuns(t *testing.T, runs int, converted bool, keys *listkeys.Tree, value
 			case 1: // set a default on all
 				name, v := names[r.IntN(len(names))], value()
 				for i, h := range after {
-					after[i] = edit(h)
+					after[i].others = maps.Clone(h.others)
 					after[i].others[name] = v
 				}
 			case 2:
@@ -138,7 +138,11 @@ func hostRuns(t *testing.T, runs int, converted bool, keys *listkeys.Tree, value
 		}
 		for _, h := range got.Hosts {
 			secret, ok := h["secret"]
+			_, there := secrets[h["host"].(string)]
+			from, _ := secret.(string)
+			stays := slices.ContainsFunc(after, func(h host) bool { return "of "+h.host == from })
 			switch {
+			case ok && keys == nil && !there && !stays:
 			case ok && secret != fmt.Sprint("of ", h["host"]):
 				if mixed++; mixed < 4 {
 					t.Logf("mixed:\nraw    %s\nbefore %s\nafter  %s\npatch  %s", rawText, hostsText(before, false), hostsText(after, false), ops)
@@ -167,14 +171,13 @@ var hostValues = map[string][]any{
 }
 
 // Whatever a function does to a list of which one string is never edited: nothing that
-// is unknown moves to another element; and if no other string could be the key, nothing
-// is lost.
+// is unknown moves from one host to another.
 func TestAHostNeverGetsTheSecretOfAnother(t *testing.T) {
 	for name, values := range hostValues {
 		for _, converted := range []bool{false, true} {
-			mixed, lost, kept := hostRuns(t, 3000, converted, nil, values)
+			mixed, lost, kept := hostRuns(t, tier.Pick(1000, 5000), converted, nil, values)
 			t.Logf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
-			if mixed > 0 || kept == 0 || lost > 0 && name == "no strings" {
+			if mixed > 0 || kept == 0 || lost > kept/20 {
 				t.Errorf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
 			}
 		}
@@ -188,7 +191,7 @@ func TestWithASaidKeyNothingIsLostEither(t *testing.T) {
 	}
 	for name, values := range hostValues {
 		for _, converted := range []bool{false, true} {
-			if mixed, lost, kept := hostRuns(t, 3000, converted, &keys, values); mixed+lost > 0 || kept == 0 {
+			if mixed, lost, kept := hostRuns(t, tier.Pick(1000, 5000), converted, &keys, values); mixed+lost > 0 || kept == 0 {
 				t.Errorf("%s, converted %v: %d secrets moved, %d are lost, %d stayed", name, converted, mixed, lost, kept)
 			}
 		}
@@ -207,16 +210,70 @@ func TestElementsAreToldApart(t *testing.T) {
 		{"the first dropped, and a default set", "",
 			`[{"host":"b","secret":"b"},{"host":"a","secret":"a"}]`, `[{"host":"b"},{"host":"a"}]`, `[{"host":"a","tls":true}]`,
 			`[{"host":"a","secret":"a","tls":true}]`},
+		{"sorted by a nested name", "",
+			`[{"ref":{"name":"b"},"x":"of b"},{"ref":{"name":"a"},"x":"of a"}]`, `[{"ref":{"name":"b"}},{"ref":{"name":"a"}}]`,
+			`[{"ref":{"name":"a"},"optional":true},{"ref":{"name":"b"},"optional":true}]`,
+			`[{"ref":{"name":"a"},"optional":true,"x":"of a"},{"ref":{"name":"b"},"optional":true,"x":"of b"}]`},
+		{"the first of nested names dropped, and one appended", "",
+			`[{"ref":{"name":"b"},"x":"of b"},{"ref":{"name":"a"},"x":"of a"}]`, `[{"ref":{"name":"b"}},{"ref":{"name":"a"}}]`,
+			`[{"ref":{"name":"a"},"optional":true},{"ref":{"name":"c"},"optional":true}]`,
+			`[{"ref":{"name":"a"},"optional":true,"x":"of a"},{"ref":{"name":"c"},"optional":true}]`},
+		{"sorted by a number", "",
+			`[{"priority":2,"x":"of 2"},{"priority":1,"x":"of 1"}]`, `[{"priority":2},{"priority":1}]`,
+			`[{"priority":0,"on":true},{"priority":1,"on":true},{"priority":2,"on":true}]`,
+			`[{"priority":0,"on":true},{"priority":1,"on":true,"x":"of 1"},{"priority":2,"on":true,"x":"of 2"}]`},
+		{"metrics of two types, sorted", "",
+			`[{"type":"Resource","resource":{"name":"memory","target":{"value":1}},"x":1},{"type":"Resource","resource":{"name":"cpu","target":{"value":1}},"x":2}]`,
+			`[{"type":"Resource","resource":{"name":"memory","target":{"value":1}}},{"type":"Resource","resource":{"name":"cpu","target":{"value":1}}}]`,
+			`[{"type":"Resource","resource":{"name":"cpu","target":{"value":5}}},{"type":"Resource","resource":{"name":"memory","target":{"value":5}}}]`,
+			`[{"type":"Resource","resource":{"name":"cpu","target":{"value":5}},"x":2},{"type":"Resource","resource":{"name":"memory","target":{"value":5}},"x":1}]`},
+		{"names put into lower case, and sorted", "",
+			`[{"host":"B.example","x":"of b"},{"host":"A.example","x":"of a"}]`, `[{"host":"B.example"},{"host":"A.example"}]`, `[{"host":"a.example"},{"host":"b.example"}]`,
+			`[{"host":"a.example","x":"of a"},{"host":"b.example","x":"of b"}]`},
+		{"an absent part of a declared key set", "containerPort protocol",
+			`[{"containerPort":80,"protocol":"","x":1},{"containerPort":80,"protocol":"UDP","x":2}]`, `[{"containerPort":80,"protocol":""},{"containerPort":80,"protocol":"UDP"}]`,
+			`[{"containerPort":80,"protocol":"UDP"},{"containerPort":80,"protocol":"TCP"}]`,
+			`[{"containerPort":80,"protocol":"UDP","x":2},{"containerPort":80,"protocol":"TCP","x":1}]`},
+		{"a default set", "",
+			`[{"containerPort":80,"x":1}]`, `[{"containerPort":80}]`, `[{"containerPort":80,"protocol":"TCP"}]`,
+			`[{"containerPort":80,"protocol":"TCP","x":1}]`},
+		{"a default set in a list in an element", "",
+			`[{"http":{"paths":[{"backend":{"name":"a"},"x":1}],"x":2}}]`, `[{"http":{"paths":[{"backend":{"name":"a"}}]}}]`, `[{"http":{"paths":[{"backend":{"name":"a"},"pathType":"Prefix"}]}}]`,
+			`[{"http":{"paths":[{"backend":{"name":"a"},"pathType":"Prefix","x":1}],"x":2}}]`},
+		{"the only one put into lower case", "",
+			`[{"host":"A.example","x":1}]`, `[{"host":"A.example"}]`, `[{"host":"a.example"}]`,
+			`[{"host":"a.example","x":1}]`},
+		{"a declared key cleaned", "mountPath",
+			`[{"mountPath":"/a//b/","x":1}]`, `[{"mountPath":"/a//b/"}]`, `[{"mountPath":"/a/b"}]`,
+			`[{"mountPath":"/a/b","x":1}]`},
+		{"a declared key trimmed", "name",
+			`[{"name":"b","x":2},{"name":" a ","x":1}]`, `[{"name":"b"},{"name":" a "}]`, `[{"name":"a"},{"name":"b"}]`,
+			`[{"name":"a","x":1},{"name":"b","x":2}]`},
+		{"a list put before others, and one of them edited", "",
+			`[[{"n":1,"x":1},{"n":2,"x":2}],[{"n":3,"x":3}]]`, `[[{"n":1},{"n":2}],[{"n":3}]]`, `[[{"n":9}],[{"n":1},{"n":2,"on":true}],[{"n":3}]]`,
+			`[[{"n":9}],[{"n":1,"x":1},{"n":2,"on":true,"x":2}],[{"n":3,"x":3}]]`},
+		{"a list taken away, and another one edited", "",
+			`[[{"n":3,"x":3}],[{"n":1,"x":1},{"n":2,"x":2}]]`, `[[{"n":3}],[{"n":1},{"n":2}]]`, `[[{"n":1},{"n":2,"on":true}]]`,
+			`[[{"n":1,"x":1},{"n":2,"on":true,"x":2}]]`},
+		{"two lists swapped, and both edited", "",
+			`[[{"n":3,"x":3}],[{"n":1,"x":1}]]`, `[[{"n":3}],[{"n":1}]]`, `[[{"n":1,"on":true}],[{"n":3,"on":true}]]`,
+			`[[{"n":1,"on":true,"x":1}],[{"n":3,"on":true,"x":3}]]`},
+		{"two that may both be the one", "",
+			`[{"mode":"x","u":1},{"mode":"x","u":2}]`, `[{"mode":"x"},{"mode":"x"}]`, `[{"mode":"x","n":1}]`,
+			`[{"mode":"x","n":1}]`},
 		{"the only one replaced", "",
 			`[{"host":"b","secret":"b"}]`, `[{"host":"b"}]`, `[{"host":"new"}]`,
 			`[{"host":"new"}]`},
 		{"replaced by one that is like it", "",
 			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"new","mode":"x"}]`,
+			`[{"host":"new","mode":"x","secret":"b"}]`},
+		{"unless the key is declared", "host",
+			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"new","mode":"x"}]`,
 			`[{"host":"new","mode":"x"}]`},
 		{"which nobody can tell from an edit", "",
 			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"b","mode":"y"}]`,
-			`[{"host":"b","mode":"y"}]`},
-		{"unless somebody says it", "host",
+			`[{"host":"b","mode":"y","secret":"b"}]`},
+		{"edited, with a declared key", "host",
 			`[{"host":"b","mode":"x","secret":"b"}]`, `[{"host":"b","mode":"x"}]`, `[{"host":"b","mode":"y"}]`,
 			`[{"host":"b","mode":"y","secret":"b"}]`},
 		{"a string that two share is no key", "",
@@ -241,7 +298,7 @@ func TestElementsAreToldApart(t *testing.T) {
 			`[{"port":443,"n":1},{"port":443,"n":1}]`},
 		{"one without a host does not get that of another", "",
 			`[{"n":1,"secret":"none"},{"host":"a","n":1,"secret":"a"}]`, `[{"n":1},{"host":"a","n":1}]`, `[{"host":"a","n":2},{"n":2}]`,
-			`[{"host":"a","n":2},{"n":2}]`},
+			`[{"host":"a","n":2,"secret":"a"},{"n":2}]`},
 		{"a string that only one has may be set on another", "",
 			`[{"n":1,"u":1},{"n":2,"mode":"x","u":2}]`, `[{"n":1},{"n":2,"mode":"x"}]`, `[{"n":1,"mode":"y"},{"n":2,"mode":"x"}]`,
 			`[{"n":1,"mode":"y","u":1},{"n":2,"mode":"x","u":2}]`},
@@ -250,7 +307,7 @@ func TestElementsAreToldApart(t *testing.T) {
 			`[{"host":"b","n":4,"u":3},{"host":"a","n":5,"u":1},{"host":"a","n":2,"u":2}]`},
 		{"a said key that is a number or absent", "slot",
 			`[{"slot":1,"u":1},{"u":0},{"slot":2,"u":2}]`, `[{"slot":1},{},{"slot":2}]`, `[{"slot":2,"n":1},{"slot":1,"n":1},{"n":1}]`,
-			`[{"slot":2,"n":1,"u":2},{"slot":1,"n":1,"u":1},{"n":1,"u":0}]`},
+			`[{"slot":2,"n":1,"u":2},{"slot":1,"n":1,"u":1},{"n":1}]`},
 		{"a said key goes before a named one", "host",
 			`[{"name":"x","host":"a","u":1},{"name":"y","host":"b","u":2}]`, `[{"name":"x","host":"a"},{"name":"y","host":"b"}]`, `[{"name":"x","host":"b"},{"name":"z","host":"a"}]`,
 			`[{"name":"x","host":"b","u":2},{"name":"z","host":"a","u":1}]`},

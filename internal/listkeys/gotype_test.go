@@ -1,0 +1,46 @@
+package listkeys
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestOfType(t *testing.T) {
+	type Step struct {
+		Name  string `json:"name"`
+		Steps []Step `json:"steps" patchMergeKey:"name"`
+	}
+	pod, steps := OfType(reflect.TypeFor[corev1.Pod]()), OfType(reflect.TypeFor[Step]())
+	for path, want := range map[string][]string{
+		"spec.containers":              {"name"},
+		"spec.containers.ports":        {"containerPort"},
+		"spec.containers.volumeMounts": {"mountPath"},
+		"spec.containers.args":         nil,
+		"metadata.ownerReferences":     {"uid"},
+		"status.conditions":            {"type"},
+		"nothing":                      nil,
+	} {
+		if diff := cmp.Diff(want, pod.At(strings.Split(path, "."))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if got := steps.At([]string{"steps", "steps", "steps"}); len(got) != 1 {
+		t.Errorf("a recursive type has the keys %q", got)
+	}
+
+	declared := &Tree{}
+	if err := declared.Add("spec.containers", "image"); err != nil {
+		t.Fatal(err)
+	}
+	both := declared.Over(pod)
+	if got := both.At([]string{"spec", "containers"}); got[0] != "image" {
+		t.Errorf("what is declared does not count: %q", got)
+	}
+	if got := both.At([]string{"spec", "containers", "ports"}); len(got) != 1 {
+		t.Errorf("below what is declared, the type does not count: %q", got)
+	}
+}

@@ -1,0 +1,246 @@
+package listmatch
+
+import (
+	"cmp"
+	"slices"
+)
+
+// None is the index of an element that has no counterpart.
+const None = -1
+
+// List is what [Match] needs to know of a list.
+type List interface {
+	// Len returns the number of elements.
+	Len() int
+	// Key returns the value of a declared key in element i; "" if it has none, or the
+	// zero value.
+	Key(i int, name string) string
+	// Leaves returns the leaves of element i.
+	Leaves(i int) *Leaves
+}
+
+// crowd is the number of elements from which on a leaf that all of them share counts for
+// nothing, so that the work is linear.
+const crowd = 16
+
+// Match completes a match of two lists. The match has for each element of after its
+// index in before, or None; it has equal elements already. Keys are the declared ones,
+// nil if there are none.
+func Match(before, after List, match []int, keys []string) {
+	m := &matcher{before: side{List: before, match: slices.Repeat([]int{None}, before.Len())}, after: side{List: after, match: match}, keys: keys}
+	for j, i := range match {
+		if i != None {
+			m.before.match[i] = j
+		}
+	}
+	if len(keys) > 0 && m.open() {
+		m.byKey()
+	}
+	if m.open() {
+		m.byLeaves()
+		m.byPlace()
+	}
+}
+
+type matcher struct {
+	before, after side
+	keys          []string
+}
+
+// side is one of the two lists.
+type side struct {
+	List
+	match   []int
+	leaves  []*Leaves        // of the elements without a counterpart
+	having  map[uint64][]int // the elements that have a leaf, by its hashes
+	unclear map[int]bool     // the elements that have several equally likely ones
+}
+
+// open reports whether there are elements without a counterpart on both sides.
+func (m *matcher) open() bool {
+	return slices.Contains(m.before.match, None) && slices.Contains(m.after.match, None)
+}
+
+func (m *matcher) pair(i, j int) { m.before.match[i], m.after.match[j] = j, i }
+
+// byKey pairs elements that alone have their key.
+func (m *matcher) byKey() {
+	befores := m.before.byKey(m.keys)
+	for key, j := range m.after.byKey(m.keys) {
+		if i, ok := befores[key]; ok && i != None && j != None {
+			m.pair(i, j)
+		}
+	}
+}
+
+// byKey returns the elements without a counterpart by their keys; None for several of
+// one key. Some parts of a key may be missing, but not all.
+func (s *side) byKey(names []string) map[string]int {
+	found := map[string]int{}
+	for i, other := range s.match {
+		key, ok := "", false
+		for _, name := range names {
+			part := s.Key(i, name)
+			ok = ok || part != ""
+			key += part + "\x00"
+		}
+		if other != None || !ok {
+			continue
+		}
+		if _, twice := found[key]; twice {
+			i = None
+		}
+		found[key] = i
+	}
+	return found
+}
+
+// otherKey reports whether the declared keys of two elements say that they are not the
+// same.
+func (m *matcher) otherKey(i, j int) bool {
+	return slices.ContainsFunc(m.keys, func(name string) bool {
+		b, a := m.before.Key(i, name), m.after.Key(j, name)
+		return b != "" && a != "" && fold(b) != fold(a)
+	})
+}
+
+// candidate is a pair of elements that share leaves.
+type candidate struct {
+	i, j   int
+	own    int // how many of the leaves no other element has, each counted twice
+	shared int // how many leaves they share, each counted twice, or once if it is only alike
+}
+
+func (c candidate) compare(d candidate) int {
+	return cmp.Or(cmp.Compare(c.own, d.own), cmp.Compare(c.shared, d.shared))
+}
+
+// byLeaves pairs the elements that share the most leaves.
+func (m *matcher) byLeaves() {
+	all := m.candidates()
+	slices.SortStableFunc(all, func(a, b candidate) int { return b.compare(a) })
+	for len(all) > 0 {
+		end := 1
+		for end < len(all) && all[end].compare(all[0]) == 0 {
+			end++
+		}
+		m.equallyAlike(all[:end])
+		all = all[end:]
+	}
+}
+
+// equallyAlike pairs the elements of candidates of which neither is in another one, and
+// marks the others.
+func (m *matcher) equallyAlike(all []candidate) {
+	all = slices.DeleteFunc(all, func(c candidate) bool {
+		return m.before.match[c.i] != None || m.after.match[c.j] != None
+	})
+	befores, afters := map[int]int{}, map[int]int{}
+	for _, c := range all {
+		befores[c.i]++
+		afters[c.j]++
+	}
+	for _, c := range all {
+		if befores[c.i] == 1 && afters[c.j] == 1 && !m.before.unclear[c.i] && !m.after.unclear[c.j] && m.same(c) {
+			m.pair(c.i, c.j)
+		} else {
+			m.before.unclear[c.i], m.after.unclear[c.j] = true, true
+		}
+	}
+}
+
+// candidates returns the pairs that share leaves, but for those that their keys tell
+// apart.
+func (m *matcher) candidates() (all []candidate) {
+	m.before.read()
+	m.after.read()
+	own, shared := make([]int, len(m.before.leaves)), make([]int, len(m.before.leaves))
+	var alike []int // the elements that own and shared are about
+	for j, leaves := range m.after.leaves {
+		if leaves == nil {
+			continue
+		}
+		for _, hash := range leaves.hashes() {
+			befores := m.before.having[hash]
+			if len(befores) > crowd {
+				continue
+			}
+			for _, i := range befores {
+				if shared[i] == 0 {
+					alike = append(alike, i)
+				}
+				shared[i]++
+				if len(befores) == 1 && len(m.after.having[hash]) == 1 {
+					own[i]++
+				}
+			}
+		}
+		for _, i := range alike {
+			if !m.otherKey(i, j) {
+				all = append(all, candidate{i, j, own[i], shared[i]})
+			}
+			own[i], shared[i] = 0, 0
+		}
+		alike = alike[:0]
+	}
+	return all
+}
+
+// same reports whether what two elements share outweighs what tells them apart.
+func (m *matcher) same(c candidate) bool {
+	apart := 2 * m.replaced(c.i, c.j)
+	return c.shared > apart || c.shared == apart && c.own > 0
+}
+
+// replaced returns at how many paths an element had strings that no other one had, and
+// has others now that no other one has.
+func (m *matcher) replaced(i, j int) (n int) {
+	for was, is := range m.before.leaves[i].replaced(m.after.leaves[j]) {
+		if m.before.alone(was) && m.after.alone(is) {
+			n++
+		}
+	}
+	return n
+}
+
+// alone reports whether one of the leaves is in no other element.
+func (s *side) alone(leaves []leaf) bool {
+	return slices.ContainsFunc(leaves, func(f leaf) bool { return len(s.having[f.alike()]) == 1 })
+}
+
+// read collects the leaves of the elements without a counterpart.
+func (s *side) read() {
+	s.leaves = make([]*Leaves, len(s.match))
+	s.having = map[uint64][]int{}
+	s.unclear = map[int]bool{}
+	for i, other := range s.match {
+		if other != None {
+			continue
+		}
+		s.leaves[i] = s.Leaves(i)
+		s.leaves[i].sort()
+		for _, hash := range s.leaves[i].hashes() {
+			s.having[hash] = append(s.having[hash], i)
+		}
+	}
+}
+
+// byPlace pairs the elements that stand alone between the same neighbors.
+func (m *matcher) byPlace() {
+	for j, i := range m.after.match {
+		if i != None || m.after.unclear[j] {
+			continue
+		}
+		i, next := 0, len(m.before.match)
+		if j > 0 {
+			i = m.after.match[j-1] + 1
+		}
+		if j+1 < len(m.after.match) {
+			next = m.after.match[j+1]
+		}
+		if i+1 == next && (j == 0 || i > 0) && m.before.match[i] == None && !m.before.unclear[i] &&
+			!m.otherKey(i, j) && m.replaced(i, j) == 0 {
+			m.pair(i, j)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package listmatch
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// objects is a list of objects whose members are strings.
+type objects []map[string]string
+
+func (l objects) Len() int { return len(l) }
+
+func (l objects) Key(i int, name string) string { return l[i][name] }
+
+func (l objects) Leaves(i int) *Leaves {
+	var leaves Leaves
+	for name, value := range l[i] {
+		if leaves.Enter() && value != "" {
+			leaves.Text(Path(0).Member([]byte(name)), value)
+		}
+	}
+	return &leaves
+}
+
+func object(members ...string) map[string]string {
+	o := map[string]string{}
+	for pair := range slices.Chunk(members, 2) {
+		o[pair[0]] = pair[1]
+	}
+	return o
+}
+
+func match(before, after objects, keys ...string) []int {
+	m := slices.Repeat([]int{None}, len(after))
+	Match(before, after, m, keys)
+	return m
+}
+
+func TestMatch(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after objects
+		keys          []string
+		want          []int
+	}{
+		"nothing before":     {nil, objects{object("a", "1")}, nil, []int{None}},
+		"most leaves":        {objects{object("a", "1", "b", "2"), object("a", "3", "b", "4")}, objects{object("a", "3", "b", "5"), object("a", "1")}, nil, []int{1, 0}},
+		"a leaf of its own":  {objects{object("a", "1", "b", "x"), object("a", "2", "b", "x")}, objects{object("b", "x", "a", "2", "c", "9")}, nil, []int{1}},
+		"shared by several":  {objects{object("b", "x"), object("b", "x")}, objects{object("b", "x", "c", "1")}, nil, []int{None}},
+		"two that fit two":   {objects{object("a", "1"), object("b", "2")}, objects{object("a", "1", "b", "2"), object("a", "1", "b", "2")}, nil, []int{None, None}},
+		"equal keys":         {objects{object("k", "1", "a", "x"), object("k", "2", "a", "y")}, objects{object("k", "2", "a", "x"), object("k", "1", "a", "y")}, []string{"k"}, []int{1, 0}},
+		"other keys":         {objects{object("k", "1", "a", "x")}, objects{object("k", "2", "a", "x")}, []string{"k"}, []int{None}},
+		"a part set":         {objects{object("k", "1"), object("k", "2")}, objects{object("k", "2", "l", "TCP"), object("k", "1", "l", "TCP")}, []string{"k", "l"}, []int{1, 0}},
+		"a key in lowercase": {objects{object("k", "A"), object("k", "B")}, objects{object("k", "b"), object("k", "a")}, []string{"k"}, []int{1, 0}},
+		"a key twice":        {objects{object("k", "1", "a", "x"), object("k", "1", "a", "y")}, objects{object("k", "1", "a", "y", "b", "z")}, []string{"k"}, []int{1}},
+		"in its place":       {objects{object("a", "")}, objects{object("a", "new")}, nil, []int{0}},
+		"replaced":           {objects{object("a", "old")}, objects{object("a", "new")}, nil, []int{None}},
+	} {
+		if diff := cmp.Diff(c.want, match(c.before, c.after, c.keys...)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// No element is chosen twice, none of another key is chosen, and neither the order of
+// the lists nor that of the members decides.
+func TestMatch_Laws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SampledFrom([]string{"", "x", "X", "y", "z"})
+		list := rapid.SliceOfN(rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "k"}), value), 0, 5)
+		before, after := objects(list.Draw(t, "before")), objects(list.Draw(t, "after"))
+		var keys []string
+		if rapid.Bool().Draw(t, "keyed") {
+			keys = []string{"k"}
+		}
+		got := match(before, after, keys...)
+		seen := map[int]bool{}
+		for j, i := range got {
+			if i == None {
+				continue
+			}
+			if seen[i] {
+				t.Fatalf("%d is chosen twice: %v", i, got)
+			}
+			seen[i] = true
+			if b, a := before[i]["k"], after[j]["k"]; keys != nil && b != "" && a != "" && fold(b) != fold(a) {
+				t.Fatalf("%v is not %v", before[i], after[j])
+			}
+		}
+		for range 3 {
+			if again := match(before, after, keys...); !slices.Equal(got, again) {
+				t.Fatalf("%v, and then %v", got, again)
+			}
+		}
+	})
+}
+
+// The time is linear in the number of elements, whatever they share: compare ns/element.
+func BenchmarkMatch(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		for name, element := range map[string]func(i int) (before, after map[string]string){
+			"own leaves": func(i int) (before, after map[string]string) {
+				id := fmt.Sprint(i)
+				return object("id", id, "mode", "x"), object("id", id, "mode", "y")
+			},
+			"shared leaves": func(i int) (before, after map[string]string) {
+				a, b := fmt.Sprint("a", i%(n/50)), fmt.Sprint("b", i/50)
+				return object("a", a, "b", b), object("a", a, "b", b, "c", "x")
+			},
+		} {
+			var before, after objects
+			for i := range n {
+				x, y := element(i)
+				before, after = append(before, x), append(after, y)
+			}
+			slices.Reverse(after)
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					match(before, after)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/element")
+			})
+		}
+	}
+}
