@@ -317,6 +317,39 @@ func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
 	}
 }
 
+func TestWrappedFieldErrors_Deny(t *testing.T) {
+	size, top := field.Required(field.NewPath("spec", "size"), ""), field.NotFound(field.NewPath("spec", "toppings"), "nails")
+	list := field.ErrorList{size, top}.ToAggregate()
+	timeout := apierrors.NewServiceUnavailable("the oven is cold")
+	for name, c := range map[string]struct {
+		err    error
+		text   string
+		fields []string
+	}{
+		"one error":          {fmt.Errorf("the menu: %w", size), "the menu: spec.size: Required value", []string{"spec.size"}},
+		"an aggregate":       {fmt.Errorf("the menu: %w", list), `the menu: [spec.size: Required value, spec.toppings: Not found: "nails"]`, []string{"spec.size", "spec.toppings"}},
+		"twice":              {fmt.Errorf("today: %w", fmt.Errorf("the menu: %w", list)), "today: the menu: [spec.size", []string{"spec.size", "spec.toppings"}},
+		"one of two":         {fmt.Errorf("%w, and so: %w", timeout, top), "the oven is cold, and so: spec.toppings: Not found", []string{"spec.toppings"}},
+		"joined and wrapped": {fmt.Errorf("the menu: %w", errors.Join(timeout, size)), "the menu: the oven is cold\nspec.size: Required value", []string{"spec.size"}},
+		"beside another":     {errors.Join(fmt.Errorf("the menu: %w", size), top), `[the menu: spec.size: Required value, spec.toppings: Not found: "nails"]`, []string{"spec.size", "spec.toppings"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(context.Context, *v1beta1.Pizza) error { return c.err }))
+			got := ask(t, h, request{object: pizza("v1beta1", "")})
+			if got.Allowed || got.Result.Code != 422 || !strings.Contains(got.Result.Message, `"margherita" is invalid: `+c.text) {
+				t.Fatalf("got %+v", got.Result)
+			}
+			var fields []string
+			for _, cause := range got.Result.Details.Causes {
+				fields = append(fields, cause.Field)
+			}
+			if diff := cmp.Diff(c.fields, fields); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAnOptionMayBeGivenToSeveralHandlers(t *testing.T) {
 	option := admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
 		_ = *p.Spec.Toppings[len(p.Spec.Toppings)-1].Quantity

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 )
@@ -20,10 +21,10 @@ import (
 func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	var invalid field.ErrorList
 	var status *metav1.Status
-	var others []error
+	var texts, others []error
 	for _, leaf := range leavesOf(err) {
-		if fieldErr, ok := leaf.(*field.Error); ok {
-			invalid = append(invalid, fieldErr)
+		if found := fieldErrorsOf(leaf); len(found) > 0 {
+			invalid, texts = append(invalid, found...), append(texts, leaf)
 			continue
 		}
 		switch denied := denies(leaf); {
@@ -37,6 +38,7 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	}
 	if len(invalid) > 0 {
 		all := apierrors.NewInvalid(c.kind.GroupKind(), c.objectName(), invalid).Status()
+		all.Message = fmt.Sprintf("%s %q is invalid: %v", c.kind.GroupKind(), c.objectName(), utilerrors.NewAggregate(texts))
 		if status != nil {
 			all.Message += "; " + status.Message
 		}
@@ -69,8 +71,7 @@ func (c *call) undecided(err error) error {
 
 // leavesOf returns what was joined in an error, by [errors.Join], by an
 // [k8s.io/apimachinery/pkg/util/errors.Aggregate], or not at all. An error that
-// wraps another is a leaf, unless that is a field error: what was wrapped happened
-// to the author's function, and is not what it says.
+// wraps others is a leaf, because its text says more than theirs.
 func leavesOf(err error) []error {
 	var all []error
 	switch joined := err.(type) {
@@ -82,10 +83,6 @@ func leavesOf(err error) []error {
 	case interface{ Errors() []error }:
 		all = joined.Errors()
 	default:
-		var fieldErr *field.Error
-		if errors.As(err, &fieldErr) {
-			return []error{fieldErr}
-		}
 		return []error{err}
 	}
 	var leaves []error
@@ -98,9 +95,28 @@ func leavesOf(err error) []error {
 // isDenial says whether an error, or something that is joined in it, denies.
 func isDenial(err error) bool {
 	return slices.ContainsFunc(leavesOf(err), func(leaf error) bool {
-		_, ok := leaf.(*field.Error)
-		return ok || denies(leaf) != nil
+		return len(fieldErrorsOf(leaf)) > 0 || denies(leaf) != nil
 	})
+}
+
+// fieldErrorsOf returns the field errors that an error is, wraps or joins. [errors.As]
+// would find one of them, and none in an aggregate.
+func fieldErrorsOf(err error) (all field.ErrorList) {
+	var inner []error
+	switch err := err.(type) {
+	case *field.Error:
+		return field.ErrorList{err}
+	case interface{ Unwrap() error }:
+		inner = []error{err.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = err.Unwrap()
+	case interface{ Errors() []error }:
+		inner = err.Errors()
+	}
+	for _, e := range inner {
+		all = append(all, fieldErrorsOf(e)...)
+	}
+	return all
 }
 
 // onlyJoins says whether an error says no more than the others, as that of

@@ -59,8 +59,8 @@
 // The two are never confused:
 //
 //   - A [field.ErrorList] denies with Status 422 Invalid, and one cause for each
-//     error; so does an error that is or wraps a [field.Error], also one of a
-//     conversion. An API error with a code from 400 to 499, such as that of
+//     error; so does an error that is or wraps a [field.Error] or an aggregate of
+//     them, also one of a conversion, and the message has the text around them. An API error with a code from 400 to 499, such as that of
 //     [k8s.io/apimachinery/pkg/api/errors.NewForbidden], denies as it is. So does
 //     an object that does not fit its Go type, with 400. The answer is a review
 //     that is not allowed.
