@@ -116,9 +116,13 @@ func (c *call) complete() error {
 
 func (c *call) noObject() error { return fmt.Errorf("the request for %s has no object", c.operation) }
 
-// decode returns an object in a form, converted if need be.
-func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form) (runtime.Object, error) {
-	converted, err := c.inVersion(ctx, text, kind)
+// decode returns an object in a form, converted if need be; old is the one that is stored.
+func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form, old bool) (runtime.Object, error) {
+	inVersion := c.inVersion
+	if old {
+		inVersion = c.storedInVersion
+	}
+	converted, err := inVersion(ctx, text, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +142,36 @@ func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVers
 		return nil, cmp.Or(c.misfit(text), err)
 	}
 	return converted, nil
+}
+
+// storedInVersion is inVersion for the object as it is stored. If the converter has a
+// fault to find with an annotation of it, that is left out: else the object could be
+// neither repaired nor deleted.
+func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
+	converted, err := c.inVersion(ctx, text, kind)
+	for _, fault := range fieldErrorsOf(err) {
+		key, ok := strings.CutPrefix(fault.Field, "metadata.annotations[")
+		if key, closed := strings.CutSuffix(key, "]"); ok && closed {
+			if text, err = withoutAnnotation(text, key); err != nil {
+				return nil, err
+			}
+			return c.inVersion(ctx, text, kind)
+		}
+	}
+	return converted, err
+}
+
+// withoutAnnotation returns a copy of an object without an annotation.
+func withoutAnnotation(object []byte, key string) ([]byte, error) {
+	metadata := valueAt(object, metadataPath)
+	annotations, err := rawjson.Set(valueAt(object, annotationsPath), key, nil)
+	if err == nil {
+		metadata, err = rawjson.Set(metadata, "annotations", annotations)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Set(object, "metadata", metadata)
 }
 
 // errMisfit says that the text of an object does not fit its Go type.

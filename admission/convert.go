@@ -19,6 +19,11 @@ type Converter interface {
 // and only that: fields which neither version's Go type knows stay. The paths in
 // the field errors of a validating function are those of its own version.
 //
+// A field error of the converter denies the request, as one of a function does. Where it
+// is at an annotation of the object as it is stored, such as that of conversion.Lossless,
+// functions see that object without the annotation. So an update that removes it is
+// decided like any other, and so is the deletion, in the version that is stored.
+//
 // If the converter has a method Versions(schema.GroupKind) []string, as
 // *conversion.Registry has, package webhook/registration registers the functions for those
 // versions, else for all.

@@ -125,6 +125,8 @@ func isDeleting(stored []byte) bool {
 
 var (
 	deletionTimestamp = []fieldpath.Step{{Name: "metadata"}, {Name: "deletionTimestamp"}}
+	metadataPath      = []fieldpath.Step{{Name: "metadata"}}
+	annotationsPath   = []fieldpath.Step{{Name: "metadata"}, {Name: "annotations"}}
 	metadataName      = []fieldpath.Step{{Name: "metadata"}, {Name: "name"}}
 	generateName      = []fieldpath.Step{{Name: "metadata"}, {Name: "generateName"}}
 )

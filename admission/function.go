@@ -119,7 +119,7 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	if object, err = c.inVersion(ctx, object, kind); err != nil {
 		return false, c.theirs(err)
 	}
-	old, err := c.inVersion(ctx, c.oldObject, kind)
+	old, err := c.storedInVersion(ctx, c.oldObject, kind)
 	if err != nil {
 		return true, nil // what cannot be read is not the same
 	}

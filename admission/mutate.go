@@ -76,7 +76,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function) error {
 	if object == nil {
 		return c.noObject()
 	}
-	obj, err := c.decode(ctx, &c.memory.Memory, object, kind, form)
+	obj, err := c.decode(ctx, &c.memory.Memory, object, kind, form, false)
 	if err != nil {
 		return c.theirs(err)
 	}

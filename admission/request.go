@@ -179,7 +179,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	if form == nil {
 		form = newForm(codec.New(), t)
 	}
-	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, form)
+	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, form, true)
 	if err != nil {
 		return old, stored(err)
 	}

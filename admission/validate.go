@@ -29,8 +29,9 @@ func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorL
 }
 
 // ValidateUpdate is like [Validate], for updates alone: the function sees the
-// object as it was, too. While that does not fit the Go type, or cannot be converted, no
-// update is decided; a function of Validate that calls [OldFrom] can do better.
+// object as it was, too. While that does not fit the Go type, or cannot be converted (see
+// [ConvertWith]), no update is decided, not even its repair. Where such objects may be
+// stored, use a function of [Validate] that calls [OldFrom], and lets its error pass.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Update},
@@ -42,7 +43,12 @@ func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (f
 }
 
 // ValidateDelete is like [Validate], for deletions alone: the function sees the
-// object that is to be deleted.
+// object that is to be deleted. While that does not fit the Go type, or cannot be converted
+// (see [ConvertWith]), its deletion is not decided: update the object first, or use a
+// function of *[metav1.PartialObjectMetadata] or *[unstructured.Unstructured].
+//
+// [unstructured.Unstructured]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured#Unstructured
+// [metav1.PartialObjectMetadata]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#PartialObjectMetadata
 func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Delete},
@@ -124,7 +130,7 @@ func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (run
 			return s.obj, nil
 		}
 	}
-	obj, err := c.decode(ctx, &c.memory.Memory, text, kind, f.form)
+	obj, err := c.decode(ctx, &c.memory.Memory, text, kind, f.form, old)
 	if err == nil {
 		c.seen = append(c.seen, seen{f.form, kind, old, obj})
 	}

@@ -143,7 +143,7 @@ func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
 		create("v2", "spoilt", richMenu)
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{"}}}`, conversion.DefaultAnnotation)
 		_, err := menus("v1").Patch(ctx, "spoilt", types.MergePatchType, patch, metav1.PatchOptions{})
-		if want := "Menu default/spoilt from example.com/v1 to example.com/v2: metadata.annotations[conversion.crdkit.github.io/lost] is not valid"; err == nil || !strings.Contains(err.Error(), want) {
+		if want := "Menu default/spoilt from example.com/v1 to example.com/v2: metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		if got, err := menus("v2").Get(ctx, "spoilt", metav1.GetOptions{}); err != nil || cmp.Diff(decode(t, `{"kind":"x","spec":`+richMenu+`}`).Object["spec"], spec(got)) != "" {

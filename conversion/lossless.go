@@ -46,7 +46,9 @@ const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 //
 // Nobody is prevented from writing the annotation. One that cannot be read, that is too
 // large, that was made for other versions, or that makes an object which cannot be
-// converted to the spoke, is an error of the conversion; see [DropInvalidAnnotation].
+// converted to the spoke, is an error of the conversion, a [field.Error] at
+// metadata.annotations[key]; see [DropInvalidAnnotation]. Package admission denies a write
+// with it, and lets one that removes it pass.
 // What it says is as good as what its writer says: fields which only the hub has,
 // status among them, can be written by who may write the spoke, and the API server
 // validates what it converts against no schema and no rule. See [VerifyRestored]. If a
@@ -209,13 +211,15 @@ func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, er
 	if err == nil {
 		return restored, nil
 	}
-	err = fmt.Errorf("%s is not valid: %w", l.field(), err)
-	if ctx.Err() == nil && l.drop {
+	if ctx.Err() != nil { // then the annotation may be valid
+		return parts{}, fmt.Errorf("%s: %w", l.field(), err)
+	}
+	if l.drop {
 		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", w.object.kind,
-			"object", klog.KRef(w.object.meta.Namespace, w.object.meta.Name), "reason", err.Error())
+			"object", klog.KRef(w.object.meta.Namespace, w.object.meta.Name), "reason", fmt.Sprintf("%s: %v", l.field(), err))
 		return hub, nil
 	}
-	return parts{}, fmt.Errorf("%w: remove it if the rest of the object is what you want", err)
+	return parts{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove it if the rest of the object is what you want")
 }
 
 func (l *lossless) field() *field.Path { return field.NewPath("metadata", "annotations").Key(l.key) }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
 )
@@ -404,9 +405,13 @@ func TestANoteIsNotTrusted(t *testing.T) {
 			return nil
 		})}
 		_, err := menuRegistry(t, opts...).Convert(t.Context(), []byte(noted(c.annotation)), menus)
-		prefix := `cannot convert Menu m from example.com/v1 to example.com/v2: metadata.annotations[conversion.crdkit.github.io/lost] is not valid: `
+		prefix := `cannot convert Menu m from example.com/v1 to example.com/v2: metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value: `
 		if err == nil || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s: got %v, want %s", name, err, c.message)
+		}
+		var fault *field.Error
+		if !errors.As(err, &fault) || fault.Field != "metadata.annotations["+conversion.DefaultAnnotation+"]" {
+			t.Errorf("%s: got %#v, want a field error at the annotation", name, err)
 		}
 		got := convert(t, menuRegistry(t, append(opts, conversion.DropInvalidAnnotation())...), noted(c.annotation), menus)
 		if diff := cmp.Diff(menuOf("v2", `{"name":"m"}`, `{"size":"Large"}`), got); diff != "" {
