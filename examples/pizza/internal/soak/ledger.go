@@ -18,6 +18,10 @@ const (
 	// 1.1 seconds.
 	hearing = 3 * time.Second
 
+	// breaking is how long an API server may use a connection that has been broken: it hears
+	// of that when it gets a processor.
+	breaking = time.Second
+
 	// notice is how long a client may take to hear that its connection has broken.
 	notice = 10 * time.Second
 )
