@@ -223,7 +223,7 @@ func ExampleLossless() {
 	back, err := reg.Convert(context.Background(), edited, v1beta1.GroupVersion)
 	fmt.Println(string(back), err)
 	// Output:
-	// {"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"double","annotations":{"conversion.crdkit.github.io/lost":"{\"spoke\":\"v1alpha1\",\"hub\":\"v1beta1\",\"lost\":[{\"path\":[\"spec\",\"toppings\",{\"key\":{\"name\":\"tomato\"}},\"quantity\"],\"value\":2}]}"}},"spec":{"toppings":["tomato"]}} <nil>
+	// {"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"double","annotations":{"conversion.crdkit.github.io/lost":"{\"spoke\":\"v1alpha1\",\"hub\":\"v1beta1\",\"of\":\"4GBkPucurQg\",\"lost\":[{\"path\":[\"spec\",\"toppings\",{\"key\":{\"name\":\"tomato\"}},\"quantity\"],\"value\":2}]}"}},"spec":{"toppings":["tomato"]}} <nil>
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"double"},"spec":{"toppings":[{"name":"basil"},{"name":"tomato","quantity":2}]}} <nil>
 }
 

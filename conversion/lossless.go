@@ -157,6 +157,7 @@ func (l *lossless) fault(format string, args ...any) {
 type note struct {
 	Spoke string          `json:"spoke"`
 	Hub   string          `json:"hub"`
+	Of    string          `json:"of"` // a hash of the spoke
 	Lost  json.RawMessage `json:"lost"`
 }
 
@@ -185,10 +186,16 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	if err != nil || len(changes) == 0 {
 		return spoke, err
 	}
-	text, err := json.Marshal(note{l.spoke, l.hub, changes.Encode()})
+	of, err := spoke.hash()
 	if err != nil {
 		return parts{}, err
 	}
+	var text []byte
+	for i, member := range []string{l.spoke, l.hub, of} {
+		text = append(text, []string{`{"spoke":`, `,"hub":`, `,"of":`}[i]...)
+		text = rawjson.AppendQuote(text, member)
+	}
+	text = append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 	if len(text) > l.maxBytes {
 		return parts{}, fmt.Errorf("what %s cannot express takes %d bytes in %s, which holds %d", l.spoke, len(text), l.field(), l.maxBytes)
 	}
@@ -241,7 +248,11 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 	if err != nil {
 		return parts{}, err
 	}
-	m := merge{lossless: l, worker: w, work: 64 << 20, hub: hub, spokes: []parts{spoke}}
+	of, err := spoke.hash()
+	if err != nil {
+		return parts{}, err
+	}
+	m := merge{lossless: l, worker: w, work: 32 << 20, hub: hub, spoke: spoke, unedited: of == n.Of}
 	// The note may have been made for a hub of former times.
 	gk := schema.GroupKind{Group: l.group, Kind: l.kind}
 	now, then := gk.WithVersion(l.hub), gk.WithVersion(n.Hub)
@@ -257,7 +268,7 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 		return parts{}, err
 	}
 	m.back = plain(fromThen.steps)
-	restored, err := m.apply(ctx, changes)
+	restored, err := m.restore(ctx, changes)
 	if err != nil || l.verify == nil {
 		return restored, err
 	}
@@ -266,85 +277,6 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 		return parts{}, err
 	}
 	return restored, l.verify(ctx, object)
-}
-
-// merge makes changes to a hub object, except for those that show in the spoke.
-type merge struct {
-	*lossless
-	worker *worker
-	work   int     // how many bytes of objects may still be converted
-	hub    parts   // without any changes
-	base   parts   // the same for the hub that the changes were made for
-	back   []*step // from that hub to this one
-	spokes []parts // what the spoke may become: what it is, and what it is after there and back
-}
-
-var errTooMuch = errors.New("it takes too long to find which of its changes are against an edit")
-
-// apply makes all changes, or those that do not show.
-func (m *merge) apply(ctx context.Context, changes lost.Changes) (parts, error) {
-	restored, shows, err := m.attempt(ctx, changes)
-	if err != nil || !shows {
-		return restored, err
-	}
-	// The functions may not give back a spoke as a user has written it, even without
-	// any changes.
-	again, err := run(ctx, m.worker, m.hub, m.there)
-	if err != nil {
-		return parts{}, err
-	}
-	m.spokes = append(m.spokes, again)
-	_, restored, err = m.add(ctx, nil, m.hub, changes)
-	return restored, err
-}
-
-// add makes more changes to hub, which has the good ones, and returns what is good now:
-// all of them, or of each part what is good of it.
-func (m *merge) add(ctx context.Context, good lost.Changes, hub parts, more lost.Changes) (lost.Changes, parts, error) {
-	all := slices.Concat(good, more)
-	restored, shows, err := m.attempt(ctx, all)
-	switch {
-	case err == nil && !shows:
-		return all, restored, nil
-	case len(more) < 2 || errors.Is(err, errTooMuch) || ctx.Err() != nil:
-		return good, hub, err
-	}
-	some, others := more.Split()
-	if good, hub, err = m.add(ctx, good, hub, some); err != nil {
-		return good, hub, err
-	}
-	return m.add(ctx, good, hub, others)
-}
-
-// attempt makes some changes, and says whether they show in the spoke.
-func (m *merge) attempt(ctx context.Context, changes lost.Changes) (hub parts, shows bool, err error) {
-	document, err := m.base.document(true)
-	if err != nil {
-		return parts{}, false, err
-	}
-	if m.work -= len(document) + 1<<10; m.work < 0 {
-		return parts{}, false, errTooMuch
-	}
-	if document, err = changes.Apply(document, m.lists.At); err != nil {
-		return parts{}, false, err
-	}
-	then, err := partsOf(document)
-	if err != nil {
-		return parts{}, false, err
-	}
-	if hub, err = run(ctx, m.worker, then, m.back...); err != nil {
-		return parts{}, false, err
-	}
-	spoke, err := run(ctx, m.worker, hub, m.there)
-	if err != nil {
-		return parts{}, false, err
-	}
-	for _, may := range m.spokes {
-		if same, err := spoke.equal(may); same || err != nil {
-			return hub, false, err
-		}
-	}
-	return hub, true, nil
 }
 
 // run takes parts through steps. Neither what it is given nor what it returns is in the
@@ -417,7 +349,16 @@ type metadataOf struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// equal says whether two objects are the same but for the order of members.
+// hash returns a hash of the parts, whatever the order of members.
+func (p parts) hash() (string, error) {
+	document, err := p.document(true)
+	if err != nil {
+		return "", err
+	}
+	return lost.Hash(document)
+}
+
+// equal reports whether two objects are the same but for the order of members.
 func (p parts) equal(other parts) (bool, error) {
 	if !p.sameMetadata(other) {
 		return false, nil
@@ -425,6 +366,5 @@ func (p parts) equal(other parts) (bool, error) {
 	if bytes.Equal(p.body, other.body) {
 		return true, nil
 	}
-	changes, err := lost.Diff(p.body, other.body, nil)
-	return len(changes) == 0, err
+	return lost.Equal(p.body, other.body)
 }

@@ -452,7 +452,7 @@ func TestTheAnnotationHasAKeyAndALimit(t *testing.T) {
 	}
 	large := menuOf("v2", `{"name":"m"}`, `{"currency":"`+strings.Repeat("x", 200)+`"}`)
 	_, err := reg.Convert(t.Context(), []byte(large), oldMenu1.GroupVersion())
-	if want := "what v1 cannot express takes 276 bytes in metadata.annotations[example.com/kept], which holds 200"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "what v1 cannot express takes 295 bytes in metadata.annotations[example.com/kept], which holds 200"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

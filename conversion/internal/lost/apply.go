@@ -2,20 +2,48 @@ package lost
 
 import "fmt"
 
+// Mode is what is done with a change.
+type Mode uint8
+
+const (
+	// Unedited makes a change where B2 is as B was; the user wins elsewhere.
+	Unedited Mode = iota
+	// Always makes a change also where B2 is not as B was: it takes the place of what is
+	// there, and makes the objects and lists on its path that are missing.
+	Always
+	// Never leaves a change out.
+	Never
+)
+
 // Apply returns b2, which is B or an edit of it, with the changes. The edit wins:
 // a change is void where B2 is no longer as B was. Keys are those that Diff was
 // given. The error says that b2 is no JSON object.
 func (c Changes) Apply(b2 []byte, keys Keys) ([]byte, error) {
+	text, _, err := c.ApplyAs(b2, keys, make([]Mode, len(c)), false)
+	return text, err
+}
+
+// ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
+// changes are void. Where b2 is said to be unedited, so that another function has made
+// another object of what B was made of, the elements of lists without keys are found by
+// their places too.
+func (c Changes) ApplyAs(b2 []byte, keys Keys, modes []Mode, unedited bool) (text []byte, void []int, err error) {
 	root, err := readObject(b2)
 	if err != nil {
-		return nil, fmt.Errorf("edited: %w", err)
+		return nil, nil, fmt.Errorf("edited: %w", err)
 	}
-	a := applier{root: root, keys: keys, lists: map[*node]*list{}}
+	a := applier{root: root, keys: keys, unedited: unedited, lists: map[*node]*list{}}
 	var edits []func()
 	for i := range c {
-		if edit := a.plan(&c[i]); edit != nil {
-			edits = append(edits, edit)
+		if modes[i] == Never {
+			continue
 		}
+		edit := a.plan(&c[i], modes[i] == Always)
+		if edit == nil {
+			void = append(void, i)
+			continue
+		}
+		edits = append(edits, edit)
 	}
 	for _, edit := range edits {
 		edit()
@@ -23,56 +51,143 @@ func (c Changes) Apply(b2 []byte, keys Keys) ([]byte, error) {
 	for _, l := range a.lists {
 		l.weave()
 	}
-	return root.append(make([]byte, 0, len(b2))), nil
+	return root.append(make([]byte, 0, len(b2))), void, nil
 }
 
 // applier finds what all changes are about before anything is edited: an element
 // is found by what it was.
 type applier struct {
-	root  *node
-	keys  Keys
-	lists map[*node]*list
+	root     *node
+	keys     Keys
+	unedited bool
+	lists    map[*node]*list
 }
 
-// plan returns the edit that a change is; nil if it is void, or is noted in a list.
-func (a *applier) plan(c *Change) func() {
+// plan returns the edit that a change is; nil if it is void.
+func (a *applier) plan(c *Change, always bool) func() {
 	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
 	switch {
 	case c.order != nil:
-		if l := a.list(a.find(c.path), c.path); l != nil {
-			l.reorder(c.order, c.from)
-		}
-	case c.insert:
-		if l := a.list(a.find(c.path), c.path); l != nil {
-			l.insert(c.node(), c.after, c.before)
-		}
-	case c.had() != "":
-		n := a.find(c.path)
-		if n == nil || n.hash() != c.had() {
+		l := a.list(a.find(c.path), c.path)
+		if l == nil {
 			return nil
 		}
+		l.reorder(c.order, c.from) // before the others find the new places
+		return func() {}
+	case c.insert:
+		return a.inList(c.path, always, func(l *list) { l.insert(c.node(), c.after, c.before) })
+	case c.hash() != "":
+		return a.replace(c, always)
+	case last.selects():
+		return a.inList(path, always, func(l *list) { a.element(l, c, always) })
+	default:
+		return a.inObject(path, c.had, always, func(object *node) { a.member(object, c.node(), path, always) })
+	}
+}
+
+// replace returns the edit of a change of something that B had.
+func (a *applier) replace(c *Change, always bool) func() {
+	n := a.find(c.path)
+	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
+	switch {
+	case n != nil && (always || n.hash() == c.hash()):
 		if c.value == nil {
 			return n.remove
 		}
 		return func() { n.replace(c.value) }
-	case last.selects():
-		if l := a.list(a.find(path), path); l != nil {
-			return a.element(l, c)
-		}
+	case n == nil && always && c.value == nil:
+		return func() {}
+	case n == nil && always && !last.selects():
+		return a.inObject(path, 0, true, func(object *node) { a.member(object, c.node(), path, true) })
 	default:
-		if object := a.find(path); object.is('{') {
-			return func() { a.member(object, c.node(), path) }
-		}
-		if len(path) == 1 && a.root.member(path[0].name) == nil {
-			// One at the top, such as spec, goes when the last thing goes that the user can
-			// see in it. That says nothing about the rest.
-			object := &node{name: path[0].name, text: []byte("{}")}
-			object.add(c.node())
-			return func() { a.member(a.root, object, nil) }
+		return nil
+	}
+}
+
+// inObject returns an edit of the object at a path, of which B had the first steps; nil if
+// it is not there, and may not be made.
+func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
+	switch n := a.find(path); {
+	case n.is('{'):
+		return func() { edit(n) }
+	case always:
+	case n == nil && len(path) == 1:
+		// One at the top, such as spec, goes when the last thing goes that the user can
+		// see in it. That says nothing about the rest.
+	case had == 0 || !a.find(path[:had]).is('{'):
+		return nil
+	}
+	makeIt := a.make(path, '{')
+	if makeIt == nil {
+		return nil
+	}
+	return func() {
+		if n := makeIt(); n != nil {
+			edit(n)
 		}
 	}
-	return nil
 }
+
+// inList is like inObject for a list.
+func (a *applier) inList(path []step, always bool, edit func(l *list)) func() {
+	n := a.find(path)
+	if l := a.list(n, path); l != nil {
+		return func() { edit(l) }
+	}
+	makeIt := a.make(path, '[')
+	if !always || makeIt == nil {
+		return nil
+	}
+	return func() {
+		if l := a.list(makeIt(), path); l != nil {
+			edit(l)
+		}
+	}
+}
+
+// make returns what makes the object or list at a path of which the end is missing or
+// null; nil if something else is there, or an element is missing. It returns nil if
+// something else is there by then.
+func (a *applier) make(path []step, kind byte) func() *node {
+	there := len(path)
+	for there > 0 && a.find(path[:there]).missing() {
+		there--
+		if path[there].selects() {
+			return nil
+		}
+	}
+	parent := a.find(path[:there])
+	if there == len(path) || !parent.is('{') {
+		return nil
+	}
+	return func() *node {
+		n := parent
+		for i, s := range path[there:] {
+			if !n.is('{') {
+				return nil
+			}
+			kid := n.member(s.name)
+			if kid.missing() {
+				if kid != nil {
+					kid.remove()
+				}
+				kid = &node{name: s.name, text: []byte("{}")}
+				if there+i+1 == len(path) && kind == '[' {
+					kid.text = []byte("[]")
+				}
+				n.add(kid)
+			}
+			n = kid
+		}
+		if !n.is(kind) {
+			return nil
+		}
+		return n
+	}
+}
+
+// missing reports whether nothing is there, or null.
+func (n *node) missing() bool { return n == nil || n.is('n') }
 
 // find returns the value at a path, nil if there is none.
 func (a *applier) find(path []step) *node {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Diff returns the changes that make h of b, the texts of two JSON objects. It
@@ -56,7 +57,7 @@ func (d *differ) value(s step, b, h *node) {
 // change adds a change at the path, or at a step from there.
 func (d *differ) change(c Change, s ...step) {
 	c.path = slices.Concat(d.path, s)
-	c.value = bytes.Clone(c.value)
+	c.value = plain(c.value)
 	d.changes = append(d.changes, c)
 }
 
@@ -157,4 +158,28 @@ func (d *differ) order(b []step, from []int) {
 		c.order, c.from = append(c.order, b[i]), append(c.from, place)
 	}
 	d.change(c)
+}
+
+// plain returns a copy of a JSON text in which <, > and & are as they are: encoders that
+// think of HTML need six bytes for each.
+func plain(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\u00`)) {
+		return bytes.Clone(text)
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			out = append(out, text[i])
+			continue
+		}
+		switch escape := string(text[i:min(i+6, len(text))]); strings.ToLower(escape) {
+		case `\u003c`, `\u003e`, `\u0026`:
+			out = append(out, map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}[strings.ToLower(escape)])
+			i += 5
+		default:
+			out = append(out, text[i], text[i+1])
+			i++
+		}
+	}
+	return out
 }

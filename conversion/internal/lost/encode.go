@@ -44,6 +44,9 @@ func (s step) append(b []byte) []byte {
 		if s.nth > 0 {
 			b = appendInt(s.nth, append(b, `,"nth":`...))
 		}
+		if s.at > 0 {
+			b = appendInt(s.at, append(b, `,"at":`...))
+		}
 	default:
 		return rawjson.AppendQuote(b, s.name)
 	}

@@ -1,13 +1,17 @@
 package lost
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // list is a list of B2 whose elements are looked for, and what is done to it.
 type list struct {
 	*node
 	keys      []string
-	byKey     map[step]int // positions, once somebody has asked
+	byKey     map[string]map[step]int // positions by the names of keys, once somebody has asked
 	byContent map[step]int
+	unedited  bool // whether elements stand where they stood in B
 
 	order         []int // of the elements that B2 had, by position; nil: as it is
 	first, last   []*node
@@ -21,7 +25,8 @@ func (a *applier) list(n *node, path []step) *list {
 	}
 	l := a.lists[n]
 	if l == nil {
-		l = &list{node: n, keys: a.keys.at(path), before: map[int][]*node{}, after: map[int][]*node{}}
+		l = &list{node: n, keys: a.keys.at(path), unedited: a.unedited,
+			byKey: map[string]map[step]int{}, before: map[int][]*node{}, after: map[int][]*node{}}
 		a.lists[n] = l
 	}
 	return l
@@ -29,16 +34,21 @@ func (a *applier) list(n *node, path []step) *list {
 
 // index returns the positions by the kind of selector that s is.
 func (l *list) index(s step) map[step]int {
-	switch {
-	case s.key == "" && l.byContent == nil:
-		l.byContent = positions(byContent(l.kids))
-	case s.key != "" && l.byKey == nil:
-		l.byKey = positions(byKey(l.kids, l.keys))
-	}
 	if s.key == "" {
+		if l.byContent == nil {
+			l.byContent = positions(byContent(l.kids))
+		}
 		return l.byContent
 	}
-	return l.byKey
+	names := l.keys
+	if own := s.keyNames(); slices.ContainsFunc(own, func(name string) bool { return !slices.Contains(names, name) }) {
+		names = own // the list had other keys when the selector was made
+	}
+	all := strings.Join(names, "\x00")
+	if l.byKey[all] == nil {
+		l.byKey[all] = positions(byKey(l.kids, names))
+	}
+	return l.byKey[all]
 }
 
 // position returns where the one element is that s selects, or none.
@@ -46,8 +56,11 @@ func (l *list) position(s step) int {
 	if !s.selects() {
 		return none
 	}
-	if i, ok := l.index(s)[s]; ok {
+	if i, ok := l.index(s)[s.content()]; ok {
 		return i
+	}
+	if l.unedited && s.hash != "" && s.at < len(l.kids) {
+		return s.at
 	}
 	return none
 }

@@ -16,6 +16,7 @@ type Change struct {
 	value  []byte // what H has there; nil: nothing, or another order
 	was    string // the hash of what B had; "": nothing, or the path ends in it
 	insert bool   // whether the value is a new element of the list at the path
+	had    int    // of a part of a change: how many steps of its path B had
 
 	// Of a new element, its neighbours: the nearest elements in H that are also in
 	// B. The zero step: there is none.
@@ -31,8 +32,27 @@ type Change struct {
 // path would be longer.
 const maxPath = 100
 
-// had returns the hash of what B had at the path; "" if it had nothing.
-func (c *Change) had() string { return cmp.Or(c.was, c.path[len(c.path)-1].hash) }
+// hash returns the hash of what B had at the path; "" if it had nothing.
+func (c *Change) hash() string { return cmp.Or(c.was, c.path[len(c.path)-1].hash) }
+
+// Path returns where a change is, for errors.
+func (c *Change) Path() string {
+	var b []byte
+	for i, s := range c.path {
+		if i > 0 && !s.selects() {
+			b = append(b, '.')
+		}
+		switch {
+		case s.key != "":
+			b = append(append(append(b, '['), s.key...), ']')
+		case s.hash != "":
+			b = append(appendInt(s.at, append(b, '[')), ']')
+		default:
+			b = append(b, s.name...)
+		}
+	}
+	return string(b)
+}
 
 // node returns the value, as a member of that name.
 func (c *Change) node() *node {
@@ -59,4 +79,29 @@ func (k Keys) at(path []step) []string {
 		}
 	}
 	return slices.Compact(slices.Sorted(slices.Values(k(names))))
+}
+
+// Parts returns the changes with each that adds an object taken apart into those that add
+// its members, so that some can be left out.
+func (c Changes) Parts() (parts Changes) {
+	for _, c := range c {
+		parts = c.parts(parts)
+	}
+	return parts
+}
+
+func (c Change) parts(all Changes) Changes {
+	last := c.path[len(c.path)-1]
+	n := &node{text: []byte("0")}
+	if c.value != nil && c.hash() == "" && !c.insert && !last.selects() && len(c.path) < maxPath {
+		n, _ = read(c.value) // Diff or Parse has read it before
+	}
+	if !n.is('{') || len(n.kids) == 0 {
+		return append(all, c)
+	}
+	for _, kid := range n.kids {
+		part := Change{path: slices.Concat(c.path, []step{{name: kid.name}}), value: kid.text, had: cmp.Or(c.had, len(c.path)-1)}
+		all = part.parts(all)
+	}
+	return all
 }

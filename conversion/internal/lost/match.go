@@ -6,7 +6,7 @@ func match(b map[step]int, h []step) []int {
 	from := make([]int, len(h))
 	for j, s := range h {
 		from[j] = none
-		if i, ok := b[s]; ok {
+		if i, ok := b[s.content()]; ok {
 			from[j] = i
 		}
 	}

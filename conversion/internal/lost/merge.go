@@ -2,44 +2,55 @@ package lost
 
 // member gives an object a member that B had not. If the user gave it one of
 // that name, theirs is merged into it.
-func (a *applier) member(object, theirs *node, path []step) {
+func (a *applier) member(object, theirs *node, path []step, over bool) {
 	path = append(path[:len(path):len(path)], step{name: theirs.name})
 	if ours := object.member(theirs.name); ours != nil {
-		a.merge(ours, theirs, path)
+		a.merge(ours, theirs, path, over)
 	} else {
 		object.add(theirs)
 	}
 }
 
 // merge adds to ours, which the user wrote, the members and the list elements
-// that only theirs has. Nothing of ours changes. Deeper than a path can be,
-// nothing is added either.
-func (a *applier) merge(ours, theirs *node, path []step) {
+// that only theirs has. The rest of ours stays, unless theirs is to be laid over it.
+// Deeper than a path can be, nothing is added.
+func (a *applier) merge(ours, theirs *node, path []step, over bool) {
 	switch {
 	case len(path) == maxPath:
 	case ours.is('{') && theirs.is('{'):
 		for _, kid := range theirs.kids {
-			a.member(ours, kid, path)
+			a.member(ours, kid, path, over)
 		}
+		return
 	case ours.is('[') && theirs.is('['):
-		l := a.list(ours, path)
-		for j, s := range byKey(theirs.kids, l.keys) {
-			if !s.selects() {
-				continue
-			}
-			index := l.index(s)
-			if i, there := index[s]; !there {
-				index[s] = len(l.kids)
-				l.add(theirs.kids[j])
-			} else if i != none {
-				a.merge(l.kids[i], theirs.kids[j], path)
-			}
+		if l := a.list(ours, path); len(l.keys) > 0 || !over {
+			a.elements(l, theirs, path, over)
+			return
+		}
+	}
+	if over {
+		ours.replace(theirs.text)
+	}
+}
+
+// elements merges the elements of theirs that have keys into a list.
+func (a *applier) elements(l *list, theirs *node, path []step, over bool) {
+	for j, s := range byKey(theirs.kids, l.keys) {
+		if !s.selects() {
+			continue
+		}
+		index := l.index(s)
+		if i, there := index[s]; !there {
+			index[s] = len(l.kids)
+			l.add(theirs.kids[j])
+		} else if i != none {
+			a.merge(l.kids[i], theirs.kids[j], path, over)
 		}
 	}
 }
 
 // element is like member for a list with keys; it notes what is new in the list.
-func (a *applier) element(l *list, c *Change) (edit func()) {
+func (a *applier) element(l *list, c *Change, over bool) {
 	s := c.path[len(c.path)-1]
 	index := l.index(s)
 	i, there := index[s]
@@ -48,7 +59,6 @@ func (a *applier) element(l *list, c *Change) (edit func()) {
 		index[s] = none // so that a second one stays out
 		l.insert(c.node(), c.after, c.before)
 	case i != none:
-		return func() { a.merge(l.kids[i], c.node(), c.path) }
+		a.merge(l.kids[i], c.node(), c.path, over)
 	}
-	return nil
 }

@@ -173,6 +173,8 @@ func parseSelector(n *node) (step, error) {
 			s.hash, err = parseHash(field)
 		case "nth":
 			s.nth, err = parseInt(field)
+		case "at":
+			s.at, err = parseInt(field)
 		default:
 			err = errors.New("no such field")
 		}
@@ -180,8 +182,8 @@ func parseSelector(n *node) (step, error) {
 			return step{}, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}
-	if (s.key == "") == (s.hash == "") || s.key != "" && s.nth > 0 {
-		return step{}, errors.New("an element is told by either key, or hash and nth")
+	if (s.key == "") == (s.hash == "") || s.key != "" && s.nth+s.at > 0 {
+		return step{}, errors.New("an element is told by either key, or hash, nth and at")
 	}
 	return s, nil
 }

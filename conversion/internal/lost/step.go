@@ -9,6 +9,23 @@ type step struct {
 	key  string // {"name":"ham"}: the members that are keys, sorted, in canonical form
 	hash string // of an element that has no key
 	nth  int    // how many elements of the same hash stand before it
+	at   int    // where it stood in B
+}
+
+// content returns the selector by content alone.
+func (s step) content() step {
+	s.at = 0
+	return s
+}
+
+// keyNames returns the names of the members in a selector by key.
+func (s step) keyNames() []string {
+	n, _ := read([]byte(s.key)) // keyOf has made it
+	var names []string
+	for _, kid := range n.kids {
+		names = append(names, kid.name)
+	}
+	return names
 }
 
 func (s step) selects() bool { return s.key != "" || s.hash != "" }
@@ -58,7 +75,7 @@ func byContent(elements []*node) []step {
 	count := make(map[string]int, len(elements))
 	for i, e := range elements {
 		hash := e.hash()
-		steps[i] = step{hash: hash, nth: count[hash]}
+		steps[i] = step{hash: hash, nth: count[hash], at: i}
 		count[hash]++
 	}
 	return steps
@@ -71,6 +88,7 @@ func positions(steps []step) map[step]int {
 		if !s.selects() {
 			continue
 		}
+		s = s.content()
 		if _, twice := index[s]; twice {
 			i = none
 		}

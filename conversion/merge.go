@@ -1,0 +1,275 @@
+package conversion
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/crdkit/crdkit/conversion/internal/lost"
+)
+
+// merge makes the changes of a note to a hub object, except for those that are against
+// what a user wrote in the spoke: the ones that show there.
+type merge struct {
+	*lossless
+	worker   *worker
+	work     int     // how many bytes may be converted to find out which single changes show
+	hub      parts   // without any changes
+	base     parts   // the same for the hub that the changes were made for
+	back     []*step // from that hub to this one
+	spoke    parts   // which the user wrote
+	unedited bool    // whether the spoke is the one that the note was made with
+	own      *views  // of hub
+}
+
+// views are what becomes of a hub object in the spoke, and there and back. The functions
+// need not give back an object as a user has written it, so both count.
+type views struct{ spoke, hub parts }
+
+// outcome is the hub object that some changes make.
+type outcome struct {
+	hub   parts
+	spoke parts
+	void  []int // changes that had no effect
+}
+
+// restore makes the changes that do not show in the spoke. If nobody has edited the spoke
+// all of them must be possible: functions of another release may have made the hub.
+func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error) {
+	modes := make([]lost.Mode, len(changes))
+	if len(changes) == 0 {
+		return m.hub, nil
+	}
+	if m.unedited {
+		return m.all(ctx, changes, modes)
+	}
+	good, sets, err := m.try(ctx, changes, modes, indexes(len(changes)))
+	if err == nil && sets != nil {
+		changes = changes.Parts()
+		modes = slices.Repeat([]lost.Mode{lost.Never}, len(changes))
+		good, err = m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), lost.Unedited)
+	}
+	if err == nil && len(good.void) > 0 {
+		// What became void shows nowhere, so it may still be what only the hub can say.
+		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always)
+	}
+	if err != nil {
+		return parts{}, err
+	}
+	return good.hub, nil
+}
+
+// all makes all changes to what an unedited spoke has become.
+func (m *merge) all(ctx context.Context, changes lost.Changes, modes []lost.Mode) (parts, error) {
+	made, err := m.attempt(ctx, changes, modes)
+	if err == nil && len(made.void) > 0 {
+		for i := range modes {
+			modes[i] = lost.Always
+		}
+		made, err = m.attempt(ctx, changes, modes)
+	}
+	if err != nil {
+		return parts{}, err
+	}
+	if len(made.void) > 0 {
+		return parts{}, fmt.Errorf("%s: has no place in what this release makes of %s", changes[made.void[0]].Path(), m.lossless.spoke)
+	}
+	differences, err := m.shows(ctx, made)
+	if err != nil || len(differences) == 0 {
+		return made.hub, err
+	}
+	// This release may show in the spoke what the one that made the note did not. That
+	// adds to the spoke, and does not contradict it.
+	for _, may := range []parts{m.spoke, m.own.spoke} {
+		document, err := may.document(true)
+		if err != nil {
+			return parts{}, err
+		}
+		larger, err := made.spoke.document(true)
+		if err != nil {
+			return parts{}, err
+		}
+		if within, err := lost.Within(document, larger); within || err != nil {
+			return made.hub, err
+		}
+	}
+	return parts{}, fmt.Errorf("%s: contradicts the object", differences[0].Path())
+}
+
+// add makes more changes, which have the mode Never or are void, in another mode, and
+// returns the outcome with those that do not show.
+func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode, good *outcome, more []int, mode lost.Mode) (*outcome, error) {
+	had := modes[more[0]]
+	set := func(some []int, mode lost.Mode) {
+		for _, i := range some {
+			modes[i] = mode
+		}
+	}
+	// All of them, and then without those that are nearest to what shows.
+	var blamed [][]int
+	set(more, mode)
+	for left := more; len(left) > 0; left = modeIs(modes, more, mode) {
+		made, sets, err := m.try(ctx, changes, modes, left)
+		if err != nil {
+			return nil, err
+		}
+		if sets == nil {
+			good = made
+			break
+		}
+		for _, some := range sets {
+			set(some, had)
+		}
+		blamed = append(blamed, sets...)
+	}
+	// Of those that were blamed together, some may be innocent. Each round tries one part
+	// of each set.
+	var rest [][]int
+	for _, some := range blamed {
+		if len(some) > 1 {
+			rest = append(rest, some[:len(some)/2], some[len(some)/2:])
+		}
+	}
+	owner := map[int]int{}
+	for n, some := range blamed {
+		for _, i := range some {
+			owner[i] = n
+		}
+	}
+	for len(rest) > 0 && m.work > 0 {
+		var tried, later [][]int
+		busy := map[int]bool{} // one part at a time of what was blamed together
+		for _, some := range rest {
+			if from := owner[some[0]]; busy[from] {
+				later = append(later, some)
+			} else {
+				busy[from] = true
+				tried = append(tried, some)
+				set(some, mode)
+			}
+		}
+		made, sets, err := m.try(ctx, changes, modes, slices.Concat(tried...))
+		if err != nil {
+			return nil, err
+		}
+		rest = later
+		if sets == nil {
+			good = made
+			continue
+		}
+		guilty := map[int]bool{}
+		for _, i := range slices.Concat(sets...) {
+			guilty[i] = true
+		}
+		for _, some := range tried {
+			switch {
+			case !slices.ContainsFunc(some, func(i int) bool { return guilty[i] }):
+				rest = append(rest, some) // again, without the guilty ones
+			case len(some) > 1:
+				rest = append(rest, some[:len(some)/2], some[len(some)/2:])
+			}
+			set(some, had)
+		}
+	}
+	return good, ctx.Err()
+}
+
+// try makes changes, and returns sets of the active ones that are to blame if they show in
+// the spoke; nil if nothing shows.
+func (m *merge) try(ctx context.Context, changes lost.Changes, modes []lost.Mode, active []int) (*outcome, [][]int, error) {
+	made, err := m.attempt(ctx, changes, modes)
+	switch {
+	case err == nil:
+	case modes[active[0]] == lost.Always && ctx.Err() == nil:
+		return nil, [][]int{active}, nil // what the functions do not take is against an edit too
+	default:
+		return nil, nil, err
+	}
+	differences, err := m.shows(ctx, made)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(differences) == 0 {
+		return made, nil, nil
+	}
+	sets := changes.Near(active, differences)
+	if len(sets) == 0 {
+		sets = [][]int{active}
+	}
+	return nil, sets, nil
+}
+
+// attempt makes changes.
+func (m *merge) attempt(ctx context.Context, changes lost.Changes, modes []lost.Mode) (*outcome, error) {
+	document, err := m.base.document(true)
+	if err != nil {
+		return nil, err
+	}
+	m.work -= len(document) + 1<<10
+	made := &outcome{}
+	if document, made.void, err = changes.ApplyAs(document, m.lists.At, modes, m.unedited); err != nil {
+		return nil, err
+	}
+	then, err := partsOf(document)
+	if err != nil {
+		return nil, err
+	}
+	if made.hub, err = run(ctx, m.worker, then, m.back...); err != nil {
+		return nil, err
+	}
+	made.spoke, err = run(ctx, m.worker, made.hub, m.there)
+	return made, err
+}
+
+// shows returns the differences that changes make in the hub, as far as the spoke shows
+// them.
+func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) {
+	if same, err := made.spoke.equal(m.spoke); same || err != nil {
+		return nil, err
+	}
+	if m.own == nil {
+		spoke, err := run(ctx, m.worker, m.hub, m.there)
+		if err != nil {
+			return nil, err
+		}
+		hub, err := run(ctx, m.worker, spoke, m.lossless.back)
+		if err != nil {
+			return nil, err
+		}
+		m.own = &views{spoke, hub}
+	}
+	if same, err := made.spoke.equal(m.own.spoke); same || err != nil {
+		return nil, err
+	}
+	back, err := run(ctx, m.worker, made.spoke, m.lossless.back)
+	if err != nil {
+		return nil, err
+	}
+	b, err := m.own.hub.document(true)
+	if err != nil {
+		return nil, err
+	}
+	h, err := back.document(true)
+	if err != nil {
+		return nil, err
+	}
+	return lost.Diff(b, h, m.lists.At)
+}
+
+func indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// modeIs returns those of some changes that have a mode.
+func modeIs(modes []lost.Mode, some []int, mode lost.Mode) (with []int) {
+	for _, i := range some {
+		if modes[i] == mode {
+			with = append(with, i)
+		}
+	}
+	return with
+}

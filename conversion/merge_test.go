@@ -1,0 +1,292 @@
+package conversion_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+// hubFarm has pools of which the spoke shows some, and of these a size and a mode.
+type hubFarm struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Pools   []hubPool          `json:"pools,omitempty"`
+		Ponds   []hubPool          `json:"ponds,omitempty"` // a list without keys
+		Sheds   map[string]hubPool `json:"sheds,omitempty"`
+		Weights map[string]int64   `json:"weights,omitempty"` // by pool; not in the spoke
+		Motto   string             `json:"motto,omitempty"`   // not in the spoke
+	} `json:"spec"`
+}
+
+type hubPool struct {
+	Name   string `json:"name,omitempty"`
+	Size   int64  `json:"size,omitempty"`
+	Exact  int64  `json:"exact,omitempty"` // not in the spoke, which shows it as the size
+	Mode   string `json:"mode,omitempty"`
+	Note   string `json:"note,omitempty"`   // not in the spoke
+	Hidden bool   `json:"hidden,omitempty"` // then the spoke does not show the pool
+}
+
+type oldFarm struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Pools []oldPool          `json:"pools,omitempty"`
+		Ponds []oldPool          `json:"ponds,omitempty"`
+		Sheds map[string]oldPool `json:"sheds,omitempty"`
+	} `json:"spec"`
+}
+
+type oldPool struct {
+	Name string `json:"name,omitempty"`
+	Size int64  `json:"size,omitempty"`
+	Mode string `json:"mode,omitempty"`
+}
+
+func (*hubFarm) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+func (*oldFarm) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
+
+var oldFarms = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Farm"}
+
+// release is what a release of the operator does.
+type release struct {
+	mode  string // the default of the hub
+	shows bool   // whether the spoke shows hidden pools
+}
+
+func (r release) poolToHub(p oldPool) hubPool {
+	h := hubPool{Name: p.Name, Size: p.Size, Mode: p.Mode}
+	if h.Mode == "" {
+		h.Mode = r.mode
+	}
+	return h
+}
+
+func (r release) poolFromHub(p hubPool) (old oldPool, shown bool) {
+	if p.Exact != 0 {
+		p.Size = p.Exact
+	}
+	if p.Mode == r.mode {
+		p.Mode = ""
+	}
+	return oldPool{p.Name, p.Size, p.Mode}, r.shows || !p.Hidden
+}
+
+// farms returns the registry of a release, of which v1 is lossless.
+func (r release) farms(t testing.TB, opts ...conversion.LosslessOption) *conversion.Registry {
+	t.Helper()
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(oldFarms, &oldFarm{})
+	s.AddKnownTypeWithName(menus.WithKind("Farm"), &hubFarm{})
+	reg := conversion.NewRegistry(s)
+	toHub := func(_ context.Context, in *oldFarm, out *hubFarm) error {
+		for _, p := range in.Spec.Pools {
+			out.Spec.Pools = append(out.Spec.Pools, r.poolToHub(p))
+		}
+		for _, p := range in.Spec.Ponds {
+			out.Spec.Ponds = append(out.Spec.Ponds, r.poolToHub(p))
+		}
+		for name, p := range in.Spec.Sheds {
+			if out.Spec.Sheds == nil {
+				out.Spec.Sheds = map[string]hubPool{}
+			}
+			out.Spec.Sheds[name] = r.poolToHub(p)
+		}
+		return nil
+	}
+	fromHub := func(_ context.Context, in *hubFarm, out *oldFarm) error {
+		for _, p := range in.Spec.Pools {
+			if old, ok := r.poolFromHub(p); ok {
+				if w := in.Spec.Weights[p.Name]; w != 0 {
+					old.Size = w
+				}
+				out.Spec.Pools = append(out.Spec.Pools, old)
+			}
+		}
+		for _, p := range in.Spec.Ponds {
+			if old, ok := r.poolFromHub(p); ok {
+				out.Spec.Ponds = append(out.Spec.Ponds, old)
+			}
+		}
+		for name, p := range in.Spec.Sheds {
+			if old, ok := r.poolFromHub(p); ok {
+				if out.Spec.Sheds == nil {
+					out.Spec.Sheds = map[string]oldPool{}
+				}
+				out.Spec.Sheds[name] = old
+			}
+		}
+		return nil
+	}
+	for _, err := range []error{conversion.AddSpoke(reg, toHub, fromHub), conversion.Lossless(reg, oldFarms, opts...)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reg
+}
+
+var poolKeys = conversion.ListMapKeys("spec.pools", "name")
+
+func farmOf(version, spec string) string {
+	return `{"apiVersion":"example.com/` + version + `","kind":"Farm","metadata":{"name":"f"},"spec":` + spec + `}`
+}
+
+// edited returns what becomes of a hub when a user edits its spoke.
+func edited(t testing.TB, written, read *conversion.Registry, hub string, edit func(*oldFarm)) string {
+	t.Helper()
+	spoke := into[oldFarm](t, convert(t, written, farmOf("v2", hub), oldFarms.GroupVersion()))
+	if edit != nil {
+		edit(&spoke)
+	}
+	text, err := read.Convert(t.Context(), []byte(textOf(t, spoke)), menus)
+	if err != nil {
+		return err.Error()
+	}
+	var got struct{ Spec json.RawMessage }
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	return string(got.Spec)
+}
+
+// What a user could not see, the user did not remove.
+func TestLossless_KeepsWhatTheSpokeCannotShow(t *testing.T) {
+	for name, c := range map[string]struct {
+		hub  string
+		edit func(*oldFarm)
+		want string
+	}{
+		"all that shows of a list": {
+			`{"pools":[{"name":"a","size":1,"note":"x"},{"name":"w","hidden":true}]}`, func(f *oldFarm) { f.Spec.Pools = nil },
+			`{"pools":[{"name":"w","hidden":true}]}`,
+		},
+		"all that shows of a list without keys": {
+			`{"ponds":[{"name":"a","size":1},{"name":"w","hidden":true}]}`, func(f *oldFarm) { f.Spec.Ponds = nil },
+			`{"ponds":[{"name":"w","hidden":true}]}`,
+		},
+		"all that shows of a map": {
+			`{"sheds":{"a":{"size":1,"note":"x"},"w":{"hidden":true}}}`, func(f *oldFarm) { f.Spec.Sheds = nil },
+			`{"sheds":{"w":{"hidden":true}}}`,
+		},
+		"an edited element": {
+			`{"pools":[{"name":"a","size":1,"note":"x"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
+			`{"pools":[{"name":"a","size":2,"note":"x"}]}`,
+		},
+		"an element of which one hidden field is against the edit": {
+			`{"pools":[{"name":"a","exact":1,"note":"x"},{"name":"b","exact":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
+			`{"pools":[{"name":"a","size":2,"note":"x"},{"name":"b","exact":1,"note":"y"}]}`,
+		},
+		"a field elsewhere that is against the edit": {
+			`{"pools":[{"name":"a","size":5},{"name":"b","size":6}],"weights":{"a":5,"b":6,"c":7},"motto":"<&>"}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
+			`{"pools":[{"name":"a","size":2},{"name":"b","size":6}],"weights":{"b":6,"c":7},"motto":"<&>"}`,
+		},
+	} {
+		reg := release{}.farms(t, poolKeys)
+		got := into[any](t, edited(t, reg, reg, c.hub, c.edit))
+		if diff := cmp.Diff(into[any](t, c.want), got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// An annotation that an earlier release has written still says what only the hub knows.
+func TestLossless_ReadsAnnotationsOfEarlierReleases(t *testing.T) {
+	const hub = `{"pools":[{"name":"a","size":1,"note":"x"},{"name":"b","size":2,"note":"y"},{"name":"w","hidden":true}],` +
+		`"ponds":[{"name":"a","size":1,"note":"x"},{"name":"b","size":2,"note":"y"}],"sheds":{"a":{"size":1,"note":"x"}},"motto":"m"}`
+	for name, c := range map[string]struct {
+		written, read *conversion.Registry
+	}{
+		"a default more":          {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, poolKeys)},
+		"a default less":          {release{mode: "deep"}.farms(t, poolKeys), release{}.farms(t, poolKeys)},
+		"another default":         {release{mode: "deep"}.farms(t, poolKeys), release{mode: "flat"}.farms(t, poolKeys)},
+		"other keys":              {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, conversion.ListMapKeys("spec.pools", "id"))},
+		"keys no longer":          {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t)},
+		"keys more":               {release{}.farms(t), release{mode: "deep"}.farms(t, poolKeys)},
+		"a spoke that shows more": {release{}.farms(t, poolKeys), release{shows: true}.farms(t, poolKeys)},
+	} {
+		got := edited(t, c.written, c.read, hub, nil)
+		for _, want := range []string{`"motto":"m"`, `"name":"w"`, `"hidden":true`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s is missing in %s", name, want, got)
+			}
+		}
+		if strings.Count(got, `"note":"x"`) != 3 || strings.Count(got, `"note":"y"`) != 2 {
+			t.Errorf("%s: a note is missing in %s", name, got)
+		}
+	}
+}
+
+// What a spoke says counts, whatever an annotation says of it.
+func TestLossless_RefusesWhatContradictsTheSpoke(t *testing.T) {
+	reg := release{}.farms(t, poolKeys)
+	spoke := convert(t, reg, farmOf("v2", `{"pools":[{"name":"a","size":1,"note":"x"}]}`), oldFarms.GroupVersion())
+	forged := strings.Replace(spoke, `\"note\"],\"value\":\"x\"`, `\"exact\"],\"value\":7`, 1)
+	if forged == spoke {
+		t.Fatal(spoke)
+	}
+	got, err := reg.Convert(t.Context(), []byte(forged), menus)
+	if err == nil || !strings.Contains(err.Error(), "spec.pools") || !strings.Contains(err.Error(), "contradicts") {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestLossless_WritesHTMLAsItIs(t *testing.T) {
+	spoke := convert(t, release{}.farms(t), farmOf("v2", `{"motto":"`+strings.Repeat("<&>", 30_000)+`"}`), oldFarms.GroupVersion())
+	if n := len(into[oldFarm](t, spoke).Annotations[conversion.DefaultAnnotation]); n > 91_000 {
+		t.Errorf("90,000 bytes take %d", n)
+	}
+}
+
+// large returns a hub with n pools, and an edit of all of them.
+func large(n int) (hub string, edit func(*oldFarm)) {
+	var pools []string
+	for i := range n {
+		pools = append(pools, fmt.Sprintf(`{"name":"pool-%05d","exact":%d,"mode":"deep","note":"the note of pool %d, which the spoke does not show, and of which nothing is lost","size":1}`, i, i+1, i))
+	}
+	return `{"pools":[` + strings.Join(pools, ",") + `]}`, func(f *oldFarm) {
+		for i := range f.Spec.Pools {
+			f.Spec.Pools[i].Size += 100_000
+		}
+	}
+}
+
+// No edit is refused for its size, and each element keeps what is not against the edit.
+func TestLossless_MergesLargeEdits(t *testing.T) {
+	const n = 2000
+	reg := release{}.farms(t, poolKeys, conversion.MaxAnnotationBytes(8<<20))
+	hub, edit := large(n)
+	got := edited(t, reg, reg, hub, edit)
+	if notes, exact := strings.Count(got, "the note of"), strings.Count(got, `"exact"`); notes != n || exact != 0 {
+		t.Errorf("there are %d notes and %d exact sizes in %.300s", notes, exact, got)
+	}
+}
+
+// The time for an edit of all elements by that for an eighth of them is about 8.
+func BenchmarkLossless_edited(b *testing.B) {
+	for _, n := range []int{100, 400, 800, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			reg := release{}.farms(b, poolKeys, conversion.MaxAnnotationBytes(64<<20))
+			hub, edit := large(n)
+			spoke := into[oldFarm](b, convert(b, reg, farmOf("v2", hub), oldFarms.GroupVersion()))
+			edit(&spoke)
+			text := []byte(textOf(b, spoke))
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if _, err := reg.Convert(b.Context(), text, menus); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
