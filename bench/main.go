@@ -63,6 +63,7 @@ func main() {
 		fmt.Printf("  %6d KB of managedFields  %8.2f\n", managed>>10, b.median(func() { post(ours, body) })*1e6/10)
 	}
 
+	exitOn(b.lossless())
 	exitOn(b.admission())
 	exitOn(b.reference())
 	exitOn(b.schema())

@@ -45,13 +45,15 @@ func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error
 	}
 	good, sets, err := m.try(ctx, changes, modes, indexes(len(changes)))
 	if err == nil && sets != nil {
-		changes = changes.Parts()
-		modes = slices.Repeat([]lost.Mode{lost.Never}, len(changes))
-		good, err = m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), lost.Unedited)
+		if parts := changes.Parts(); len(parts) > len(changes) {
+			changes, sets = parts, nil
+			modes = slices.Repeat([]lost.Mode{lost.Never}, len(changes))
+		}
+		good, err = m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), lost.Unedited, sets)
 	}
 	if err == nil && len(good.void) > 0 {
 		// What became void shows nowhere, so it may still be what only the hub can say.
-		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always)
+		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always, nil)
 	}
 	if err != nil {
 		return parts{}, err
@@ -96,10 +98,14 @@ func (m *merge) all(ctx context.Context, changes lost.Changes, modes []lost.Mode
 	return parts{}, fmt.Errorf("%s: contradicts the object", differences[0].Path())
 }
 
-// add makes more changes, which have the mode Never or are void, in another mode, and
-// returns the outcome with those that do not show.
-func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode, good *outcome, more []int, mode lost.Mode) (*outcome, error) {
-	had := modes[more[0]]
+// add makes more changes, which were left out or void, in another mode, and returns the
+// outcome with those that do not show. Sets are those that are to blame if all are made,
+// if that is known.
+func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode, good *outcome, more []int, mode lost.Mode, sets [][]int) (*outcome, error) {
+	leave := lost.Never
+	if mode == lost.Always {
+		leave = lost.Unedited // they are void then
+	}
 	set := func(some []int, mode lost.Mode) {
 		for _, i := range some {
 			modes[i] = mode
@@ -108,19 +114,23 @@ func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode
 	// All of them, and then without those that are nearest to what shows.
 	var blamed [][]int
 	set(more, mode)
-	for left := more; len(left) > 0; left = modeIs(modes, more, mode) {
-		made, sets, err := m.try(ctx, changes, modes, left)
-		if err != nil {
-			return nil, err
-		}
+	for len(more) > 0 {
 		if sets == nil {
-			good = made
-			break
+			made, found, err := m.try(ctx, changes, modes, more)
+			if err != nil {
+				return nil, err
+			}
+			if found == nil {
+				good = made
+				break
+			}
+			sets = found
 		}
 		for _, some := range sets {
-			set(some, had)
+			set(some, leave)
 		}
-		blamed = append(blamed, sets...)
+		blamed, sets = append(blamed, sets...), nil
+		more = modeIs(modes, more, mode)
 	}
 	// Of those that were blamed together, some may be innocent. Each round tries one part
 	// of each set.
@@ -168,7 +178,7 @@ func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode
 			case len(some) > 1:
 				rest = append(rest, some[:len(some)/2], some[len(some)/2:])
 			}
-			set(some, had)
+			set(some, leave)
 		}
 	}
 	return good, ctx.Err()

@@ -87,29 +87,32 @@ func TestACancelledRequestEnds(t *testing.T) {
 	}
 }
 
+// Time is not real here, so that the request does not run out of it.
 func TestAWebhookThatWritesTheObjectItIsAskedAbout(t *testing.T) {
-	var r *offline.Resource
-	var busy atomic.Bool
-	var n atomic.Int64
-	r = newGadgets(t, offline.Validate(answer(func(request map[string]any) map[string]any {
-		if request["operation"] == "UPDATE" && busy.CompareAndSwap(false, true) {
-			defer busy.Store(false)
-			patch, err := json.Marshal(map[string]any{"spec": map[string]any{"size": n.Add(1) + 1}})
-			must(err)
-			if _, err := r.Patch(context.Background(), "v1", "", "a", types.MergePatchType, patch); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		var r *offline.Resource
+		var busy atomic.Bool
+		var n atomic.Int64
+		r = newGadgets(t, offline.Validate(answer(func(request map[string]any) map[string]any {
+			if request["operation"] == "UPDATE" && busy.CompareAndSwap(false, true) {
+				defer busy.Store(false)
+				patch, err := json.Marshal(map[string]any{"spec": map[string]any{"size": n.Add(1) + 1}})
+				must(err)
+				if _, err := r.Patch(context.Background(), "v1", "", "a", types.MergePatchType, patch); err != nil {
+					t.Error(err)
+				}
 			}
+			return map[string]any{"allowed": true}
+		})))
+		if _, err := r.Create(t.Context(), "v1", []byte(gadget("v1", "a", "", `{"size":1}`))); err != nil {
+			t.Fatal(err)
 		}
-		return map[string]any{"allowed": true}
-	})))
-	if _, err := r.Create(t.Context(), "v1", []byte(gadget("v1", "a", "", `{"size":1}`))); err != nil {
-		t.Fatal(err)
-	}
-	_, err := r.Patch(context.Background(), "v1", "", "a", types.MergePatchType, []byte(`{"spec":{"color":"red"}}`))
-	want := `offline: gadgets.example.com "default/a" has changed during each of 500 attempts: a webhook may write the very object that it is asked about`
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
+		_, err := r.Patch(context.Background(), "v1", "", "a", types.MergePatchType, []byte(`{"spec":{"color":"red"}}`))
+		want := `offline: gadgets.example.com "default/a" has changed during each of 500 attempts: a webhook may write the very object that it is asked about`
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
 }
 
 func TestAWebhookWithoutRulesIsAskedAbout(t *testing.T) {

@@ -40,15 +40,14 @@ func (l *list) index(s step) map[step]int {
 		}
 		return l.byContent
 	}
-	names := l.keys
-	if own := s.keyNames(); slices.ContainsFunc(own, func(name string) bool { return !slices.Contains(names, name) }) {
-		names = own // the list had other keys when the selector was made
+	names := strings.Join(l.keys, "\x00")
+	if s.keys != names && slices.ContainsFunc(strings.Split(s.keys, "\x00"), func(name string) bool { return !slices.Contains(l.keys, name) }) {
+		names = s.keys // the list had other keys when the selector was made
 	}
-	all := strings.Join(names, "\x00")
-	if l.byKey[all] == nil {
-		l.byKey[all] = positions(byKey(l.kids, names))
+	if l.byKey[names] == nil {
+		l.byKey[names] = positions(byKey(l.kids, strings.Split(names, "\x00")))
 	}
-	return l.byKey[all]
+	return l.byKey[names]
 }
 
 // position returns where the one element is that s selects, or none.

@@ -1,21 +1,26 @@
 package lost
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // Near returns which changes may cause differences that [Diff] has found between an
 // object without them and one with them: those that are nearest to each, by their paths.
 // Changes outside of active are not looked at. Each set is returned once.
 func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
-	by := index{changes: c, prefixes: map[string][]int{}, tokens: map[string]map[string][]int{}}
+	by := index{changes: c, prefixes: map[uint64][]int{}, tokens: map[uint64]map[string][]int{}}
+	var prefixes []uint64
 	for _, i := range active {
-		for n := range len(c[i].path) + 1 {
-			prefix := prefixOf(c[i].path[:n])
+		prefixes = appendPrefixes(prefixes[:0], c[i].path)
+		for _, prefix := range prefixes {
 			by.prefixes[prefix] = append(by.prefixes[prefix], i)
 		}
 	}
 	seen, done := map[int]bool{}, map[*int]bool{}
 	for _, d := range differences {
-		set := by.near(d.path)
+		prefixes = appendPrefixes(prefixes[:0], d.path)
+		set := by.near(d.path, prefixes)
 		if len(set) == 0 || done[&set[0]] {
 			continue
 		}
@@ -34,23 +39,22 @@ func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
 // index finds changes.
 type index struct {
 	changes  Changes
-	prefixes map[string][]int            // by how their path begins
-	tokens   map[string]map[string][]int // and by what is in the rest
+	prefixes map[uint64][]int            // by how their path begins
+	tokens   map[uint64]map[string][]int // and by what is in the rest
 }
 
 // near returns the changes that have the longest way in common with a path. Of several, it
 // returns those that also have a name or a key in common, the rarest one.
-func (x *index) near(path []step) []int {
+func (x *index) near(path []step, prefixes []uint64) []int {
 	n := len(path)
-	for n > 0 && x.prefixes[prefixOf(path[:n])] == nil {
+	for n > 0 && x.prefixes[prefixes[n]] == nil {
 		n--
 	}
-	prefix := prefixOf(path[:n])
-	all := x.prefixes[prefix]
+	all := x.prefixes[prefixes[n]]
 	if len(all) < 2 || n == len(path) {
 		return all
 	}
-	by := x.tokens[prefix]
+	by := x.tokens[prefixes[n]]
 	if by == nil {
 		by = map[string][]int{}
 		for _, i := range all {
@@ -58,7 +62,7 @@ func (x *index) near(path []step) []int {
 				by[token] = append(by[token], i)
 			}
 		}
-		x.tokens[prefix] = by
+		x.tokens[prefixes[n]] = by
 	}
 	for _, token := range tokensOf(path[n:]) {
 		if with := by[token]; with != nil && len(with) < len(all) {
@@ -68,12 +72,20 @@ func (x *index) near(path []step) []int {
 	return all
 }
 
-func prefixOf(path []step) string {
-	var b []byte
+// seed is of the process: hashes of paths are compared, and never kept.
+var seed = maphash.MakeSeed()
+
+// appendPrefixes appends hashes of all beginnings of a path, from none of it to all.
+func appendPrefixes(hashes []uint64, path []step) []uint64 {
+	h := uint64(1)
+	hashes = append(hashes, h)
 	for _, s := range path {
-		b = append(s.content().append(b), ',')
+		h = h*0x9e3779b97f4a7c15 + maphash.String(seed, s.name)
+		h = h*0x9e3779b97f4a7c15 + maphash.String(seed, s.key)
+		h = h*0x9e3779b97f4a7c15 + maphash.String(seed, s.hash) + uint64(s.nth)
+		hashes = append(hashes, h)
 	}
-	return string(b)
+	return hashes
 }
 
 // tokensOf returns the names in a path, and the values of keys, each once.

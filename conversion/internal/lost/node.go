@@ -27,9 +27,9 @@ type node struct {
 
 // read returns the node of a JSON text.
 func read(text []byte) (*node, error) {
-	c := rawjson.NewCursor(text)
-	n := readValue(&c)
-	return n, c.End()
+	r := reader{Cursor: rawjson.NewCursor(text)}
+	n := r.value()
+	return n, r.End()
 }
 
 func readObject(text []byte) (*node, error) {
@@ -40,18 +40,35 @@ func readObject(text []byte) (*node, error) {
 	return n, err
 }
 
-func readValue(c *rawjson.Cursor) *node {
-	n := &node{}
-	start := c.Offset()
-	switch c.Begins() {
+// reader reads the nodes of a text, of which it makes many at once.
+type reader struct {
+	rawjson.Cursor
+	free []node
+	made int
+}
+
+func (r *reader) node() *node {
+	if len(r.free) == 0 {
+		r.made = min(2*r.made+4, 256)
+		r.free = make([]node, r.made)
+	}
+	n := &r.free[0]
+	r.free = r.free[1:]
+	return n
+}
+
+func (r *reader) value() *node {
+	n := r.node()
+	start := r.Offset()
+	switch r.Begins() {
 	case '{':
 		twice := false
-		for c.Enter('{'); c.Next(); {
-			name := valid(string(c.Name()))
+		for r.Enter('{'); r.Next(); {
+			name := valid(string(r.Name()))
 			if old := n.member(name); old != nil { // of duplicates the last counts
 				old.removed, twice = true, true
 			}
-			kid := readValue(c)
+			kid := r.value()
 			kid.name = name
 			n.adopt(kid)
 		}
@@ -59,13 +76,13 @@ func readValue(c *rawjson.Cursor) *node {
 			n.kids = slices.DeleteFunc(n.kids, func(kid *node) bool { return kid.removed })
 		}
 	case '[':
-		for c.Enter('['); c.Next(); {
-			n.adopt(readValue(c))
+		for r.Enter('['); r.Next(); {
+			n.adopt(r.value())
 		}
 	default:
-		c.Value()
+		r.Value()
 	}
-	n.text = c.Since(start)
+	n.text = r.Since(start)
 	return n
 }
 

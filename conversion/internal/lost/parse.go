@@ -166,7 +166,7 @@ func parseSelector(n *node) (step, error) {
 		var err error
 		switch field.name {
 		case "key":
-			if s.key = parseKey(field); s.key == "" {
+			if s.key, s.keys = parseKey(field); s.key == "" {
 				err = errors.New("not an object of scalars")
 			}
 		case "hash":
@@ -188,13 +188,14 @@ func parseSelector(n *node) (step, error) {
 	return s, nil
 }
 
-func parseKey(n *node) string {
+func parseKey(n *node) (key, keys string) {
 	var names []string
 	for _, kid := range n.kids {
 		names = append(names, kid.name)
 	}
 	slices.Sort(names)
-	return keyOf(n, names).key
+	s := keyOf(n, names)
+	return s.key, s.keys
 }
 
 // permutes reports whether places are 0 to n-1 in some order.

@@ -1,12 +1,17 @@
 package lost
 
-import "github.com/crdkit/crdkit/internal/rawjson"
+import (
+	"strings"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
 
 // step is one step of a path: to the member of that name or, if it selects, to a
 // list element.
 type step struct {
 	name string
 	key  string // {"name":"ham"}: the members that are keys, sorted, in canonical form
+	keys string // their names, joined by zero bytes
 	hash string // of an element that has no key
 	nth  int    // how many elements of the same hash stand before it
 	at   int    // where it stood in B
@@ -16,16 +21,6 @@ type step struct {
 func (s step) content() step {
 	s.at = 0
 	return s
-}
-
-// keyNames returns the names of the members in a selector by key.
-func (s step) keyNames() []string {
-	n, _ := read([]byte(s.key)) // keyOf has made it
-	var names []string
-	for _, kid := range n.kids {
-		names = append(names, kid.name)
-	}
-	return names
 }
 
 func (s step) selects() bool { return s.key != "" || s.hash != "" }
@@ -48,7 +43,7 @@ func keyOf(element *node, keys []string) step {
 	if !element.is('{') {
 		return step{}
 	}
-	key := []byte{'{'}
+	key, there := []byte{'{'}, make([]string, 0, 4)
 	for _, name := range keys {
 		value := element.member(name)
 		if value == nil {
@@ -60,13 +55,14 @@ func keyOf(element *node, keys []string) step {
 		if len(key) > 1 {
 			key = append(key, ',')
 		}
+		there = append(there, name)
 		key = rawjson.AppendQuote(key, name)
 		key = value.appendForm(append(key, ':'))
 	}
 	if len(key) == 1 {
 		return step{}
 	}
-	return step{key: string(append(key, '}'))}
+	return step{key: string(append(key, '}')), keys: strings.Join(there, "\x00")}
 }
 
 // byContent returns selectors by content.
