@@ -24,7 +24,7 @@ import (
 // DefaultAnnotation is where [Lossless] keeps what a spoke cannot express.
 const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 
-// Lossless has the conversions between a spoke and its hub, which have been added
+// Lossless makes the conversions between a spoke and its hub, which have been added
 // before, lose nothing: hub → spoke → hub gives the hub object back, and what a user
 // edits in the spoke in between always wins.
 //
@@ -34,32 +34,41 @@ const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 // be lost, there is no annotation. The way back must not fail for what the way to the
 // spoke has made: then the object cannot be read as the spoke.
 //
-// On the way to the hub, the annotation is taken away, and what it says is merged into
-// what the conversion has made of the spoke. Each difference knows what the spoke was
-// like, by a hash: one that is about something the user has changed or removed since
-// then is void. List elements are identified by their keys, see [ListMapKeys]; without
-// keys, by their content, and then an element that the user has edited is a new one.
-// Where a difference would be visible in the spoke, it is against the user's edit, and
-// void. Who replaces the spoke by an object without the annotation, replaces all of it;
-// and a manifest that has the annotation brings back what it says each time it is
-// applied.
+// On the way to the hub, the annotation is removed, and its differences are applied to
+// what the conversion has made of the spoke. A difference that would show in the spoke is
+// against the user's edit, and left out; so is one in a list element that the user
+// removed. Everything else stays: what a user could not see, the user did not remove, also
+// when all that the spoke showed of a list or an object is gone. List elements are
+// identified by their keys, see [ListMapKeys]; without keys, by their content, and then an
+// element that the user has edited is a new one. A client that replaces the spoke by an
+// object without the annotation replaces all of it; a manifest with the annotation brings
+// its differences back each time it is applied.
+//
+// An annotation that an earlier release has written stays good when a conversion gains,
+// changes or drops a default, when list-map keys change, and when another version becomes
+// the hub, as long as the registry converts it. If nobody has edited the spoke since, each
+// difference is restored, or there is an error.
+//
+// If the spoke is what is stored, an update in its version does not reach the conversion,
+// so the annotation stays as it was: an element that is removed and, later, created again
+// under the same key gets the fields that the hub knew of the old one. To prevent that,
+// make the hub the storage version.
 //
 // Nobody is prevented from writing the annotation. One that cannot be read, that is too
 // large, that was made for other versions, or that makes an object which cannot be
 // converted to the spoke, is an error of the conversion, a [field.Error] at
 // metadata.annotations[key]; see [DropInvalidAnnotation]. Package admission denies a write
 // with it, and lets one that removes it pass.
-// What it says is as good as what its writer says: fields which only the hub has,
-// status among them, can be written by who may write the spoke, and the API server
-// validates what it converts against no schema and no rule. See [VerifyRestored]. If a
-// user writes the annotation to the hub, it is dropped on the way to the spoke.
+// The annotation is as good as its writer: whoever may write the spoke can write fields
+// that only the hub has, status among them, and the API server validates what it converts
+// against no schema and no rule. See [VerifyRestored]. An annotation never contradicts what
+// the spoke says. If a user writes it to the hub, it is dropped on the way to the spoke.
 //
-// When another version becomes the hub, annotations that were made for the old one are
-// still good, as long as the registry converts it.
-//
-// It costs a second conversion on the way to the spoke, and two more on the way back if
-// there is an annotation; more if some differences are against the user's edit, until
-// they are found. If that takes too long, it is an error.
+// It costs a second conversion on the way to the spoke, and one more on the way back if
+// there is an annotation; a few more if some differences are against the user's edit. The
+// time is linear in the size of the object, unless hundreds of differences in one object or
+// list are against edits elsewhere: then those of them that cannot be told apart in time
+// are left out.
 //
 // These are faults, and all of them are joined: a version that is no spoke of a hub; one
 // that has direct conversions, which would bypass the hub; one that is lossless already;

@@ -34,8 +34,9 @@
 //
 // The selectors of elements are:
 //
-//	{"key":{"name":"ham"}}   in a list with keys: the one that has this key
-//	{"hash":"hash","nth":1}  in any other: the one with this content, and nth before it
+//	{"key":{"name":"ham"}}          in a list with keys: the one that has this key
+//	{"hash":"hash","nth":1,"at":3}  in any other: the one with this content, with nth such
+//	                                elements before it; B had it at that index
 //
 // A change at a path that ends in a hash has no was: it would be the same one.
 // A new element of a list with keys is a value at the path that ends in its key.
@@ -50,7 +51,10 @@
 // behind its one neighbour, or else before the other one. The order of elements
 // is restored if the user has left it as it was in B.
 //
-// Each change can be applied without the others.
+// Each change can be applied without the others, see [Changes.ApplyAs], and in one of
+// three modes: where B2 is as B was ([Unedited]), anyway ([Always]), or not at all
+// ([Never]). [Changes.Near] finds the changes that may cause a difference somewhere else in
+// the object.
 //
 // # Equality
 //
@@ -60,9 +64,8 @@
 //
 // # What it does not do
 //
-// It does not know what a spoke can express: if an edit of the spoke is meant to
-// change something that only the hub has, the caller leaves out the changes in
-// conflict.
+// It does not know what a spoke can express: the caller finds out which changes are
+// against an edit of the spoke, and leaves them out.
 //
 // Elements of a list without keys are known by their content alone. If a user
 // edits one, what it had lost stays lost. If a user adds one that is equal to one
