@@ -89,7 +89,9 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 			}
 		}
 	}
-	if there == nil {
+	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
+		l.fault("%s is the hub: of two functions, the first leads to the hub", spoke.Version)
+	} else if there == nil {
 		l.fault("it is no spoke of a hub in the registry: add its conversions before")
 	} else if there.plain != nil {
 		l.fault("it is lossless already")

@@ -104,8 +104,8 @@ func (a *applier) replace(c *Change, always bool) func() {
 	}
 }
 
-// inObject returns an edit of the object at a path, of which B had the first steps; nil if
-// it is not there, and may not be made.
+// inObject returns an edit of the object at a path; nil if it is not there, and may not be
+// made. B had one step less than had says.
 func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
 	switch n := a.find(path); {
 	case n.is('{'):
@@ -114,7 +114,7 @@ func (a *applier) inObject(path []step, had int, always bool, edit func(object *
 	case n == nil && len(path) == 1:
 		// One at the top, such as spec, goes when the last thing goes that the user can
 		// see in it. That says nothing about the rest.
-	case had == 0 || !a.find(path[:had]).is('{'):
+	case had == 0 || !a.find(path[:had-1]).is('{'):
 		return nil
 	}
 	makeIt := a.make(path, '{')

@@ -273,6 +273,18 @@ func TestWhatDiffFindsMakesHOfB(t *testing.T) {
 		if got := apply(t, changes, b); !reflect.DeepEqual(decode(t, got), hValue) {
 			t.Fatalf("b    %s\nh    %s\ngot  %s\nfrom %s", b, h, got, changes.Encode())
 		}
+		for name, all := range map[string]Changes{"parts": changes.Parts(), "always": changes} {
+			modes := make([]Mode, len(all))
+			if name == "always" {
+				for i := range modes {
+					modes[i] = Always
+				}
+			}
+			got, void, err := all.ApplyAs(b, testKeys, modes, false)
+			if err != nil || len(void) > 0 || !reflect.DeepEqual(decode(t, got), hValue) {
+				t.Fatalf("%s: b %s\nh    %s\ngot  %s\nfrom %s\nvoid %v, %v", name, b, h, got, all.Encode(), void, err)
+			}
+		}
 		if again := diff(t, b, h); string(again.Encode()) != string(changes.Encode()) {
 			t.Fatalf("%s, and then %s", changes.Encode(), again.Encode())
 		}

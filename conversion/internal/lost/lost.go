@@ -16,7 +16,7 @@ type Change struct {
 	value  []byte // what H has there; nil: nothing, or another order
 	was    string // the hash of what B had; "": nothing, or the path ends in it
 	insert bool   // whether the value is a new element of the list at the path
-	had    int    // of a part of a change: how many steps of its path B had
+	had    int    // of a part of a change: one more than the steps of its path that B had
 
 	// Of a new element, its neighbours: the nearest elements in H that are also in
 	// B. The zero step: there is none.
@@ -100,7 +100,7 @@ func (c Change) parts(all Changes) Changes {
 		return append(all, c)
 	}
 	for _, kid := range n.kids {
-		part := Change{path: slices.Concat(c.path, []step{{name: kid.name}}), value: kid.text, had: cmp.Or(c.had, len(c.path)-1)}
+		part := Change{path: slices.Concat(c.path, []step{{name: kid.name}}), value: kid.text, had: cmp.Or(c.had, len(c.path))}
 		all = part.parts(all)
 	}
 	return all

@@ -18,7 +18,7 @@ func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
 		}
 	}
 	seen, done := map[int]bool{}, map[*int]bool{}
-	for _, d := range differences {
+	for _, d := range differences.Parts() {
 		prefixes = appendPrefixes(prefixes[:0], d.path)
 		set := by.near(d.path, prefixes)
 		if len(set) == 0 || done[&set[0]] {
