@@ -58,8 +58,9 @@
 //
 // # Limits
 //
-// A request may have 256 MiB ([MaxRequestBytes]), JSON may be nested 10,000 deep, and
-// the objects of a list are converted in as many goroutines as there are processors
+// A request may have 256 MiB ([MaxRequestBytes]). It may be nested 10,000 deep, as the
+// API server reads no more of an answer; the review takes three of these levels. The
+// objects of a list are converted in as many goroutines as there are processors
 // ([Parallelism]). Conversion stops when the request's context ends: the API server sets
 // no time limit for a conversion, and hangs up when that of its own request is over
 // (webhook_converter.go). Failures are logged by the logger of the request's context

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
 func question(version, desired string, objects ...string) string {
@@ -245,4 +246,29 @@ func FuzzHandler(f *testing.F) {
 			}
 		}
 	})
+}
+
+// encoding/json, and so the API server, reads 10,000 levels. A review has three around
+// each object.
+func TestHandler_AnswersWhatTheServerCanRead(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil))
+	for levels := 9_999; levels <= 10_006; levels++ {
+		deep := func(n int) string { return strings.Repeat("[", levels-n) + strings.Repeat("]", levels-n) }
+		for where, object := range map[string]string{
+			"body":     pizza("v1alpha1", `{"name":"x"}`, `,"unknown":`+deep(4)),
+			"metadata": pizza("v1alpha1", `{"name":"x","unknown":`+deep(5)+`}`, ``),
+			"as it is": pizza("v1beta1", `{"name":"x"}`, `,"unknown":`+deep(4)),
+		} {
+			body := question("v1", "v1beta1", object)
+			version := `"desiredAPIVersion":"` + v1beta1.GroupVersion.String() + `",`
+			versionLast := strings.TrimSuffix(strings.Replace(body, version, "", 1), "}}") + "," + strings.TrimSuffix(version, ",") + "}}"
+			for _, body := range []string{body, versionLast} {
+				if readable := levels <= 10_000; json.Valid([]byte(body)) != readable {
+					t.Fatalf("%s: the request has not %d levels", where, levels)
+				} else if answer := ask(t, h, body); (answer.Response.Result.Status == "Success") != readable {
+					t.Errorf("%s, %d levels: the answer is %s %.200s", where, levels, answer.Response.Result.Status, answer.Response.Result.Message)
+				}
+			}
+		}
+	}
 }

@@ -130,14 +130,16 @@ func (c *Cursor) Name() []byte {
 func (c *Cursor) NameText() []byte { return c.text[c.start:][:len(c.name)+2] }
 
 // Value passes over the value that begins here and returns its text.
-func (c *Cursor) Value() []byte { return c.take(skipValue) }
-
-// take passes over a value as far as end says.
-func (c *Cursor) take(end func(text []byte, at int) (int, error)) []byte {
+func (c *Cursor) Value() []byte {
 	if c.err != nil {
 		return nil
 	}
-	at, err := end(c.text, c.at)
+	at, err := skipValue(c.text, c.at, maxDepth-c.stack.depth)
+	return c.take(at, err)
+}
+
+// take takes the value that ends at an offset.
+func (c *Cursor) take(at int, err error) []byte {
 	if err != nil {
 		c.err = err
 		return nil
@@ -152,8 +154,14 @@ func (c *Cursor) take(end func(text []byte, at int) (int, error)) []byte {
 func (c *Cursor) Member() []byte { return c.text[c.start:c.at:c.at] }
 
 // Cut is like Value, and more than twice as fast, but it does not check that what
-// is inside an object or array is JSON. Whoever reads it must.
-func (c *Cursor) Cut() []byte { return c.take(cutValue) }
+// is inside an object or array is JSON, or how deeply it is nested. Whoever reads it must.
+func (c *Cursor) Cut() []byte {
+	if c.err != nil {
+		return nil
+	}
+	at, err := cutValue(c.text, c.at)
+	return c.take(at, err)
+}
 
 // SkipSpace passes over white space. After a value, nothing else does before Next.
 func (c *Cursor) SkipSpace() { c.at = skipSpace(c.text, c.at) }

@@ -167,8 +167,9 @@ func (p *parser) readRequest() {
 				c.Enter('[')
 				return
 			}
-			p.List, p.list = &p.list, rawjson.NewCursor(c.Cut())
+			p.List, p.list = &p.list, *c
 			p.list.Enter('[')
+			c.Cut()
 		default:
 			c.Value()
 		}
