@@ -49,7 +49,7 @@ func (f *typed) decode(m *codec.Memory, text []byte) (runtime.Object, error) {
 	obj := value.Interface().(runtime.Object)
 	if f.decoder(m, &cursor, value.Elem()) != nil || cursor.End() != nil {
 		obj = reflect.New(f.goType).Interface().(runtime.Object) // without what the decoder has left
-		if err := codec.Slow(text, obj); err != nil {
+		if err := codec.Slow(codec.Once(text), obj); err != nil {
 			return nil, err
 		}
 	}

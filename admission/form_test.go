@@ -3,6 +3,7 @@ package admission_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -246,4 +247,41 @@ func TestNoFunctionSeesManagedFields(t *testing.T) {
 		return nil, nil
 	}))
 	ask(t, h, request{group: "example.com", version: "v1", kind: "Deep", object: `{"apiVersion":"example.com/v1","kind":"Deep","metadata":{"name":"x","managedFields":[{"manager":"y"}]}}`})
+}
+
+// Of a member that is there twice, the last one counts, as where the patch is applied.
+func TestForms_MemberThereTwice(t *testing.T) {
+	object := strings.Replace(pizza("v1beta1", `,"spec":{"toppings":[{"name":"a"}]},"spec":{}`), `{"name"`, `{"labels":{"a":"1"},"labels":{"b":"2"},"name"`, 1)
+	var seen map[string]string
+	for form, option := range map[string]admission.Option{
+		"a Go type": admission.Mutate(func(ctx context.Context, p *v1beta1.Pizza) error {
+			if len(p.Spec.Toppings) > 0 {
+				t.Errorf("the function sees the toppings %v", p.Spec.Toppings)
+			}
+			seen = maps.Clone(p.Labels)
+			return label(ctx, p)
+		}),
+		"unstructured": admission.Mutate(func(ctx context.Context, u *unstructured.Unstructured) error {
+			seen = u.GetLabels()
+			return label(ctx, u)
+		}),
+		"metadata": admission.Mutate(func(ctx context.Context, m *metav1.PartialObjectMetadata) error {
+			seen = maps.Clone(m.Labels)
+			return label(ctx, m)
+		}),
+	} {
+		t.Run(form, func(t *testing.T) {
+			response := ask(t, admission.NewHandler(pizzaScheme(t), option), request{object: object})
+			if diff := cmp.Diff(map[string]string{"b": "2"}, seen); diff != "" {
+				t.Errorf("labels that the function sees (-want +got):\n%s", diff)
+			}
+			got := &unstructured.Unstructured{}
+			if err := got.UnmarshalJSON([]byte(patched(t, object, response))); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]string{"b": "2", "baked": "yes"}, got.GetLabels()); diff != "" {
+				t.Errorf("labels (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

@@ -2,12 +2,14 @@ package conversion_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -145,6 +147,52 @@ func TestOfDuplicateMetadataTheLastCounts(t *testing.T) {
 	got := convert(t, reg, pizza("v1alpha1", `{"name":"a","uid":"u","labels":{"l":"1"},"finalizers":["f"]}`, `,"metadata":{"name":"b"}`), v1beta1.GroupVersion)
 	if diff := cmp.Diff(pizza("v1beta1", `{"name":"b"}`, ""), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The API server reads a custom object as a map.
+func TestConvert_MemberThereTwice(t *testing.T) {
+	var seen *alpha
+	reg := registry(t, func(ctx context.Context, in *alpha, out *beta) error {
+		seen = in.DeepCopy()
+		return copyToHub(ctx, in, out)
+	}, nil)
+	read := func(text string) map[string]any {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		return u.Object
+	}
+	for _, object := range []string{
+		pizza("v1alpha1", `{"name":"x","labels":{"a":"1"},"labels":{"b":"2"}}`, ``),
+		pizza("v1alpha1", `{"name":"x","labels":{"a":"1","b":"0"},"uid":"u","labels":null}`, ``),
+		pizza("v1alpha1", `{"name":"x","annotations":5,"annotations":{"a":"1"}}`, ``),
+		pizza("v1alpha1", `{"name":7,"generation":1.5,"name":"x","generation":2}`, ``),
+		pizza("v1alpha1", `{"name":"x","uid":"u","n\u0061me":"y","uid":null}`, ``),
+		pizza("v1alpha1", `{"name":"x","creationTimestamp":"2026","creationTimestamp":"2026-11-21T03:15:10Z"}`, ``),
+		pizza("v1alpha1", `{"name":"x","finalizers":["a/b","c/d"],"finalizers":["e/f"]}`, ``),
+		pizza("v1alpha1", `{"name":"x","ownerReferences":[{"name":"a","uid":"u"}],"ownerReferences":[{"name":"b"}]}`, ``),
+		pizza("v1alpha1", `{"name":"x","deletionTimestamp":"2026-11-21T03:15:10Z","deletionTimestamp":null}`, ``),
+		pizza("v1alpha1", `{"name":"x"}`, `,"spec":{"toppings":["tomato"]},"spec":{}`),
+		pizza("v1alpha1", `{"name":"x"}`, `,"spec":{"toppings":["tomato"],"toppings":null}`),
+		pizza("v1alpha1", `{"name":"x"}`, `,"spec":7,"spec":{"toppings":["tomato"]},"status":{"cost":1,"cost":null}`),
+	} {
+		converted, err := reg.Convert(t.Context(), []byte(object), v1beta1.GroupVersion)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got := read(string(converted))
+		gotSeen := seen
+		once, err := json.Marshal(read(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := read(convert(t, reg, string(once), v1beta1.GroupVersion))
+		if diff := cmp.Diff(want, got) + cmp.Diff(seen, gotSeen); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", object, diff)
+		}
 	}
 }
 

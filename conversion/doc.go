@@ -36,7 +36,8 @@
 // metadata of the source, and its text passes through byte for byte. A function
 // may change labels and annotations; if it changes another field, that is an
 // error which names the field. The one part that a function does not see is
-// metadata.managedFields.
+// metadata.managedFields. Of a member that is there twice the last one counts, as in
+// the API server, which reads custom objects as maps.
 //
 // The body of an object passes through the Go types: a field that they lack is
 // lost, except where [AddFields] moves fields as text. The API server prunes those

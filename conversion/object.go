@@ -1,9 +1,11 @@
 package conversion
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,9 +56,8 @@ func (o *object) append(dst, head []byte, p parts) ([]byte, error) {
 func (w *worker) cut(c *rawjson.Cursor) error {
 	o := &w.object
 	o.apiVersion, o.kind, o.gv = "", "", schema.GroupVersion{}
-	o.metadata, o.meta, o.labels, o.annotations = noMetadata, metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0]
 	o.body = append(o.body[:0], '{')
-	w.rest = append(w.rest[:0], '{')
+	w.clearMetadata()
 	var versionErr error
 	for c.Enter('{'); c.Next(); {
 		switch string(c.Name()) {
@@ -65,8 +66,8 @@ func (w *worker) cut(c *rawjson.Cursor) error {
 		case "kind":
 			o.kind, _ = w.memory.String(c)
 		case "metadata":
-			o.meta, o.labels, o.annotations, w.rest = metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0], w.rest[:1]
-			if o.metadata = noMetadata; c.Begins() == 'n' {
+			w.clearMetadata()
+			if c.Begins() == 'n' {
 				c.Value()
 				break
 			}
@@ -74,8 +75,13 @@ func (w *worker) cut(c *rawjson.Cursor) error {
 			if c.Begins() != '{' {
 				return errors.New("metadata is no JSON object")
 			}
-			w.cutMetadata(c)
-			o.metadata = c.Since(begin)
+			twice := w.cutMetadata(c)
+			if o.metadata = c.Since(begin); twice {
+				w.clearMetadata()
+				o.metadata = codec.Once(c.Since(begin))
+				once := rawjson.NewCursor(o.metadata)
+				w.cutMetadata(&once)
+			}
 		default:
 			c.Value()
 			o.body = appendMember(o.body, c.Member())
@@ -113,18 +119,29 @@ func (w *worker) apiVersion(c *rawjson.Cursor) (gv schema.GroupVersion, apiVersi
 	return gv, apiVersion, err
 }
 
+// clearMetadata makes the object one without metadata.
+func (w *worker) clearMetadata() {
+	o := &w.object
+	o.metadata, o.meta, o.labels, o.annotations = noMetadata, metav1.ObjectMeta{}, o.labels[:0], o.annotations[:0]
+	w.rest = append(w.rest[:0], '{')
+}
+
 var noMetadata = []byte(`{}`)
 
 // cutMetadata decodes the metadata at the cursor. What most objects have is
 // decoded here; the rest is put aside for the decoder that knows everything.
 // managedFields are not decoded: they may be larger than all the rest, and no
-// conversion has any business with them.
-func (w *worker) cutMetadata(c *rawjson.Cursor) {
+// conversion has any business with them. It reports whether a member is there twice.
+func (w *worker) cutMetadata(c *rawjson.Cursor) (twice bool) {
 	o := &w.object
 	m := &o.meta
+	names, sorted := make([][]byte, 0, 16), true // as the API server sorts them
 	for c.Enter('{'); c.Next(); {
 		done := false
-		switch string(c.Name()) {
+		name := c.Name()
+		sorted = sorted && (len(names) == 0 || string(names[len(names)-1]) < string(name))
+		names = append(names, name)
+		switch string(name) {
 		case "name":
 			m.Name, done = w.memory.String(c)
 		case "namespace":
@@ -158,6 +175,11 @@ func (w *worker) cutMetadata(c *rawjson.Cursor) {
 			w.rest = appendMember(w.rest, c.Member())
 		}
 	}
+	if sorted {
+		return false
+	}
+	slices.SortFunc(names, bytes.Compare)
+	return len(slices.CompactFunc(names, bytes.Equal)) < len(names)
 }
 
 // cutMap decodes an object of strings into a map, and into pairs. The map is the

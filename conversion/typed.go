@@ -129,7 +129,7 @@ func (f *typed) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, e
 		return v.object, nil
 	}
 	v = f.blank(w, t, p.labels, p.annotations) // without what the decoder has left
-	return v.object, codec.Slow(p.body, v.object)
+	return v.object, codec.Slow(codec.Once(p.body), v.object)
 }
 
 func (f *typed) encode(w *worker, obj runtime.Object) ([]byte, error) {

@@ -21,6 +21,22 @@ func Slow(text []byte, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
+// Once returns the text of an object in which no member is there twice: the last one
+// counts. So the API server reads custom objects, because it decodes them into maps;
+// Slow would merge the two. Text without such members is returned as it is.
+func Once(text []byte) []byte {
+	var members map[string]any
+	twice, err := kjson.UnmarshalStrict(text, &members, kjson.DisallowDuplicateFields)
+	if err != nil || len(twice) == 0 {
+		return text
+	}
+	once, err := json.Marshal(members)
+	if err != nil {
+		return text
+	}
+	return once
+}
+
 // A Decoder decodes the value at a cursor into an addressable zero value of its type,
 // just as [Slow] does. Where there is anything that it is not made for, it returns an
 // error, and Slow has the last word: about what is an error, and what it says.
@@ -396,7 +412,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 				}
 			}
 			if seen&(1<<i) != 0 {
-				return errSlow // it merges the two
+				return errSlow // for Once
 			}
 			seen |= 1 << i
 			if guess = i + 1; guess == len(members) {

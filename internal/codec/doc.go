@@ -8,7 +8,7 @@
 //	m := &codec.Memory{}
 //	if decode(m, &cursor, value) != nil {
 //		value.SetZero()
-//		err = codec.Slow(text, value.Addr().Interface())
+//		err = codec.Slow(codec.Once(text), value.Addr().Interface())
 //	}
 //	text, err = encode(m, nil, value)
 //
