@@ -4,40 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Check returns every fault of the registry as a whole, joined.
 //
-// Without definitions, these are faults: no conversions at all; and, in the groups
-// whose kinds it converts, each kind that is known in several versions, to the
-// scheme or to the registry, but of which some version cannot be converted to
-// another. A kind of one version needs no conversion.
+// Without definitions, these are faults: no conversions at all; and two versions of a
+// kind that it converts, known to the registry or to the scheme, of which one cannot be
+// converted to the other. A kind of which it converts no version passes: the scheme does
+// not tell whether the cluster has several versions of it, and whether they differ.
 //
 // Each definition is compared with the registry. The API server converts between
 // the versions that are served, that is stored, and that may still be stored from
-// before (status.storedVersions): each must be reachable from every other. A
-// version which the registry has and the definition has not is a fault too; so is
-// a conversion that is not for a webhook, or none of whose
-// conversionReviewVersions is v1 or v1beta1. A definition without a conversion
-// stanza passes: it may be added when the definition is installed.
+// before (status.storedVersions): each must be reachable from every other, unless
+// the registry has no conversion of the kind and the strategy is None, which changes
+// no more than apiVersion. A version which the registry has and the definition has not
+// is a fault too; so is, for a kind that it converts, a conversion that is not for a
+// webhook, or none of whose conversionReviewVersions is v1 or v1beta1. A definition of
+// such a kind without a conversion stanza passes: it may be added when the definition is
+// installed.
 func (r *Registry) Check(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
 	if len(r.kinds) == 0 {
 		return errors.New("conversion: the registry has no conversions")
 	}
 	var faults []error
-	versions := r.allVersions()
-	for _, gk := range slices.SortedFunc(maps.Keys(versions), func(a, b schema.GroupKind) int {
-		return strings.Compare(a.String(), b.String())
-	}) {
-		faults = append(faults, r.unreachable(gk, slices.Sorted(maps.Keys(versions[gk])))...)
+	for _, k := range r.Kinds() {
+		faults = append(faults, r.unreachable(k.GroupKind)...)
 	}
 	for _, crd := range definitions {
 		for _, fault := range r.compare(crd) {
@@ -47,39 +43,19 @@ func (r *Registry) Check(definitions ...*apiextensionsv1.CustomResourceDefinitio
 	return errors.Join(faults...)
 }
 
-// allVersions returns the versions that must be convertible to each other.
-func (r *Registry) allVersions() map[schema.GroupKind]map[string]bool {
-	versions := map[schema.GroupKind]map[string]bool{}
-	add := func(gvk schema.GroupVersionKind) {
-		if gvk.Version == runtime.APIVersionInternal {
-			return
-		}
-		if versions[gvk.GroupKind()] == nil {
-			versions[gvk.GroupKind()] = map[string]bool{}
-		}
-		versions[gvk.GroupKind()][gvk.Version] = true
-	}
-	groups := map[string]bool{}
-	for gk, k := range r.kinds {
-		groups[gk.Group] = true
-		for v := range k.versions() {
-			add(gk.WithVersion(v))
-		}
-	}
-	for gvk, t := range r.scheme.AllKnownTypes() {
-		if _, isObject := reflect.New(t).Interface().(metav1.ObjectMetaAccessor); isObject && groups[gvk.Group] {
-			add(gvk)
-		}
-	}
-	return versions
-}
-
-// unreachable returns a fault for each two versions without a route.
-func (r *Registry) unreachable(gk schema.GroupKind, versions []string) (faults []error) {
+// unreachable returns a fault for each two versions of a kind without a route.
+func (r *Registry) unreachable(gk schema.GroupKind) (faults []error) {
 	k := r.kinds[gk]
+	known := k.versions()
+	for gvk := range r.scheme.AllKnownTypes() {
+		if gvk.GroupKind() == gk && gvk.Version != runtime.APIVersionInternal {
+			known[gvk.Version] = true
+		}
+	}
+	versions := slices.Sorted(maps.Keys(known))
 	for _, from := range versions {
 		for _, to := range versions {
-			if from != to && (k == nil || k.routes[[2]string{from, to}] == nil) {
+			if k.routes[[2]string{from, to}] == nil && from != to {
 				faults = append(faults, fmt.Errorf("conversion: %s cannot be converted from %s to %s: add a conversion", gk, from, to))
 			}
 		}
@@ -106,12 +82,11 @@ func (r *Registry) compare(crd *apiextensionsv1.CustomResourceDefinition) (fault
 	if k := r.kinds[gk]; k != nil {
 		known = k.versions()
 	}
-	switch {
-	case len(known) == 0 && len(needed) > 1:
-		fault("the registry has no conversions of kind %s", gk)
+	if len(known) == 0 {
+		if none := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter; len(needed) > 1 && !none {
+			fault("the registry has no conversions of kind %s: add them, or set spec.conversion.strategy to None if only apiVersion differs", gk)
+		}
 		return faults
-	case len(known) == 0:
-		return nil
 	}
 	for _, v := range slices.Sorted(maps.Keys(needed)) {
 		if !known[v] {

@@ -2,6 +2,7 @@ package conversion_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -39,6 +40,11 @@ func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
 	}
 	other := definition("v1!", "v2")
 	other.Spec.Names.Kind = "Other"
+	same := definition("v1!", "v2")
+	same.Spec.Names.Kind = "Other"
+	same.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	hooked := same.DeepCopy()
+	hooked.Spec.Conversion.Strategy = apiextensionsv1.WebhookConverter
 	single := definition("v1!")
 	single.Spec.Names.Kind = "Other"
 	stored := definition("v1", "v2", "v3!")
@@ -64,7 +70,9 @@ func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
 		"one more version":           {definition("v1", "v2", "v3!", "v4"), []string{"version v4 is served or stored, and the registry does not convert it"}},
 		"one less":                   {definition("v1", "v2!"), []string{"the registry converts version v3, which is not defined"}},
 		"stored from before":         {stored, []string{"version v0 is served or stored, and the registry does not convert it"}},
-		"another kind":               {other, []string{"the registry has no conversions of kind Other.example.com"}},
+		"another kind":               {other, []string{"the registry has no conversions of kind Other.example.com: add them, or set spec.conversion.strategy to None if only apiVersion differs"}},
+		"another kind, None":         {same, nil},
+		"another kind, Webhook":      {hooked, []string{"the registry has no conversions of kind Other.example.com: add them, or set spec.conversion.strategy to None if only apiVersion differs"}},
 		"a kind of one version":      {single, nil},
 		"no webhook":                 {none, []string{"spec.conversion.strategy is None: the webhook would not be called"}},
 		"unknown reviews":            {strange, []string{"spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1"}},
@@ -244,6 +252,22 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Which versions of Other are in the cluster, and whether they differ, only its definition
+// says.
+func TestCheck_KindWithoutConversions(t *testing.T) {
+	s := thingScheme()
+	s.AddKnownTypeWithName(thingVersion("v1").WithKind("Other"), &thing[uint8]{})
+	s.AddKnownTypeWithName(thingVersion("v2").WithKind("Other"), &thing[uint16]{})
+	reg := conversion.NewRegistry(s)
+	if err := errors.Join(
+		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
+		conversion.AddSpoke(reg, note[int32, int16](""), note[int16, int32]("")),
+		reg.Check(),
+	); err != nil {
+		t.Error(err)
 	}
 }
 
