@@ -35,9 +35,9 @@ import (
 // one thing that is not exact: an object that was there and empty does not come back,
 // unless the spoke is [Lossless]. Metadata cannot be moved.
 //
-// These are faults, and all of them are joined: no moves; a path that is empty,
-// leads into metadata, apiVersion or kind, or overlaps with that of another move on
-// its side; a move that is not exact and not declared lossy; and what is an error of
+// These are faults, and all of them are joined: no moves; an empty [Move]; a path that
+// is empty, leads into metadata, apiVersion or kind of the object, or overlaps with that
+// of another move on its side; a move that is not exact and not declared lossy; and what is an error of
 // [AddSpoke].
 func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, moves ...Move) error {
 	var errs []error
@@ -47,7 +47,7 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	if len(moves) == 0 {
 		errs = append(errs, fmt.Errorf("conversion: %s has no moves", spoke))
 	}
-	for _, fault := range checkMoves(moves) {
+	for _, fault := range checkMoves(moves, true) {
 		errs = append(errs, fmt.Errorf("conversion: %s: %w", spoke, fault))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -59,7 +59,7 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 		&step{from: hub, to: spoke, convert: move(moves, false)})
 }
 
-// Move is one difference between two versions: see [Rename], [Enum], [Split],
+// Move is one difference between two versions, made by [Rename], [Enum], [Split],
 // [Wrap], [Constant] and [Each].
 type Move struct {
 	spoke, hub []string // paths
@@ -82,15 +82,18 @@ func Lossy(reason string, m Move) Move {
 	return m
 }
 
-// checkMoves returns the faults of moves on one object.
-func checkMoves(moves []Move) (faults []error) {
+// checkMoves returns the faults of moves on a whole object, or on an element of a list.
+func checkMoves(moves []Move, whole bool) (faults []error) {
 	sides := map[string][]string{}
 	for _, m := range moves {
+		if m.take == nil {
+			faults = append(faults, errors.New("an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each"))
+		}
 		faults = append(faults, m.faults...)
 		if m.exact != nil && m.lossy == "" {
 			faults = append(faults, fmt.Errorf("%w: declare it Lossy if that is right", m.exact))
 		}
-		faults = append(faults, checkMoves(m.nested)...)
+		faults = append(faults, checkMoves(m.nested, false)...)
 		sides["spoke"] = append(sides["spoke"], m.spoke...)
 		sides["hub"] = append(sides["hub"], m.hub...)
 	}
@@ -100,7 +103,7 @@ func checkMoves(moves []Move) (faults []error) {
 			switch first, _, _ := strings.Cut(path, "."); {
 			case path == "" || slices.Contains(strings.Split(path, "."), ""):
 				faults = append(faults, fmt.Errorf("the path %q is not a path", path))
-			case first == "metadata" || first == "apiVersion" || first == "kind":
+			case whole && slices.Contains([]string{"metadata", "apiVersion", "kind"}, first):
 				faults = append(faults, fmt.Errorf("%s cannot be moved", path))
 			}
 			for _, other := range paths[:i] {

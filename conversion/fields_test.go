@@ -48,12 +48,16 @@ func TestFieldsMoveBothWays(t *testing.T) {
 		"split":                {[]conversion.Move{split}, `,"spec":{"hostPort":"localhost:8080"}`, `,"spec":{"host":"localhost","port":8080}`},
 		"split, IPv6":          {[]conversion.Move{split}, `,"spec":{"hostPort":"::1:-80"}`, `,"spec":{"host":"::1","port":-80}`},
 		"split, empty host":    {[]conversion.Move{split}, `,"spec":{"hostPort":":0"}`, `,"spec":{"host":"","port":0}`},
+		"split, brackets":      {[]conversion.Move{split}, `,"spec":{"hostPort":"[2001:db8::1]:80"}`, `,"spec":{"host":"[2001:db8::1]","port":80}`},
+		"split, null":          {[]conversion.Move{split}, `,"spec":{"hostPort":null}`, `,"spec":{"host":null,"port":null}`},
 		"enum":                 {[]conversion.Move{enum}, `,"spec":{"mode":"FAST"}`, `,"spec":{"mode":"Fast"}`},
 		"enum, unknown":        {[]conversion.Move{enum}, `,"spec":{"mode":"medium"}`, `,"spec":{"mode":"medium"}`},
 		"enum, no string":      {[]conversion.Move{enum}, `,"spec":{"mode":7}`, `,"spec":{"mode":7}`},
 		"wrap":                 {[]conversion.Move{wrap}, `,"spec":{"host":"a"}`, `,"spec":{"hosts":["a"]}`},
 		"each":                 {[]conversion.Move{each}, `,"spec":{"ports":[{"port":1,"proto":"tcp"},{"x":9007199254740993},null]}`, `,"spec":{"endpoints":[{"number":1,"protocol":"TCP"},{"x":9007199254740993},null]}`},
-		"each, none":           {[]conversion.Move{each}, `,"spec":{"ports":[]}`, `,"spec":{"endpoints":[]}`},
+		"each, names of a root": {[]conversion.Move{conversion.Each("spec.refs", "spec.refs", conversion.Rename("kind", "metadata.kind"), conversion.Rename("metadata.name", "apiVersion"))},
+			`,"spec":{"refs":[{"kind":"Pod","metadata":{"name":"n"}}]}`, `,"spec":{"refs":[{"metadata":{"kind":"Pod"},"apiVersion":"n"}]}`},
+		"each, none": {[]conversion.Move{each}, `,"spec":{"ports":[]}`, `,"spec":{"endpoints":[]}`},
 	} {
 		reg := fieldsRegistry(t, c.moves...)
 		for _, way := range []struct{ from, want, to string }{{thingText("v1", c.spoke), thingText("v2", c.hub), "v2"}, {thingText("v2", c.hub), thingText("v1", c.spoke), "v1"}} {
@@ -110,12 +114,16 @@ func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
 	}{
 		{split, thingText("v1", `,"spec":{"hostPort":"localhost"}`), "v2", `spec.hostPort: Invalid value: "localhost": must be <host>:<port, an integer>`},
 		{split, thingText("v1", `,"spec":{"hostPort":"localhost:080"}`), "v2", `spec.hostPort: Invalid value: "localhost:080"`},
+		{split, thingText("v1", `,"spec":{"hostPort":"2001:db8::1"}`), "v2", `spec.hostPort: Invalid value: "2001:db8::1": must be <host>:<port, an integer>, and not an IPv6 address alone`},
+		{split, thingText("v2", `,"spec":{"host":"2001:db8::1","port":80}`), "v1", `spec.host: Invalid value: "2001:db8::1": joined with spec.port it would not be split there again: 2001:db8::1:80`},
+		{split, thingText("v2", `,"spec":{"host":null,"port":1}`), "v1", `spec.host: Invalid value: null: must be <host>`},
+		{split, thingText("v2", `,"spec":{"host":null}`), "v1", `spec.port: Required value: it is joined with spec.host`},
 		{split, thingText("v1", `,"spec":{"hostPort":8080}`), "v2", `spec.hostPort: Invalid value: 8080`},
 		{split, thingText("v2", `,"spec":{"host":"a"}`), "v1", `spec.port: Required value: it is joined with spec.host`},
 		{split, thingText("v2", `,"spec":{"port":1}`), "v1", `spec.host: Required value: it is joined with spec.port`},
 		{split, thingText("v2", `,"spec":{"host":"a","port":1.5}`), "v1", `spec.port: Invalid value: 1.5: must be <port, an integer>`},
 		{split, thingText("v2", `,"spec":{"host":["a"],"port":1}`), "v1", `spec.host: Invalid value: ["a"]: must be <host>`},
-		{words, thingText("v2", `,"spec":{"first":"Jean Paul","last":"S"}`), "v1", `spec.first: Invalid value: "Jean Paul": joined with spec.last it would be split elsewhere: Jean Paul S`},
+		{words, thingText("v2", `,"spec":{"first":"Jean Paul","last":"S"}`), "v1", `spec.first: Invalid value: "Jean Paul": joined with spec.last it would not be split there again: Jean Paul S`},
 		{enum, thingText("v1", `,"spec":{"mode":"Fast"}`), "v2", `spec.mode: Invalid value: "Fast": the other version has this value, with another meaning`},
 		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: there is something already, and a field is to be moved there`},
 		{conversion.Rename("spec.a", "spec.b.c"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: there is something already`},
@@ -142,6 +150,8 @@ func TestMovesThatCannotBeAreRefused(t *testing.T) {
 		conversion.Enum("spec.n", "spec.n", "a", "x", "b", "x"),
 		conversion.Split("spec.hp", "", conversion.StringPart("spec.h"), conversion.StringPart("spec.p")),
 		conversion.Each("spec.list", "spec.list", conversion.Wrap("a", "b")),
+		conversion.Move{},
+		conversion.Each("spec.more", "spec.more", conversion.Lossy("why", conversion.Move{})),
 	)
 	want := []string{
 		"Wrap spec.host: a list in spec.hosts may have none or several elements: declare it Lossy if that is right",
@@ -153,6 +163,8 @@ func TestMovesThatCannotBeAreRefused(t *testing.T) {
 		`Enum spec.n: "b" and "x" are not the only pair with one of these values: declare it Lossy if that is right`,
 		"Split spec.hp: it needs a separator",
 		"Wrap a: a list in b may have none or several elements: declare it Lossy if that is right",
+		"an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each",
+		"an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each",
 		"metadata.name cannot be moved",
 		"two moves overlap on the side of the spoke: spec.a and spec.a.c",
 		`the path "" is not a path`,
@@ -245,7 +257,7 @@ func TestEveryObjectThatMovesComesBack(t *testing.T) {
 		"v1": objectOf(
 			member{"a", 6, any},
 			member{"o", 6, rapid.OneOf(any, objectOf(member{"b", 7, any}, rare))},
-			member{"hp", 6, oneOf(`"h:1"`, `"::1:-2"`, `":0"`, `"h:01"`, `"h"`)},
+			member{"hp", 6, oneOf(`"h:1"`, `"::1:-2"`, `"::1:2"`, `"[::1]:2"`, `":0"`, `"h:01"`, `"h"`, `null`)},
 			member{"pair", 6, oneOf(`"l/r"`, `"/"`, `"a/b/c"`)},
 			member{"mode", 6, oneOf(`"FAST"`, `"SLOW"`, `""`, `"other"`, `7`, `"Fast"`)},
 			member{"list", 6, listOf(rapid.OneOf(any, objectOf(member{"p", 5, any}, member{"e", 5, oneOf(`"1"`, `"2"`, `"3"`)}, rare)))},
@@ -253,7 +265,7 @@ func TestEveryObjectThatMovesComesBack(t *testing.T) {
 		"v2": objectOf(
 			member{"x", 6, objectOf(member{"y", 6, rapid.OneOf(any, objectOf(member{"a", 7, any}, rare))}, rare)},
 			member{"b", 6, any},
-			member{"left", 5, oneOf(`"l"`, `""`)}, member{"right", 5, oneOf(`"r"`, `"r/s"`)},
+			member{"left", 5, oneOf(`"l"`, `""`, `null`)}, member{"right", 5, oneOf(`"r"`, `"r/s"`, `null`)},
 			member{"mode", 6, oneOf(`"Fast"`, `"Slow"`, `"Empty"`, `"other"`, `7`)},
 			member{"items", 6, listOf(rapid.OneOf(any, objectOf(member{"q", 5, any}, member{"o", 5, objectOf(member{"e", 7, oneOf(`"1"`, `"2"`, `"3"`)}, rare)})))},
 			rare, member{"a", 1, any}, member{"list", 1, any}),

@@ -3,6 +3,7 @@ package conversion
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,15 +100,24 @@ func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 
 // Split splits a string of the spoke at a separator into two fields of the hub, such
 // as hostPort into host and port, and joins them again. If the second part is an
-// integer, the last separator counts, else the first. It is an error if the string
-// cannot be split, if one of the parts is absent, and if what was split would not be
-// joined to the same, or the reverse: as with a port that is written 080.
+// integer, the last separator counts, else the first. A null becomes two, and two become
+// one. It is an error if the string cannot be split, if one of the parts alone is absent
+// or null, and if what was split would not be joined to the same, or the reverse: as with
+// a port that is written 080. A colon does not split an integer off an IPv6 address, unless
+// that is in brackets, as in [2001:db8::1]:80.
 func Split(spoke, separator string, first, second Part) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
 		m.faults = append(m.faults, fmt.Errorf("Split %s: it needs a separator", spoke))
 	}
+	address := func(s string) bool {
+		_, err := netip.ParseAddr(s)
+		return err == nil && separator == ":" && second.integer
+	}
 	cut := func(s string) (a, b string, ok bool) {
+		if address(s) {
+			return "", "", false
+		}
 		if i := strings.LastIndex(s, separator); second.integer && i >= 0 {
 			return s[:i], s[i+len(separator):], true
 		}
@@ -123,8 +133,15 @@ func Split(spoke, separator string, first, second Part) Move {
 			a, b, ok := cut(s)
 			nodeA, okA := first.node(a)
 			nodeB, okB := second.node(b)
-			if !isString || !ok || !okA || !okB {
-				return nil, field.Invalid(fieldPath(spoke), printable(value), fmt.Sprintf("must be %s%s%s", first.describe(), separator, second.describe()))
+			switch {
+			case value.isNull():
+				nodeA, nodeB = value, value
+			case !isString || !ok || !okA || !okB:
+				detail := fmt.Sprintf("must be %s%s%s", first.describe(), separator, second.describe())
+				if address(s) {
+					detail += ", and not an IPv6 address alone"
+				}
+				return nil, field.Invalid(fieldPath(spoke), printable(value), detail)
 			}
 			return func(doc *node) error {
 				if err := doc.put(first.path, nodeA); err != nil {
@@ -148,6 +165,8 @@ func Split(spoke, separator string, first, second Part) Move {
 			return nil, field.Required(fieldPath(first.path), "it is joined with "+second.path)
 		case nodeB == nil:
 			return nil, field.Required(fieldPath(second.path), "it is joined with "+first.path)
+		case nodeA.isNull() && nodeB.isNull():
+			return func(doc *node) error { return doc.put(spoke, nodeA) }, nil
 		}
 		a, okA := first.text(nodeA)
 		if !okA {
@@ -159,7 +178,7 @@ func Split(spoke, separator string, first, second Part) Move {
 		}
 		joined := a + separator + b
 		if backA, backB, _ := cut(joined); backA != a || backB != b {
-			return nil, field.Invalid(fieldPath(first.path), a, fmt.Sprintf("joined with %s it would be split elsewhere: %s", second.path, joined))
+			return nil, field.Invalid(fieldPath(first.path), a, fmt.Sprintf("joined with %s it would not be split there again: %s", second.path, joined))
 		}
 		return func(doc *node) error { return doc.put(spoke, stringNode(joined)) }, nil
 	}
