@@ -81,7 +81,7 @@ func (r *Registry) add(hub bool, there, back *step) error {
 		k = &kind{}
 	}
 	if hub && k.hub != "" && k.hub != b.Version {
-		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already", a, b.Version, k.hub)
+		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already; of two functions, the first leads to the hub", a, b.Version, k.hub)
 	}
 	for _, s := range k.steps {
 		if s.plain != nil && !hub && (s.from == a || s.from == b) {

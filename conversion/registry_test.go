@@ -238,7 +238,7 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 				}
 				return conversion.AddSpoke(r, note[int16, int32](""), note[int32, int16](""))
 			},
-			[]string{"cannot have the hub v3: the hub of the kind is v2 already"},
+			[]string{"cannot have the hub v3: the hub of the kind is v2 already; of two functions, the first leads to the hub"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,10 @@ import (
 
 // AddSpoke adds the two conversions between a version of a kind, the spoke S,
 // and the kind's hub version H: first the way to the hub, then the way from it. S
-// and H are pointers to the Go types, and are inferred from the functions.
+// and H are pointers to the Go types, and are inferred from the functions: if these
+// are swapped, the other version is the hub. Conversions are the same then, but
+// [Lossless] works for spokes alone. An old version may be the hub, so that is no error;
+// [Registry.Kinds] says which version it is, and so does the log of roundtrip.Test.
 //
 // A function finds in out the metadata of in, to which it may add labels and
 // annotations, and zero values otherwise; it fills in the rest. It must not

@@ -1,6 +1,7 @@
 package roundtrip
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -26,6 +27,9 @@ import (
 // A subtest fails with the smallest object that it could find, in YAML, what was wrong
 // with it, and the command that does the same again.
 //
+// The log says which version is the hub if there is a newer one: functions of
+// [conversion.AddSpoke] may be swapped. It is shown if a subtest fails, or with -v.
+//
 // The test fails at once if [conversion.Registry.Check] finds a fault in the registry, or
 // if an option, a flag or an environment variable makes no sense.
 func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
@@ -36,7 +40,13 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	}
 	kinds := reg.Kinds()
 	for _, kind := range kinds {
-		t.Run(nameOf(kind, kinds), func(t *testing.T) { testAll(t, cfg, subjects(reg, cfg, kind)) })
+		t.Run(nameOf(kind, kinds), func(t *testing.T) {
+			newest := kind.Versions[len(kind.Versions)-1]
+			if slices.Contains(kind.Versions, kind.Hub) && kind.Hub != newest {
+				t.Logf("%s is the hub, and %s is not: of two functions, the first leads to the hub", kind.Hub, newest)
+			}
+			testAll(t, cfg, subjects(reg, cfg, kind))
+		})
 	}
 }
 

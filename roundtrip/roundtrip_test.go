@@ -36,6 +36,15 @@ func TestOfAUser(t *testing.T) {
 		Test(t, bugs[0].jobs(t), jobs)
 	case "without":
 		Test(t, bugs[0].jobs(t), jobs, Without(RoundTrip, "notes are going away"), Without(Partial, "so they are"))
+	case "old hub":
+		reg := conversion.NewRegistry(bug{}.jobs(t).Scheme())
+		err := conversion.AddSpoke(reg,
+			func(_ context.Context, in *hubJob, out *alphaJob) error { fromHub(in, out); return nil },
+			func(_ context.Context, in *alphaJob, out *hubJob) error { toHub(in, out); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		Test(t, reg, jobs)
 	case "options":
 		Test(t, bugs[0].jobs(t), Without("gravity", "it is heavy"), Without(Partial, ""), Iterations(0))
 	case "not a function":
@@ -87,6 +96,16 @@ func TestTheReportShowsTheObjectAndItsCommandReproducesIt(t *testing.T) {
 	}
 	if diff := cmp.Diff(report(output), report(again)); diff != "" {
 		t.Errorf("(-first +again):\n%s", diff)
+	}
+}
+
+func TestTest_SaysThatAnOldVersionIsTheHub(t *testing.T) {
+	const note = "v1alpha1 is the hub, and v1 is not"
+	for which, want := range map[string]bool{"old hub": true, "without": false} {
+		output, failed := runTestOfAUser(t, which, "^TestOfAUser$", "CRDKIT_ROUNDTRIP_ITERATIONS=1")
+		if failed || strings.Contains(output, note) != want {
+			t.Errorf("%s: want %q: %v, got:\n%s", which, note, want, output)
+		}
 	}
 }
 
