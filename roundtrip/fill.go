@@ -14,9 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
+
+	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // fillers returns functions for types that randfill cannot fill, or not with what an API
@@ -84,60 +85,23 @@ func fill[T any](function func(v *T, c randfill.Continue)) []any {
 	}}
 }
 
-// fillMetadata fills in what an API server may have stored, each part or not. An object
-// that is being deleted is no different for a conversion.
+// fillMetadata fills in what an API server may have stored.
 func fillMetadata(m *metav1.ObjectMeta, gv schema.GroupVersion, c randfill.Continue) {
-	// some draws a number, which is more than 0, in three of four cases.
-	some := func() (n int32, yes bool) {
-		n = c.Int31()
-		return n/4 + 1, n%4 > 0
+	text, err := json.Marshal(generate.Metadata("x"+word(c.Int31()), gv.String(), func() (x uint64, ok bool) {
+		n := c.Int31()
+		return uint64(n / 4), n%4 > 0
+	}))
+	if *m = (metav1.ObjectMeta{}); err == nil {
+		err = json.Unmarshal(text, m)
 	}
-	*m = metav1.ObjectMeta{Name: "x" + word(c.Int31())}
-	if n, yes := some(); yes {
-		m.Namespace = "x" + word(n)
-	}
-	if n, yes := some(); yes {
-		m.UID = types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", n))
-	}
-	if n, yes := some(); yes {
-		m.ResourceVersion = strconv.Itoa(int(n))
-	}
-	if n, yes := some(); yes {
-		m.Generation = int64(n)
-	}
-	if n, yes := some(); yes {
-		m.CreationTimestamp = metav1.NewTime(second(n))
-	}
-	if n, yes := some(); yes {
-		m.Labels = pairs("x", n)
-	}
-	if n, yes := some(); yes {
-		m.Annotations = pairs("example.com/x", n)
-	}
-	if n, yes := some(); yes {
-		m.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: "x" + word(n), Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: gv.String(),
-			Time: new(metav1.NewTime(second(n))), FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:x` + word(n) + `":{}}}`),
-		}}
+	if err != nil {
+		panic(err) // it is made of what JSON has
 	}
 }
 
 // second is the nth of this century: finer times than that are lost in JSON.
 func second(n int32) time.Time {
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Second)
-}
-
-// pairs are labels or annotations, one at least: what has none is absent. Their number and
-// their length grow with n.
-func pairs(prefix string, n int32) map[string]string {
-	m := map[string]string{}
-	for {
-		m[prefix+word(n%26)] = word(n / 26 % 26)
-		if n /= 26 * 26; n == 0 {
-			return m
-		}
-	}
 }
 
 // word is n as letters, such as a DNS label may hold; none for zero.

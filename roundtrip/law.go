@@ -38,7 +38,8 @@ const (
 	Edited Law = "edited"
 	// Metadata: except for labels and annotations, each member of metadata has the same
 	// text after A→B. The registry sees to that: it refuses what a function has changed,
-	// which is then an error for RoundTrip.
+	// which is then an error for RoundTrip. Objects have each member of metadata, or not:
+	// some have owners and finalizers, and some of these are being deleted.
 	Metadata Law = "metadata"
 	// Determinism: the same object converts to the same bytes each time.
 	Determinism Law = "determinism"

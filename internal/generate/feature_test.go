@@ -105,6 +105,8 @@ var features = map[string]string{
 	"an optional contradiction":   `{type: object, properties: {a: {type: integer, minimum: 3, maximum: 2}, b: {type: array, items: {type: string, minLength: 2, maxLength: 1}}, c: {type: string, pattern: '(?!x)'}}}`,
 	"root: anyOf":                 `{type: object, properties: {a: {type: integer}, b: {type: string}}, anyOf: [{required: [a]}, {required: [b]}]}`,
 	"root: name":                  `{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 5, pattern: '^p-'}}}, spec: {type: object}}, required: [spec, metadata, kind]}`,
+	"root: generateName":          `{type: object, properties: {metadata: {type: object, properties: {generateName: {type: string, maxLength: 5, pattern: '^p-'}}}}}`,
+	"root: no generateName":       `{type: object, properties: {metadata: {type: object, properties: {generateName: {type: string, minLength: 3, maxLength: 2}}}}}`,
 	"root: unknown fields":        `{type: object, x-kubernetes-preserve-unknown-fields: true}`,
 	"root: properties":            `{type: object, properties: {a: {type: integer}, b: {type: integer}}, minProperties: 4, maxProperties: 4}`,
 	"CEL: order":                  `{type: object, required: [min, max], properties: {min: {type: integer, minimum: 1}, max: {type: integer}}, x-kubernetes-validations: [{rule: self.min <= self.max}, {rule: self.max < 1000}]}`,

@@ -6,20 +6,18 @@ import (
 	"time"
 )
 
-// metadata is what an API server may have stored, each part or not, as roundtrip makes it
-// of Go types. An object that is being deleted is no different for anybody here.
-func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
-	name, err := m.value(n.metadataName, c.kid(0), nil)
-	if err != nil {
-		return nil, err
-	}
+// Metadata returns metadata as an API server may have stored it. A draw for each member
+// that need not be there returns false if it is not, else what it is made of. They shrink
+// one by one: the only member that depends on another is the deletion, because an object
+// that is being deleted is there for its finalizers.
+func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[string]any {
 	out := map[string]any{"name": name}
-	for i, part := range []struct {
+	for _, member := range []struct {
 		name  string
 		value func(x uint64) any
 	}{
 		{"namespace", func(x uint64) any { return "x" + word(x) }},
-		{"uid", func(x uint64) any { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", x) }},
+		{"uid", func(x uint64) any { return uid(x) }},
 		{"resourceVersion", func(x uint64) any { return strconv.FormatUint(x+1, 10) }},
 		{"generation", func(x uint64) any { return int64(x + 1) }},
 		{"creationTimestamp", func(x uint64) any { return second(x) }},
@@ -27,18 +25,52 @@ func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
 		{"annotations", func(x uint64) any { return pairs("example.com/x", x) }},
 		{"managedFields", func(x uint64) any {
 			return []any{map[string]any{
-				"manager": "x" + word(x), "operation": "Update", "apiVersion": "example.com/v1",
+				"manager": "x" + word(x), "operation": "Update", "apiVersion": apiVersion,
 				"time": second(x), "fieldsType": "FieldsV1",
 				"fieldsV1": map[string]any{"f:spec": map[string]any{"f:x" + word(x): map[string]any{}}},
 			}}
 		}},
+		{"generateName", func(x uint64) any { return "x" + word(x) + "-" }},
+		{"selfLink", func(x uint64) any { return "/x" + word(x) }}, // only in an admission review, if the user wrote it
+		{"ownerReferences", func(x uint64) any { return owners(x) }},
+		{"finalizers", func(x uint64) any { return finalizers(x) }},
+		{"deletionTimestamp", func(x uint64) any { return second(x) }},
 	} {
-		if draw := m.draw(c.kid(i + 1)); some(draw) {
-			out[part.name] = part.value(draw/unit - 1)
+		x, ok := draw()
+		switch {
+		case !ok || member.name == "deletionTimestamp" && out["finalizers"] == nil:
+			continue
+		case member.name == "deletionTimestamp":
+			// Always zero for a custom resource; an aggregated API server may be more patient.
+			out["deletionGracePeriodSeconds"] = int64(x % 2 * 30)
 		}
+		out[member.name] = member.value(x)
+	}
+	return out
+}
+
+// metadata is that of an object whose schema may say what names are.
+func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
+	name, err := m.value(n.metadataName, c.kid(0), nil)
+	if err != nil {
+		return nil, err
+	}
+	i := 0
+	out := Metadata(name, "example.com/v1", func() (uint64, bool) {
+		i++
+		draw := m.draw(c.kid(i))
+		return draw/unit - 1, some(draw)
+	})
+	if out["generateName"] == nil {
+		return out, nil
+	}
+	if out["generateName"], err = m.value(n.metadataPrefix, c.kid(i+1), nil); err != nil {
+		delete(out, "generateName") // no value is accepted
 	}
 	return out, nil
 }
+
+func uid(x uint64) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", x) }
 
 // second is one of this century: finer times than that are lost in JSON.
 func second(x uint64) string {
@@ -53,6 +85,29 @@ func pairs(prefix string, x uint64) map[string]any {
 		m[prefix+word(x%26)] = word(x / 26 % 26)
 		if x /= 26 * 26; x == 0 {
 			return m
+		}
+	}
+}
+
+// owners are one with both flags absent, true or false, and maybe one without.
+func owners(x uint64) (all []any) {
+	for i := range 1 + x/9%2 {
+		all = append(all, map[string]any{"apiVersion": "example.com/v1", "kind": "Owner", "name": "x" + word(x/18), "uid": uid(x + i)})
+	}
+	for _, flag := range []string{"controller", "blockOwnerDeletion"} {
+		if x%3 > 0 {
+			all[0].(map[string]any)[flag] = x%3 == 1
+		}
+		x /= 3
+	}
+	return all
+}
+
+// finalizers are up to three, and not in the order of their names.
+func finalizers(x uint64) (all []any) {
+	for i := x % 3; ; i-- {
+		if all = append(all, "example.com/x"+word(x/3+i)); i == 0 {
+			return all
 		}
 	}
 }

@@ -50,6 +50,7 @@ type node struct {
 	leastOf, mostOf   int   // properties, or elements of an array
 	restricted        bool  // the number of properties is
 	metadataName      *node
+	metadataPrefix    *node // generateName
 	items             *node // arrays
 	unique            bool
 	keys              []int // properties of the elements that must differ together

@@ -53,6 +53,10 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 	}
 	metadata := s.Properties["metadata"]
 	of := flatten(&metadata, false, f.property("metadata"))
+	nameOf := func(member string) *node {
+		return text(below(path, "metadata"), metadata.Properties, member,
+			append(of.property(member), must(structuralschema.ValueValidation{Format: "k8s-long-name"}))...)
+	}
 	longest := int64(63)
 	return []property{
 		{name: "apiVersion", required: true, node: text(path, s.Properties, "apiVersion",
@@ -61,8 +65,8 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 			append(f.property("kind"), must(structuralschema.ValueValidation{MaxLength: &longest, Pattern: `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`}))...)},
 		{name: "metadata", required: f.requires("metadata"), node: &node{
 			path: below(path, "metadata"), kind: kindMetadata, size: 1, source: &structuralschema.Structural{},
-			metadataName: text(below(path, "metadata"), metadata.Properties, "name",
-				append(of.property("name"), must(structuralschema.ValueValidation{Format: "k8s-long-name"}))...),
+			metadataName:   nameOf("name"),
+			metadataPrefix: nameOf("generateName"),
 		}},
 	}
 }
