@@ -42,8 +42,12 @@
 //		  memory: "0"
 //		  replicas: 0
 //
-// An object is made of a stream of random draws. Shrinking makes the stream smaller and
-// the object again, so that also the smallest object is one that the functions of [Funcs]
+//	the difference (-want +got):
+//
+//		- spec.replicas: 0
+//
+// The difference has 20 lines at most. An object is made of a stream of random draws.
+// Shrinking makes the stream smaller and the object again, so that also the smallest object is one that the functions of [Funcs]
 // would make, or that the API server would accept. CATALOGUE.md has the mistakes that the
 // tests of this package plant, and how soon each is found.
 //

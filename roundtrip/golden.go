@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -210,10 +209,10 @@ func sameText(what string, want, got []byte) error {
 	}
 	f := compare(want, got)
 	if f == nil {
-		f = &failure{diff: cmp.Diff(w.String(), g.String())} // the order of members
+		f = &failure{diff: func() string { return diffTexts(w.String(), g.String()) }} // the order of members
 	}
 	if f.err != nil {
 		return fmt.Errorf("%s: %w", what, f.err)
 	}
-	return fmt.Errorf("%s is not what it was (-want +got):\n%s", what, strings.ReplaceAll(f.diff, "\u00a0", " "))
+	return fmt.Errorf("%s is not what it was (-want +got):\n%s", what, f.diff())
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -176,10 +176,11 @@ func (s *subject) String() string {
 	return s.kind.GroupKind.String() + "/" + s.route() + "/" + string(s.law)
 }
 
-// failure is how a law was broken: by an error, or by a difference.
+// failure is how a law was broken: by an error, or by a difference, which is looked for
+// when it is reported.
 type failure struct {
 	err  error
-	diff string // -want +got
+	diff func() string // -want +got
 }
 
 // along converts an object to one version after another.
@@ -268,15 +269,15 @@ func metadata(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		return &failure{diff: diff}
+	if reflect.DeepEqual(want, got) {
+		return nil
 	}
-	return nil
+	return &failure{diff: func() string { return diffJSON(want, got) }}
 }
 
 // fixedMetadata returns the text of each member of metadata that no conversion may change.
-func fixedMetadata(object []byte) (map[string]string, error) {
-	texts := map[string]string{}
+func fixedMetadata(object []byte) (map[string]any, error) {
+	texts := map[string]any{}
 	for member, err := range rawjson.Members(object) {
 		if err != nil {
 			return nil, err
@@ -327,7 +328,7 @@ func determinism(ctx context.Context, s *subject, object []byte) *failure {
 		if f := compare(outs[0], out); f != nil {
 			return f
 		}
-		return &failure{diff: cmp.Diff(string(outs[0]), string(out))} // the order of members
+		return &failure{diff: func() string { return diffTexts(string(outs[0]), string(out)) }} // the order of members
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ func (c *counterexample) report() string {
 	if c.err != nil {
 		fmt.Fprintf(&b, "the error:\n\n%s\n", indent(c.err.Error()))
 	} else {
-		fmt.Fprintf(&b, "the difference (-want +got):\n\n%s\n", indent(strings.ReplaceAll(c.diff, "\u00a0", " "))) // of which cmp has some, by chance
+		fmt.Fprintf(&b, "the difference (-want +got):\n\n%s\n", indent(c.diff()))
 	}
 	if c.stack != "" {
 		fmt.Fprintf(&b, "where it panics:\n\n%s\n", indent(c.stack))

@@ -76,7 +76,7 @@ func TestTheReportShowsTheObjectAndItsCommandReproducesIt(t *testing.T) {
 		before, _, _ := strings.Cut(after, "--- FAIL")
 		return before[:strings.Index(before, " go test -run")]
 	}
-	for _, want := range []string{"apiVersion: batch.example.com/v1\n", "note: ", "-want +got", "\"spec\""} {
+	for _, want := range []string{"apiVersion: batch.example.com/v1\n", "note: ", "-want +got", "\t- spec.note: "} {
 		if !strings.Contains(report(output), want) {
 			t.Errorf("the report lacks %q:\n%s", want, report(output))
 		}

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -226,7 +225,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	}
 	// If DeepCopyObject is wrong, it is not the encoding's fault.
 	if !sameValue(before, obj, true) && sameValue(obj, obj.DeepCopyObject(), true) {
-		return &failure{err: fmt.Errorf("to encode an object changes it (-before +after):\n%s", differ(before, obj, true).diff)}
+		return &failure{err: fmt.Errorf("to encode an object changes it (-before +after):\n%s", differ(before, obj, true).diff())}
 	}
 
 	decoded, _, err := e.plain.Decode(first, nil, nil)
@@ -247,10 +246,10 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 			return f
 		}
 		if !bytes.Equal(first, second) && e.law != Protobuf {
-			if f := differ(obj, decoded, true); f.diff != "" {
-				return f
+			if !sameValue(obj, decoded, true) {
+				return differ(obj, decoded, true)
 			}
-			return &failure{diff: cmp.Diff(e.readable(first), e.readable(second))}
+			return &failure{diff: func() string { return diffTexts(e.readable(first), e.readable(second)) }}
 		}
 	}
 
@@ -264,7 +263,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	case out != into:
 		return &failure{err: fmt.Errorf("it decodes into a %T, and not into a %T", out, into)}
 	case !sameValue(decoded, into, true):
-		return &failure{err: fmt.Errorf("to decode it into an object gives another one (-new +into):\n%s", differ(decoded, into, true).diff)}
+		return &failure{err: fmt.Errorf("to decode it into an object gives another one (-new +into):\n%s", differ(decoded, into, true).diff())}
 	}
 	return nil
 }
@@ -278,7 +277,7 @@ func (e *encoding) stable(obj runtime.Object, first []byte) *failure {
 		}
 		if !bytes.Equal(first, again) {
 			e.suspect.Store(true)
-			return &failure{err: fmt.Errorf("an object has two encodings (-first +again):\n%s", cmp.Diff(e.readable(first), e.readable(again)))}
+			return &failure{err: fmt.Errorf("an object has two encodings (-first +again):\n%s", diffTexts(e.readable(first), e.readable(again)))}
 		}
 	}
 	return nil

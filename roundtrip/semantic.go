@@ -3,18 +3,13 @@ package roundtrip
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"sync"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -188,12 +183,7 @@ func equalElements(a, b reflect.Value, strict bool, elem equalFunc) bool {
 
 // differ returns how two objects differ that are not the same: by their JSON, or by what
 // that does not show.
-func differ(want, got runtime.Object, strict bool) (f *failure) {
-	defer func() {
-		if v := recover(); v != nil { // cmp cannot compare them
-			f = &failure{diff: fmt.Sprintf("- %#v\n+ %#v", want, got)}
-		}
-	}()
+func differ(want, got runtime.Object, strict bool) *failure {
 	wanted, errWant := json.Marshal(want)
 	text, errGot := json.Marshal(got)
 	if errWant == nil && errGot == nil {
@@ -201,14 +191,13 @@ func differ(want, got runtime.Object, strict bool) (f *failure) {
 			return f
 		}
 	}
-	options := cmp.Options{
-		cmp.Exporter(func(reflect.Type) bool { return true }),
-		cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }),
-		cmp.Comparer(func(a, b labels.Selector) bool { return a.String() == b.String() }),
-		cmp.Comparer(func(a, b fields.Selector) bool { return a.String() == b.String() }),
-	}
-	if !strict {
-		options = append(options, cmpopts.EquateEmpty())
-	}
-	return &failure{diff: cmp.Diff(want, got, options)}
+	return &failure{diff: func() string {
+		w, g := reflect.ValueOf(want), reflect.ValueOf(got)
+		if w.Type() != g.Type() {
+			return diffTexts(w.Type().String(), g.Type().String())
+		}
+		var d differences
+		d.values("", w, g, strict)
+		return d.String()
+	}}
 }

@@ -3,8 +3,7 @@ package roundtrip
 import (
 	"bytes"
 	"encoding/json"
-
-	"github.com/google/go-cmp/cmp"
+	"reflect"
 )
 
 // value decodes JSON such that two values are equal if their texts say the same: null, []
@@ -25,8 +24,8 @@ func compare(want, got []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	if diff := cmp.Diff(wanted, v); diff != "" {
-		return &failure{diff: diff}
+	if reflect.DeepEqual(wanted, v) {
+		return nil
 	}
-	return nil
+	return &failure{diff: func() string { return diffJSON(wanted, v) }}
 }
