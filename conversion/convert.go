@@ -149,7 +149,7 @@ func (w *worker) call(ctx context.Context, s *step, in, out runtime.Object) erro
 	if w.watcher == nil {
 		return s.call(ctx, in, out)
 	}
-	after := w.watcher(watch.Call{From: s.from, To: s.to, In: in, Out: out, Shares: s.shares})
+	after := w.watcher(watch.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
 	err := s.call(ctx, in, out)
 	after()
 	return err

@@ -274,6 +274,8 @@ var bugs = []bug{
 	{name: "two versions have different defaults", law: Defaulting, spokeMode: "slow", hubMode: "fast", twin: &bug{spokeMode: "slow", hubMode: "slow"}},
 	{name: "a field is dropped on the way from the internal hub", law: RoundTrip, internal: true, twin: &bug{internal: true},
 		fromHub: inSpecBack(func(_, out *Common) { out.Since = nil })},
+	{name: "a field that only the internal hub has is lost", law: RoundTrip, internal: true, twin: &bug{internal: true},
+		fromHub: func(_ *hubJob, out *alphaJob) { delete(out.Annotations, keptOwner) }},
 	{name: "the direct way differs from that through the hub", law: PathIndependence, twin: &bug{direct: unchanged, back: unchanged},
 		direct: func(_, out *Common) { out.Note = "direct " + out.Note },
 		back:   func(_, out *Common) { out.Note = strings.TrimPrefix(out.Note, "direct ") }},

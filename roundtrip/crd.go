@@ -26,8 +26,9 @@ import (
 // The objects of these kinds are then made by the schema: they are what the API server
 // would accept, and have its defaults, except where Defaulting is checked. Where a version
 // has a Go type, they are such as it can decode; [Decoding] is about the others. The
-// functions of [Funcs] do not apply to them. What the schema allows and a conversion does not keep, such
-// as an order that means nothing, has to be declared: see [Normalize] and [Loss].
+// functions of [Funcs] do not apply to them, but to an internal hub, which has no schema.
+// What the schema allows and a conversion does not keep, such as an order that means
+// nothing, has to be declared: see [Normalize] and [Loss].
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)

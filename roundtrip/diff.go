@@ -137,7 +137,13 @@ func (d *differences) values(path string, want, got reflect.Value, strict bool) 
 		}
 	}
 	if len(d.lines) == before {
-		d.replaced(path, fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got))
+		w, g := fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got)
+		if want.CanInterface() {
+			if a, b := jsonText(want.Interface()), jsonText(got.Interface()); a != b {
+				w, g = a, b
+			}
+		}
+		d.replaced(path, w, g)
 	}
 }
 

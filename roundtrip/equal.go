@@ -53,7 +53,7 @@ type loss struct {
 //
 // The path is that of the JSON: spec.toppings[*].quantity. [*] stands for each element of
 // a list, and for each member of an object; ["example.com/name"] is a member whose name
-// has dots.
+// has dots. Fields without a JSON name, as internal versions have them, go by their Go names.
 func Loss(kind schema.GroupVersionKind, path, reason string) Option {
 	return func(c *config) {
 		steps, err := parsePath(path)
@@ -139,7 +139,7 @@ func remove(v any, steps []string) {
 func (c *config) checkDeclarations(s *runtime.Scheme, all []conversion.Kind) error {
 	known := func(gvk schema.GroupVersionKind) bool {
 		return slices.ContainsFunc(all, func(k conversion.Kind) bool {
-			return k.GroupKind == gvk.GroupKind() && slices.Contains(k.Versions, gvk.Version)
+			return k.GroupKind == gvk.GroupKind() && (gvk.Version == k.Hub || slices.Contains(k.Versions, gvk.Version))
 		})
 	}
 	var faults []error

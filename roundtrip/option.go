@@ -176,9 +176,9 @@ func (c *config) checkLaws() error {
 // checkFuncs returns an error if what was given to [Funcs] is wrong, or is for nothing.
 func (c *config) checkFuncs(reg *conversion.Registry) error {
 	kinds := reg.Kinds()
-	withSchema := func(k conversion.Kind) bool { return c.definition(k) != nil }
+	byType := func(k conversion.Kind) bool { return c.definition(k) == nil || k.Hub == runtime.APIVersionInternal }
 	for _, k := range kinds {
-		if withSchema(k) {
+		if !byType(k) {
 			continue
 		}
 		_, err := newTypeGenerator(reg, c, k, k.Versions[0])
@@ -186,7 +186,7 @@ func (c *config) checkFuncs(reg *conversion.Registry) error {
 			return err
 		}
 	}
-	if len(c.funcs) > 0 && !slices.ContainsFunc(kinds, func(k conversion.Kind) bool { return !withSchema(k) }) {
+	if len(c.funcs) > 0 && !slices.ContainsFunc(kinds, byType) {
 		return errors.New("roundtrip.Funcs: there is a CRD for each kind, and so no function is called: see roundtrip.CRD")
 	}
 	return nil

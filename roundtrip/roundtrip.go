@@ -11,7 +11,8 @@ import (
 // versions. There is a subtest for each, named by kind, path and law, such as
 // Pizza/v1alpha1→v1beta1→v1alpha1/round-trip; the kind has its group if another group has
 // a kind of that name. If the hub is the internal version, there are also the paths from
-// each version to it and back.
+// each version to it and back, and from it to each version and back; the latter not for
+// versions that [conversion.Lossless] makes so. Objects of the hub are made of its Go type.
 //
 // The objects are random. They are made of the Go type of the path's first version, by
 // sigs.k8s.io/randfill and the functions of [Funcs], and are then what that type writes as

@@ -191,6 +191,10 @@ func differ(want, got runtime.Object, strict bool) *failure {
 			return f
 		}
 	}
+	return differValues(want, got, strict)
+}
+
+func differValues(want, got runtime.Object, strict bool) *failure {
 	return &failure{diff: func() string {
 		w, g := reflect.ValueOf(want), reflect.ValueOf(got)
 		if w.Type() != g.Type() {

@@ -15,6 +15,8 @@ import (
 type Call struct {
 	From, To schema.GroupVersionKind
 	In, Out  runtime.Object
+	// Func is the function.
+	Func func(ctx context.Context, in, out runtime.Object) error
 	// Shares says that such a function may leave parts of In in Out, by its contract.
 	Shares bool
 }

@@ -1,0 +1,187 @@
+package roundtrip
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/watch"
+)
+
+// convertValue converts a Go value to another version of the subject's kind.
+type convertValue func(s *subject, in runtime.Object, version string) (runtime.Object, error)
+
+// throughOther is [RoundTrip] between the internal hub and a version, from either of them.
+func throughOther(convert convertValue) checkValue {
+	return func(s *subject, obj runtime.Object) *failure {
+		got := obj
+		for _, version := range s.path[1:] {
+			var err error
+			if got, err = convert(s, got, version); err != nil {
+				return &failure{err: err}
+			}
+		}
+		if s.path[0] == runtime.APIVersionInternal {
+			return s.sameHub(obj, got)
+		}
+		if sameValue(obj, got, true) {
+			return nil
+		}
+		want, text := made{value: obj}.text(), made{value: got}.text()
+		if f := s.compare(s.path[0], want, text); f != nil {
+			return f
+		}
+		if bytes.Equal(want, text) && !sameValue(obj, got, false) {
+			return differ(obj, got, false) // in what JSON does not show
+		}
+		return nil
+	}
+}
+
+// sameHub returns how an object of the internal hub differs from what it was, or nil. Such an
+// object is never encoded, so its JSON does not count, and neither does its apiVersion.
+func (s *subject) sameHub(want, got runtime.Object) *failure {
+	version := s.path[0]
+	want, got = want.DeepCopyObject(), got.DeepCopyObject()
+	for _, obj := range []runtime.Object{want, got} {
+		obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+		for _, l := range s.cfg.losses {
+			if l.kind == s.kind.WithVersion(version) {
+				removeField(reflect.ValueOf(obj), l.steps)
+			}
+		}
+		for _, n := range s.normalizers(version) {
+			n.normal(obj)
+		}
+	}
+	if sameValue(want, got, false) {
+		return nil
+	}
+	return differValues(want, got, false)
+}
+
+// removeField is [remove] for Go values.
+func removeField(v reflect.Value, steps []string) {
+	matches := func(name string) bool { return steps[0] == each || steps[0] == name }
+	within := func(v reflect.Value) {
+		if len(steps) == 1 {
+			v.SetZero()
+		} else {
+			removeField(v, steps[1:])
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			removeField(v.Elem(), steps)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch f := v.Type().Field(i); {
+			case !f.IsExported():
+			case jsonName(f) == "":
+				removeField(v.Field(i), steps)
+			case matches(jsonName(f)):
+				within(v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if matches(each) {
+				within(v.Index(i))
+			}
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			if key.Kind() != reflect.String || !matches(key.String()) {
+				continue
+			}
+			if len(steps) == 1 {
+				v.SetMapIndex(key, reflect.Value{})
+				continue
+			}
+			value := reflect.New(v.Type().Elem()).Elem() // a value in a map cannot be changed
+			value.Set(v.MapIndex(key))
+			within(value)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// hubFunctions are the two functions between a version and the internal hub of its kind. No
+// API of the registry takes an object of that hub.
+type hubFunctions struct {
+	to, from func(ctx context.Context, in, out runtime.Object) error
+}
+
+// findHubFunctions watches a conversion through the hub. It returns false if none of a few
+// objects converts, which other laws report, or if more happens than one call of each:
+// [conversion.Lossless] keeps outside of the functions what they lose.
+func findHubFunctions(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (f hubFunctions, ok bool) {
+	s := &subject{registry: reg, cfg: cfg, kind: kind}
+	g, err := newGenerator(reg, cfg, kind, version)
+	if err != nil {
+		return f, false
+	}
+	for i := range 20 {
+		object, err := g.object(silent(context.Background()), draw.New(cfg.seed, "functions", i))
+		if err != nil {
+			continue
+		}
+		calls := 0
+		ctx := watch.With(silent(context.Background()), func(c watch.Call) func() {
+			if calls++; c.To.Version == runtime.APIVersionInternal {
+				f.to = c.Func
+			} else {
+				f.from = c.Func
+			}
+			return func() {}
+		})
+		if _, err := s.along(ctx, object, kind.Hub, version); err == nil {
+			return f, calls == 2 && f.to != nil && f.from != nil
+		}
+	}
+	return f, false
+}
+
+// convert does what the registry does: the result has the metadata from the start, and a
+// version is stored as JSON.
+func (f hubFunctions) convert(s *subject, in runtime.Object, version string) (runtime.Object, error) {
+	kind := s.kind.WithVersion(version)
+	out, err := s.registry.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	metaOf := func(obj runtime.Object) *metav1.ObjectMeta {
+		return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) // the registry has seen to it
+	}
+	metaOf(in).DeepCopyInto(metaOf(out))
+	call := f.from
+	if version == runtime.APIVersionInternal {
+		call = f.to
+	}
+	if err := call(silent(context.Background()), in, out); err != nil {
+		return nil, fmt.Errorf("to %s: %w", version, err)
+	}
+	out.GetObjectKind().SetGroupVersionKind(kind)
+	if version == runtime.APIVersionInternal {
+		return out, nil
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.registry.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	return stored, json.Unmarshal(text, stored)
+}

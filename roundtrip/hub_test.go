@@ -1,0 +1,159 @@
+package roundtrip
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiconversion "k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/conversion"
+)
+
+// ownedBox is the internal version of a Box, and alone has owners.
+type (
+	ownedBox struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Spec   boxSpec
+		Owners map[string]*owner
+	}
+	owner struct{ Name, Since string }
+)
+
+func (b *ownedBox) DeepCopyObject() runtime.Object {
+	out := &ownedBox{b.TypeMeta, *b.ObjectMeta.DeepCopy(), *b.Spec.copy(), maps.Clone(b.Owners)}
+	for k, v := range out.Owners {
+		if v != nil {
+			out.Owners[k] = new(*v)
+		}
+	}
+	return out
+}
+
+var internalBoxKind = schema.GroupVersionKind{Group: boxVersion.Group, Version: runtime.APIVersionInternal, Kind: "Box"}
+
+func ownedBoxes(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := boxes(&Box{})
+	s.AddKnownTypeWithName(internalBoxKind, &ownedBox{})
+	err := s.AddConversionFunc((*Box)(nil), (*ownedBox)(nil), func(in, out any, _ apiconversion.Scope) error {
+		b := in.(*Box).copy()
+		out.(*ownedBox).ObjectMeta, out.(*ownedBox).Spec = b.ObjectMeta, b.Spec
+		return nil
+	})
+	if err == nil {
+		err = s.AddConversionFunc((*ownedBox)(nil), (*Box)(nil), func(in, out any, _ apiconversion.Scope) error {
+			b := in.(*ownedBox).DeepCopyObject().(*ownedBox)
+			out.(*Box).ObjectMeta, out.(*Box).Spec = b.ObjectMeta, b.Spec
+			return nil
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// boxRegistry has the conversions of a scheme's boxes.
+func boxRegistry(t *testing.T, s *runtime.Scheme) *conversion.Registry {
+	t.Helper()
+	reg := conversion.NewRegistry(s)
+	if err := conversion.AddSchemeFunctions(reg, internalBoxKind); err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func TestRoundTrip_InternalHubLosesAField(t *testing.T) {
+	for seed := range seeds() {
+		found := findInScheme(t, ownedBoxes(t), seed, RoundTrip)[RoundTrip]
+		if found == nil {
+			t.Fatalf("seed %d: TestScheme does not find it", seed)
+		}
+		reg := boxRegistry(t, ownedBoxes(t))
+		cfg, err := newConfigFor(reg, []Option{Funcs(boxFuncs...), Seed(seed)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]*counterexample{"TestScheme": found}
+		for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
+			c, err := s.search(t.Context(), cfg.budget(20))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c != nil {
+				all["Test"] = c
+			}
+		}
+		if all["Test"] == nil {
+			t.Fatalf("seed %d: Test does not find it", seed)
+		}
+		for name, c := range all {
+			if got := c.subject.route(); got != "__internal→v1→__internal" {
+				t.Errorf("seed %d: %s finds it on the path %s", seed, name, got)
+			}
+			if report := c.report(); !strings.Contains(report, `- Owners: `) || strings.Count(c.yaml(), "\n") > 16 {
+				t.Errorf("seed %d: %s:\n%s", seed, name, report)
+			}
+		}
+	}
+}
+
+func TestRoundTrip_InternalHubDeclarations(t *testing.T) {
+	s := ownedBoxes(t)
+	for _, declared := range []Option{
+		Loss(internalBoxKind, "Owners", "nobody owns boxes"),
+		Normalize("nobody owns boxes", func(b *ownedBox) { b.Owners = nil }),
+	} {
+		TestScheme(t, s, Funcs(boxFuncs...), declared, Iterations(50))
+		Test(t, boxRegistry(t, s), Funcs(boxFuncs...), declared, Iterations(50))
+	}
+}
+
+// What keeps a field in an annotation beside the functions is not looked at without it.
+func TestRoundTrip_InternalHubLossless(t *testing.T) {
+	reg := boxRegistry(t, ownedBoxes(t))
+	if err := conversion.Lossless(reg, boxVersion.WithKind("Box")); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := newConfigFor(reg, []Option{Funcs(boxFuncs...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(subjects(reg, cfg, reg.Kinds()[0]), func(s *subject) bool { return s.checkValue != nil }) {
+		t.Error("the functions of a lossless version are checked without what they lose")
+	}
+}
+
+func TestRemoveField_GoValues(t *testing.T) {
+	full := func() *ownedBox {
+		b := &ownedBox{Owners: map[string]*owner{"a": {"x", "y"}, "b": nil}}
+		b.Labels = map[string]string{"k": "v"}
+		b.Spec.Contents = &boxSpec{Note: "n", Tags: []string{"t", "u"}}
+		return b
+	}
+	for path, remove := range map[string]func(b *ownedBox){
+		"Owners":                func(b *ownedBox) { b.Owners = nil },
+		"Owners.a":              func(b *ownedBox) { delete(b.Owners, "a") },
+		"Owners[*].Name":        func(b *ownedBox) { b.Owners["a"].Name = "" },
+		"labels.k":              func(b *ownedBox) { delete(b.Labels, "k") },
+		"Spec.contents.tags[*]": func(b *ownedBox) { b.Spec.Contents.Tags = []string{"", ""} },
+		"Spec.contents.nothing": func(*ownedBox) {},
+	} {
+		steps, err := parsePath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := full(), full()
+		remove(want)
+		if removeField(reflect.ValueOf(got), steps); !sameValue(want, got, true) {
+			t.Errorf("%s (-want +got):\n%s", path, differValues(want, got, true).diff())
+		}
+	}
+}
