@@ -1,10 +1,14 @@
 package scheme
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,74 +17,101 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// check returns the faults of the types of one version.
-func check(gv schema.GroupVersion, objects []runtime.Object) []string {
-	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-
-	types := map[string]reflect.Type{}
-	var accepted []runtime.Object
-	for i, obj := range objects {
-		t := reflect.TypeOf(obj)
-		if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-			fault("type %d, %v, is not a pointer to a struct", i+1, t)
-			continue
+// Check returns every fault of the types of a scheme, however it was built, joined: of one of
+// controller-runtime's SchemeBuilder, for example. New checks its own.
+//
+// These are faults: a kind with metadata but without its list (the kind Pizza needs
+// PizzaList), or whose list is one of another type; a list of a type that has no kind in
+// that version; a version with such kinds but without ListOptions and the like (see
+// [metav1.AddToGroupVersion]); a type of several kinds or versions, because an object does
+// not say then what it is; a struct field, at any depth, that has no name in its JSON tag,
+// because it would be stored under its Go name; two fields of one JSON name, because
+// neither would be stored. An internal version ([runtime.APIVersionInternal]), which is
+// never encoded, needs neither tags nor options.
+//
+// Types of Kubernetes itself, in packages below k8s.io, are taken as they are: a Binding,
+// for one, has no list.
+func Check(s *runtime.Scheme) error {
+	c := checker{scheme: s, versions: map[schema.GroupVersion]map[string]reflect.Type{}, names: map[reflect.Type][]string{}}
+	for gvk, t := range s.AllKnownTypes() {
+		gv := gvk.GroupVersion()
+		if c.versions[gv] == nil {
+			c.versions[gv] = map[string]reflect.Type{}
 		}
-		if _, twice := types[t.Elem().Name()]; twice {
-			fault("kind %s is given twice", t.Elem().Name())
-			continue
-		}
-		types[t.Elem().Name()] = t
-		accepted = append(accepted, obj)
+		c.versions[gv][gvk.Kind] = t
+		c.names[t] = append(c.names[t], gvk.String())
 	}
+	for _, gv := range slices.SortedFunc(maps.Keys(c.versions), func(a, b schema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	}) {
+		c.version(gv)
+	}
+	return errors.Join(c.faults...)
+}
 
+type checker struct {
+	scheme   *runtime.Scheme
+	versions map[schema.GroupVersion]map[string]reflect.Type
+	names    map[reflect.Type][]string
+	faults   []error
+}
+
+// version checks the types of one version.
+func (c *checker) version(gv schema.GroupVersion) {
+	fault := func(format string, args ...any) {
+		c.faults = append(c.faults, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
+	}
+	types := c.versions[gv]
+	internal := gv.Version == runtime.APIVersionInternal
 	seen := map[reflect.Type]bool{}
-	for _, obj := range accepted {
-		t := reflect.TypeOf(obj)
+	hasObjects := false
+	for _, kind := range slices.Sorted(maps.Keys(types)) {
+		t := types[kind]
+		if strings.HasPrefix(t.PkgPath(), "k8s.io/") {
+			continue
+		}
+		obj := reflect.New(t).Interface().(runtime.Object)
 		switch _, isObject := obj.(metav1.ObjectMetaAccessor); {
 		case meta.IsListType(obj):
-			if item := itemOf(obj); item != nil && types[kindOf(item)] != item {
-				fault("%s is a list of %v, which is not given", kindOf(t), item)
+			if item := itemOf(obj); item != nil && !slices.Contains(slices.Collect(maps.Values(types)), item) {
+				fault("%s is a list of %v, which is not registered", kind, item)
 			}
 		case isObject:
-			list := types[kindOf(t)+"List"]
+			hasObjects = true
+			list := types[kind+"List"]
 			if list == nil {
-				fault("kind %s has no list: give &%sList{} too", kindOf(t), kindOf(t))
-			} else if item := itemOf(reflect.New(list.Elem()).Interface().(runtime.Object)); item != t {
-				fault("%sList is not a list of %v", kindOf(t), t)
+				fault("kind %s has no list: register %sList too", kind, kind)
+			} else if itemOf(reflect.New(list).Interface().(runtime.Object)) != t {
+				fault("%sList is not a list of %v", kind, t)
 			}
 		}
-		if gv.Version != runtime.APIVersionInternal {
-			checkTags(t.Elem(), kindOf(t), seen, func(path, what string) {
-				fault("%s %s", path, what)
-			})
+		if names := c.names[t]; len(names) > 1 {
+			slices.Sort(names)
+			fault("the type %v of kind %s has several names: %s: give each a type of its own", t, kind, strings.Join(names, "; "))
+		}
+		if !internal {
+			checkTags(t, kind, seen, func(path, what string) { fault("%s %s", path, what) })
 		}
 	}
-	return faults
-}
-
-func kindOf(t reflect.Type) string {
-	if t.Kind() != reflect.Pointer {
-		return t.Name()
+	if hasObjects && !internal && !c.scheme.Recognizes(gv.WithKind("ListOptions")) {
+		fault("has no ListOptions: call metav1.AddToGroupVersion")
 	}
-	return t.Elem().Name()
 }
 
-// itemOf returns the pointer type of a list's items; nil if obj is no list of structs.
+// itemOf returns the type of a list's items; nil if obj is not a list of structs.
 func itemOf(obj runtime.Object) reflect.Type {
 	items, err := meta.GetItemsPtr(obj)
 	if err != nil {
 		return nil
 	}
 	item := reflect.TypeOf(items).Elem().Elem()
-	switch item.Kind() {
-	case reflect.Struct:
-		return reflect.PointerTo(item)
-	case reflect.Pointer:
-		return item
-	default:
+	if item.Kind() == reflect.Pointer {
+		item = item.Elem()
+	}
+	if item.Kind() != reflect.Struct {
 		return nil
 	}
+	return item
 }
 
 // checkTags reports the path of each exported field below t whose JSON tag does not

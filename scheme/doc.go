@@ -11,9 +11,10 @@
 // Where a scheme built by hand accepts nearly everything and fails at the first
 // request that needs what is missing, New checks the types when the program
 // starts, and reports every fault in one error: a kind without its list, a
-// struct field without its JSON tag, two types for one kind.
+// struct field without its JSON tag, two types for one kind, one type for two.
+// Check does it for a scheme that was built elsewhere, which serves the other
+// packages just as well.
 //
 // The package does not convert and does not default: conversions live in
 // package conversion, defaults in the schema of the CustomResourceDefinition.
-// A scheme that was built elsewhere serves the other packages just as well.
 package scheme

@@ -3,6 +3,8 @@ package scheme_test
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
@@ -23,5 +25,15 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// [restaurant.programming-kubernetes.info/v1beta1 restaurant.programming-kubernetes.info/v1alpha1]
-	// scheme: restaurant.programming-kubernetes.info/v1beta1: kind Pizza has no list: give &PizzaList{} too
+	// scheme: restaurant.programming-kubernetes.info/v1beta1: kind Pizza has no list: register PizzaList too
+}
+
+// A scheme that an API package has filled by hand, and that lacks a list.
+func ExampleCheck() {
+	s := runtime.NewScheme()
+	s.AddKnownTypes(v1beta1.GroupVersion, &v1beta1.Pizza{})
+	fmt.Println(scheme.Check(s))
+	// Output:
+	// scheme: restaurant.programming-kubernetes.info/v1beta1: kind Pizza has no list: register PizzaList too
+	// scheme: restaurant.programming-kubernetes.info/v1beta1: has no ListOptions: call metav1.AddToGroupVersion
 }

@@ -3,6 +3,7 @@ package scheme
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,18 +19,22 @@ type Option func(*builder)
 //
 // Each version also gets the types that clients of any API need (ListOptions,
 // WatchEvent and their kin, see [metav1.AddToGroupVersion]). Within a group,
-// versions are preferred in the order in which the API server lists them: v2
-// before v1 before v1beta1 before v1alpha1.
+// the versions of [Version] are preferred in the order in which the API server
+// lists them: v2 before v1 before v1beta1 before v1alpha1. A function of
+// [Functions] that calls [runtime.Scheme.SetVersionPriority] has the last word.
 //
-// The error holds every fault of every option, joined (see [errors.Join]); the
-// scheme is nil then.
+// The error holds every fault of every option and of all types (see [Check]),
+// joined (see [errors.Join]); the scheme is nil then.
 func New(opts ...Option) (*runtime.Scheme, error) {
 	b := &builder{scheme: runtime.NewScheme()}
 	for _, opt := range opts {
 		opt(b)
 	}
 	b.prioritize()
-	if err := errors.Join(b.faults...); err != nil {
+	for _, add := range b.functions {
+		b.try(func() error { return add(b.scheme) })
+	}
+	if err := errors.Join(append(b.faults, Check(b.scheme))...); err != nil {
 		return nil, err
 	}
 	return b.scheme, nil
@@ -38,12 +43,8 @@ func New(opts ...Option) (*runtime.Scheme, error) {
 // Version adds the Go types of one version of an API: pointers to structs, each
 // kind with its list. The name of a kind is the name of its Go type.
 //
-// These are faults: no types at all; a type that is not a pointer to a struct;
-// a kind given twice; a kind with metadata but without its list, or a list of
-// another kind; a struct field, at any depth, that has no name in its JSON tag,
-// because it would be stored under its Go name; two fields of one JSON name,
-// because neither would be stored. Tags are not asked of an internal version
-// ([runtime.APIVersionInternal]), which is never encoded.
+// These are faults, beside those of [Check]: no types at all; a type that is not
+// a pointer to a struct; a kind given twice.
 func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 	return func(b *builder) {
 		if gv.Version == "" {
@@ -59,20 +60,18 @@ func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 }
 
 // Functions adds what functions of the usual AddToScheme form register, such as
-// those of k8s.io/api or of an API package that has its own. Their types are
-// taken as they are; an error or a panic of such a function is a fault.
+// those of k8s.io/api or of an API package that has its own. They are called in
+// their order, when all versions of [Version] are there. An error or a panic of
+// such a function is a fault.
 func Functions(add ...func(*runtime.Scheme) error) Option {
-	return func(b *builder) {
-		for _, f := range add {
-			b.try(func() error { return f(b.scheme) })
-		}
-	}
+	return func(b *builder) { b.functions = append(b.functions, add...) }
 }
 
 type builder struct {
-	scheme   *runtime.Scheme
-	versions []schema.GroupVersion // those of Version, less the internal ones
-	faults   []error
+	scheme    *runtime.Scheme
+	versions  []schema.GroupVersion // those of Version, less the internal ones
+	functions []func(*runtime.Scheme) error
+	faults    []error
 }
 
 func (b *builder) fault(gv schema.GroupVersion, format string, args ...any) {
@@ -93,11 +92,20 @@ func (b *builder) try(f func() error) {
 }
 
 func (b *builder) add(gv schema.GroupVersion, objects []runtime.Object) {
-	faults := check(gv, objects)
-	for _, fault := range faults {
-		b.fault(gv, "%s", fault)
+	kinds := map[string]bool{}
+	before := len(b.faults)
+	for i, obj := range objects {
+		t := reflect.TypeOf(obj)
+		if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+			b.fault(gv, "type %d, %v, is not a pointer to a struct", i+1, t)
+			continue
+		}
+		if kinds[t.Elem().Name()] {
+			b.fault(gv, "kind %s is given twice", t.Elem().Name())
+		}
+		kinds[t.Elem().Name()] = true
 	}
-	if len(faults) > 0 {
+	if len(b.faults) > before {
 		return
 	}
 	b.try(func() error {

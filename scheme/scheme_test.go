@@ -2,13 +2,17 @@ package scheme_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
@@ -38,20 +42,62 @@ func TestASchemeKnowsItsKindsAndPrefersTheNewestVersion(t *testing.T) {
 	}
 }
 
-func TestVersionsAreOrderedAsTheAPIServerOrdersThem(t *testing.T) {
+// versions are three versions of a kind, each with its types.
+func versions() map[string][]runtime.Object {
+	all := map[string][]runtime.Object{}
+	{
+		type Good struct{ goodMeta }
+		type GoodList struct {
+			goodListMeta
+			Items []Good `json:"items"`
+		}
+		all["v10"] = []runtime.Object{&Good{}, &GoodList{}}
+	}
+	{
+		type Good struct{ goodMeta }
+		type GoodList struct {
+			goodListMeta
+			Items []Good `json:"items"`
+		}
+		all["v2"] = []runtime.Object{&Good{}, &GoodList{}}
+	}
+	{
+		type Good struct{ goodMeta }
+		type GoodList struct {
+			goodListMeta
+			Items []Good `json:"items"`
+		}
+		all["v11beta2"] = []runtime.Object{&Good{}, &GoodList{}}
+	}
+	return all
+}
+
+func of(version string) schema.GroupVersion {
+	return schema.GroupVersion{Group: "example.com", Version: version}
+}
+
+// A function may be given before the versions, or after them.
+func TestNew_VersionPriority(t *testing.T) {
+	own := scheme.Functions(func(s *runtime.Scheme) error { return s.SetVersionPriority(of("v2"), of("v11beta2"), of("v10")) })
 	var opts []scheme.Option
-	var want []schema.GroupVersion
-	for _, v := range []string{"v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"} {
-		gv := schema.GroupVersion{Group: "example.com", Version: v}
-		want = append(want, gv)
-		opts = append([]scheme.Option{scheme.Version(gv, &Good{}, &GoodList{})}, opts...)
+	for version, objects := range versions() {
+		opts = append(opts, scheme.Version(of(version), objects...))
 	}
-	s, err := scheme.New(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, s.PrioritizedVersionsForGroup("example.com")); diff != "" {
-		t.Errorf("preferred versions (-want +got):\n%s", diff)
+	for _, c := range []struct {
+		opts []scheme.Option
+		want []schema.GroupVersion
+	}{
+		{opts, []schema.GroupVersion{of("v10"), of("v2"), of("v11beta2")}}, // as the API server lists them
+		{slices.Concat(opts, []scheme.Option{own}), []schema.GroupVersion{of("v2"), of("v11beta2"), of("v10")}},
+		{slices.Concat([]scheme.Option{own}, opts), []schema.GroupVersion{of("v2"), of("v11beta2"), of("v10")}},
+	} {
+		s, err := scheme.New(c.opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, s.PrioritizedVersionsForGroup("example.com")); diff != "" {
+			t.Errorf("preferred versions (-want +got):\n%s", diff)
+		}
 	}
 }
 
@@ -60,13 +106,13 @@ func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 		scheme.Version(schema.GroupVersion{Group: "example.com"}, &Good{}, &GoodList{}),
 		scheme.Version(gv),
 		scheme.Version(gv, nil, &Good{}, &Good{}),
-		scheme.Version(gv, &GoodList{}),
-		scheme.Version(gv, &Untagged{}, &UntaggedList{}),
-		scheme.Version(gv, &Confused{}, &ConfusedList{}, &Good{}, &GoodList{}),
 		scheme.Functions(
 			func(*runtime.Scheme) error { return errors.New("out of flour") },
 			func(*runtime.Scheme) error { panic("oven on fire") },
 		),
+		scheme.Version(of("v2"), &GoodList{}, &Alone{}),
+		scheme.Version(of("v3"), &Untagged{}, &UntaggedList{}),
+		scheme.Version(of("v4"), &Confused{}, &ConfusedList{}, &Good{}),
 	)
 	if s != nil || err == nil {
 		t.Fatalf("got scheme %v and error %v, want no scheme and an error", s, err)
@@ -76,17 +122,67 @@ func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 		"scheme: example.com/v1: has no types",
 		"scheme: example.com/v1: type 1, <nil>, is not a pointer to a struct",
 		"scheme: example.com/v1: kind Good is given twice",
-		"scheme: example.com/v1: kind Good has no list: give &GoodList{} too",
-		"scheme: example.com/v1: GoodList is a list of *scheme_test.Good, which is not given",
-		"scheme: example.com/v1: Untagged.Spec has no name in its JSON tag",
-		"scheme: example.com/v1: Untagged.deep.Deeper has no name in its JSON tag",
-		"scheme: example.com/v1: Untagged.Half has no name in its JSON tag",
-		"scheme: example.com/v1: ConfusedList is not a list of *scheme_test.Confused",
 		"scheme: out of flour",
 		"scheme: oven on fire",
+		"scheme: example.com/v2: kind Alone has no list: register AloneList too",
+		"scheme: example.com/v2: GoodList is a list of scheme_test.Good, which is not registered",
+		"scheme: example.com/v3: Untagged.Spec has no name in its JSON tag",
+		"scheme: example.com/v3: Untagged.deep.Deeper has no name in its JSON tag",
+		"scheme: example.com/v3: Untagged.Half has no name in its JSON tag",
+		"scheme: example.com/v4: ConfusedList is not a list of scheme_test.Confused",
+		"scheme: example.com/v4: kind Good has no list: register GoodList too",
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+// What a function adds, and what is in a scheme of another origin, is checked as types are
+// that are given to Version.
+func TestCheck_TypesOfFunctions(t *testing.T) {
+	install := func(s *runtime.Scheme) error {
+		s.AddKnownTypes(of("v1"), &Good{}, &GoodList{})
+		s.AddKnownTypes(of("v2"), &Alone{})
+		s.AddKnownTypeWithName(of("v2").WithKind("Well"), &Good{})
+		s.AddKnownTypeWithName(of("v2").WithKind("WellList"), &GoodList{})
+		s.AddKnownTypes(of(runtime.APIVersionInternal), &Untagged{}, &UntaggedList{})
+		metav1.AddToGroupVersion(s, of("v2"))
+		return nil
+	}
+	const names = "example.com/v1, Kind=Good%s; example.com/v2, Kind=Well%s: give each a type of its own"
+	want := []string{
+		"scheme: example.com/v1: the type scheme_test.Good of kind Good has several names: " + fmt.Sprintf(names, "", ""),
+		"scheme: example.com/v1: the type scheme_test.GoodList of kind GoodList has several names: " + fmt.Sprintf(names, "List", "List"),
+		"scheme: example.com/v1: has no ListOptions: call metav1.AddToGroupVersion",
+		"scheme: example.com/v2: kind Alone has no list: register AloneList too",
+		"scheme: example.com/v2: the type scheme_test.Good of kind Well has several names: " + fmt.Sprintf(names, "", ""),
+		"scheme: example.com/v2: the type scheme_test.GoodList of kind WellList has several names: " + fmt.Sprintf(names, "List", "List"),
+	}
+	s := runtime.NewScheme()
+	if err := install(s); err != nil {
+		t.Fatal(err)
+	}
+	_, err := scheme.New(scheme.Functions(install))
+	for name, err := range map[string]error{"New": err, "Check": scheme.Check(s)} {
+		if err == nil {
+			t.Errorf("%s accepts them", name)
+		} else if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Of Kubernetes' own kinds, many have no lists.
+func TestCheck_TypesOfKubernetes(t *testing.T) {
+	s, err := scheme.New(
+		scheme.Functions(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme),
+		scheme.Version(gv, &Good{}, &GoodList{}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := scheme.Check(s); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -110,6 +206,20 @@ func TestAnInternalVersionNeedsNoTags(t *testing.T) {
 		t.Error("the internal kind is not known")
 	}
 }
+
+type (
+	goodMeta struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+		noCopy            `json:"-"`
+	}
+	goodListMeta struct {
+		metav1.TypeMeta `json:",inline"`
+		metav1.ListMeta `json:"metadata,omitempty"`
+		noCopy          `json:"-"`
+	}
+	Alone struct{ goodMeta }
+)
 
 type noCopy struct{}
 
