@@ -44,6 +44,7 @@ var advices = []advice{
 	{3, "", "", "Move it out of allOf, anyOf, oneOf and not, to where the field itself is specified."},
 	{4, "", "", "Remove it: of metadata, only name and generateName may be restricted, and only outside of allOf, anyOf, oneOf and not. The API server checks the rest."},
 
+	{0, "apiVersion", "no matches for kind", "Write it in apiextensions.k8s.io/v1, as crdcheck convert does: Kubernetes 1.22 removed this version."},
 	{0, "metadata.name", "must be spec.names.plural", "Name the definition by its plural, a dot, and its group."},
 	{0, "", "unknown field \"", "Remove it, or correct its name. Letter case matters."},
 	{0, "", "duplicate field", "Remove one of the two."},
@@ -51,7 +52,7 @@ var advices = []advice{
 	{0, "spec.scope", "", "Take Namespaced or Cluster."},
 	{0, "spec.names.listKind", "may not be the same", "Leave it out: by default, it is the kind followed by List."},
 	{0, "api-approved.kubernetes.io]", "", "Groups below k8s.io and kubernetes.io belong to Kubernetes: take another group."},
-	{0, "spec.preserveUnknownFields", "", "Remove it, and set x-kubernetes-preserve-unknown-fields: true in the schema where unknown fields are wanted."},
+	{0, "spec.preserveUnknownFields", "", "Set it to false, the default of apiextensions.k8s.io/v1, and set x-kubernetes-preserve-unknown-fields: true in the schema where unknown fields are wanted."},
 	{0, "", "exactly one version marked as storage", "Set storage: true in one version, and storage: false in the others."},
 	{0, "status.storedVersions", "", "Set storage: true in one version."},
 	{0, "", "must contain unique version names", "Rename or remove one of the versions of the same name."},

@@ -92,6 +92,8 @@ func (f Fault) String() string {
 // The server checks a schema that all versions share once. Here each of the versions has
 // its faults, because each has to be mended. A definition with preserveUnknownFields has at
 // least that fault: it cannot be created any more. [New] takes it, as one from earlier times.
+// The same is so of a definition of v1beta1, and of [Parse]: no server since 1.22 has that version.
+// Its other faults are those that it has in v1, which crdcheck convert writes.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 // ValidateCustomResourceDefinition; for the four rules
@@ -156,6 +158,9 @@ func (c *checker) definition(version string, o *object) error {
 	}
 	for _, err := range strict {
 		c.add(fieldOf(err), err.Error(), 0)
+	}
+	if version != apiextensionsv1.SchemeGroupVersion.String() {
+		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version), 0)
 	}
 	for _, w := range wrong {
 		c.add(w.path, w.message, 0).Advice = w.advice

@@ -122,6 +122,7 @@ func faultCases() []faultCase {
 	const at = top + "spec.versions[0].schema.openAPIV3Schema"
 	return []faultCase{
 		{"a name that is another", replace("name: apples.", "name: apple."), `4:3: apple.example.com: metadata.name: Invalid value: "apple.example.com": must be spec.names.plural+"."+spec.group`, "Name the definition by its plural"},
+		{"a version that servers of today do not have", strings.Replace(withSchema("{type: object}"), "extensions.k8s.io/v1\n", "extensions.k8s.io/v1beta1\n", 1), `1:1: ` + top + `apiVersion: no matches for kind "CustomResourceDefinition" in version "apiextensions.k8s.io/v1beta1"`, "apiextensions.k8s.io/v1"},
 		{"a group without a dot", strings.ReplaceAll(tiny, "example.com", "example"), `6:3: apples.example: spec.group: Invalid value: "example": should be a domain with at least one dot`, "Take a domain"},
 		{"an unknown field", replace("scope:", "scopes: x\n  scope:"), `7:3: ` + top + `spec.scopes: unknown field "spec.scopes"`, "Remove it, or correct"},
 		{"an unknown field in a version", replace("name: v1,", "name: v1,\n     x: 1,"), `11:6: ` + top + `spec.versions[0].x: unknown field "spec.versions[0].x"`, "Remove it, or correct"},
@@ -138,7 +139,7 @@ func faultCases() []faultCase {
 		{"a protected group", strings.ReplaceAll(tiny, "example.com", "example.k8s.io"), `3:1: apples.example.k8s.io: metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval`, "take another group"},
 		{"a webhook without address", replace("scope:", "conversion: {strategy: Webhook}\n  scope:"), `7:3: ` + top + `spec.conversion.webhook.clientConfig: Required value: required when strategy is set to Webhook`, "Set either service"},
 		{"a webhook without versions", replace("scope:", "conversion:\n    strategy: Webhook\n    webhook: {clientConfig: {url: 'https://a.b'}}\n  scope:"), `9:5: ` + top + `spec.conversion.webhook.conversionReviewVersions: Required value`, "List the versions"},
-		{"preserveUnknownFields", replace("scope:", "preserveUnknownFields: true\n  scope:"), `7:3: ` + top + `spec.preserveUnknownFields: Invalid value: true: cannot set to true`, "Remove it"},
+		{"preserveUnknownFields", replace("scope:", "preserveUnknownFields: true\n  scope:"), `7:3: ` + top + `spec.preserveUnknownFields: Invalid value: true: cannot set to true`, "Set it to false"},
 
 		{"a root of another type", withSchema("{type: string}"), `13:10: ` + at + `.type: Invalid value: "string": must be object at the root`, "Set type: object"},
 		{"an array without items", with("a: {type: array}"), `14:9: ` + at + `.properties[a].items: Required value: must be specified (rule 1 of structural schemas)`, "Add items"},
@@ -171,7 +172,7 @@ func faultCases() []faultCase {
 		{"a field twice in JSON", strings.Replace(asJSON(tiny), `"group":`, `"group":"x","group":`, 1), "1:124: " + top + `spec.group: duplicate field "spec.group"`, "Remove one"},
 		{"a webhook, and unknown fields", replace("scope:", "preserveUnknownFields: true\n  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://a.b'}}}\n  scope:"), `8:16: ` + top + `spec.conversion.strategy: Invalid value: "Webhook": must be None if spec.preserveUnknownFields is true`, "Set spec.preserveUnknownFields: false"},
 		{"an address for nothing", replace("scope:", "conversion: {strategy: None, webhook: {\n    conversionReviewVersions: [v1]}}\n  scope:"), `8:5: ` + top + `spec.conversion.webhook.conversionReviewVersions: Forbidden: should not be set when strategy is not set to Webhook`, "Set strategy"},
-		{"a default, and unknown fields", strings.Replace(with("a: {type: string, default: b}"), "scope:", "preserveUnknownFields: true\n  scope:", 1), `7:3: ` + top + `spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults`, "Remove it"},
+		{"a default, and unknown fields", strings.Replace(with("a: {type: string, default: b}"), "scope:", "preserveUnknownFields: true\n  scope:", 1), `7:3: ` + top + `spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults`, "Set it to false"},
 
 		{"a map at the root", withSchema("{type: object,\nadditionalProperties: {type: string}}"), `14:9: ` + at + `.additionalProperties: Forbidden: must not be used at the root`, "Move the map"},
 		{"a root that may be null", withSchema("{type: object,\nnullable: true}"), `14:9: ` + at + `.nullable: Forbidden: nullable cannot be true at the root`, "Remove it"},
@@ -271,7 +272,7 @@ not: 3}`)
 		"a v1beta1": strings.Replace(oldDefinition, "maximum: 3", "maximum: '3', minLength: '4'", 1),
 	} {
 		found, err := schema.Check([]byte(text))
-		if want := map[string]int{"a List": len(want), "a v1beta1": 2}[name]; err != nil || len(found) != want {
+		if want := map[string]int{"a List": len(want), "a v1beta1": 3}[name]; err != nil || len(found) != want {
 			t.Errorf("%s: got %v and %q, want %d faults", name, err, found, want)
 		}
 		for _, f := range found {
@@ -417,7 +418,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 		"a List":               {"apiVersion: v1\nkind: List\nitems:\n- " + indent(bad) + "\n- " + indent(bad), []int{15, 29}},
 		"anchors and aliases":  {strings.NewReplacer("schema: {\n", "schema: &a {\n", "  versions:\n", "  versions:\n").Replace(bad) + "  - {name: v2, served: true, storage: false, schema: *a}\n", []int{12, 12}},
 		"merged mappings":      {strings.Replace(bad, "  - {name: v1,", "  - {<<: {}, name: v1,", 1), []int{12}},
-		"old definitions":      {oldDefinition, []int{4, 10, 12}},
+		"old definitions":      {oldDefinition, []int{1, 4, 10, 12}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := schema.Check([]byte(test.text))

@@ -39,7 +39,8 @@ func Parse(data []byte) (*Definition, error) {
 //
 // Definitions are read strictly, as kubectl sends them: a field that is unknown or there
 // twice is an error. A definition of v1beta1 is defaulted and converted to v1, as the
-// server did when it still took them. Then the definition is compiled: see [New].
+// server did when it still took them ([Check] reports it). Then the definition is compiled:
+// see [New].
 //
 // If there is an error, there are no definitions. All errors are joined. Each says in
 // which document it is, or in which item of a List, and on which line that begins. Each

@@ -120,7 +120,7 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
 	root.SetHelpCommand(help(root))
-	root.AddCommand(c.lint(), c.validate(), c.prune(), c.setDefaults(), c.diff())
+	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff())
 	return root
 }
 

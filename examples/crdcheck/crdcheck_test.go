@@ -120,6 +120,12 @@ func TestWhatTheCommandPrints(t *testing.T) {
 		{name: "lint-unreadable", args: []string{"lint", "nowhere", "-", "bad.yaml"}, stdin: "kind: CustomResourceDefinition\na: b: c\n", code: exitError},
 		{name: "lint-none", args: []string{"lint", "objects.yaml"}, code: exitError},
 
+		{name: "lint-v1beta1", args: []string{"lint", "old.yaml"}, code: exitFindings},
+		{name: "convert", args: []string{"convert", "old.yaml", "project/deep/others.yml"}, code: exitOK},
+		{name: "convert-json", args: []string{"convert", "-o", "json", "old.yaml"}, code: exitOK},
+		{name: "convert-faults", args: []string{"convert", "-"}, stdin: strings.Replace(content(t, "old.yaml"), "  preserveUnknownFields: false\n", "", 1), code: exitFindings},
+		{name: "convert-none", args: []string{"convert", "objects.yaml"}, code: exitError},
+
 		{name: "validate", args: []string{"validate", "--crd", "project", "objects.yaml"}, code: exitFindings},
 		{name: "validate-json", args: []string{"validate", "-o", "json", "--crd", "project", "objects.yaml"}, code: exitFindings},
 		{name: "validate-ignore", args: []string{"validate", "--validate=ignore", "--crd", "project", "objects.yaml"}, code: exitFindings},
@@ -209,7 +215,7 @@ func TestWhatTheCommandPrints(t *testing.T) {
 }
 
 func TestEachSubcommandHasHelp(t *testing.T) {
-	for _, name := range []string{"lint", "validate", "prune", "default", "diff"} {
+	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff"} {
 		if code, stdout, stderr := run(t, "", name, "--help"); code != exitOK || !strings.Contains(stdout, "crdcheck "+name) || stderr != "" {
 			t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
 		}

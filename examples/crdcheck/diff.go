@@ -88,11 +88,11 @@ but the exit code is 1 for it only with --unproven.`,
 			for _, change := range changes {
 				c.printChange(change)
 			}
-			summary := count(len(changes)-unproven, "breaking change")
+			total := count(len(changes)-unproven, "breaking change")
 			if unproven > 0 {
-				summary += fmt.Sprintf(", %d unproven", unproven)
+				total += fmt.Sprintf(", %d unproven", unproven)
 			}
-			fmt.Fprintf(c.out, "%s compared: %s\n", count(len(before), "definition"), summary)
+			fmt.Fprintf(c.out, "%s compared: %s\n", count(len(before), "definition"), total)
 			return nil
 		},
 	}

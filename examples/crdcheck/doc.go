@@ -5,6 +5,7 @@
 //	go build -o bin/ ./examples/crdcheck/cmd/crdcheck
 //
 //	crdcheck lint config/crd                        # would the server take them?
+//	crdcheck convert old.yaml                       # what is a v1beta1 definition in v1?
 //	crdcheck validate --crd config/crd pizza.yaml   # would it take this object?
 //	crdcheck prune --crd config/crd pizza.yaml      # which fields would it drop?
 //	crdcheck default --crd config/crd pizza.yaml    # which would it add?
@@ -12,7 +13,7 @@
 //
 // Files are YAML or JSON, with any number of documents and Lists. A directory stands for
 // the files below it that end in .yaml, .yml or .json, and - for standard input. In
-// a directory, what is of no concern is passed over: for lint, diff and --crd, what is no
+// a directory, what is of no concern is passed over: for lint, convert, diff and --crd, what is no
 // definition, or only a patch of one; for the others, what is of another group than the
 // definitions. Files there that cannot be read, such as templates, are passed over too,
 // with a warning, if they do not seem to have such an object. In a file that is named,
@@ -33,6 +34,6 @@
 //
 // Read command.go for the command line. Text goes from input.go, which reads files, to
 // document.go and object.go, which take them apart; definition.go compiles definitions, and
-// subject.go finds the objects that they concern. lint.go, validate.go, rewrite.go (prune
-// and default) and diff.go are the commands, and answer.go prints what the middle two find.
+// subject.go finds the objects that they concern. lint.go, convert.go, validate.go, rewrite.go (prune
+// and default) and diff.go are the commands, and answer.go prints what validate, prune and default find.
 package crdcheck

@@ -16,6 +16,34 @@ type fault struct {
 	schema.Fault
 }
 
+// text returns the fault and its advice, as they are printed.
+func (f fault) text() string {
+	text := f.File + ":" + indent(f.String())
+	if f.Advice != "" {
+		text += "\n    " + f.Advice
+	}
+	return text
+}
+
+// countWarnings returns how many of the faults are warnings.
+func countWarnings(faults []fault) (n int) {
+	for _, f := range faults {
+		if f.Warning {
+			n++
+		}
+	}
+	return n
+}
+
+// summary counts faults, of which some are warnings.
+func summary(faults, warnings int) string {
+	text := count(faults-warnings, "fault")
+	if warnings > 0 {
+		text += ", " + count(warnings, "warning")
+	}
+	return text
+}
+
 func (c *command) lint() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint CRD...",
@@ -55,12 +83,7 @@ Warnings alone do not make the exit code 1.`,
 			if definitions == 0 && !c.failed {
 				c.fail(errors.New("nothing to lint: there is no CustomResourceDefinition"))
 			}
-			warnings := 0
-			for _, f := range faults {
-				if f.Warning {
-					warnings++
-				}
-			}
+			warnings := countWarnings(faults)
 			c.findings = len(faults) - warnings
 			if c.output == "json" {
 				return c.printJSON(struct {
@@ -70,16 +93,9 @@ Warnings alone do not make the exit code 1.`,
 				}{definitions, faults, append([]string{}, c.failures...)})
 			}
 			for _, f := range faults {
-				fmt.Fprintf(c.out, "%s:%s\n", f.File, indent(f.String()))
-				if f.Advice != "" {
-					fmt.Fprintf(c.out, "    %s\n", f.Advice)
-				}
+				fmt.Fprintln(c.out, f.text())
 			}
-			summary := count(c.findings, "fault")
-			if warnings > 0 {
-				summary += ", " + count(warnings, "warning")
-			}
-			fmt.Fprintf(c.out, "%s checked: %s\n", count(definitions, "definition"), summary)
+			fmt.Fprintf(c.out, "%s checked: %s\n", count(definitions, "definition"), summary(len(faults), warnings))
 			return nil
 		},
 	}
