@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // advise says how to mend a common fault; it is empty for others.
 func advise(path, message string, rule int) string {
@@ -81,7 +84,7 @@ var advices = []advice{
 	{0, "", "x-kubernetes-list-map-keys, so it must have a default or be a required property", "Add the key to required of the items, or give it a default."},
 	{0, ".x-kubernetes-list-map-keys", "must not be empty", "List the fields that identify an item, such as [name]."},
 	{0, ".x-kubernetes-list-map-keys", "names of item properties", "Specify each key under properties of the items."},
-	{0, "", "must be atomic as item of a list with x-kubernetes-list-type=set", "Set it to atomic, or make the list a map: x-kubernetes-list-type: map, with x-kubernetes-list-map-keys."},
+	{0, "", "must be atomic as item of a list with x-kubernetes-list-type=set", "Make the list a map, with x-kubernetes-list-type: map and x-kubernetes-list-map-keys, or set x-kubernetes-list-type: atomic."},
 	{0, ".pattern", "regular expression", "Write it in the syntax of RE2, which has no look-ahead and no back references (https://golang.org/s/re2syntax)."},
 
 	{0, ".format", "unrecognized format", "Correct it, or remove it: the server ignores this format. Strings may have date-time, date, duration, email, hostname, ipv4, ipv6, cidr, uri, uuid, byte and some others; integers int32 and int64; numbers float and double."},
@@ -91,14 +94,19 @@ var advices = []advice{
 	{0, ".default", "must not have unknown fields", "Specify these fields in the schema, or take them out of the default."},
 	{0, ".default", "", "Give a default that the schema itself accepts."},
 
-	{0, "", "contributed to estimated rule cost total", "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it."},
-	{0, "", "exceeds budget", "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it."},
-	{0, "", "undefined field", "A rule sees only what the schema specifies: correct the name, or specify the field. Names that CEL cannot write are escaped: a-b is a__dash__b."},
-	{0, "", "undeclared reference", "Fields are reached through self: self.name. has(self.name) says whether one is there."},
+	{0, "", "estimated rule cost total for entire OpenAPIv3 schema exceeds", "Lower the cost of the rules that are reported to contribute to it."},
+	{0, "", "contributed to estimated rule cost total", costAdvice},
+	{0, "", "exceeds budget", costAdvice},
+	{0, "", "undefined field 'n'", quoteAdvice},
+	{0, "", "undefined field 'y'", quoteAdvice},
+	{0, "", "undefined field", "A rule sees only what the schema specifies, and name and generateName of metadata: correct the name, or specify the field. Names that CEL cannot write are escaped: a-b is a__dash__b."},
+	{0, "", "undeclared reference", "Correct the name. Fields are reached through self: self.name. has(self.name) reports whether one is there."},
+	{0, "", "must evaluate to a string", "Format the value: \"%d\".format([self.size]), with %s for a value that is not an integer."},
 	{0, "", "oldSelf cannot be used on the uncorrelatable portion", "Make the list around it a map, with x-kubernetes-list-type: map and x-kubernetes-list-map-keys, or move the rule above the list."},
 	{0, ".optionalOldSelf", "", "Remove it, or use oldSelf in the rule."},
 	{0, ".rule", "must evaluate to a bool", "A rule says true or false: compare the value with something."},
-	{0, ".message", "line breaks", "Add a message of one line. Without one, the server would show the rule, which has several."},
+	{0, ".message", "must not contain line breaks", "Write the message in one line."},
+	{0, ".message", "if rule contains line breaks", "Add a message of one line. Without one, the server would show the rule, which has several."},
 
 	{0, ".fieldPath", crash, crashAdvice},
 	{0, ".jsonPath", crash, crashAdvice},
@@ -112,4 +120,24 @@ var advices = []advice{
 
 const crashAdvice = "Give a path whose every step is specified in the schema. It may not go on below additionalProperties: true or false. If there are other faults, mend those first."
 
-const intOrString = "Move it to where the field itself is specified. If the field is a number or a string, as a port is, set x-kubernetes-int-or-string: true there instead, and keep anyOf."
+// The only form of anyOf with types that the server takes
+// (apiextensions-apiserver/pkg/apiserver/schema/validation.go, isIntOrStringAnyOfPattern).
+const intOrString = "Move it to where the field itself is specified. If the field is a number or a string, as a port is, set x-kubernetes-int-or-string: true there instead, and write anyOf: [{type: integer}, {type: string}], in this order."
+
+const quoteAdvice = "Specify the field, with its name in quotes: YAML takes a plain n for false, and a plain y for true."
+
+const costAdvice = "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it."
+
+// textAdvice is for the cost of an expression that makes text. The server has no estimate of
+// how long that is, and counts it where it is added up, joined or searched.
+const textAdvice = "The server takes text that an expression makes for unlimited. Write all of it in one format, without + and join: \"at most %d\".format([self.size]), with %s for a value that is not an integer. Compare such text with ==, and do not search it. " + costAdvice
+
+// adviseCost returns the advice for the cost of an expression at a path.
+func adviseCost(path, expression string) string {
+	if strings.HasSuffix(path, ".messageExpression") || makesText.MatchString(expression) {
+		return textAdvice
+	}
+	return costAdvice
+}
+
+var makesText = regexp.MustCompile(`string\(|format\(|join\(|["'] *\+|\+ *["']`)

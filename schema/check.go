@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -189,13 +190,28 @@ func (c *checker) definition(version string, o *object) error {
 			c.add("", crash+": "+err.Error(), 0).Advice = "Mend the other faults first. If there are none, take parts of the definition out, to see which one it is."
 		}
 	}
+	expressions := expressions(internal)
 	for _, err := range errs {
 		message := body(err)
 		for _, path := range c.paths(err.Field) {
-			c.add(path, message, structuralRule(err))
+			if f := c.add(path, message, structuralRule(err)); f.Advice == costAdvice {
+				f.Advice = adviseCost(path, expressions[err.Field])
+			}
 		}
 	}
 	return nil
+}
+
+// expressions returns the CEL expressions in a definition by their paths.
+func expressions(crd *apiextensions.CustomResourceDefinition) map[string]string {
+	all := map[string]string{}
+	eachSchema(crd, func(path string, s *apiextensions.JSONSchemaProps) {
+		for i, v := range s.XValidations {
+			at := fmt.Sprintf("%s.x-kubernetes-validations[%d]", path, i)
+			all[at+".rule"], all[at+".messageExpression"] = v.Rule, v.MessageExpression
+		}
+	})
+	return all
 }
 
 // crash is the message of a fault at which the server's validation panics.
