@@ -17,7 +17,7 @@ import (
 
 // Fault is something that the API server finds wrong with a CustomResourceDefinition.
 type Fault struct {
-	// Definition is the name of the definition.
+	// Definition is the name of the definition. It is empty for a schema without one.
 	Definition string `json:"definition"`
 	// Version is the name of the version that the fault is in. It is empty if the fault is
 	// in none.
@@ -59,7 +59,9 @@ func (f Fault) String() string {
 	if f.Warning {
 		s += "warning: "
 	}
-	s += f.Definition + ": "
+	if f.Definition != "" {
+		s += f.Definition + ": "
+	}
 	if f.Path != "" {
 		s += f.Path + ": "
 	}
@@ -122,8 +124,13 @@ func (o *object) check() ([]Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{at: o.positions(), name: nameOf(o.json)}
-	err = c.definition(version, o)
+	return o.checkAs(&checker{at: o.positions(), name: nameOf(o.json)}, version, o.json)
+}
+
+// checkAs returns the faults of a definition, whose text is that of the object or has it as
+// its schema.
+func (o *object) checkAs(c *checker, version string, definition []byte) ([]Fault, error) {
+	err := c.definition(version, definition, o.twice)
 	slices.SortStableFunc(c.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
 	})
@@ -133,18 +140,20 @@ func (o *object) check() ([]Fault, error) {
 // checker collects the faults of one definition.
 type checker struct {
 	at       *positions
+	root     string // the path of what the file has, if that is no definition
 	name     string
 	versions []string // their names
 	faults   []Fault
 }
 
-// definition checks a definition; version is its apiVersion.
-func (c *checker) definition(version string, o *object) error {
-	crd, strict, err := decodeDefinition(version, o.json)
+// definition checks a definition; version is its apiVersion, and twice has the names that its
+// YAML repeats.
+func (c *checker) definition(version string, text []byte, twice []repeated) error {
+	crd, strict, err := decodeDefinition(version, text)
 	var wrong []mistyped
 	if err != nil {
 		var rest []byte
-		if wrong, rest = findMistyped(version, o.json); len(wrong) == 0 {
+		if wrong, rest = findMistyped(version, text); len(wrong) == 0 {
 			return err
 		}
 		crd, strict, err = decodeDefinition(version, rest)
@@ -154,7 +163,7 @@ func (c *checker) definition(version string, o *object) error {
 			c.versions = append(c.versions, v.Name)
 		}
 	}
-	for _, r := range o.twice {
+	for _, r := range twice {
 		c.faults = append(c.faults, Fault{Definition: c.name, Message: r.message, Line: r.line, Column: 1, Advice: "Remove one of the two."})
 	}
 	for _, err := range strict {
@@ -220,11 +229,14 @@ const crash = "the API server's own validation crashes on this"
 // add adds a fault of a field, and returns it for what else is to be set. The next call
 // makes it invalid.
 func (c *checker) add(path, message string, rule int) *Fault {
-	at, _ := c.at.find(place(path))
-	c.faults = append(c.faults, Fault{
-		Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule, Line: at.line, Column: at.column,
-		Advice: advise(path, message, rule),
-	})
+	f := Fault{Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule, Advice: advise(path, message, rule)}
+	if c.root != "" {
+		f.Version, f.Path = "", strings.TrimPrefix(strings.TrimPrefix(path, c.root), ".")
+		f.Message = strings.NewReplacer(c.root+".", "", "spec.validation.openAPIV3Schema.", "").Replace(message)
+	}
+	at, _ := c.at.find(place(f.Path))
+	f.Line, f.Column = at.line, at.column
+	c.faults = append(c.faults, f)
 	return &c.faults[len(c.faults)-1]
 }
 

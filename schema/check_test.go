@@ -522,22 +522,30 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(test.text))
 	}
 	f.Add([]byte(withSchema("{}") + "---\n" + withSchema("{}")))
+	f.Add([]byte("{type: object, properties: {a: {pattern: b}}, not: 1, c: d}"))
 	for _, text := range refused(f) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		soon(t, func() {
-			found, err := schema.Check(data)
 			lines := strings.Count(string(data), "\n") + 1
-			for _, fault := range found {
-				if fault.Line < 1 || fault.Line > lines || fault.Column < 1 {
-					t.Errorf("of %d lines: %s", lines, fault)
+			check := func(found []schema.Fault, err, parseErr error) {
+				for _, fault := range found {
+					if fault.Line < 1 || fault.Line > lines || fault.Column < 1 {
+						t.Errorf("of %d lines: %s", lines, fault)
+					}
+				}
+				refused := slices.ContainsFunc(found, func(f schema.Fault) bool { return !f.Warning })
+				if parseErr != nil && !refused && err == nil {
+					t.Errorf("no faults, but %v", parseErr)
 				}
 			}
-			refused := slices.ContainsFunc(found, func(f schema.Fault) bool { return !f.Warning })
-			if _, parseErr := schema.ParseAll(data); parseErr != nil && !refused && err == nil {
-				t.Errorf("no faults, but %v", parseErr)
-			}
+			found, err := schema.Check(data)
+			_, parseErr := schema.ParseAll(data)
+			check(found, err, parseErr)
+			found, err = schema.CheckSchema(data)
+			_, parseErr = schema.ParseSchema(data)
+			check(found, err, parseErr)
 		})
 	})
 }

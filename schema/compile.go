@@ -23,13 +23,18 @@ import (
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
 // getOrCreateServingInfoFor).
 type compiled struct {
-	spec       *apiextensionsv1.CustomResourceDefinitionVersion
+	steps
+	spec      *apiextensionsv1.CustomResourceDefinitionVersion
+	status    validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
+	scale     *apiextensionsv1.CustomResourceSubresourceScale
+	hasStatus bool // there is a status subresource
+}
+
+// steps is what of it comes from the schema alone.
+type steps struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
-	status     validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
-	cel        *cel.Validator             // nil if there are no rules
-	scale      *apiextensionsv1.CustomResourceSubresourceScale
-	hasStatus  bool // there is a status subresource
+	cel        *cel.Validator // nil if there are no rules
 }
 
 // New compiles a definition that the program already has. It is defaulted first, and

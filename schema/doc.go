@@ -17,6 +17,8 @@
 //     field selector sees.
 //   - [Check] lists the faults of a definition, each with its line in the file and with
 //     advice.
+//   - [ParseSchema] and [CheckSchema] take an OpenAPI v3 schema without a definition: to check
+//     it, and to prune, default and validate with it.
 //
 // Objects go in and out of requests as JSON, or go in as YAML. The steps take and change
 // objects as maps; [Result.Unstructured] makes one of a result.

@@ -21,5 +21,9 @@ func (v *Version) Prune(object map[string]any) (pruned []string) {
 	if v.definition.crd.Spec.PreserveUnknownFields {
 		return nil
 	}
-	return pruning.PruneWithOptions(object, v.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	return v.prune(object)
+}
+
+func (s *steps) prune(object map[string]any) (pruned []string) {
+	return pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }

@@ -99,15 +99,20 @@ func (v *Version) validateNew(ctx context.Context, u *unstructured.Unstructured)
 		errs = append(errs, v.validateScaleSpec(u)...)
 		errs = append(errs, v.validateScaleStatus(u)...)
 	}
-	errs = append(errs, objectmeta.Validate(ctx, nil, u.Object, v.structural, false)...)
-	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, u.Object)...)
-	if v.cel == nil {
+	return v.validateRest(ctx, u.Object, errs)
+}
+
+// validateRest adds to the errors of the schema those that come after them.
+func (s *steps) validateRest(ctx context.Context, object map[string]any, errs field.ErrorList) field.ErrorList {
+	errs = append(errs, objectmeta.Validate(ctx, nil, object, s.structural, false)...)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
+	if s.cel == nil {
 		return errs
 	}
 	if blocked(errs) {
 		return append(errs, rulesNotRun())
 	}
-	ruleErrs, _ := v.cel.Validate(ctx, nil, v.structural, u.Object, nil, celconfig.RuntimeCELCostBudget)
+	ruleErrs, _ := s.cel.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	return append(errs, ruleErrs...)
 }
 

@@ -68,7 +68,7 @@ func (v *Version) validateCommonFields(u, old *unstructured.Unstructured) field.
 // of the rules are ratcheted where the object has not changed; lists that are sets or maps
 // are checked if all lists of the old object were right.
 func (v *Version) validateUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
-	correlation := v.correlate(u, old)
+	correlation := v.correlate(u.Object, old.Object)
 	errs := v.validateTypeMeta(u)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateMetadataUpdate(ctx, u, old)...)
@@ -76,17 +76,22 @@ func (v *Version) validateUpdate(ctx context.Context, u, old *unstructured.Unstr
 		errs = append(errs, v.validateScaleSpec(u)...)
 		errs = append(errs, v.validateScaleStatus(u)...)
 	}
-	errs = append(errs, objectmeta.Validate(ctx, nil, u.Object, v.structural, false)...)
-	if oldErrs := listtype.ValidateListSetsAndMaps(nil, v.structural, old.Object); len(oldErrs) == 0 {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, v.structural, u.Object)...)
+	return v.validateUpdateRest(ctx, u.Object, old.Object, correlation, errs)
+}
+
+// validateUpdateRest adds to the errors of the schema those that come after them.
+func (s *steps) validateUpdateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+	errs = append(errs, objectmeta.Validate(ctx, nil, object, s.structural, false)...)
+	if oldErrs := listtype.ValidateListSetsAndMaps(nil, s.structural, old); len(oldErrs) == 0 {
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 	}
-	return v.validateRules(ctx, u, old, correlation, errs)
+	return s.validateRules(ctx, object, old, correlation, errs)
 }
 
 // validateStatusUpdate is ValidateUpdate of customresource/status_strategy.go. It validates
 // the status alone by the schema, but the whole object by the rules.
 func (v *Version) validateStatusUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
-	correlation := v.correlate(u, old)
+	correlation := v.correlate(u.Object, old.Object)
 	errs := v.validateTypeMeta(u)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateMetadataUpdate(ctx, u, old)...)
@@ -104,32 +109,32 @@ func (v *Version) validateStatusUpdate(ctx context.Context, u, old *unstructured
 			errs = append(errs, newErrs...)
 		}
 	}
-	return v.validateRules(ctx, u, old, correlation, errs)
+	return v.validateRules(ctx, u.Object, old.Object, correlation, errs)
 }
 
 // ratcheting takes a structural schema: without one, nothing is ratcheted.
-func (v *Version) ratcheting(correlation *common.CorrelatedObject) []validation.ValidationOption {
-	if v.structural == nil {
+func (s *steps) ratcheting(correlation *common.CorrelatedObject) []validation.ValidationOption {
+	if s.structural == nil {
 		return nil
 	}
 	return []validation.ValidationOption{validation.WithRatcheting(correlation)}
 }
 
-func (v *Version) correlate(u, old *unstructured.Unstructured) *common.CorrelatedObject {
-	return common.NewCorrelatedObject(u.Object, old.Object, &model.Structural{Structural: v.structural})
+func (s *steps) correlate(object, old map[string]any) *common.CorrelatedObject {
+	return common.NewCorrelatedObject(object, old, &model.Structural{Structural: s.structural})
 }
 
 // validateRules adds the errors of the rules. A rule that says nothing about the old object
 // only warns if the part that it is about has not changed
 // (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, validateExpressions).
-func (v *Version) validateRules(ctx context.Context, u, old *unstructured.Unstructured, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
-	if v.cel == nil {
+func (s *steps) validateRules(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+	if s.cel == nil {
 		return errs
 	}
 	if blocked(errs) {
 		return append(errs, rulesNotRun())
 	}
-	ruleErrs, _ := v.cel.Validate(ctx, nil, v.structural, u.Object, old.Object, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlation))
+	ruleErrs, _ := s.cel.Validate(ctx, nil, s.structural, object, old, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlation))
 	return append(errs, ruleErrs...)
 }
 
