@@ -69,8 +69,12 @@
 //
 // One thing has no limit here: a field of type resource.Quantity. resource.ParseQuantity
 // takes a second for 1e-7620000, a hundred times longer for an exponent with one digit
-// more, and the pattern that controller-gen writes for quantities allows both. A maxLength
-// in the schema keeps such text away.
+// more, and the pattern that controller-gen writes for quantities allows both. These markers
+// keep such text away, and what ParseQuantity refuses:
+//
+//	// +kubebuilder:validation:XIntOrString
+//	// +kubebuilder:validation:MaxLength=20
+//	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 //
 // The package does not default, validate or store objects, and does not talk to
 // a cluster: it imports no client-go.

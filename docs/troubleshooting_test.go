@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,33 +41,34 @@ func TestTroubleshooting(t *testing.T) {
 	tier.VerifyOnly(t, "replays a page")
 	p := page.Read(t, "troubleshooting.md")
 	scenarios := map[string]func(*stage){
-		"The conversion webhook is down":                     down,
-		"The Service has no endpoints":                       noEndpoints,
-		"The Service does not exist":                         noService,
-		"Nothing is served at the path":                      noPath,
-		"The CA bundle is wrong":                             wrongBundle,
-		"The CA bundle is no certificate":                    placeholderBundle,
-		"The certificate has expired":                        expired,
-		"The certificate has the wrong name":                 wrongName,
-		"The conversion webhook is too slow":                 slowConversion,
-		"The conversion webhook changes metadata":            changedMetadata,
-		"The conversion webhook answers with another object": otherObject,
-		"The conversion webhook loses an object":             lostObject,
-		"One object cannot be converted":                     oneBadObject,
-		"A namespace is stuck in deletion":                   stuckNamespace,
-		"A version cannot be removed":                        stuckVersion,
-		"A manifest names a version that is gone":            goneVersion,
-		"managedFields name a version that is gone":          goneManager,
-		"Server-side apply knows no such field":              undeclared,
-		"The schema is not structural":                       notStructural,
-		"Unknown field":                                      unknownField,
-		"A field disappears without a word":                  prunedField,
-		"The admission webhook is too slow":                  slowAdmission,
-		"A webhook blocks its own operator":                  ownOperator,
-		"Defaults loop":                                      defaultsLoop,
-		"A webhook rewrites what Git says":                   rewritten,
-		"A list comes back in another order":                 reordered,
-		"Git and the operator write the same field":          twoOwners,
+		"The conversion webhook is down":                      down,
+		"The Service has no endpoints":                        noEndpoints,
+		"The Service does not exist":                          noService,
+		"Nothing is served at the path":                       noPath,
+		"The CA bundle is wrong":                              wrongBundle,
+		"The CA bundle is no certificate":                     placeholderBundle,
+		"The certificate has expired":                         expired,
+		"The certificate has the wrong name":                  wrongName,
+		"The conversion webhook is too slow":                  slowConversion,
+		"The conversion webhook changes metadata":             changedMetadata,
+		"The conversion webhook answers with another object":  otherObject,
+		"The conversion webhook loses an object":              lostObject,
+		"One object cannot be converted":                      oneBadObject,
+		"A namespace is stuck in deletion":                    stuckNamespace,
+		"A version cannot be removed":                         stuckVersion,
+		"A manifest names a version that is gone":             goneVersion,
+		"managedFields name a version that is gone":           goneManager,
+		"Server-side apply knows no such field":               undeclared,
+		"The schema is not structural":                        notStructural,
+		"Unknown field":                                       unknownField,
+		"A field disappears without a word":                   prunedField,
+		"The schema accepts a quantity that Go cannot decode": longQuantity,
+		"The admission webhook is too slow":                   slowAdmission,
+		"A webhook blocks its own operator":                   ownOperator,
+		"Defaults loop":                                       defaultsLoop,
+		"A webhook rewrites what Git says":                    rewritten,
+		"A list comes back in another order":                  reordered,
+		"Git and the operator write the same field":           twoOwners,
 	}
 	for title := range scenarios {
 		p.Section(t, title)
@@ -434,6 +436,28 @@ func unknownField(s *stage) {
 	check(s, os.WriteFile(filepath.Join(s.dir, "backups.yaml"), text, 0o600))
 	s.shows()
 	s.shows()
+}
+
+// The field without markers accepts what the other one refuses.
+func longQuantity(s *stage) {
+	s.shows()
+	s.shows()
+	client := dynamic.NewForConfigOrDie(s.Config())
+	defer func() {
+		check(s, client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Delete(s.Context(), "caches.example.com", metav1.DeleteOptions{}))
+	}()
+	for text, decodes := range map[string]bool{"1e1.5": false, "1e9": true, "100Mi": true, ".5": true, "-1.e+2": true} {
+		for _, field := range []string{"plain", "memory"} {
+			cache := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Cache", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{field: text}}}
+			_, err := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "caches"}).Namespace("default").Create(s.Context(), cache, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			if accepted := decodes || field == "plain"; (err == nil) != accepted {
+				s.Errorf("%s: %s: %v, accepted should be %t", field, text, err, accepted)
+			}
+		}
+		if _, err := resource.ParseQuantity(text); (err == nil) != decodes {
+			s.Errorf("%s: %v, decoded should be %t", text, err, decodes)
+		}
+	}
 }
 
 func prunedField(s *stage) {

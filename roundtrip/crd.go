@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
@@ -207,7 +209,25 @@ func outside(ctx context.Context, s *subject, object []byte) *failure {
 // decoding looks at objects before anything converts them.
 func decoding(_ context.Context, s *subject, object []byte) *failure {
 	if _, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object); err != nil {
-		return &failure{err: fmt.Errorf("the schema of %s accepts what its Go type cannot decode: %w", s.path[0], err)}
+		return &failure{err: fmt.Errorf("the schema of %s accepts what its Go type cannot decode: %w%s", s.path[0], err, decodingCure(err))}
 	}
 	return nil
 }
+
+// decodingCure returns the markers with which controller-gen writes a schema that accepts less.
+// Without XIntOrString it refuses the others on a Quantity: "must apply maxlength to a textual
+// value" (controller-tools/pkg/crd/markers/validation.go).
+func decodingCure(err error) string {
+	switch {
+	case errors.Is(err, resource.ErrFormatWrong), errors.Is(err, resource.ErrNumeric), errors.Is(err, resource.ErrSuffix):
+		return ".\nMarkers for a resource.Quantity:\n  // +kubebuilder:validation:XIntOrString\n  // +kubebuilder:validation:MaxLength=20\n  // +kubebuilder:validation:Pattern=`" + quantityPattern + "`"
+	case strings.HasPrefix(err.Error(), "time: "): // of time.ParseDuration
+		return ".\nMarkers for a metav1.Duration:\n  // +kubebuilder:validation:MaxLength=20\n  // +kubebuilder:validation:Pattern=`" + durationPattern + "`"
+	}
+	return ""
+}
+
+const (
+	quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	durationPattern = `^-?([0-9]{1,5}(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
+)

@@ -116,23 +116,54 @@ func TestARightConversionOfAnOperatorsTypesKeepsTheLaws(t *testing.T) {
 	}
 }
 
-func TestTheSchemaOfAnOperatorAcceptsWhatItsTypesCannotDecode(t *testing.T) {
-	reg := machines(t, nil)
-	cfg, err := newConfigFor(reg, []Option{machineDefinition(t), Seed(1)})
+// controller-gen writes these schemas of a Quantity and of a Duration, and with the markers of
+// the report those with a limit.
+func TestDecoding_SaysHowToLimitText(t *testing.T) {
+	const (
+		quantity       = `pattern: ^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
+		duration       = "timeout: {type: string}"
+		limited        = "maxLength: 20\n                allOf: [{pattern: '" + quantityPattern + "'}]\n                " + quantity
+		limitedTimeout = "timeout: {type: string, maxLength: 20, pattern: '" + durationPattern + "'}"
+	)
+	text, err := os.ReadFile("testdata/machine.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
-		if s.law != Decoding {
-			continue
-		}
-		c, err := s.search(t.Context(), cfg.budget(1))
-		if err != nil || c == nil {
-			t.Fatalf("%v: got %v, %v", s, c, err)
-		}
-		if !strings.Contains(c.report(), "accepts what its Go type cannot decode") {
-			t.Error(c.report())
-		}
+	for name, test := range map[string]struct {
+		replace []string
+		want    string // of the report
+	}{
+		"a quantity": {[]string{duration, limitedTimeout}, "XIntOrString\n\t  // +kubebuilder:validation:MaxLength=20\n\t  // +kubebuilder:validation:Pattern=`" + quantityPattern + "`"},
+		"a duration": {[]string{quantity, limited}, "MaxLength=20\n\t  // +kubebuilder:validation:Pattern=`" + durationPattern + "`"},
+		"limited":    {[]string{quantity, limited, duration, limitedTimeout}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reg := machines(t, nil)
+			// Other fields can be undecodable too.
+			others := []string{"maxSurge: {", "maxSurge: {minimum: -2147483648, maximum: 2147483647, ", "seen: {type: string, format: date-time}", "seen: {type: string, enum: ['2000-01-01T00:00:00.000000Z']}"}
+			definition := strings.NewReplacer(append(others, test.replace...)...).Replace(string(text))
+			cfg, err := newConfigFor(reg, []Option{CRD([]byte(definition)), Seed(1)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checked := 0
+			for _, s := range subjects(reg, cfg, reg.Kinds()[0]) {
+				if s.law != Decoding {
+					continue
+				}
+				checked++
+				c, err := s.search(t.Context(), cfg.budget(1))
+				if err != nil || (c != nil) != (test.want != "") {
+					t.Fatalf("%v: got %v, %v", s, c, err)
+				}
+				if c != nil && (!strings.Contains(c.report(), "accepts what its Go type cannot decode") || !strings.Contains(c.report(), test.want)) {
+					t.Errorf("got %s, want %s", c.report(), test.want)
+				}
+			}
+			if checked == 0 {
+				t.Error("nothing was checked")
+			}
+		})
 	}
 }
 
