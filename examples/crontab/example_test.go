@@ -48,8 +48,8 @@ func Example_defaults() {
 		fmt.Println(u.Object["spec"], err)
 	}
 	// Output:
-	// map[cronSpec:5 0 * * * image:backup replicas:1] <nil>
-	// map[cronSpec:5 0 * * * image:backup replicas:1] <nil>
+	// map[cronSpec:5 0 * * * image:backup replicas:1 timeZone:Etc/UTC] <nil>
+	// map[cronSpec:5 0 * * * image:backup replicas:1 timeZone:Etc/UTC] <nil>
 }
 
 // The rules of CEL, one of them a transition rule, and a bound for the scale.
@@ -85,5 +85,5 @@ func Example_versions() {
 	// Output:
 	// Internal error occurred: StorageError: corrupt object, Code: 7, Key: /stable.example.com/crontabs/default/typo, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=1: conversion webhook for stable.example.com/v1beta1, Kind=CronTab failed: request.objects[0]: cannot convert CronTab default/typo from stable.example.com/v1beta1 to stable.example.com/v1: spec.hostPort: Invalid value: "localhost:http": must be <host>:<port, an integer>
 	// [stable.example.com/v1beta1 CronTab is deprecated; use v1, which has host and port instead of hostPort] <nil>
-	// map[cronSpec:5 0 * * * host:[::1] image:report port:80 replicas:1] <nil>
+	// map[cronSpec:5 0 * * * host:[::1] image:report port:80 replicas:1 timeZone:Etc/UTC] <nil>
 }
