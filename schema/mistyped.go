@@ -171,6 +171,12 @@ func (w *typeWalk) fieldsOf(t reflect.Type) map[string]reflect.Type {
 
 // wanted says what a value of a type is in a file.
 func wanted(t reflect.Type) string {
+	switch t.Name() {
+	case "JSONSchemaPropsOrBool":
+		return "true, false, or a schema"
+	case "Time":
+		return "a time, such as 2019-07-03T02:00:00Z"
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return "a string: in YAML, quotes make one of a number, of true and of null"
@@ -181,9 +187,10 @@ func wanted(t reflect.Type) string {
 	case reflect.Float64:
 		return "a number, without quotes"
 	case reflect.Slice:
-		if t.Elem().Kind() != reflect.Uint8 {
-			return "a list, such as [a]"
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "text in base64"
 		}
+		return "a list, such as [a]"
 	case reflect.Map, reflect.Struct:
 		if !decodesItself(t) {
 			return "a mapping of names to values"
