@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -692,6 +694,13 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 			},
 			[]string{"the scheme does not know *admission_test.unknown", "runtime.Object is not a pointer to a struct"},
 		},
+		"a nil converter": {[]admission.Option{admission.ConvertWith(nil)}, []string{"the converter of ConvertWith is nil"}},
+		"a nil registry":  {[]admission.Option{admission.ConvertWith((*conversion.Registry)(nil))}, []string{"the converter of ConvertWith is nil"}},
+		"limits":          {[]admission.Option{admission.MaxRequestBytes(0), admission.MaxRequestBytes(-1)}, []string{"MaxRequestBytes is 0", "MaxRequestBytes is -1"}},
+		"a list": {
+			[]admission.Option{admission.Mutate(func(context.Context, *v1beta1.PizzaList) error { return nil })},
+			[]string{"*v1beta1.PizzaList is the type of a list"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -704,6 +713,39 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 			}()
 			admission.NewHandler(pizzaScheme(t), c.options...)
 		})
+	}
+}
+
+func TestRequestWithoutBody_IsRefused(t *testing.T) {
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
+	r := &http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: http.Header{"Content-Type": {"application/json"}}}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "the body is empty") {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// Strings share memory, but not with the request.
+func TestKeptString_HoldsNoRequest(t *testing.T) {
+	var kept []string
+	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(_ context.Context, p *v1alpha1.Pizza) error {
+		kept = append(kept, p.Spec.Toppings[0])
+		return nil
+	}))
+	r := request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":["a"`+strings.Repeat(`,"`+strings.Repeat("x", 100)+`"`, 10000)+`]}`)}
+	heap := func() int64 {
+		goruntime.GC()
+		var m goruntime.MemStats
+		goruntime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	ask(t, h, r) // has memory of its own, for the next ones
+	before := heap()
+	for range 30 {
+		ask(t, h, r)
+	}
+	if held := heap() - before; held > 10<<20 {
+		t.Errorf("%d strings of one byte, each of a request of a megabyte, hold %d bytes", len(kept), held)
 	}
 }
 

@@ -20,19 +20,15 @@ func AuditAnnotation(ctx context.Context, key, value string) error {
 	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || strings.Contains(key, "/") {
 		return fmt.Errorf("admission: %q is no key of an audit annotation: %s", key, strings.Join(append(wrong, "it has no prefix"), "; "))
 	}
-	c := callFrom(ctx)
-	if c == nil {
+	s := lock(ctx)
+	if s == nil {
 		return errNoCall
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.raw == nil {
-		return errNoCall
+	defer s.mu.Unlock()
+	if s.annotations == nil {
+		s.annotations = map[string]string{}
 	}
-	if c.annotations == nil {
-		c.annotations = map[string]string{}
-	}
-	c.annotations[key] = value
+	s.annotations[key] = value
 	return nil
 }
 

@@ -36,11 +36,9 @@ type call struct {
 	seen              []seen
 	broken            bool // by a panic: who knows in which state the memory is
 
-	// A function may have started goroutines, which ask for things at the same time, or
-	// when the call is over.
+	// A function may have started goroutines, which ask for things at the same time.
 	mu          sync.Mutex
-	raw         []byte                  // the text of the request; nil when the call is over
-	sees        schema.GroupVersionKind // what the function is given that is called now
+	raw         []byte // the text of the request
 	request     *admissionv1.AdmissionRequest
 	warnings    []string
 	annotations map[string]string
@@ -198,11 +196,10 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 }
 
 // run calls a function of the author that is given objects of that kind.
-func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func() error) error {
-	c.mu.Lock()
-	c.sees = kind
-	c.mu.Unlock()
-	return c.guard(ctx, "the admission function", f)
+func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func(ctx context.Context) error) error {
+	ctx, end := c.enter(ctx, kind)
+	defer end()
+	return c.guard(ctx, "the admission function", func() error { return f(ctx) })
 }
 
 // guard calls what the author has written. A panic becomes an error, and reaches

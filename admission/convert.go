@@ -2,6 +2,8 @@ package admission
 
 import (
 	"context"
+	"errors"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -26,7 +28,12 @@ type Converter interface {
 //
 // If the converter has a method Versions(schema.GroupKind) []string, as
 // *conversion.Registry has, package webhook/registration registers the functions for those
-// versions, else for all.
+// versions, else for all. It is a fault if the converter is nil.
 func ConvertWith(c Converter) Option {
-	return func(h *handler) { h.converter = c }
+	return func(h *handler) {
+		if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			h.faults = append(h.faults, errors.New("admission: the converter of ConvertWith is nil"))
+		}
+		h.converter = c
+	}
 }

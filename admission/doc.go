@@ -26,6 +26,10 @@
 // [OldFrom]; and what else there is to say goes there: see [Warn] and
 // [AuditAnnotation].
 //
+// An object is the function's to keep, and the context is good until it returns. The
+// strings of an object share memory in pieces of up to 16 KiB: clone a short one that is
+// kept for long.
+//
 // # Nothing lost
 //
 // A patch is made from what the functions changed, and applied to the text that

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -23,9 +24,14 @@ type Option func(*handler)
 
 // MaxRequestBytes limits the body of a request; a larger one is refused with
 // 413 before it is read whole. The default is 16 MiB: an object of the 3 MiB
-// that the API server takes, twice, with room to spare.
+// that the API server takes, twice, with room to spare. It is a fault if n is 0 or less.
 func MaxRequestBytes(n int64) Option {
-	return func(h *handler) { h.maxBytes = n }
+	return func(h *handler) {
+		if n <= 0 {
+			h.faults = append(h.faults, fmt.Errorf("admission: MaxRequestBytes is %d, and must be more than 0", n))
+		}
+		h.maxBytes = n
+	}
 }
 
 type handler struct {
@@ -69,8 +75,8 @@ type handler struct {
 // What is no review that can be answered gets an HTTP error with a Status: 400,
 // 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
 //
-// NewHandler panics, with all faults in one error, if there are no functions or
-// the scheme does not know the type of one: that is a mistake of the program,
+// NewHandler panics, with all faults in one error, if there are no functions, the scheme
+// does not know the type of one, or that is a list: these are mistakes of the program,
 // to be found when it starts.
 func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	h := &handler{
@@ -129,14 +135,15 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		m = &memory{}
 	}
 	c := &call{handler: h, memory: m}
-	defer c.close()
 	if err := c.read(req); err != nil {
 		return nil, err
 	}
 	c.note(ctx)
+	ctx, end := c.enter(ctx, c.kind) // for the converter
+	defer end()
 	var status *metav1.Status
 	err := c.guard(ctx, "the handler", func() error {
-		err := c.decide(withCall(ctx, c))
+		err := c.decide(ctx)
 		if err == nil {
 			return nil
 		}
@@ -159,12 +166,4 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		h.memories.Put(m)
 	}
 	return b, err
-}
-
-// close ends the call: what functions have left running gets nothing more from it. The
-// text of the request is somebody else's memory.
-func (c *call) close() {
-	c.mu.Lock()
-	c.raw, c.request, c.object, c.oldObject = nil, nil, nil, nil
-	c.mu.Unlock()
 }

@@ -86,7 +86,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function) error {
 	}
 	c.memory.before = before
 	for _, f := range chain {
-		if err := c.run(ctx, kind, func() error { return f.mutate(ctx, obj) }); err != nil {
+		if err := c.run(ctx, kind, func(ctx context.Context) error { return f.mutate(ctx, obj) }); err != nil {
 			return err
 		}
 	}

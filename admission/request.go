@@ -87,15 +87,38 @@ func (c *call) objectName() string {
 	return ""
 }
 
-type contextKey struct{}
-
-func withCall(ctx context.Context, c *call) context.Context {
-	return context.WithValue(ctx, contextKey{}, c)
+// scope is what a context knows of a call, until the function that was given it returns:
+// then the answer is made, and the text of the request is somebody else's memory.
+type scope struct {
+	*call
+	sees schema.GroupVersionKind // the kind and version that the function is given
+	over bool
 }
 
-func callFrom(ctx context.Context) *call {
-	c, _ := ctx.Value(contextKey{}).(*call)
-	return c
+type contextKey struct{}
+
+// enter returns a context for a function, and what ends it.
+func (c *call) enter(ctx context.Context, sees schema.GroupVersionKind) (_ context.Context, end func()) {
+	s := &scope{call: c, sees: sees}
+	return context.WithValue(ctx, contextKey{}, s), func() {
+		c.mu.Lock()
+		s.over = true
+		c.mu.Unlock()
+	}
+}
+
+// lock returns the scope of a context with its call locked; nil if there is none, or
+// it is over.
+func lock(ctx context.Context) *scope {
+	s, _ := ctx.Value(contextKey{}).(*scope)
+	if s == nil {
+		return nil
+	}
+	if s.mu.Lock(); s.over {
+		s.mu.Unlock()
+		return nil
+	}
+	return s
 }
 
 // RequestFrom returns the request which the function that was given the context is
@@ -104,26 +127,22 @@ func callFrom(ctx context.Context) *call {
 // no side effects. The request must not be changed. Outside such a function, and when it
 // has returned, ok is false; so it is if the request does not fit its Go type.
 func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok bool) {
-	c := callFrom(ctx)
-	if c == nil {
+	s := lock(ctx)
+	if s == nil {
 		return nil, false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.raw == nil {
-		return nil, false
-	}
-	if c.request == nil {
+	defer s.mu.Unlock()
+	if s.request == nil {
 		request := &admissionv1.AdmissionRequest{}
-		if json.Unmarshal(c.raw, request) != nil {
+		if json.Unmarshal(s.raw, request) != nil {
 			return nil, false
 		}
 		if request.DryRun == nil {
 			request.DryRun = new(false)
 		}
-		c.request = request
+		s.request = request
 	}
-	return c.request, true
+	return s.request, true
 }
 
 // WithRequest returns a context such as functions are given, for tests that call one
@@ -138,11 +157,12 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 	if string(old) == "null" {
 		old = nil
 	}
-	c := &call{request: request.DeepCopy(), kind: kind, sees: kind, oldObject: old, raw: []byte(`{}`)}
+	c := &call{request: request.DeepCopy(), kind: kind, oldObject: old}
 	if c.request.DryRun == nil {
 		c.request.DryRun = new(false)
 	}
-	return withCall(ctx, c)
+	ctx, _ = c.enter(ctx, kind)
+	return ctx
 }
 
 // OldFrom returns the object as it was before the UPDATE or DELETE which the function
@@ -152,15 +172,13 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 // error says that the object does not fit its Go type or cannot be converted; returned by
 // the function, it leaves the request undecided.
 func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
-	c := callFrom(ctx)
-	if c == nil {
+	s := lock(ctx)
+	if s == nil {
 		return old, nil
 	}
-	c.mu.Lock()
-	text, kind := bytes.Clone(c.oldObject), c.sees // the call may end meanwhile
-	over := c.raw == nil
-	c.mu.Unlock()
-	if over || text == nil {
+	c, text, kind := s.call, bytes.Clone(s.oldObject), s.sees // the call may end meanwhile
+	s.mu.Unlock()
+	if text == nil {
 		return old, nil
 	}
 	t := reflect.TypeFor[T]()

@@ -26,19 +26,18 @@ const (
 // and the last one says how many others did not fit. Outside such a function, and when
 // it has returned, Warn does nothing.
 func Warn(ctx context.Context, format string, args ...any) {
-	c := callFrom(ctx)
-	if c == nil {
-		return
-	}
 	text := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r // invalid UTF-8 has become U+FFFD
 	}, fmt.Sprintf(format, args...)))
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if text != "" && c.raw != nil && !slices.Contains(c.warnings, text) {
+	s := lock(ctx)
+	if s == nil {
+		return
+	}
+	defer s.mu.Unlock()
+	if c := s.call; text != "" && !slices.Contains(c.warnings, text) {
 		c.warnings = append(c.warnings, text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
@@ -74,6 +75,31 @@ func TestAuditAnnotationsAreInTheAnswer(t *testing.T) {
 	}
 	if err := admission.AuditAnnotation(t.Context(), "oven", "cold"); err == nil {
 		t.Error("nobody hears this, and there is no error")
+	}
+}
+
+func TestFunctionThatReturned_HasNothingMoreToSay(t *testing.T) {
+	var kept context.Context
+	h := admission.NewHandler(pizzaScheme(t),
+		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
+			kept = ctx
+			return nil, nil
+		}),
+		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
+			admission.Warn(kept, "too late")
+			if err := admission.AuditAnnotation(kept, "oven", "cold"); err == nil {
+				t.Error("an audit annotation is taken")
+			}
+			if r, ok := admission.RequestFrom(kept); ok {
+				t.Errorf("there is a request: %+v", r)
+			}
+			if old, err := admission.OldFrom[*v1beta1.Pizza](kept); old != nil || err != nil {
+				t.Errorf("there is an old object: %+v, %v", old, err)
+			}
+			return nil, nil
+		}))
+	if got := ask(t, h, request{operation: "UPDATE", object: pizza("v1beta1", "")}); got.Warnings != nil || got.AuditAnnotations != nil {
+		t.Errorf("got %+v", got)
 	}
 }
 

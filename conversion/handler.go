@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"time"
@@ -22,9 +23,14 @@ type Option func(*handler)
 
 // MaxRequestBytes limits the body of a request; a larger one is refused with
 // 413 before it is read whole. The default is 256 MiB: the API server sends all
-// objects of a list in one request.
+// objects of a list in one request. It is a fault if n is 0 or less.
 func MaxRequestBytes(n int64) Option {
-	return func(h *handler) { h.maxBytes = n }
+	return func(h *handler) {
+		if n <= 0 {
+			h.faults = append(h.faults, fmt.Errorf("conversion: MaxRequestBytes is %d, and must be more than 0", n))
+		}
+		h.maxBytes = n
+	}
 }
 
 // Parallelism limits how many goroutines convert the objects of one review. The
@@ -39,6 +45,7 @@ type handler struct {
 	maxBytes int64
 	parallel int
 	observe  func(Observation)
+	faults   []error
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers
@@ -53,15 +60,15 @@ type handler struct {
 // What is no review that can be answered gets an HTTP error with a Status: 400,
 // 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
 //
-// NewHandler panics if [Registry.Check] finds a fault, with that error: an
-// incomplete converter is a mistake of the program, to be found when it starts.
+// NewHandler panics if [Registry.Check] or an option finds a fault, with all of them in
+// one error: they are mistakes of the program, to be found when it starts.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
-	if err := r.Check(); err != nil {
-		panic(err)
-	}
 	h := &handler{registry: r, maxBytes: 256 << 20, parallel: runtime.GOMAXPROCS(0)}
 	for _, opt := range opts {
 		opt(h)
+	}
+	if err := errors.Join(append(h.faults, r.Check())...); err != nil {
+		panic(err)
 	}
 	var kinds served.Served
 	for _, k := range r.Kinds() {

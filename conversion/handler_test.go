@@ -272,3 +272,12 @@ func TestHandler_AnswersWhatTheServerCanRead(t *testing.T) {
 		}
 	}
 }
+
+func TestNewHandler_PanicsWithoutRoomForABody(t *testing.T) {
+	defer func() {
+		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "MaxRequestBytes is 0") {
+			t.Errorf("got %v", err)
+		}
+	}()
+	conversion.NewHandler(registry(t, nil, nil), conversion.MaxRequestBytes(0))
+}

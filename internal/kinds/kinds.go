@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Of returns the one kind under which the scheme knows a type, a pointer to a
-// struct. It is an error if the type is something else, if the scheme does not know
-// it, or knows it by several names.
+// struct. It is an error if the type is something else or that of a list, if the scheme
+// does not know it, or knows it by several names.
 func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return schema.GroupVersionKind{}, fmt.Errorf("%s is not a pointer to a struct", t)
+	}
+	if t.Implements(reflect.TypeFor[metav1.ListMetaAccessor]()) && !t.Implements(reflect.TypeFor[metav1.ObjectMetaAccessor]()) {
+		return schema.GroupVersionKind{}, fmt.Errorf("%s is the type of a list: webhooks are given its items, one by one", t)
 	}
 	kinds, _, err := s.ObjectKinds(reflect.New(t.Elem()).Interface().(runtime.Object))
 	if err != nil {

@@ -53,7 +53,6 @@ type buffers struct {
 
 // Handler serves the protocol. A body of more than limit bytes is refused.
 func (p Protocol) Handler(limit int64) http.Handler {
-	limit = max(limit, 0)
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	for _, v := range p.apiVersions {
 		p.heads = append(p.heads, p.head(v))
@@ -208,6 +207,9 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffe
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"content encoding %q is not supported: a review is not compressed", e)
+	}
+	if r.Body == nil { // net/http's server never leaves it out
+		return nil, apierrors.NewBadRequest("the body is empty")
 	}
 	// A length is believed only so far: the memory grows with what really comes. Many may
 	// promise much, and send nothing.
