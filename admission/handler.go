@@ -101,6 +101,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	if len(h.functions)+len(h.faults) == 0 {
 		h.faults = append(h.faults, errors.New("admission: the handler has no functions"))
 	}
+	h.checkListKeys()
 	if err := errors.Join(h.faults...); err != nil {
 		panic(err)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
@@ -18,8 +20,9 @@ import (
 // path is one of names joined by dots, such as spec.toppings; the elements of lists on
 // the way are not named in it, and * is any name. It is that of the version of the
 // request, also where the function is for another one, and it holds for all kinds that
-// the handler serves. It is a fault if the path or a key is empty, and if there are no
-// keys.
+// the handler serves. It is a fault if the path or a key is empty, if there are no keys, and
+// if none of the Go types that the scheme has for those kinds and versions has such a list,
+// whose elements have all the keys. Of a kind without a Go type, any path may be one.
 //
 // Keys in the patchMergeKey tags of a Go type, which Kubernetes' own types have, need no
 // declaration. For lists without keys see "Which list element is which" in the package
@@ -45,6 +48,45 @@ func ListMapKeysOf(crd runtime.Object) Option {
 			h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
 		}
 	}
+}
+
+// checkListKeys notes a fault for what [ListMapKeys] says of a list that no object of the
+// handler can have.
+func (h *handler) checkListKeys() {
+	types := h.types()
+	for _, said := range h.listKeys.said {
+		var faults []error
+		for _, t := range types {
+			fault := fieldpath.CheckKeys(t, said.path, said.keys)
+			if fault == nil {
+				faults = nil
+				break
+			}
+			faults = append(faults, fmt.Errorf("admission: ListMapKeys %q: %s: %w", said.path, t, fault))
+		}
+		h.faults = append(h.faults, faults...)
+	}
+}
+
+// types returns the Go types of the objects that functions are called for; none if not
+// all of them are known.
+func (h *handler) types() (types []reflect.Type) {
+	for _, f := range h.functions {
+		versions := h.versionsOf(f)
+		if len(versions) == 0 || f.form == nil {
+			return nil
+		}
+		for _, version := range versions {
+			obj, err := h.scheme.New(f.kind.GroupKind().WithVersion(version))
+			if err != nil {
+				return nil
+			}
+			if t := reflect.TypeOf(obj).Elem(); !slices.Contains(types, t) {
+				types = append(types, t)
+			}
+		}
+	}
+	return types
 }
 
 // listKeys are the keys of the lists of all kinds.

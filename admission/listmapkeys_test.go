@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
 // route is a kind of which the Go type does not know the secrets of hosts.
@@ -156,6 +157,36 @@ func TestFaultsOfListMapKeysAreFoundAtTheStart(t *testing.T) {
 	admission.NewHandler(s, admission.Mutate(retitle), admission.ListMapKeys("spec..x", "name"), admission.ListMapKeys("spec.x"),
 		admission.ListMapKeysOf(nil), admission.ListMapKeysOf((*apiextensionsv1.CustomResourceDefinition)(nil)),
 		admission.ListMapKeysOf(&route{}), admission.ListMapKeysOf(empty))
+}
+
+func TestListMapKeys_AreCheckedAgainstTheTypes(t *testing.T) {
+	both := admission.ConvertWith(registry(t))
+	typed := admission.Mutate(addTomato)
+	loose := admission.Mutate(func(context.Context, *unstructured.Unstructured) error { return nil },
+		admission.ForKind(v1beta1.GroupVersion.WithKind("Calzone")))
+	for name, c := range map[string]struct {
+		want string // in the fault; none if it is empty
+		opts []admission.Option
+	}{
+		"a list":                  {"", []admission.Option{typed, admission.ListMapKeys("spec.toppings", "name")}},
+		"a misspelt key":          {`ListMapKeys "spec.toppings": v1beta1.Pizza: v1beta1.PizzaTopping has no field "nam"`, []admission.Option{typed, admission.ListMapKeys("spec.toppings", "name", "nam")}},
+		"a misspelt path":         {`v1beta1.PizzaSpec has no field "topings"`, []admission.Option{admission.ListMapKeys("spec.topings", "name"), typed}},
+		"brackets":                {`"spec.toppings[*]"`, []admission.Option{loose, admission.ListMapKeys("spec.toppings[*]", "name")}},
+		"no list":                 {`"name" is a string, not a list`, []admission.Option{typed, admission.ListMapKeys("metadata.name", "name")}},
+		"a list of one version":   {"", []admission.Option{typed, both, admission.ListMapKeys("spec.toppings", "name")}},
+		"a list of no version":    {`v1alpha1.PizzaSpec has no field "topings"`, []admission.Option{typed, both, admission.ListMapKeys("spec.topings", "name")}},
+		"a kind without a type":   {"", []admission.Option{loose, admission.ListMapKeys("spec.fillings", "name")}},
+		"one of two kinds is one": {"", []admission.Option{typed, loose, admission.ListMapKeys("spec.fillings", "name")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if fault := recover(); (fault != nil) != (c.want != "") || !strings.Contains(fmt.Sprint(fault), c.want) {
+					t.Errorf("got %v, want %s", fault, c.want)
+				}
+			}()
+			admission.NewHandler(pizzaScheme(t), c.opts...)
+		})
+	}
 }
 
 func ExampleListMapKeys() {

@@ -28,10 +28,13 @@ func (t *Tree) Over(under *Tree) *Tree {
 
 // Add says which keys a list has. The path is one of names joined by dots, such as
 // spec.toppings; the elements of lists on the way are not named in it, and * is any name
-// that has not been named before. Of two calls for the same list, the last counts. It is an error if a name or a key is empty, and if
-// there are no keys.
+// that has not been named before. Of two calls for the same list, the last counts. It is
+// an error if a name or a key is empty, if the path has brackets, and if there are no keys.
 func (t *Tree) Add(path string, keys ...string) error {
 	names := strings.Split(path, ".")
+	if strings.ContainsAny(path, "[]") {
+		return fmt.Errorf("the path %q of a list has brackets: it is one of names, such as spec.toppings", path)
+	}
 	if slices.Contains(names, "") || len(keys) == 0 || slices.Contains(keys, "") {
 		return fmt.Errorf("the path %q and the keys %q of a list must not be empty", path, keys)
 	}

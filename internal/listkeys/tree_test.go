@@ -39,6 +39,15 @@ func TestEmptyPathsAndKeysAreErrors(t *testing.T) {
 	}
 }
 
+func TestAdd_RefusesBrackets(t *testing.T) {
+	var keys listkeys.Tree
+	for _, path := range []string{"spec.hosts[*]", "spec.hosts[*].paths", "spec['hosts']"} {
+		if err := keys.Add(path, "name"); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+}
+
 func TestKeysAreReadFromASchemaInAnyForm(t *testing.T) {
 	const text = `{"properties":{
 		"hosts":{"type":"array","x-kubernetes-list-map-keys":["host"],"items":{"properties":{"paths":{"x-kubernetes-list-map-keys":["path","type"]}}}},
