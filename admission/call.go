@@ -29,6 +29,7 @@ type call struct {
 	subresource string
 	namespace   string
 	name        string
+	user        string
 
 	object, oldObject []byte   // text, in the version of the request; nil if there is none
 	patches           [][]byte // each for what the one before has made
@@ -207,8 +208,7 @@ func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func(ctx
 func (c *call) guard(ctx context.Context, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission panicked",
-				"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation, "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission panicked", "stack", string(debug.Stack()))
 			c.broken = true
 			err = fmt.Errorf("%s panicked: %v", what, v)
 		}

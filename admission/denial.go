@@ -45,8 +45,7 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 		status = &all
 	}
 	if status != nil && len(others) > 0 {
-		klog.FromContext(ctx).Error(errors.Join(others...), "Not all was decided of a request that is denied anyway",
-			"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation)
+		klog.FromContext(ctx).Error(errors.Join(others...), "Not all was decided of a request that is denied anyway")
 	}
 	return status
 }

@@ -24,7 +24,8 @@
 //
 // What else there is to know about a request is in the context: see [RequestFrom] and
 // [OldFrom]; and what else there is to say goes there: see [Warn] and
-// [AuditAnnotation].
+// [AuditAnnotation]. The context has a logger (klog.FromContext), that of the HTTP request's
+// context with the values kind, object, operation, user and uid, which is that of the request.
 //
 // An object is the function's to keep, and the context is good until it returns. The
 // strings of an object share memory in pieces of up to 16 KiB: clone a short one that is

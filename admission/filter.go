@@ -127,6 +127,7 @@ var (
 	deletionTimestamp = []fieldpath.Step{{Name: "metadata"}, {Name: "deletionTimestamp"}}
 	metadataPath      = []fieldpath.Step{{Name: "metadata"}}
 	annotationsPath   = []fieldpath.Step{{Name: "metadata"}, {Name: "annotations"}}
+	userName          = []fieldpath.Step{{Name: "username"}}
 	metadataName      = []fieldpath.Step{{Name: "metadata"}, {Name: "name"}}
 	generateName      = []fieldpath.Step{{Name: "metadata"}, {Name: "generateName"}}
 )

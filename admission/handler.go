@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/listkeys"
@@ -140,6 +141,8 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		return nil, err
 	}
 	c.note(ctx)
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()),
+		"operation", c.operation, "user", c.user, "uid", req.UID))
 	ctx, end := c.enter(ctx, c.kind) // for the converter
 	defer end()
 	var status *metav1.Status

@@ -21,13 +21,14 @@ import (
 
 // The members of a request that decide what is to be done; the others are decoded when
 // a function asks for them. The requests of v1 and of v1beta1 have the same members.
-var members = []string{"kind", "subResource", "name", "namespace", "operation", "object", "oldObject"}
+var members = []string{"kind", "subResource", "name", "namespace", "operation", "object", "oldObject", "userInfo"}
 
 // read takes what the call needs from a request.
 func (c *call) read(req *review.Request) error {
 	c.raw = req.Raw
 	var operation string
-	for i, into := range []any{&c.kind, &c.subresource, &c.name, &c.namespace, &operation, &c.object, &c.oldObject} {
+	var user []byte
+	for i, into := range []any{&c.kind, &c.subresource, &c.name, &c.namespace, &operation, &c.object, &c.oldObject, &user} {
 		text, ok := req.Head[i], true
 		if string(text) == "null" {
 			text = nil
@@ -47,6 +48,10 @@ func (c *call) read(req *review.Request) error {
 		}
 	}
 	c.operation = admissionv1.Operation(operation)
+	if cursor := rawjson.NewCursor(user); user != nil && (cursor.Value() == nil || cursor.End() != nil) {
+		return apierrors.NewBadRequest(fmt.Sprintf("request.userInfo is not what it should be: %.100s", user))
+	}
+	c.user, _ = rawjson.String(valueAt(user, userName))
 	return nil
 }
 

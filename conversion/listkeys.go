@@ -5,7 +5,8 @@ import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1
 // ListMapKeys says which keys identify the elements of a list of the hub: what its schema
 // says in x-kubernetes-list-map-keys. The path is one of names joined by dots, such as
 // spec.toppings; the elements of lists on the way are not named in it, and * is any name.
-// It is a fault if the path or a key is empty, and if there are no keys.
+// It is a fault if the path or a key is empty, if the path has brackets, and if there are
+// no keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
 	return func(l *lossless) {
 		if err := l.lists.Add(path, keys...); err != nil {
