@@ -620,6 +620,10 @@ func TestFunctionsAreCalledForTheirOperations(t *testing.T) {
 			note("validate %d", toppings(p))
 			return nil, nil
 		}),
+		admission.ValidateCreate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
+			note("create %d", toppings(p))
+			return nil, nil
+		}),
 		admission.ValidateUpdate(func(_ context.Context, p, old *v1beta1.Pizza) (field.ErrorList, error) {
 			note("update %d from %d", toppings(p), toppings(old))
 			return nil, nil
@@ -634,7 +638,7 @@ func TestFunctionsAreCalledForTheirOperations(t *testing.T) {
 		r    request
 		want []string
 	}{
-		{request{operation: "CREATE", object: one}, []string{"mutate 1", "validate 1"}},
+		{request{operation: "CREATE", object: one}, []string{"mutate 1", "validate 1", "create 1"}},
 		{request{operation: "UPDATE", object: two, old: one}, []string{"mutate 2", "validate 2", "update 2 from 1"}},
 		{request{operation: "DELETE", old: two}, []string{"delete 2"}},
 		{request{operation: "CONNECT", subresource: "proxy"}, nil},

@@ -38,7 +38,7 @@ func Subresource(name string) Filter {
 // operation, and for DELETE, which has no new object: see [ValidateDelete].
 func On(operations ...admissionv1.Operation) Filter {
 	return func(f *function) {
-		if f.seesOld {
+		if !f.on && len(f.operations) == 1 {
 			f.fault("On is for functions of Mutate and Validate")
 		}
 		for _, op := range operations {

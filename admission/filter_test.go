@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -245,6 +246,9 @@ func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
+		if n := strings.Count(fmt.Sprint(err), "On is for functions of Mutate and Validate"); n != 2 {
+			t.Errorf("%d functions of one operation take others in %v", n, err)
+		}
 	}()
 	admission.NewHandler(pizzaScheme(t),
 		admission.Validate(see, admission.Subresource(""), admission.IfChanged(""), nil),
@@ -253,7 +257,7 @@ func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
 			admission.UnlessDeleting(), admission.IfChanged("spec"), admission.On(admissionv1.Create), admission.Subresource("status")),
 		admission.Validate(anything, admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza")), admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))),
 		admission.Validate(see, admission.On(admissionv1.Delete)), admission.Validate(see, admission.On()),
-		admission.ValidateUpdate(compare, admission.On(admissionv1.Update)),
+		admission.ValidateUpdate(compare, admission.On(admissionv1.Update)), admission.ValidateCreate(see, admission.On(admissionv1.Create)),
 		admission.Validate(see, admission.ForKind(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Y"})),
 		admission.Validate(anything, admission.ForKind(schema.GroupVersionKind{})),
 		admission.Validate(anything, admission.ForKind(schema.GroupVersionKind{Kind: "Pizza"})))

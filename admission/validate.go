@@ -20,8 +20,17 @@ import (
 // [k8s.io/apimachinery/pkg/api/errors.NewForbidden], or one that keeps the
 // function from judging. See the package documentation.
 func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
+	return validateOn(f, filters, admissionv1.Create, admissionv1.Update)
+}
+
+// ValidateCreate is like [Validate], for creations alone.
+func ValidateCreate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
+	return validateOn(f, filters, admissionv1.Create)
+}
+
+func validateOn[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters []Filter, operations ...admissionv1.Operation) Option {
 	return addValidator[T](function{
-		operations: []admissionv1.Operation{admissionv1.Create, admissionv1.Update},
+		operations: operations,
 		validate: func(ctx context.Context, obj, _ runtime.Object) (field.ErrorList, error) {
 			return f(ctx, obj.(T))
 		},
