@@ -9,6 +9,11 @@
 // The handler is a plain http.Handler and runs on a manager's webhook server, in
 // the place of the one that controller-runtime's builder would register.
 //
+// Defaulters and validators, also those of the deprecated Custom interfaces, run in a
+// handler of package admission:
+//
+//	admission.NewHandler(s, controllerruntime.Validator[*v1.CronJob](validator{}))
+//
 // Package admission/reference checks references with the informers of a manager's
 // cache:
 //
