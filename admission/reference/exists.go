@@ -141,6 +141,9 @@ func (c *checker) questions(from referrer, refs []Ref) *questions {
 	known := map[cache.ObjectName]*question{}
 	for i := range q.refs {
 		ref := &q.refs[i]
+		if ref.fault != "" {
+			q.invalid[i] = field.TypeInvalid(ref.Path, field.OmitValueType{}, ref.fault)
+		}
 		if ref.Name == "" {
 			continue
 		}

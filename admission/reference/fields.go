@@ -41,7 +41,9 @@ type Field struct {
 // It is an error if a path cannot be read, or if T, a pointer to a struct, does not
 // have it by its JSON tags. All faults are joined. Of *unstructured.Unstructured
 // nothing is known before there is an object, but that labels and annotations are
-// strings: so metadata.annotations.example.com/menu is a fault.
+// strings: so metadata.annotations.example.com/menu is a fault. Where an object has a list
+// for which a path has no [*], [Exists] denies it with a field error at the list, and
+// [Referrers.Check] returns an error from then on.
 func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error
@@ -79,12 +81,12 @@ type finder struct {
 	common          []fieldpath.Step // to the element that holds both
 	name, namespace []fieldpath.Step // from there
 	hasNamespace    bool
-	optional        bool
+	field           Field
 }
 
 func newFinder(t reflect.Type, f Field) (finder, error) {
 	name, err := parse(t, f.Name)
-	found := finder{name: name, optional: f.Optional, hasNamespace: f.Namespace != ""}
+	found := finder{name: name, field: f, hasNamespace: f.Namespace != ""}
 	if err != nil || !found.hasNamespace {
 		return found, err
 	}
@@ -109,19 +111,30 @@ func (f finder) find(root reflect.Value, refs []Ref) []Ref {
 	walk(root, f.common, nil, func(element reflect.Value, at *field.Path) {
 		var namespace string
 		if f.hasNamespace {
-			walk(element, f.namespace, nil, func(v reflect.Value, _ *field.Path) {
-				if v.Kind() == reflect.String {
+			walk(element, f.namespace, at, func(v reflect.Value, at *field.Path) {
+				switch v.Kind() {
+				case reflect.String:
 					namespace = v.String()
+				case reflect.Slice:
+					refs = append(refs, inList(at, f.field.Namespace))
 				}
 			})
 		}
 		walk(element, f.name, at, func(v reflect.Value, at *field.Path) {
-			if v.Kind() == reflect.String && v.Len() > 0 {
-				refs = append(refs, Ref{Path: at, Namespace: namespace, Name: v.String(), Optional: f.optional})
+			switch {
+			case v.Kind() == reflect.Slice:
+				refs = append(refs, inList(at, f.field.Name))
+			case v.Kind() == reflect.String && v.Len() > 0:
+				refs = append(refs, Ref{Path: at, Namespace: namespace, Name: v.String(), Optional: f.field.Optional})
 			}
 		})
 	})
 	return refs
+}
+
+// inList returns the fault of a path that runs into a list.
+func inList(at *field.Path, path string) Ref {
+	return Ref{Path: at, fault: fmt.Sprintf("it is a list, and the path %s of a reference has no [*] for it", path)}
 }
 
 // parse reads a path, and finds it in a type: it must lead to strings.
@@ -147,7 +160,7 @@ func into(at *field.Path, s fieldpath.Step) *field.Path {
 	return at.Child(s.Name)
 }
 
-// walk visits all values to which the steps lead.
+// walk visits all values to which the steps lead, and lists for which they have no [*].
 func walk(v reflect.Value, steps []fieldpath.Step, at *field.Path, visit func(reflect.Value, *field.Path)) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -168,6 +181,8 @@ func walk(v reflect.Value, steps []fieldpath.Step, at *field.Path, visit func(re
 		for _, key := range keys {
 			walk(v.MapIndex(key), rest, at.Key(key.String()), visit)
 		}
+	case kind == reflect.Slice:
+		visit(v, at)
 	case s.All:
 	case kind == reflect.Struct:
 		if f, err := v.FieldByIndexErr(s.Index); err == nil { // an inlined pointer may be nil

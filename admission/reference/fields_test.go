@@ -2,6 +2,7 @@ package reference_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,8 +134,8 @@ func TestAnOddObjectHoldsNoReference(t *testing.T) {
 		{Name: "spec.refs[*]['na.me']"},
 	}
 	for name, spec := range map[string]any{
-		"none": nil, "a string": "x", "a list": []any{"x"}, "no list": map[string]any{"refs": "x"}, "a number": map[string]any{"refs": int64(3)},
-		"odd elements": map[string]any{"refs": []any{nil, "x", int64(1), []any{}, map[string]any{"name": int64(3)}, map[string]any{"name": nil}, map[string]any{"name": ""}}},
+		"none": nil, "a string": "x", "no list": map[string]any{"refs": "x"}, "a number": map[string]any{"refs": int64(3)},
+		"odd elements": map[string]any{"refs": []any{nil, "x", int64(1), map[string]any{"name": int64(3)}, map[string]any{"name": nil}, map[string]any{"name": ""}}},
 	} {
 		if got := find(t, &unstructured.Unstructured{Object: map[string]any{"spec": spec}}, fields...); got != nil {
 			t.Errorf("%s: %v", name, got)
@@ -151,6 +152,42 @@ func TestAnOddObjectHoldsNoReference(t *testing.T) {
 	want := []found{{"spec.refs[0].name", "", "a"}, {"spec.refs[2].name", "other", "c"}, {"spec.refs[1][na.me]", "", "b"}}
 	if diff := cmp.Diff(want, find(t, &unstructured.Unstructured{Object: good}, fields...)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Nothing is known of an unstructured object at startup, and a reference that nobody finds
+// would never be checked.
+func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
+	for path, c := range map[string]struct {
+		field reference.Field
+		want  string
+	}{
+		"a path through a list":     {reference.Field{Name: "spec.toppings.name"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings.name of a reference has no [*] for it"},
+		"a path to a list":          {reference.Field{Name: "spec.toppings"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings of"},
+		"a list of lists":           {reference.Field{Name: "spec.lists[*].name"}, "spec.lists[0]: Invalid value: it is a list"},
+		"both paths through a list": {reference.Field{Name: "spec.toppings.name", Namespace: "spec.toppings.namespace"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings.name"},
+		"a namespace in a list":     {reference.Field{Name: "spec.name", Namespace: "spec.toppings.namespace"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings.namespace"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			refs, err := reference.Fields[*unstructured.Unstructured](c.field)
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
+				"toppings": []any{map[string]any{"name": "tomato"}}, "lists": []any{[]any{}}, "name": "tomato",
+			}}}
+			kitchen := newKitchen(t, topping("tomato"))
+			got, err := reference.Exists(target(t, reference.ClusterScoped(toppings), kitchen, &live{}), refs)(t.Context(), obj)
+			if err != nil || len(got) == 0 || !strings.HasPrefix(got[len(got)-1].Error(), c.want) {
+				t.Errorf("got %v and %v, want %s", got, err, c.want)
+			}
+			informer := &events{synced: true}
+			users := follow(t, pizzas, informer, reference.ClusterScoped(toppings), refs)
+			informer.add(obj)
+			if err := users.Check(nil); err == nil || !strings.Contains(err.Error(), `"x" cannot be found: spec.`) {
+				t.Errorf("the check says %v", err)
+			}
+		})
 	}
 }
 

@@ -27,6 +27,8 @@ type Ref struct {
 	// hold all the same. An optional reference does not keep what it names from
 	// deletion: [NewReferrers] passes it over.
 	Optional bool
+
+	fault string // of [Fields]: why there is no name
 }
 
 // Optional makes all references that a function returns optional.

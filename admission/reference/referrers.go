@@ -142,6 +142,10 @@ func (r *Referrers) named(obj runtime.Object, refs func() []Ref) (all []cache.Ob
 		}
 	}()
 	for _, ref := range refs() {
+		if ref.fault != "" {
+			r.fail(fmt.Errorf("the references of %s %q cannot be found: %s: %s", r.resource, cache.MetaObjectToName(m), ref.Path, ref.fault))
+			return nil, false
+		}
 		name := r.target.named(m.GetNamespace(), ref)
 		itself := r.resource == r.target.resource && name == cache.MetaObjectToName(m)
 		homeless := r.target.namespaced && name.Namespace == ""
