@@ -20,6 +20,13 @@
 // The author starts them. [Target.Check] and [Referrers.Check] are checks for
 // readiness (see webhook.Checks).
 //
+// References by labels are those of a [NewSelectorTarget]:
+//
+//	ovens, err := reference.NewSelectorTarget(oven, ovenInformer, reference.MetadataBySelector(client, ovenResource))
+//	admission.Validate(reference.Exists(ovens, func(p *v1beta1.Pizza) []reference.Ref {
+//		return []reference.Ref{{Path: field.NewPath("spec", "ovenSelector"), Name: p.Spec.OvenSelector}}
+//	}))
+//
 // # An informer is behind
 //
 // Until an informer has synced, and when it has stopped, its answers do not count: what
@@ -66,7 +73,7 @@
 // The webhook's user needs
 //
 //   - list and watch of what the informers hold: targets and referrers;
-//   - get of the targets, for [Metadata];
+//   - get of the targets, for [Metadata], or list, for [MetadataBySelector];
 //   - create of subjectaccessreviews in authorization.k8s.io, for [Authorize];
 //   - what a policy of [CrossNamespace] reads.
 //

@@ -56,7 +56,8 @@ func Strict() Option { return func(o *options) { o.strict = true } }
 // admission request in the context, its own counts.
 //
 // Exists panics, with all faults in one error, if an argument or option is nil, an
-// option cannot be, or [CrossNamespace] or [Authorize] are given twice.
+// option cannot be, [CrossNamespace] or [Authorize] are given twice, or Authorize is
+// given for a target of [NewSelectorTarget].
 func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Option) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	c := &checker{target: target}
 	for i, opt := range opts {
@@ -68,6 +69,9 @@ func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Op
 	}
 	if target == nil {
 		c.faults = append(c.faults, errors.New("reference: Exists: the target is nil"))
+	}
+	if target != nil && target.selects && c.authorizer != nil {
+		c.faults = append(c.faults, errors.New("reference: Exists: Authorize asks for an object by its name, and the target has label selectors"))
 	}
 	if refs == nil {
 		c.faults = append(c.faults, errors.New("reference: Exists: the function is nil"))
@@ -153,10 +157,10 @@ func (c *checker) questions(from referrer, refs []Ref) *questions {
 		name := c.target.resource.named(from.namespace, *ref)
 		required, had := from.before[name]
 		asks := !ref.Optional && !from.deleting && (!required || c.everyUpdate)
-		if had && !asks || name == from.self { // it is there when this request has passed
+		if had && !asks || name == from.self && !c.target.selects { // it is there when this request has passed
 			continue
 		}
-		if why := c.target.resource.impossible(name); why != "" {
+		if why := c.target.impossible(name); why != "" {
 			q.invalid[i] = field.Invalid(ref.Path, shortened(ref.Name), why)
 			continue
 		}

@@ -19,7 +19,7 @@ type Ref struct {
 	// Namespace of the named object. Empty means the namespace of the object that
 	// holds the reference. If the named kind is cluster-scoped, it is ignored.
 	Namespace string
-	// Name of the named object. An empty name is no reference: whether it is
+	// Name of the named object, or the label selector of a [NewSelectorTarget]. An empty name is no reference: whether it is
 	// allowed is for the schema to say.
 	Name string
 	// Optional says that the named object need not exist, as does the field

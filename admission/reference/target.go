@@ -19,6 +19,7 @@ type Target struct {
 	source   source
 	informer lookup
 	reads    *live[cache.ObjectName, bool]
+	selects  bool // see NewSelectorTarget
 }
 
 // NewTarget returns the kind of which the informer holds the objects. The getter
@@ -28,6 +29,10 @@ type Target struct {
 // The error joins all faults of the arguments; or it is that of the informer, for
 // one that has no store and takes no event handler.
 func NewTarget(resource Resource, informer Informer, get Getter, opts ...RequestOption) (*Target, error) {
+	return newTarget(resource, informer, get, opts, newLookup)
+}
+
+func newTarget(resource Resource, informer Informer, get Getter, opts []RequestOption, newLookup func(Informer) (lookup, func() bool, error)) (*Target, error) {
 	l := limits{timeout: 2 * time.Second, concurrency: 10, qps: 20, burst: 100}.with(opts)
 	errs := []error{check(informer), l.check()}
 	if resource.resource.Empty() {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +49,27 @@ func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
 		obj := &metav1.PartialObjectMetadata{}
 		obj.SetGroupVersionKind(kind)
 		return live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+	}
+}
+
+// SelectorGetter returns the live read of [reference.NewSelectorTarget]: it lists the
+// metadata of one object. The reader is that of [Getter].
+func SelectorGetter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
+	if live == nil || kind.Version == "" || kind.Kind == "" {
+		return nil
+	}
+	return func(ctx context.Context, namespace, selector string) error {
+		parsed, err := labels.Parse(selector)
+		if err != nil {
+			return err
+		}
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err = live.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1))
+		if err == nil && len(list.Items) == 0 {
+			err = apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, selector)
+		}
+		return err
 	}
 }
 
