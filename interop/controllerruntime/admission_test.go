@@ -125,6 +125,7 @@ func TestExistingImplementations_AnswerAsBefore(t *testing.T) {
 		"Defaulter":       {peer.WithDefaulter(s, typed), admission.NewHandler(s, controllerruntime.Defaulter[*corev1.ConfigMap](typed))},
 		"CustomDefaulter": {peer.WithCustomDefaulter(s, &corev1.ConfigMap{}, custom), admission.NewHandler(s, controllerruntime.Defaulter[*corev1.ConfigMap](custom))},
 		"Validator":       {peer.WithValidator(s, typed), admission.NewHandler(s, controllerruntime.Validator[*corev1.ConfigMap](typed))},
+		//lint:ignore SA1019 existing code has the deprecated form
 		"CustomValidator": {peer.WithCustomValidator(s, &corev1.ConfigMap{}, custom), admission.NewHandler(s, controllerruntime.Validator[*corev1.ConfigMap](custom))},
 	} {
 		for _, operation := range []string{"CREATE", "UPDATE", "DELETE"} {
@@ -153,6 +154,7 @@ func TestExistingImplementations_AnswerAsBefore(t *testing.T) {
 
 func TestImplementations_AreCheckedAtStartup(t *testing.T) {
 	for want, f := range map[string]func(){
+		//lint:ignore SA1019 existing code has the deprecated form
 		"the validator of *v1.Secret is nil":           func() { controllerruntime.Validator[*corev1.Secret](peer.CustomValidator(nil)) },
 		"is for *v1.ConfigMap, not for *v1.Secret":     func() { controllerruntime.Defaulter[*corev1.Secret](steward[*corev1.ConfigMap]{say}) },
 		"controllerruntime: the validator controllerr": func() { controllerruntime.Validator[*corev1.Secret](steward[*corev1.ConfigMap]{say}) },
