@@ -70,10 +70,12 @@ func (l *live) carry(certs []string) error {
 	found := claimOf(l.current, time.Now())
 	if found.digest != "" && found.digest != l.digest { // but those of another release
 		theirs := owned(l.current, l.manager)
-		if theirs == nil {
+		switch {
+		case theirs != nil:
+			entries = entriesOf(theirs.Object)
+		case !l.isDefinition() || !l.empty: // or else another operator converts it
 			return errors.New("nobody knows what another release has registered of it")
 		}
-		entries = entriesOf(theirs.Object)
 	}
 	for _, e := range entries {
 		if carries(bundles[e.name], certs) {

@@ -19,11 +19,8 @@ func (c *conversion) String() string { return "Conversion " + c.path }
 
 // Conversion adds a conversion webhook: the handler of package conversion, and the path on
 // which it is served. Each of [Definitions] whose kind it converts, and which has more than
-// one version, gets a conversion stanza. The others are left alone, but for one that an older
-// release has converted, and that has more than one version still: there, [Webhooks.Reconcile]
-// releases the stanza, and the API server converts with strategy None from then on, which
-// changes no more than apiVersion. The stanza stays as far as somebody else, such as
-// kubectl apply --server-side, has applied it, too.
+// one version, gets a conversion stanza. Where no Conversion converts a definition, it is a
+// fault that several of its versions are served or stored, unless [NoConversion] names it.
 //
 // For a handler that does not say what it converts, give the names of the definitions, such
 // as pizzas.example.com.
@@ -31,6 +28,18 @@ func Conversion(path string, h http.Handler, definitions ...string) Option {
 	return func(s *settings) {
 		s.conversions = append(s.conversions, &conversion{path, h, definitions})
 	}
+}
+
+// NoConversion says that this operator does not convert a definition of several versions, such
+// as pizzas.example.com: another one does, or the API server with strategy None, which changes
+// nothing but apiVersion, so that its versions must have the same fields.
+//
+// [Webhooks.Reconcile] does not write a definition that is not converted, and never takes a
+// conversion away. While the cluster has one that another release of this declaration has
+// registered, [Webhooks.Check] fails, since nobody serves it once that release is gone. To take
+// it back, stop the operator, set spec.conversion to {strategy: None}, and start this release.
+func NoConversion(definition string) Option {
+	return func(s *settings) { s.unconverted = append(s.unconverted, definition) }
 }
 
 // convertedDefinition is a definition with who converts its kind.
@@ -50,8 +59,20 @@ func (s *settings) converted() (all []convertedDefinition) {
 			by[d] = c
 		}
 	}
+	for _, name := range s.unconverted {
+		if !slices.ContainsFunc(s.definitions, func(d *definition) bool { return d.name() == name }) {
+			s.fault("NoConversion: there is no definition %q: give it with Definitions", name)
+		}
+	}
 	for _, d := range s.definitions {
-		if c := by[d]; c != nil && len(d.read.Spec.Versions) > 1 {
+		c, none := by[d], slices.Contains(s.unconverted, d.name())
+		used := d.used()
+		switch {
+		case c != nil && none:
+			s.fault("%s: %s converts it, and NoConversion names it", d, c)
+		case c == nil && !none && len(used) > 1:
+			s.fault("%s has the versions %s, and nothing converts them: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.name())
+		case c != nil && len(d.read.Spec.Versions) > 1:
 			if d.read.Spec.PreserveUnknownFields {
 				s.fault("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
 			}
@@ -92,9 +113,9 @@ func (s *settings) convertedBy(c *conversion) (found []*definition) {
 			continue
 		}
 		var missing []string
-		for _, v := range d.read.Spec.Versions {
-			if (v.Served || v.Storage) && !slices.Contains(k.Versions, v.Name) {
-				missing = append(missing, v.Name)
+		for _, v := range d.used() {
+			if !slices.Contains(k.Versions, v) {
+				missing = append(missing, v)
 			}
 		}
 		if len(missing) > 0 {

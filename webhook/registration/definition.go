@@ -162,6 +162,16 @@ func (d *definition) kind() schema.GroupKind {
 	return schema.GroupKind{Group: d.read.Spec.Group, Kind: d.read.Spec.Names.Kind}
 }
 
+// used returns the versions that are served or stored.
+func (d *definition) used() (versions []string) {
+	for _, v := range d.read.Spec.Versions {
+		if v.Served || v.Storage {
+			versions = append(versions, v.Name)
+		}
+	}
+	return versions
+}
+
 // served returns the versions that are served, the oldest first.
 func (d *definition) served() (versions []string) {
 	for _, v := range d.read.Spec.Versions {

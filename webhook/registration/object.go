@@ -31,8 +31,9 @@ type object struct {
 	// declared has what is ours of the object: no CA bundle, and no annotation of ours.
 	declared map[string]any
 	digest   string
-	// empty is a configuration without webhooks, or a definition without conversion. There
-	// need not be one; but what an older release has registered in it, nobody serves any more.
+	// empty is a configuration without webhooks, or a definition that is not converted, which
+	// is never written. There need not be one; but what an older release has registered in it,
+	// nobody serves any more.
 	empty bool
 }
 
@@ -78,7 +79,7 @@ func (s *settings) definitionObject(d convertedDefinition) *object {
 	})
 }
 
-// unconvertedObject returns what is left of a definition that is not converted: nothing.
+// unconvertedObject returns what is declared of a definition that is not converted: nothing.
 func (s *settings) unconvertedObject(d *definition) *object {
 	return s.newObject(&object{
 		kind:     definitionKind,

@@ -104,33 +104,3 @@ func withoutUpdates(obj *unstructured.Unstructured, manager string) ([]metav1.Ma
 	}
 	return u.GetManagedFields(), nil
 }
-
-// withoutConversion returns the managed fields of a definition without the conversion stanza
-// in what the manager has written by other means than apply; nil if there is no such. Else
-// that could not be released. The rest may be an operator's that creates its definitions.
-func withoutConversion(obj *unstructured.Unstructured, manager string) ([]metav1.ManagedFieldsEntry, error) {
-	entries := obj.GetManagedFields()
-	changed := false
-	for i, m := range entries {
-		if m.Manager != manager || m.Operation != metav1.ManagedFieldsOperationUpdate || m.Subresource != "" || m.FieldsV1 == nil {
-			continue
-		}
-		var fields map[string]any
-		if err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields); err != nil {
-			return nil, err
-		}
-		if _, ok, _ := unstructured.NestedFieldNoCopy(fields, "f:spec", "f:conversion"); !ok {
-			continue
-		}
-		unstructured.RemoveNestedField(fields, "f:spec", "f:conversion")
-		text, err := json.Marshal(fields)
-		if err != nil {
-			return nil, err
-		}
-		entries[i].FieldsV1, changed = metav1.NewFieldsV1(string(text)), true
-	}
-	if !changed {
-		return nil, nil
-	}
-	return entries, nil
-}

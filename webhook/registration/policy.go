@@ -18,7 +18,10 @@ import (
 func (w *Webhooks) PolicyRules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, o := range w.objects {
-		verbs := []string{"list", "watch", "patch"}
+		verbs := []string{"list", "watch"}
+		if !o.isDefinition() || !o.empty {
+			verbs = append(verbs, "patch")
+		}
 		if !o.isDefinition() && !o.empty {
 			verbs = append(verbs, "create")
 		}

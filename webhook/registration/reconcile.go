@@ -42,10 +42,10 @@ const (
 // configuration the webhooks that are declared. The fields and webhooks of others stay, but
 // not match conditions that others have put into a webhook that is declared: they would
 // narrow it down. Manifests without a CA bundle may be applied again at any time. Webhooks
-// and conversions of an older release that are not declared any more are taken away, unless
-// somebody else, such as kubectl, has applied them too. Configurations that are missing are
-// created, definitions never: their absence is an error, which [Webhooks.Check] reports.
-// Definitions are written first.
+// of an older release that are not declared any more are taken away, unless somebody else,
+// such as kubectl, has applied them too; conversions never are ([NoConversion]).
+// Configurations that are missing are created, definitions never: their absence is an error,
+// which [Webhooks.Check] reports. Definitions are written first.
 //
 // The bundle may be nil: then the CA bundle is somebody else's, such as cert-manager's
 // cainjector, and is neither written nor looked at; see [Annotations]. As long as it is
@@ -253,6 +253,9 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte, unusable err
 	}
 	first := !l.met
 	l.met = true
+	if l.isDefinition() && l.empty {
+		return l.unserved(current, found, first)
+	}
 	switch {
 	case l.empty && found.digest == "":
 		l.claim.time = 0 // it has claimed nothing, so who claims it from now on is newer
@@ -278,11 +281,8 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte, unusable err
 	}
 	var upgraded []metav1.ManagedFieldsEntry
 	var err error
-	switch {
-	case !l.isDefinition():
+	if !l.isDefinition() {
 		upgraded, err = withoutUpdates(current, l.manager)
-	case l.empty:
-		upgraded, err = withoutConversion(current, l.manager)
 	}
 	if err != nil {
 		return fmt.Errorf("metadata.managedFields: %w", err)
@@ -297,6 +297,26 @@ func (r *reconciler) keep(ctx context.Context, l *live, pem []byte, unusable err
 	}
 	l.done()
 	return nil
+}
+
+// unserved returns an error if another release has registered a conversion in a definition that
+// this one does not convert. Were it taken away, stored objects would be read with wrong fields.
+// What a later release registers is no concern of a replica that has seen the definition before.
+func (l *live) unserved(current *unstructured.Unstructured, found claim, first bool) error {
+	switch {
+	case found.digest == "":
+		l.claim.time = 0
+	case first:
+		l.claim = l.claim.after(found)
+	}
+	if current == nil || found.beats(l.claim) {
+		return nil
+	}
+	if theirs := owned(current, l.manager); theirs == nil || len(entriesOf(theirs.Object)) == 0 {
+		return nil
+	}
+	return fmt.Errorf("spec.conversion.strategy is %s, registered by another release of %s, and this release does not convert: "+
+		"serve that release, or stop it and set the strategy to None if all versions have the same fields", webhookStrategy, l.manager)
 }
 
 // isAbsent says whether nothing is registered in an object of the cluster, so that the first

@@ -43,6 +43,7 @@ type settings struct {
 	wrap           []func(string, http.Handler) http.Handler
 	definitions    []*definition
 	conversions    []*conversion
+	unconverted    []string // definitions that NoConversion names
 	hooks          []*hook
 	faults         []error
 }
@@ -140,7 +141,7 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	}
 	for _, d := range s.definitions {
 		// Of a single version nothing is converted: what an older release has left there is
-		// of no use and no harm, and not worth the right to write the definition.
+		// of no use and no harm.
 		if len(d.read.Spec.Versions) > 1 && !slices.ContainsFunc(converted, func(c convertedDefinition) bool { return c.definition == d }) {
 			w.objects = append(w.objects, s.unconvertedObject(d))
 		}

@@ -67,6 +67,8 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		"an unknown definition by name":   {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", hider{convert(s)}, "pies.example.com")}, []string{`there is no definition "pies.example.com"`}},
 		"kinds without a definition":      {"p", []registration.Option{service, other.definitions(), s.conversion(), s.mutating()}, []string{"Conversion /convert converts Pizza.example.com, of which there is no definition", "Mutating default.pizzas.example.com: a function is for Pizza.example.com, of which there is no definition"}},
 		"a version that is not converted": {"p", []registration.Option{service, registration.Definitions([]byte(strings.ReplaceAll(string(s.definition()), "v1alpha1", "v1alpha2"))), s.conversion()}, []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert does not convert version v1alpha2"}},
+		"versions that nothing converts":  {"p", []registration.Option{service, s.definitions(), s.validating()}, []string{`CustomResourceDefinition pizzas.example.com has the versions v1alpha1, v1, and nothing converts them: add Conversion, or NoConversion("pizzas.example.com")`}},
+		"NoConversion and Conversion":     {"p", append(s.options(), service, registration.NoConversion("pizzas.example.com"), registration.NoConversion("pies.example.com")), []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert converts it, and NoConversion names it", `NoConversion: there is no definition "pies.example.com"`}},
 		"converted twice":                 {"p", []registration.Option{service, s.definitions(), s.conversion(), registration.Conversion("/c", convert(s))}, []string{"is converted twice: by Conversion /convert and by Conversion /c"}},
 		"preserveUnknownFields":           {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields must be false"}},
 		"a version that is not served":    {"p", []registration.Option{service, registration.Definitions([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"a function is for Pizza.example.com of version v1alpha1, which CustomResourceDefinition pizzas.example.com does not serve"}},
@@ -157,7 +159,7 @@ func TestRulesAreMadeFromTheHandler(t *testing.T) {
 				opts = append(opts, registration.MatchPolicy(admissionregistrationv1.Exact))
 			}
 			for range 10 { // maps have no order
-				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), registration.Validating("a.example.com", "/a", c.handler, opts...))
+				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), s.noConversion(), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", c.handler, opts...))
 				configuration := validatingConfiguration(t, hooks)
 				if diff := cmp.Diff(c.want, configuration.Webhooks[0].Rules); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
@@ -181,9 +183,9 @@ func TestTheDefaultsAreThoseOfTheAPIAndCautious(t *testing.T) {
 		"a Service in the system": {[]registration.Option{registration.Service("kube-system", "p"), s.validating()}, notIn("kube-system")},
 		"a URL":                   {[]registration.Option{registration.URL("https://localhost"), s.validating()}, notIn("kube-system")},
 		"the author's":            {[]registration.Option{registration.URL("https://localhost"), s.validating(registration.NamespaceSelector(metav1.LabelSelector{}))}, &metav1.LabelSelector{}},
-		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.Definitions(restaurant(t)...), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
+		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.Definitions(restaurant(t)...), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
 	} {
-		hooks, err := registration.New("p", append(c.opts, s.definitions())...)
+		hooks, err := registration.New("p", append(c.opts, s.definitions(), s.noConversion())...)
 		check(t, err)
 		got := validatingConfiguration(t, hooks).Webhooks[0]
 		want := admissionregistrationv1.ValidatingWebhook{
@@ -335,12 +337,12 @@ func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// A definition that is not converted may have been, by an older release.
+	// A definition that is not converted may have been, by an older release. It is not written.
 	want = []rbacv1.PolicyRule{
-		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com"}, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com"}, Verbs: []string{"list", "watch"}},
 		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch", "create"}},
 	}
-	if diff := cmp.Diff(want, declare(t, "p", s.definitions(), s.mutating(), s.validating()).PolicyRules()); diff != "" {
+	if diff := cmp.Diff(want, declare(t, "p", s.definitions(), s.noConversion(), s.mutating(), s.validating()).PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -28,7 +28,7 @@ func TestRolloutsOnARealControlPlane(t *testing.T) {
 		"a claim of the far future orders nothing":                     farFutureOrdersNothing,
 		"match conditions of others are removed":                       foreignConditionsAreRemoved,
 		"what the operator once created without apply is taken away":   createdIsTakenAway,
-		"a definition that is not converted any more is released":      conversionIsReleased,
+		"a conversion is never taken away":                             conversionIsNeverTakenAway,
 		"the API server refuses the rules that New refuses, no others": rulesAreCheckedAlike,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func addedWaits(t *testing.T, c cluster) {
 	s := newShop(t, "added.example.com")
 	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
-	old := declare(t, "added", s.definitions(), s.validating())
+	old := declare(t, "added", s.definitions(), s.noConversion(), s.validating())
 	next := declare(t, "added", s.options()...)
 	defer reconcile(t, old, c.Config(), newBundle(ca))()
 	eventually(t, ready(old))
@@ -204,7 +204,7 @@ func foreignConditionsAreRemoved(t *testing.T, c cluster) {
 	s := newShop(t, "conditions.example.com")
 	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
-	hooks := declare(t, "conditions", s.definitions(), s.mutating(registration.MatchConditions(condition("ours"))), s.validating())
+	hooks := declare(t, "conditions", s.definitions(), s.noConversion(), s.mutating(registration.MatchConditions(condition("ours"))), s.validating())
 	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
 	eventually(t, ready(hooks))
 	for _, resource := range []string{"mutating", "validating"} {
@@ -258,12 +258,12 @@ func createdIsTakenAway(t *testing.T, c cluster) {
 	}
 }
 
-func conversionIsReleased(t *testing.T, c cluster) {
+func conversionIsNeverTakenAway(t *testing.T, c cluster) {
 	s := newShop(t, "released.example.com")
 	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
 	old := declare(t, "released", s.options()...)
-	next := declare(t, "released", s.definitions(), s.mutating(), s.validating())
+	next := declare(t, "released", s.definitions(), s.noConversion(), s.mutating(), s.validating())
 	isConverted := func() error {
 		strategy, _, _ := unstructured.NestedString(c.get(t, definitions, "pizzas.released.example.com").Object, "spec", "conversion", "strategy")
 		if strategy != "Webhook" {
@@ -271,44 +271,36 @@ func conversionIsReleased(t *testing.T, c cluster) {
 		}
 		return nil
 	}
-	defer reconcile(t, old, c.Config(), newBundle(ca))()
+	stop := reconcile(t, old, c.Config(), newBundle(ca))
 	eventually(t, ready(old))
 	check(t, isConverted())
-	// A part of the stanza is written by a patch, which is no apply.
-	c.patch(t, definitions, "pizzas.released.example.com", `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig","value":{"url":"https://somebody.example.com/"}}]`)
-	eventually(t, func() error { return carry(t, ca, c.get(t, definitions, "pizzas.released.example.com")) })
-	eventually(t, ready(old))
-	isReady, option := switched()
-	defer reconcile(t, next, c.user(t, "released", next.PolicyRules()), newBundle(ca), option)()
-	eventually(t, ready(next))
-	check(t, isConverted())
-	check(t, next.Carry(ca))
-	isReady.Store(true)
+	stop() // the rollout goes on without any replica that converts
+	defer reconcile(t, next, c.user(t, "released", next.PolicyRules()), newBundle(ca))()
 	eventually(t, func() error {
-		u := c.get(t, definitions, "pizzas.released.example.com")
-		if diff := cmp.Diff(map[string]any{"strategy": "None"}, u.Object["spec"].(map[string]any)["conversion"]); diff != "" {
-			return fmt.Errorf("(-want +got):\n%s", diff)
+		const want = "registration: CustomResourceDefinition pizzas.released.example.com: spec.conversion.strategy is Webhook, registered by another release of released"
+		if err := next.Check(nil); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			return fmt.Errorf("the check says %w", err)
 		}
 		return nil
 	})
+	check(t, isConverted())
+	check(t, next.Carry(ca))
+	c.patch(t, definitions, "pizzas.released.example.com", `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]`)
 	eventually(t, ready(next))
-	eventually(t, ready(old)) // which is superseded, and does not bring it back
-	before := c.versions(t, s, "released")
-	time.Sleep(500 * time.Millisecond)
-	if diff := cmp.Diff(before, c.versions(t, s, "released")); diff != "" {
-		t.Errorf("the resource versions go on (-before +after):\n%s", diff)
-	}
-	check(t, old.Carry(ca))
+	check(t, next.Carry(ca))
 
 	// One of somebody else is left alone.
 	other := newShop(t, "foreign.example.com")
 	c.define(t, other)
 	_, err := c.Resource(definitions).Patch(t.Context(), "pizzas.foreign.example.com", types.MergePatchType,
-		[]byte(`{"spec":{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://somebody.example.com/"},"conversionReviewVersions":["v1"]}}}}`), metav1.PatchOptions{FieldManager: "somebody"})
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%s theirs"}},"spec":{"conversion":{"strategy":"Webhook","webhook":{"clientConfig":{"url":"https://somebody.example.com/"},"conversionReviewVersions":["v1"]}}}}`,
+			registration.DeclaredAnnotation, time.Now().UTC().Format(time.RFC3339)),
+		metav1.PatchOptions{FieldManager: "somebody"})
 	check(t, err)
-	hooks := declare(t, "foreign", other.definitions(), other.validating())
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
+	hooks := declare(t, "foreign", other.definitions(), other.noConversion(), other.validating())
+	defer reconcile(t, hooks, c.Config(), newBundle(ca), registration.TakeOverAfter(time.Millisecond))()
 	eventually(t, ready(hooks))
+	check(t, hooks.Carry(ca))
 	time.Sleep(200 * time.Millisecond)
 	u := c.get(t, definitions, "pizzas.foreign.example.com")
 	if configs := clientConfigs(u); len(configs) != 1 {

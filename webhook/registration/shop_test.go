@@ -101,6 +101,10 @@ func (s *shop) options() []registration.Option {
 
 func (s *shop) definitions() registration.Option { return registration.Definitions(s.definition()) }
 
+func (s *shop) noConversion() registration.Option {
+	return registration.NoConversion("pizzas." + s.group)
+}
+
 func (s *shop) conversion() registration.Option {
 	return registration.Conversion("/convert", conversion.NewHandler(s.registry))
 }
