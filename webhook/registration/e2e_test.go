@@ -165,6 +165,7 @@ func TestOnARealControlPlane(t *testing.T) {
 		"in a rolling update the newest wins":                            newestWins,
 		"what a new release has no more is taken away":                   goneIsTakenAway,
 		"an API server that was away finds it right again":               awayAndBack,
+		"of a Service and a URL one holds":                               onePlaceHolds,
 		"a fight is not fought at full speed":                            fightIsSlow,
 		"the policy rules suffice, and each of their verbs is necessary": rulesSuffice,
 		"requests reach the handlers through a Service":                  requestsReachTheHandlers,
@@ -509,6 +510,38 @@ func oneWins(t *testing.T, c cluster) {
 	}
 }
 
+// onePlaceHolds starts a replica with a URL, as on a developer's machine, beside one with a Service.
+func onePlaceHolds(t *testing.T, c cluster) {
+	s := newShop(t, "places.example.com")
+	c.define(t, s)
+	ca, _, _ := newCA(t, "localhost")
+	service := declare(t, "places", s.options()...)
+	defer reconcile(t, service, c.Config(), newBundle(ca))()
+	eventually(t, ready(service))
+	url, err := registration.New("places", append(s.options(), registration.URL("https://127.0.0.1:9443"))...)
+	check(t, err)
+	defer reconcile(t, url, c.Config(), newBundle(ca))()
+	eventually(t, func() error {
+		for _, u := range c.all(t, s, "places") {
+			for name, config := range clientConfigs(u) {
+				if config["url"] == nil {
+					return fmt.Errorf("%s %q: %v", u.GetKind(), name, config)
+				}
+			}
+		}
+		return nil
+	})
+	for _, hooks := range []*registration.Webhooks{service, url} {
+		eventually(t, ready(hooks))
+	}
+	before := c.versions(t, s, "places")
+	time.Sleep(500 * time.Millisecond)
+	if diff := cmp.Diff(before, c.versions(t, s, "places")); diff != "" {
+		t.Errorf("the resource versions go on (-before +after):\n%s", diff)
+	}
+	check(t, applied("places", c.get(t, mutating, "places")))
+}
+
 func newestWins(t *testing.T, c cluster) {
 	s := newShop(t, "rolling.example.com")
 	c.define(t, s)
@@ -668,7 +701,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 	before := c.get(t, mutating, "fight").GetGeneration()
 	defer reconcile(t, others, c.Config(), newBundle(theirs))()
 	eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "somebody else changes webhooks[") {
+		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle is changed again and again, last by field manager "fight"`) {
 			return fmt.Errorf("the check says %w", err)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -339,7 +340,7 @@ func (l *live) write(ctx context.Context, what string, write writer) error {
 	if turn := l.writes.ReserveN(now, 1); turn.DelayFrom(now) > 0 {
 		l.notBefore = now.Add(turn.DelayFrom(now))
 		turn.CancelAt(now)
-		return fmt.Errorf("somebody else changes %s again and again", what)
+		return fmt.Errorf("%s is changed again and again, last by field manager %q: one declaration alone may register it", what, l.lastManager())
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -354,16 +355,33 @@ func (l *live) write(ctx context.Context, what string, write writer) error {
 	return errWritten
 }
 
+// lastManager returns the field manager of the last write.
+func (l *live) lastManager() (name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return ""
+	}
+	var last metav1.Time
+	for _, m := range l.current.GetManagedFields() {
+		if m.Time != nil && !m.Time.Before(&last) {
+			name, last = m.Manager, *m.Time
+		}
+	}
+	return name
+}
+
 // done notes that nothing is to be done.
 func (l *live) done() { l.failures, l.notBefore = 0, time.Time{} }
 
-// log logs a failure once, until there is another.
+// log logs a failure once, until there is another. In a fight each write of ours is right for a
+// moment, and spends what there is to spend.
 func (l *live) log(ctx context.Context, problem error) {
 	normal := problem == nil || ctx.Err() != nil || apierrors.IsConflict(problem) || apierrors.IsAlreadyExists(problem)
 	for _, err := range []error{errUnread, errNoCA, errWritten} {
 		normal = normal || errors.Is(problem, err)
 	}
-	if problem == nil {
+	if problem == nil && l.writes.Tokens() >= 1 {
 		l.logged = ""
 	}
 	if normal || problem.Error() == l.logged {
@@ -381,6 +399,11 @@ func (l *live) apply(pem []byte, current *unstructured.Unstructured, c claim) wr
 	}
 	obj.SetResourceVersion(current.GetResourceVersion())
 	if patch := l.untangle(obj, current); patch != nil {
+		// The claim goes along: else a replica that it supersedes puts its own back in between.
+		annotations := map[string]string{}
+		maps.Copy(annotations, current.GetAnnotations())
+		maps.Copy(annotations, obj.GetAnnotations())
+		patch = append(patch, operation{"add", "/metadata/annotations", annotations})
 		return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.patch(ctx, current, patch) }
 	}
 	return func(ctx context.Context) (*unstructured.Unstructured, error) { return l.serverSideApply(ctx, obj) }
