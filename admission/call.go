@@ -35,7 +35,8 @@ type call struct {
 	patches           [][]byte // each for what the one before has made
 	applied           int      // how many of them are in object
 	seen              []seen
-	broken            bool // by a panic: who knows in which state the memory is
+	told              []string // what is wrong with the objects: see once
+	broken            bool     // by a panic: who knows in which state the memory is
 
 	// A function may have started goroutines, which ask for things at the same time.
 	mu          sync.Mutex

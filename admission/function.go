@@ -117,7 +117,7 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	}
 	kind := f.kindFor(c)
 	if object, err = c.inVersion(ctx, object, kind); err != nil {
-		return false, c.theirs(err)
+		return false, c.once(c.theirs(err))
 	}
 	old, err := c.storedInVersion(ctx, c.oldObject, kind)
 	if err != nil {

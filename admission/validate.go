@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,14 +112,14 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 	}
 	if object != nil {
 		if obj, err = c.see(ctx, f, object, false); err != nil {
-			return c.theirs(err)
+			return c.once(c.theirs(err))
 		}
 	} else if c.operation != admissionv1.Delete {
 		return c.noObject()
 	}
 	if f.seesOld {
 		if old, err = c.see(ctx, f, c.oldObject, true); err != nil {
-			return stored(err)
+			return c.once(stored(err))
 		}
 	}
 	return c.run(ctx, f.kindFor(c), func(ctx context.Context) error {
@@ -130,6 +131,16 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 // stored is an error about the object as it is stored. It wraps nothing: what is wrong
 // with that is not the fault of who makes the request, and denies nothing.
 func stored(err error) error { return fmt.Errorf("the object as it is stored: %v", err) }
+
+// once returns an error about an object of the request, or nil if a function before has met
+// it: the user is told once.
+func (c *call) once(err error) error {
+	if slices.Contains(c.told, err.Error()) {
+		return nil
+	}
+	c.told = append(c.told, err.Error())
+	return err
+}
 
 // see returns the object for a validating function.
 func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {
