@@ -12,6 +12,8 @@ import (
 	admissionmetrics "github.com/crdkit/crdkit/admission/metrics"
 	"github.com/crdkit/crdkit/conversion"
 	conversionmetrics "github.com/crdkit/crdkit/conversion/metrics"
+	"github.com/crdkit/crdkit/webhook"
+	webhookmetrics "github.com/crdkit/crdkit/webhook/metrics"
 )
 
 // metrics are those of one operator.
@@ -45,6 +47,11 @@ func newMetrics() (*metrics, error) {
 		m.registry.Register(m.leading),
 		m.registry.Register(m.requests),
 	)
+}
+
+// certificates measures how long the certificates are valid.
+func (m *metrics) certificates(certs webhook.Certificates) error {
+	return webhookmetrics.Prometheus(m.registry, certs)
 }
 
 // count counts the requests of a path.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +40,7 @@ import (
 	"github.com/crdkit/crdkit/internal/controlplane"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
+	"github.com/crdkit/crdkit/webhook/metrics"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -232,8 +235,10 @@ func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
 	informer := c.informer("v1alpha1")
 	working := make(chan struct{})
 	begin := time.Now()
+	registry := prometheus.NewRegistry()
 	addr, stop := c.start(t, c.hooks(),
 		replica.Informer("pizzas", informer),
+		replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) }),
 		replica.Controller(func(ctx context.Context) error {
 			if !informer.HasSynced() {
 				return errors.New("the informer has not synced")
@@ -257,6 +262,10 @@ func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
 		}
 	}
 	t.Logf("at work after %s: %q", time.Since(begin), answers)
+	const cas = "# HELP crdkit_webhook_ca_certificates CA certificates that the API server is told to trust.\n# TYPE crdkit_webhook_ca_certificates gauge\ncrdkit_webhook_ca_certificates 1\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(cas), "crdkit_webhook_ca_certificates"); err != nil {
+		t.Error(err)
+	}
 	for _, obj := range informer.GetStore().List() {
 		if topping, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "topping"); topping != "salami" {
 			t.Errorf("the informer has %v", obj)

@@ -19,9 +19,6 @@ type Option func(*replica)
 // ([registration.BundleFile]), nil if somebody else writes it, such as cert-manager's
 // cainjector. Should certs have a method Run(context.Context) error, it is run; should they
 // have Check(*http.Request) error, it is asked for readiness; so is the bundle's.
-//
-// An authority of one's own, to measure it with webhook/metrics, is both:
-// Certificates(a, a). It needs [authority.CarriedBy] with the registration's Carry.
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
 	return func(r *replica) {
 		if certs == nil {
@@ -41,6 +38,21 @@ func Authority(opts ...authority.Option) Option {
 // "-webhook".
 func Secret(name string) Option {
 	return func(r *replica) { r.secret = name }
+}
+
+// Metrics has a function register metrics of the certificates and the CA bundle that the
+// replica serves with, once, before it starts. Its error is one of Run. For Prometheus it is
+// that of package webhook/metrics, which this package does not import:
+//
+//	replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) })
+func Metrics(register func(certs webhook.Certificates) error) Option {
+	return func(r *replica) {
+		if register == nil {
+			r.fault("the function of Metrics is nil")
+			return
+		}
+		r.measures = append(r.measures, register)
+	}
 }
 
 // Server changes how requests are served. [webhook.ShutdownDelay] has another

@@ -31,6 +31,7 @@ type replica struct {
 	mux         *http.ServeMux
 	checks      webhook.Checks              // of /readyz
 	own         []func(*http.Request) error // checks of the author's
+	measures    []func(webhook.Certificates) error
 	informers   []*informer
 	controllers []func(context.Context) error
 	faults      []error
@@ -146,7 +147,25 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 		}
 		r.check("informer-"+i.name, i.check(r.unconverted.lacks.Load))
 	}
+	if len(r.faults) == 0 { // or else the metrics of a replica that never starts stay registered
+		for _, register := range r.measures {
+			if err := register(r.measured()); err != nil {
+				r.fault("the metrics: %w", err)
+			}
+		}
+	}
 	return issuing, errors.Join(r.faults...)
+}
+
+// measured returns the certificates with the CA bundle, which may come from somewhere else.
+func (r *replica) measured() webhook.Certificates {
+	if r.bundle == nil {
+		return r.certs
+	}
+	return struct {
+		webhook.Certificates
+		registration.Bundle
+	}{r.certs, r.bundle}
 }
 
 func (r *replica) fault(format string, args ...any) {
