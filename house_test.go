@@ -26,7 +26,7 @@ func TestRoomsStaySmall(t *testing.T) {
 	for room, forbidden := range map[string][]string{
 		"scheme":             {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
 		"conversion/metrics": {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
-		"conversion":         {clientGo, apiServer, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
+		"conversion":         {clientGo, apiServer, extensions, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion/migrate": {apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/tools/cache", extensions + "/pkg/client",
 			this + "/conversion/metrics", this + "/admission", this + "/webhook", this + "/schema", this + "/examples"},
 		"conversion/migrate/metrics": {apiServer, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", this + "/admission", this + "/webhook", this + "/examples"},

@@ -1,15 +1,14 @@
 package admission
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/crd"
 	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
@@ -35,16 +34,17 @@ func ListMapKeys(path string, keys ...string) Option {
 	}
 }
 
-// ListMapKeysOf takes all list-map keys from the schemas in a CustomResourceDefinition,
-// of each of its versions for the requests of that version. The definition is a
-// *CustomResourceDefinition of apiextensions/v1, or an *[unstructured.Unstructured]. What
-// [ListMapKeys] says of the same list counts more. It is a fault if it is something else,
-// or has no schema.
-//
-// [unstructured.Unstructured]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured#Unstructured
-func ListMapKeysOf(crd runtime.Object) Option {
+// ListMapKeysOf takes all list-map keys from the schemas in definitions, of each version for
+// the requests of that version. The text is YAML or JSON, of one or of several
+// CustomResourceDefinitions. What [ListMapKeys] says of the same list counts more. It is a
+// fault if a definition has no schema.
+func ListMapKeysOf(definitions []byte) Option {
 	return func(h *handler) {
-		if err := h.listKeys.read(crd); err != nil {
+		found, err := crd.Read(definitions)
+		for _, d := range found {
+			err = errors.Join(err, h.listKeys.read(d))
+		}
+		if err != nil {
 			h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
 		}
 	}
@@ -132,32 +132,7 @@ func (l *listKeys) say(path string, keys []string) error {
 	return nil
 }
 
-// definition is what there is to know of a CustomResourceDefinition. Its Go type would
-// bring in all that apiextensions-apiserver needs.
-type definition struct {
-	Metadata struct{ Name string }
-	Spec     struct {
-		Group    string
-		Names    struct{ Kind string }
-		Versions []struct {
-			Name   string
-			Schema struct{ OpenAPIV3Schema json.RawMessage }
-		}
-	}
-}
-
-func (l *listKeys) read(crd runtime.Object) error {
-	if v := reflect.ValueOf(crd); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return errors.New("the CustomResourceDefinition is nil")
-	}
-	text, err := json.Marshal(crd)
-	if err != nil {
-		return fmt.Errorf("the CustomResourceDefinition: %w", err)
-	}
-	var d definition
-	if err := json.Unmarshal(text, &d); err != nil || d.Spec.Group == "" || d.Spec.Names.Kind == "" {
-		return errors.Join(fmt.Errorf("the %T is no CustomResourceDefinition of apiextensions.k8s.io/v1", crd), err)
-	}
+func (l *listKeys) read(d *crd.Definition) error {
 	found := false
 	for _, v := range d.Spec.Versions {
 		if len(v.Schema.OpenAPIV3Schema) == 0 {
@@ -165,9 +140,7 @@ func (l *listKeys) read(crd runtime.Object) error {
 		}
 		found = true
 		tree := &listkeys.Tree{}
-		if err := tree.AddSchema(v.Schema.OpenAPIV3Schema); err != nil {
-			return fmt.Errorf("CustomResourceDefinition %s, version %s: %w", d.Metadata.Name, v.Name, err)
-		}
+		tree.AddSchema(v.Schema.OpenAPIV3Schema)
 		for _, s := range l.said {
 			if err := tree.Add(s.path, s.keys...); err != nil {
 				return err
@@ -176,10 +149,10 @@ func (l *listKeys) read(crd runtime.Object) error {
 		if l.defined == nil {
 			l.defined = map[schema.GroupVersionKind]*listkeys.Tree{}
 		}
-		l.defined[schema.GroupVersionKind{Group: d.Spec.Group, Version: v.Name, Kind: d.Spec.Names.Kind}] = tree
+		l.defined[d.GroupKind().WithVersion(v.Name)] = tree
 	}
 	if !found {
-		return fmt.Errorf("CustomResourceDefinition %s has no schema", d.Metadata.Name)
+		return fmt.Errorf("%s has no schema", d)
 	}
 	return nil
 }

@@ -6,9 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/crd"
 )
 
 // Check returns every fault of the registry as a whole, joined.
@@ -18,7 +19,8 @@ import (
 // converted to the other. A kind of which it converts no version passes: the scheme does
 // not tell whether the cluster has several versions of it, and whether they differ.
 //
-// Each definition is compared with the registry. The API server converts between
+// Each definition, in texts of YAML or JSON with one or several CustomResourceDefinitions, is
+// compared with the registry. The API server converts between
 // the versions that are served, that is stored, and that may still be stored from
 // before (status.storedVersions): each must be reachable from every other, unless
 // the registry has no conversion of the kind and the strategy is None, which changes
@@ -27,7 +29,7 @@ import (
 // webhook, or none of whose conversionReviewVersions is v1 or v1beta1. A definition of
 // such a kind without a conversion stanza passes: it may be added when the definition is
 // installed.
-func (r *Registry) Check(definitions ...*apiextensionsv1.CustomResourceDefinition) error {
+func (r *Registry) Check(definitions ...[]byte) error {
 	if len(r.kinds) == 0 {
 		return errors.New("conversion: the registry has no conversions")
 	}
@@ -35,9 +37,15 @@ func (r *Registry) Check(definitions ...*apiextensionsv1.CustomResourceDefinitio
 	for _, k := range r.Kinds() {
 		faults = append(faults, r.unreachable(k.GroupKind)...)
 	}
-	for _, crd := range definitions {
-		for _, fault := range r.compare(crd) {
-			faults = append(faults, fmt.Errorf("conversion: CustomResourceDefinition %s: %w", crd.Name, fault))
+	for i, text := range definitions {
+		found, err := crd.Read(text)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("conversion: definitions, text %d: %w", i+1, err))
+		}
+		for _, d := range found {
+			for _, fault := range r.compare(d) {
+				faults = append(faults, fmt.Errorf("conversion: %s: %w", d, fault))
+			}
 		}
 	}
 	return errors.Join(faults...)
@@ -64,17 +72,14 @@ func (r *Registry) unreachable(gk schema.GroupKind) (faults []error) {
 }
 
 // compare returns what is wrong between the registry and a definition.
-func (r *Registry) compare(crd *apiextensionsv1.CustomResourceDefinition) (faults []error) {
+func (r *Registry) compare(d *crd.Definition) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	gk := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	gk := d.GroupKind()
 	defined, needed := map[string]bool{}, map[string]bool{}
-	for _, v := range crd.Spec.Versions {
+	for _, v := range d.Spec.Versions {
 		defined[v.Name] = true
-		if v.Served || v.Storage {
-			needed[v.Name] = true
-		}
 	}
-	for _, v := range crd.Status.StoredVersions {
+	for _, v := range append(d.Used(), d.Status.StoredVersions...) {
 		needed[v] = true
 	}
 
@@ -83,7 +88,7 @@ func (r *Registry) compare(crd *apiextensionsv1.CustomResourceDefinition) (fault
 		known = k.versions()
 	}
 	if len(known) == 0 {
-		if none := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter; len(needed) > 1 && !none {
+		if none := d.Spec.Conversion != nil && d.Spec.Conversion.Strategy == "None"; len(needed) > 1 && !none {
 			fault("the registry has no conversions of kind %s: add them, or set spec.conversion.strategy to None if only apiVersion differs", gk)
 		}
 		return faults
@@ -98,11 +103,11 @@ func (r *Registry) compare(crd *apiextensionsv1.CustomResourceDefinition) (fault
 			fault("the registry converts version %s, which is not defined", v)
 		}
 	}
-	if c := crd.Spec.Conversion; c != nil {
+	if c := d.Spec.Conversion; c != nil {
 		switch {
-		case c.Strategy != apiextensionsv1.WebhookConverter:
+		case c.Strategy != "Webhook":
 			fault("spec.conversion.strategy is %s: the webhook would not be called", c.Strategy)
-		case c.Webhook == nil || !slices.ContainsFunc(c.Webhook.ConversionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }):
+		case !slices.ContainsFunc(c.Webhook.ConversionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }):
 			fault("spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1")
 		}
 	}

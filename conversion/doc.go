@@ -47,7 +47,7 @@
 // hub → spoke → hub, the functions drop it. [Lossless] makes a spoke keep it, in an
 // annotation, and merges it with what a user has edited in between:
 //
-//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crd))
+//	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crdYAML))
 //
 // # Mistakes are found at the start
 //

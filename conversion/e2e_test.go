@@ -56,8 +56,8 @@ func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
 	}
 	menuCRD := webhookCRD("menus", "Menu", "v2", "v1", "v1alpha1")
 	for _, err := range []error{
-		conversion.Lossless(reg, v1.WithKind("Menu"), conversion.ListMapKeysOf(menuCRD)),
-		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, conversion.ListMapKeysOf(menuCRD)),
+		conversion.Lossless(reg, v1.WithKind("Menu"), conversion.ListMapKeysOf(textOfDefinition(t, menuCRD))),
+		conversion.Lossless(reg, schema.GroupVersionKind{Group: group, Version: "v1alpha1", Kind: "Menu"}, conversion.ListMapKeysOf(textOfDefinition(t, menuCRD))),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func install(t *testing.T, cp *controlplane.ControlPlane, url string, ca []byte,
 			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: ca},
 			ConversionReviewVersions: []string{"v1"},
 		}}
-		if err := reg.Check(crd); err != nil {
+		if err := reg.Check(textOfDefinition(t, crd)); err != nil {
 			t.Fatal(err)
 		}
 		definitions := client.ApiextensionsV1().CustomResourceDefinitions()

@@ -1,6 +1,6 @@
 package conversion
 
-import apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+import "github.com/crdkit/crdkit/internal/crd"
 
 // ListMapKeys says which keys identify the elements of a list of the hub: what its schema
 // says in x-kubernetes-list-map-keys. The path is one of names joined by dots, such as
@@ -15,27 +15,25 @@ func ListMapKeys(path string, keys ...string) LosslessOption {
 	}
 }
 
-// ListMapKeysOf takes all list-map keys from the hub's schema in a definition. It is a
-// fault if that has another kind, or no schema of the hub version. Of two options that
-// speak of the same list, the last counts.
-func ListMapKeysOf(crd *apiextensionsv1.CustomResourceDefinition) LosslessOption {
+// ListMapKeysOf takes all list-map keys from the hub's schema in a definition. The text is
+// YAML or JSON, of one or of several CustomResourceDefinitions; those of other kinds are passed
+// over. It is a fault if none has a schema of the hub version. Of two options that speak of the
+// same list, the last counts.
+func ListMapKeysOf(definitions []byte) LosslessOption {
 	return func(l *lossless) {
-		if crd == nil {
-			l.fault("the CustomResourceDefinition is nil")
+		found, err := crd.Read(definitions)
+		if err != nil {
+			l.fault("%w", err)
 			return
 		}
-		if crd.Spec.Group != l.group || crd.Spec.Names.Kind != l.kind {
-			l.fault("CustomResourceDefinition %s is of another kind", crd.Name)
-			return
-		}
-		for _, v := range crd.Spec.Versions {
-			if v.Name == l.hub && v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-				if err := l.lists.AddSchema(v.Schema.OpenAPIV3Schema); err != nil {
-					l.fault("CustomResourceDefinition %s, version %s: %w", crd.Name, l.hub, err)
+		for _, d := range found {
+			for _, v := range d.Spec.Versions {
+				if d.Spec.Group == l.group && d.Spec.Names.Kind == l.kind && v.Name == l.hub && v.Schema.OpenAPIV3Schema != nil {
+					l.lists.AddSchema(v.Schema.OpenAPIV3Schema)
+					return
 				}
-				return
 			}
 		}
-		l.fault("CustomResourceDefinition %s has no schema of version %s", crd.Name, l.hub)
+		l.fault("no CustomResourceDefinition has a schema of %s.%s, version %s", l.kind, l.group, l.hub)
 	}
 }

@@ -715,15 +715,12 @@ func TestALosslessSpokeOutlivesItsHub(t *testing.T) {
 
 func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
 	reg := menuRegistry(t)
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	crd.Name = "menus.example.com"
-	crd.Spec.Group, crd.Spec.Names.Kind = "example.com", "Menu"
+	crd := definition("v1!")
 	err := conversion.Lossless(reg, oldMenu1, conversion.AnnotationKey("a b"), conversion.MaxAnnotationBytes(0),
-		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(crd),
-		conversion.ListMapKeysOf(&apiextensionsv1.CustomResourceDefinition{}), conversion.ListMapKeysOf(nil))
+		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
 	for _, want := range []string{
 		"it is lossless already", `the annotation "a b"`, "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
-		"has no schema of version v2", "is of another kind", "is nil",
+		"no CustomResourceDefinition has a schema of Menu.example.com, version v2", "it has no definition",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -748,18 +745,20 @@ func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
 }
 
 func TestListMapKeysAreReadFromADefinition(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	crd.Spec.Group, crd.Spec.Names.Kind = "example.com", "Menu"
+	crd := definition("v1", "v2!")
+	crd.Name = "menus.example.com"
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Menu", Plural: "menus"}
 	array := func(keys []string, items map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 		return apiextensionsv1.JSONSchemaProps{Type: "array", XListMapKeys: keys, Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{Properties: items}}}
 	}
-	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1"}, {Name: "v2", Schema: &apiextensionsv1.CustomResourceValidation{
+	crd.Spec.Versions[1].Schema = &apiextensionsv1.CustomResourceValidation{
 		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 			"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"dishes": array([]string{"name"}, nil)}},
 		}},
-	}}}
+	}
+	texts := slices.Concat(textOfDefinition(t, definition("v2!")), []byte("\n---\n"), textOfDefinition(t, crd)) // that of another kind is passed over
 	reg := conversion.NewRegistry(menuScheme())
-	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeysOf(crd))); err != nil {
+	if err := errors.Join(conversion.AddSpoke(reg, menuToHub, menuFromHub), conversion.Lossless(reg, oldMenu1, conversion.ListMapKeysOf(texts))); err != nil {
 		t.Fatal(err)
 	}
 	if spoke := convert(t, reg, menuOf("v2", `{}`, richMenu), oldMenu1.GroupVersion()); !strings.Contains(spoke, `{\"key\":{\"name\":\"soup\"}}`) {

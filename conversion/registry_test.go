@@ -2,6 +2,7 @@ package conversion_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -19,13 +20,25 @@ import (
 // exclamation mark says which is stored, brackets that a version is not served.
 func definition(versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "things.example.com"}}
-	crd.Spec.Group, crd.Spec.Names.Kind = "example.com", "Thing"
+	crd.Spec.Group, crd.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Thing", Plural: "things"}
 	for _, v := range versions {
 		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
 			Name: strings.Trim(v, "![]"), Served: !strings.HasPrefix(v, "["), Storage: strings.Contains(v, "!"),
 		})
 	}
 	return crd
+}
+
+// textOfDefinition returns what a file has of a definition.
+func textOfDefinition(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) []byte {
+	t.Helper()
+	crd.APIVersion, crd.Kind = "apiextensions.k8s.io/v1", "CustomResourceDefinition"
+	text, err := json.Marshal(crd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
@@ -78,7 +91,7 @@ func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
 		"unknown reviews":            {strange, []string{"spec.conversion.webhook.conversionReviewVersions has neither v1 nor v1beta1"}},
 	} {
 		var got []string
-		if err := reg.Check(c.crd); err != nil {
+		if err := reg.Check(textOfDefinition(t, c.crd)); err != nil {
 			got = strings.Split(err.Error(), "\n")
 		}
 		for i := range c.want {
@@ -86,6 +99,20 @@ func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestCheck_TextsWithoutDefinition(t *testing.T) {
+	reg := conversion.NewRegistry(thingScheme())
+	if err := conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")); err != nil {
+		t.Fatal(err)
+	}
+	good := string(textOfDefinition(t, definition("v1", "v2!")))
+	err := reg.Check([]byte(good), nil, []byte(good+"\n---\nkind: ConfigMap\napiVersion: v1\n"))
+	for _, want := range []string{"conversion: definitions, text 2: it has no definition", `conversion: definitions, text 3: the document of line 2: it is a "ConfigMap"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }

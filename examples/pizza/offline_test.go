@@ -155,6 +155,7 @@ func TestTheAPIServerServesTheSamePizzas(t *testing.T) {
 // declarations are what the operator tells the API server.
 type declarations struct {
 	definitions []*apiextensionsv1.CustomResourceDefinition // of pizzas, and of toppings
+	texts       [][]byte                                    // of the definitions
 	mutating    *admissionregistrationv1.MutatingWebhookConfiguration
 	validating  *admissionregistrationv1.ValidatingWebhookConfiguration
 }
@@ -189,7 +190,7 @@ func manifestsOf(t *testing.T, hooks *registration.Webhooks, ca []byte) (d decla
 		case "CustomResourceDefinition":
 			crd := &apiextensionsv1.CustomResourceDefinition{}
 			errs = append(errs, yaml.UnmarshalStrict([]byte(document), crd))
-			d.definitions = append(d.definitions, crd)
+			d.definitions, d.texts = append(d.definitions, crd), append(d.texts, []byte(document))
 		case "MutatingWebhookConfiguration":
 			errs = append(errs, yaml.UnmarshalStrict([]byte(document), d.mutating))
 		case "ValidatingWebhookConfiguration":

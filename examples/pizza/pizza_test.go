@@ -32,7 +32,7 @@ func registry(t testing.TB) *conversion.Registry {
 }
 
 func TestTheRegistryFitsTheDefinition(t *testing.T) {
-	if err := registry(t).Check(declared(t, InCluster(), nil).definitions...); err != nil {
+	if err := registry(t).Check(declared(t, InCluster(), nil).texts...); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package listkeys
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,23 +47,8 @@ func (t *Tree) Add(path string, keys ...string) error {
 	return nil
 }
 
-// AddSchema adds all list-map keys of an OpenAPI schema. It is given as what encodes as
-// one, such as the *JSONSchemaProps of apiextensions/v1.
-func (t *Tree) AddSchema(schema any) error {
-	text, err := json.Marshal(schema)
-	if err != nil {
-		return err
-	}
-	var s any
-	if err := json.Unmarshal(text, &s); err != nil {
-		return err
-	}
-	t.read(s)
-	return nil
-}
-
-func (t *Tree) read(schema any) {
-	s, _ := schema.(map[string]any) // additionalProperties may be a bool
+// AddSchema adds all list-map keys of an OpenAPI schema.
+func (t *Tree) AddSchema(s map[string]any) {
 	if names, _ := s["x-kubernetes-list-map-keys"].([]any); len(names) > 0 {
 		t.keys = nil
 		for _, name := range names {
@@ -75,13 +59,15 @@ func (t *Tree) read(schema any) {
 	}
 	properties, _ := s["properties"].(map[string]any)
 	for name, property := range properties {
-		t.make(name).read(property)
+		if property, ok := property.(map[string]any); ok {
+			t.make(name).AddSchema(property)
+		}
 	}
-	if every, ok := s["additionalProperties"].(map[string]any); ok {
-		t.make("").read(every)
+	if every, ok := s["additionalProperties"].(map[string]any); ok { // it may be a bool
+		t.make("").AddSchema(every)
 	}
 	if items, ok := s["items"].(map[string]any); ok {
-		t.read(items)
+		t.AddSchema(items)
 	}
 }
 

@@ -60,20 +60,20 @@ func (s *settings) converted() (all []convertedDefinition) {
 		}
 	}
 	for _, name := range s.unconverted {
-		if !slices.ContainsFunc(s.definitions, func(d *definition) bool { return d.name() == name }) {
+		if !slices.ContainsFunc(s.definitions, func(d *definition) bool { return d.Metadata.Name == name }) {
 			s.fault("NoConversion: there is no definition %q: give it with Definitions", name)
 		}
 	}
 	for _, d := range s.definitions {
-		c, none := by[d], slices.Contains(s.unconverted, d.name())
-		used := d.used()
+		c, none := by[d], slices.Contains(s.unconverted, d.Metadata.Name)
+		used := d.Used()
 		switch {
 		case c != nil && none:
 			s.fault("%s: %s converts it, and NoConversion names it", d, c)
 		case c == nil && !none && len(used) > 1:
-			s.fault("%s has the versions %s, and nothing converts them: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.name())
-		case c != nil && len(d.read.Spec.Versions) > 1:
-			if d.read.Spec.PreserveUnknownFields {
+			s.fault("%s has the versions %s, and nothing converts them: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.Metadata.Name)
+		case c != nil && len(d.Spec.Versions) > 1:
+			if d.Spec.PreserveUnknownFields {
 				s.fault("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
 			}
 			all = append(all, convertedDefinition{d, c})
@@ -99,7 +99,7 @@ func (s *settings) convertedBy(c *conversion) (found []*definition) {
 		return nil
 	}
 	for _, name := range c.names {
-		i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.name() == name })
+		i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.Metadata.Name == name })
 		if i < 0 {
 			s.fault("%s: there is no definition %q: give it with Definitions", c, name)
 			continue
@@ -113,7 +113,7 @@ func (s *settings) convertedBy(c *conversion) (found []*definition) {
 			continue
 		}
 		var missing []string
-		for _, v := range d.used() {
+		for _, v := range d.Used() {
 			if !slices.Contains(k.Versions, v) {
 				missing = append(missing, v)
 			}

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/yaml"
 )
 
 func newCert(t testing.TB, host string) []byte {
@@ -119,40 +118,6 @@ func FuzzClaim(f *testing.F) {
 		}
 		if diff := cmp.Diff(c.String(), parseClaim(c.String(), now).String()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
-	})
-}
-
-// FuzzDefinitions reads definitions from outside. What can be read says the same again in
-// the manifests.
-func FuzzDefinitions(f *testing.F) {
-	const head = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: pizzas.example.com}\n"
-	for _, text := range []string{
-		"", "---", "--- # nothing\n...\n", "\uFEFF{}", "[]", "a: [", head,
-		head + "spec: {group: example.com, names: {kind: Pizza, plural: pizzas}, scope: Namespaced, versions: [{name: v1, served: true, storage: true}]}\n",
-		head + "spec: {group: example.com, names: {kind: Pizza, plural: pizzas}, scope: Cluster, versions: [{name: v1}, {name: v2, subresources: {status: {}}}], conversion: {strategy: None}}\n--- {a: b}\n",
-		"a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n",
-	} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		found, err := readDefinitions(text)
-		if len(found) == 0 && err == nil {
-			t.Fatal("there is no definition, and no error")
-		}
-		for _, d := range found {
-			out, err := yaml.Marshal(d.object)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := readDefinitions(out)
-			if err != nil || len(again) != 1 {
-				t.Fatalf("%v in\n%s", err, out)
-			}
-			if diff := cmp.Diff(d.read, again[0].read); diff != "" {
-				t.Errorf("(-first +again):\n%s", diff)
-			}
-			d.served()
 		}
 	})
 }

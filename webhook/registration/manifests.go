@@ -34,8 +34,8 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 		return nil
 	}
 	for _, d := range w.definitions {
-		i := slices.IndexFunc(w.objects, func(o *object) bool { return o.isDefinition() && !o.empty && o.name == d.name() })
-		obj := d.object
+		i := slices.IndexFunc(w.objects, func(o *object) bool { return o.isDefinition() && !o.empty && o.name == d.Metadata.Name })
+		obj := d.Object
 		if i >= 0 {
 			obj = d.with(w.objects[i].desired(caBundle, claim{}))
 		}
@@ -57,7 +57,7 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 // with returns a copy of the definition with the conversion stanza and the annotations of
 // what is registered.
 func (d *definition) with(desired map[string]any) map[string]any {
-	u := (&unstructured.Unstructured{Object: d.object}).DeepCopy()
+	u := (&unstructured.Unstructured{Object: d.Object}).DeepCopy()
 	registered := &unstructured.Unstructured{Object: desired}
 	annotations := u.GetAnnotations()
 	for key, value := range registered.GetAnnotations() {

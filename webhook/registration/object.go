@@ -68,7 +68,7 @@ func (s *settings) definitionObject(d convertedDefinition) *object {
 	return s.newObject(&object{
 		kind:     definitionKind,
 		resource: definitionResource,
-		name:     d.name(),
+		name:     d.Metadata.Name,
 		declared: map[string]any{"spec": map[string]any{"conversion": map[string]any{
 			"strategy": webhookStrategy,
 			"webhook": map[string]any{
@@ -84,7 +84,7 @@ func (s *settings) unconvertedObject(d *definition) *object {
 	return s.newObject(&object{
 		kind:     definitionKind,
 		resource: definitionResource,
-		name:     d.name(),
+		name:     d.Metadata.Name,
 		declared: map[string]any{},
 		empty:    true,
 	})

@@ -132,9 +132,9 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	s.checkDefinitions()
 	converted := s.converted()
 	for _, d := range converted {
-		for _, v := range d.read.Spec.Versions {
+		for _, v := range d.Spec.Versions {
 			if v.Served {
-				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.read.Spec.Group, Version: v.Name, Resource: d.read.Spec.Names.Plural})
+				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural})
 			}
 		}
 		w.objects = append(w.objects, s.definitionObject(d))
@@ -142,7 +142,7 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	for _, d := range s.definitions {
 		// Of a single version nothing is converted: what an older release has left there is
 		// of no use and no harm.
-		if len(d.read.Spec.Versions) > 1 && !slices.ContainsFunc(converted, func(c convertedDefinition) bool { return c.definition == d }) {
+		if len(d.Spec.Versions) > 1 && !slices.ContainsFunc(converted, func(c convertedDefinition) bool { return c.definition == d }) {
 			w.objects = append(w.objects, s.unconvertedObject(d))
 		}
 	}

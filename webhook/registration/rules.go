@@ -79,7 +79,7 @@ func (s *settings) requests(f served.Function) ([]requests, error) {
 			return nil, fmt.Errorf("a function is for %s of version %s, which %s does not serve", f.Kind, strings.Join(f.Versions, ", "), d)
 		}
 	}
-	resource := d.read.Spec.Names.Plural
+	resource := d.Spec.Names.Plural
 	switch f.Subresource {
 	case "":
 	case "status":
@@ -93,7 +93,7 @@ func (s *settings) requests(f served.Function) ([]requests, error) {
 	}
 	var all []requests
 	for _, v := range versions {
-		all = append(all, requests{f.Kind.Group, resource, v, admissionregistrationv1.ScopeType(d.read.Spec.Scope)})
+		all = append(all, requests{f.Kind.Group, resource, v, admissionregistrationv1.ScopeType(d.Spec.Scope)})
 	}
 	return all, nil
 }
