@@ -505,7 +505,8 @@ func oneWins(t *testing.T, c cluster) {
 	if diff := cmp.Diff(before, c.versions(t, s, "race")); diff != "" {
 		t.Errorf("the resource versions go on (-before +after):\n%s", diff)
 	}
-	if g := c.get(t, mutating, "race").GetGeneration(); g > 6 {
+	// Each may create it before it has seen it, and then each later claim may replace each earlier one.
+	if g := c.get(t, mutating, "race").GetGeneration(); g > 4+3+2+1 {
 		t.Errorf("four replicas made generation %d", g)
 	}
 }
