@@ -25,7 +25,7 @@ func lossless(t *testing.T) *conversion.Registry {
 // annotated returns a pizza of the spoke with that text in the annotation.
 func annotated(text, topping string) string {
 	return strings.Replace(pizza("v1alpha1", `,"spec":{"toppings":["`+topping+`"]}`), `"namespace"`,
-		`"annotations":{"a":"b","`+conversion.DefaultAnnotation+`":"`+text+`"},"namespace"`, 1)
+		`"annotations":{"a":"b","`+conversion.LosslessAnnotation+`":"`+text+`"},"namespace"`, 1)
 }
 
 // Else a user could have any object stored where the failurePolicy is Ignore.
@@ -40,7 +40,7 @@ func TestUnreadableAnnotation_Denies(t *testing.T) {
 	} {
 		h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), option)
 		got := ask(t, h, request{version: "v1alpha1", operation: "UPDATE", object: annotated("{", "salami")})
-		if got.Allowed || got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+conversion.DefaultAnnotation+"]" {
+		if got.Allowed || got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+conversion.LosslessAnnotation+"]" {
 			t.Errorf("%s: got %+v", name, got.Result)
 		}
 	}

@@ -106,14 +106,14 @@ func TestRepair_OnAnAPIServer(t *testing.T) {
 	}
 	for i := 0; ; i++ { // until the webhook is asked
 		err := annotate("repaired", fmt.Sprintf(`{"a":"%d"}`, i))
-		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+conversion.DefaultAnnotation+"]: Invalid value") {
+		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.annotations["+conversion.LosslessAnnotation+"]: Invalid value") {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := annotate("repaired", fmt.Sprintf(`{%q:null}`, conversion.DefaultAnnotation)); err != nil {
+	if err := annotate("repaired", fmt.Sprintf(`{%q:null}`, conversion.LosslessAnnotation)); err != nil {
 		t.Error(err)
 	}
 	if err := pizzas.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {

@@ -90,7 +90,7 @@ func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if old.GetAnnotations()[conversion.DefaultAnnotation] == "" {
+		if old.GetAnnotations()[conversion.LosslessAnnotation] == "" {
 			t.Fatalf("v1 has no annotation: %v", old)
 		}
 		dishes, _, _ := unstructured.NestedSlice(old.Object, "spec", "dishes")
@@ -141,7 +141,7 @@ func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
 
 	t.Run("an annotation that somebody has spoilt is refused, and nothing is lost", func(t *testing.T) {
 		create("v2", "spoilt", richMenu)
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{"}}}`, conversion.DefaultAnnotation)
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"{"}}}`, conversion.LosslessAnnotation)
 		_, err := menus("v1").Patch(ctx, "spoilt", types.MergePatchType, patch, metav1.PatchOptions{})
 		if want := "Menu default/spoilt from example.com/v1 to example.com/v2: metadata.annotations[conversion.crdkit.github.io/lost]: Invalid value"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -206,7 +206,7 @@ func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
 			var i int
 			if _, err := fmt.Sscanf(o.GetName(), "many-%03d", &i); err == nil {
 				found++
-				if len(tags) != 1 || tags[0] != fmt.Sprint(i) || !strings.Contains(o.GetAnnotations()[conversion.DefaultAnnotation], fmt.Sprintf(`"C%d"`, i)) {
+				if len(tags) != 1 || tags[0] != fmt.Sprint(i) || !strings.Contains(o.GetAnnotations()[conversion.LosslessAnnotation], fmt.Sprintf(`"C%d"`, i)) {
 					t.Errorf("%s is %v", o.GetName(), o.Object)
 				}
 			}

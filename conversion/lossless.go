@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
@@ -21,8 +20,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// DefaultAnnotation is where [Lossless] keeps what a spoke cannot express.
-const DefaultAnnotation = "conversion.crdkit.github.io/lost"
+// LosslessAnnotation is where [Lossless] keeps what a spoke cannot express.
+const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 
 // Lossless makes the conversions between a spoke and its hub, which have been added
 // before, lose nothing: hub → spoke → hub gives the hub object back, and what a user
@@ -57,7 +56,7 @@ const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 // Nobody is prevented from writing the annotation. One that cannot be read, that is too
 // large, that was made for other versions, or that makes an object which cannot be
 // converted to the spoke, is an error of the conversion, a [field.Error] at
-// metadata.annotations[key]; see [DropInvalidAnnotation]. Package admission denies a write
+// metadata.annotations; see [DropInvalidAnnotation]. Package admission denies a write
 // with it, and lets one that removes it pass.
 // The annotation is as good as its writer: whoever may write the spoke can write fields
 // that only the hub has, status among them, and the API server validates what it converts
@@ -74,7 +73,7 @@ const DefaultAnnotation = "conversion.crdkit.github.io/lost"
 // that has direct conversions, which would bypass the hub; one that is lossless already;
 // and what the options say.
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
-	l := &lossless{key: DefaultAnnotation, maxBytes: 128 << 10, group: spoke.Group, kind: spoke.Kind, spoke: spoke.Version}
+	l := &lossless{maxBytes: 128 << 10, group: spoke.Group, kind: spoke.Kind, spoke: spoke.Version}
 	var there, back *step
 	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
 		l.hub = k.hub
@@ -99,9 +98,6 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	for _, opt := range opts {
 		opt(l)
 	}
-	for _, wrong := range validation.IsQualifiedName(l.key) {
-		l.fault("the annotation %q: %s", l.key, wrong)
-	}
 	if l.maxBytes <= 0 {
 		l.fault("an annotation of at most %d bytes holds nothing", l.maxBytes)
 	}
@@ -116,12 +112,6 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 
 // LosslessOption changes how [Lossless] works.
 type LosslessOption func(*lossless)
-
-// AnnotationKey is the key of the annotation, instead of [DefaultAnnotation]. It is a
-// fault if it is no key of an annotation.
-func AnnotationKey(key string) LosslessOption {
-	return func(l *lossless) { l.key = key }
-}
 
 // MaxAnnotationBytes limits the value of the annotation; a conversion that would need
 // more fails. The default is 128 KiB: the API server takes 256 KiB for all annotations
@@ -149,7 +139,6 @@ func VerifyRestored(f func(ctx context.Context, hub []byte) error) LosslessOptio
 
 // lossless is what is needed to lose nothing between a hub and a spoke.
 type lossless struct {
-	key         string
 	maxBytes    int
 	drop        bool
 	verify      func(ctx context.Context, hub []byte) error
@@ -174,12 +163,12 @@ type note struct {
 
 // toSpoke converts hub parts to the spoke, and notes what is lost.
 func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, error) {
-	hub = hub.clone().without(l.key)
+	hub = hub.clone().without(LosslessAnnotation)
 	spoke, err := run(ctx, w, hub, l.there)
 	if err != nil {
 		return parts{}, err
 	}
-	spoke = spoke.without(l.key)
+	spoke = spoke.without(LosslessAnnotation)
 	back, err := run(ctx, w, spoke, l.back)
 	if err != nil {
 		return parts{}, fmt.Errorf("to see what is lost, it is converted back to %s: %w", l.hub, err)
@@ -213,14 +202,14 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	if spoke.annotations == nil {
 		spoke.annotations = map[string]string{}
 	}
-	spoke.annotations[l.key] = string(text)
+	spoke.annotations[LosslessAnnotation] = string(text)
 	return spoke, nil
 }
 
 // toHub converts spoke parts to the hub, and restores what was lost.
 func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, error) {
-	text, noted := spoke.annotations[l.key]
-	spoke = spoke.clone().without(l.key)
+	text, noted := spoke.annotations[LosslessAnnotation]
+	spoke = spoke.clone().without(LosslessAnnotation)
 	hub, err := run(ctx, w, spoke, l.back)
 	if err != nil || !noted {
 		return hub, err
@@ -240,7 +229,9 @@ func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, er
 	return parts{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove it if the rest of the object is what you want")
 }
 
-func (l *lossless) field() *field.Path { return field.NewPath("metadata", "annotations").Key(l.key) }
+func (l *lossless) field() *field.Path {
+	return field.NewPath("metadata", "annotations").Key(LosslessAnnotation)
+}
 
 // restore returns the hub parts, which the spoke has become, with what the note says.
 func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, text string) (parts, error) {

@@ -164,7 +164,7 @@ func TestWhatASpokeCannotExpressComesBack(t *testing.T) {
 	spoke := convert(t, reg, hub, schema.GroupVersion{Group: "example.com", Version: "v1"})
 	want := menuOf("v1", `{"name":"m"}`, `{"size":"Large","dishes":[{"name":"soup","price":7},{"name":"bread","price":2},{"name":"cake","price":5}],"tags":["new","old"],"opens":11}`)
 	got := into[oldMenu](t, spoke)
-	noted := got.Annotations[conversion.DefaultAnnotation]
+	noted := got.Annotations[conversion.LosslessAnnotation]
 	got.Annotations = nil
 	if diff := cmp.Diff(into[oldMenu](t, want), got); diff != "" {
 		t.Errorf("the spoke (-want +got):\n%s", diff)
@@ -183,7 +183,7 @@ func TestWhatASpokeCannotExpressComesBack(t *testing.T) {
 	if diff := cmp.Diff(into[any](t, hub), into[any](t, back)); diff != "" {
 		t.Errorf("the hub (-want +got):\n%s", diff)
 	}
-	if strings.Contains(back, conversion.DefaultAnnotation) {
+	if strings.Contains(back, conversion.LosslessAnnotation) {
 		t.Errorf("the annotation can be seen in the hub: %s", back)
 	}
 }
@@ -280,7 +280,7 @@ func TestTheLawsOfLossless(t *testing.T) {
 		up := convert(t, reg, textOf(t, edited), menus)
 		down := into[oldMenu](t, convert(t, reg, up, v1))
 		for _, m := range []*oldMenu{&edited, &down} {
-			delete(m.Annotations, conversion.DefaultAnnotation)
+			delete(m.Annotations, conversion.LosslessAnnotation)
 			if len(m.Annotations) == 0 {
 				m.Annotations = nil
 			}
@@ -375,7 +375,7 @@ func editMenu(r *rand.Rand, m *oldMenu) {
 
 // noted returns a v1 menu with that annotation.
 func noted(annotation string) string {
-	return menuOf("v1", `{"name":"m","annotations":{"`+conversion.DefaultAnnotation+`":`+string(quote(annotation))+`}}`, `{"size":"Large"}`)
+	return menuOf("v1", `{"name":"m","annotations":{"`+conversion.LosslessAnnotation+`":`+string(quote(annotation))+`}}`, `{"size":"Large"}`)
 }
 
 func quote(s string) []byte { b, _ := json.Marshal(s); return b }
@@ -410,7 +410,7 @@ func TestANoteIsNotTrusted(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, c.message)
 		}
 		var fault *field.Error
-		if !errors.As(err, &fault) || fault.Field != "metadata.annotations["+conversion.DefaultAnnotation+"]" {
+		if !errors.As(err, &fault) || fault.Field != "metadata.annotations["+conversion.LosslessAnnotation+"]" {
 			t.Errorf("%s: got %#v, want a field error at the annotation", name, err)
 		}
 		got := convert(t, menuRegistry(t, append(opts, conversion.DropInvalidAnnotation())...), noted(c.annotation), menus)
@@ -437,22 +437,22 @@ func TestAForgedNoteDoesNotShowInTheSpoke(t *testing.T) {
 
 func TestTheAnnotationOfTheHubIsDropped(t *testing.T) {
 	reg := menuRegistry(t)
-	hub := menuOf("v2", `{"name":"m","annotations":{"`+conversion.DefaultAnnotation+`":"mine"}}`, `{"size":"Large"}`)
+	hub := menuOf("v2", `{"name":"m","annotations":{"`+conversion.LosslessAnnotation+`":"mine"}}`, `{"size":"Large"}`)
 	if got, want := convert(t, reg, hub, oldMenu1.GroupVersion()), menuOf("v1", `{"name":"m"}`, `{"size":"Large"}`); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-func TestTheAnnotationHasAKeyAndALimit(t *testing.T) {
-	reg := menuRegistry(t, conversion.AnnotationKey("example.com/kept"), conversion.MaxAnnotationBytes(200))
+func TestLossless_LimitsTheAnnotation(t *testing.T) {
+	reg := menuRegistry(t, conversion.MaxAnnotationBytes(200))
 	hub := menuOf("v2", `{"name":"m"}`, `{"currency":"CHF"}`)
 	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
-	if !strings.Contains(spoke, `"annotations":{"example.com/kept":`) || convert(t, reg, spoke, menus) != hub {
+	if !strings.Contains(spoke, `"annotations":{"`+conversion.LosslessAnnotation+`":`) || convert(t, reg, spoke, menus) != hub {
 		t.Errorf("got %s", spoke)
 	}
 	large := menuOf("v2", `{"name":"m"}`, `{"currency":"`+strings.Repeat("x", 200)+`"}`)
 	_, err := reg.Convert(t.Context(), []byte(large), oldMenu1.GroupVersion())
-	if want := "what v1 cannot express takes 295 bytes in metadata.annotations[example.com/kept], which holds 200"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "what v1 cannot express takes 295 bytes in metadata.annotations[conversion.crdkit.github.io/lost], which holds 200"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -658,7 +658,7 @@ func TestATypeWithItsOwnDecoderDoesNotSeeTheAnnotation(t *testing.T) {
 	}
 	hub := menuOf("v2", `{"name":"m","managedFields":[{"manager":"x"}]}`, `{"currency":"CHF","size":"XL"}`)
 	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
-	if !strings.Contains(spoke, conversion.DefaultAnnotation) {
+	if !strings.Contains(spoke, conversion.LosslessAnnotation) {
 		t.Errorf("nothing is noted: %s", spoke)
 	}
 	if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
@@ -716,10 +716,10 @@ func TestALosslessSpokeOutlivesItsHub(t *testing.T) {
 func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
 	reg := menuRegistry(t)
 	crd := definition("v1!")
-	err := conversion.Lossless(reg, oldMenu1, conversion.AnnotationKey("a b"), conversion.MaxAnnotationBytes(0),
+	err := conversion.Lossless(reg, oldMenu1, conversion.MaxAnnotationBytes(0),
 		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
 	for _, want := range []string{
-		"it is lossless already", `the annotation "a b"`, "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
+		"it is lossless already", "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
 		"no CustomResourceDefinition has a schema of Menu.example.com, version v2", "it has no definition",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -771,17 +771,17 @@ func FuzzLossless(f *testing.F) {
 	reg := menuRegistry(f)
 	f.Add(`{"spoke":"v1","hub":"v2","lost":[{"path":["spec","size"],"value":"XL","was":"x"}]}`)
 	spoke := into[oldMenu](f, convert(f, reg, menuOf("v2", `{"name":"m"}`, richMenu), oldMenu1.GroupVersion()))
-	f.Add(spoke.Annotations[conversion.DefaultAnnotation])
+	f.Add(spoke.Annotations[conversion.LosslessAnnotation])
 	f.Add(`{"spoke":"v1","hub":"v2","lost":[{"path":["spec"],"value":{"tags":[{"text":"x"}],"currency":"y"}},{"path":["metadata","labels","a"],"value":"b"}]}`)
 	f.Fuzz(func(t *testing.T, annotation string) {
 		spoke.Annotations = maps.Clone(spoke.Annotations)
-		spoke.Annotations[conversion.DefaultAnnotation] = annotation
+		spoke.Annotations[conversion.LosslessAnnotation] = annotation
 		hub, err := reg.Convert(t.Context(), []byte(textOf(t, spoke)), menus)
 		if err != nil {
 			return
 		}
 		again := into[oldMenu](t, convert(t, reg, string(hub), oldMenu1.GroupVersion()))
-		delete(again.Annotations, conversion.DefaultAnnotation)
+		delete(again.Annotations, conversion.LosslessAnnotation)
 		want := spoke
 		want.Annotations = nil
 		if len(again.Annotations) == 0 {

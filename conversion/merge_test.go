@@ -243,7 +243,7 @@ func TestLossless_RefusesWhatContradictsTheSpoke(t *testing.T) {
 
 func TestLossless_WritesHTMLAsItIs(t *testing.T) {
 	spoke := convert(t, release{}.farms(t), farmOf("v2", `{"motto":"`+strings.Repeat("<&>", 30_000)+`"}`), oldFarms.GroupVersion())
-	if n := len(into[oldFarm](t, spoke).Annotations[conversion.DefaultAnnotation]); n > 91_000 {
+	if n := len(into[oldFarm](t, spoke).Annotations[conversion.LosslessAnnotation]); n > 91_000 {
 		t.Errorf("90,000 bytes take %d", n)
 	}
 }
