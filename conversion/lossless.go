@@ -186,10 +186,11 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	if err != nil || len(changes) == 0 {
 		return spoke, err
 	}
-	of, err := spoke.hash()
+	read, err := spoke.read()
 	if err != nil {
 		return parts{}, err
 	}
+	of := read.Hash()
 	var text []byte
 	for i, member := range []string{l.spoke, l.hub, of} {
 		text = append(text, []string{`{"spoke":`, `,"hub":`, `,"of":`}[i]...)
@@ -250,11 +251,11 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 	if err != nil {
 		return parts{}, err
 	}
-	of, err := spoke.hash()
+	written, err := spoke.read()
 	if err != nil {
 		return parts{}, err
 	}
-	m := merge{lossless: l, worker: w, work: 32 << 20, hub: hub, spoke: spoke, unedited: of == n.Of}
+	m := merge{lossless: l, worker: w, work: 32 << 20, hub: hub, written: written, unedited: written.Hash() == n.Of}
 	// The note may have been made for a hub of former times.
 	gk := schema.GroupKind{Group: l.group, Kind: l.kind}
 	now, then := gk.WithVersion(l.hub), gk.WithVersion(n.Hub)
@@ -351,22 +352,11 @@ type metadataOf struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// hash returns a hash of the parts, whatever the order of members.
-func (p parts) hash() (string, error) {
+// read reads the parts as one object.
+func (p parts) read() (lost.Object, error) {
 	document, err := p.document(true)
 	if err != nil {
-		return "", err
+		return lost.Object{}, err
 	}
-	return lost.Hash(document)
-}
-
-// equal reports whether two objects are the same but for the order of members.
-func (p parts) equal(other parts) (bool, error) {
-	if !p.sameMetadata(other) {
-		return false, nil
-	}
-	if bytes.Equal(p.body, other.body) {
-		return true, nil
-	}
-	return lost.Equal(p.body, other.body)
+	return lost.Read(document)
 }

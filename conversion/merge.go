@@ -1,6 +1,7 @@
 package conversion
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -13,18 +14,21 @@ import (
 type merge struct {
 	*lossless
 	worker   *worker
-	work     int     // how many bytes may be converted to find out which single changes show
-	hub      parts   // without any changes
-	base     parts   // the same for the hub that the changes were made for
-	back     []*step // from that hub to this one
-	spoke    parts   // which the user wrote
-	unedited bool    // whether the spoke is the one that the note was made with
-	own      *views  // of hub
+	work     int         // how many bytes may be converted to find out which single changes show
+	hub      parts       // without any changes
+	base     parts       // the same for the hub that the changes were made for
+	back     []*step     // from that hub to this one
+	written  lost.Object // the spoke, as the user wrote it
+	unedited bool        // whether the spoke is the one that the note was made with
+	own      *views      // of hub
 }
 
 // views are what becomes of a hub object in the spoke, and there and back. The functions
 // need not give back an object as a user has written it, so both count.
-type views struct{ spoke, hub parts }
+type views struct {
+	parts      // of the spoke
+	spoke, hub lost.Object
+}
 
 // outcome is the hub object that some changes make.
 type outcome struct {
@@ -82,18 +86,12 @@ func (m *merge) all(ctx context.Context, changes lost.Changes, modes []lost.Mode
 	}
 	// This release may show in the spoke what the one that made the note did not. That
 	// adds to the spoke, and does not contradict it.
-	for _, may := range []parts{m.spoke, m.own.spoke} {
-		document, err := may.document(true)
-		if err != nil {
-			return parts{}, err
-		}
-		larger, err := made.spoke.document(true)
-		if err != nil {
-			return parts{}, err
-		}
-		if within, err := lost.Within(document, larger); within || err != nil {
-			return made.hub, err
-		}
+	larger, err := made.spoke.read()
+	if err != nil {
+		return parts{}, err
+	}
+	if m.written.Within(larger) || m.own.spoke.Within(larger) {
+		return made.hub, nil
 	}
 	return parts{}, fmt.Errorf("%s: contradicts the object", differences[0].Path())
 }
@@ -234,9 +232,6 @@ func (m *merge) attempt(ctx context.Context, changes lost.Changes, modes []lost.
 // shows returns the differences that changes make in the hub, as far as the spoke shows
 // them.
 func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) {
-	if same, err := made.spoke.equal(m.spoke); same || err != nil {
-		return nil, err
-	}
 	if m.own == nil {
 		spoke, err := run(ctx, m.worker, m.hub, m.there)
 		if err != nil {
@@ -246,24 +241,36 @@ func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) 
 		if err != nil {
 			return nil, err
 		}
-		m.own = &views{spoke, hub}
+		own := &views{parts: spoke}
+		if own.spoke, err = spoke.read(); err != nil {
+			return nil, err
+		}
+		if own.hub, err = hub.read(); err != nil {
+			return nil, err
+		}
+		m.own = own
 	}
-	if same, err := made.spoke.equal(m.own.spoke); same || err != nil {
+	if made.spoke.equal(m.own.parts) {
+		return nil, nil
+	}
+	spoke, err := made.spoke.read()
+	if err != nil || spoke.Equal(m.written) || spoke.Equal(m.own.spoke) {
 		return nil, err
 	}
 	back, err := run(ctx, m.worker, made.spoke, m.lossless.back)
 	if err != nil {
 		return nil, err
 	}
-	b, err := m.own.hub.document(true)
+	hub, err := back.read()
 	if err != nil {
 		return nil, err
 	}
-	h, err := back.document(true)
-	if err != nil {
-		return nil, err
-	}
-	return lost.Diff(b, h, m.lists.At)
+	return m.own.hub.Diff(hub, m.lists.At), nil
+}
+
+// equal reports whether two objects are the same, byte for byte.
+func (p parts) equal(other parts) bool {
+	return bytes.Equal(p.body, other.body) && p.sameMetadata(other)
 }
 
 func indexes(n int) []int {

@@ -72,10 +72,10 @@ func (a *applier) plan(c *Change, always bool) func() {
 		if l == nil {
 			return nil
 		}
-		l.reorder(c.order, c.from) // before the others find the new places
+		l.reorder(c.want, c.from) // before the others find the new places
 		return func() {}
 	case c.insert:
-		return a.inList(c.path, always, func(l *list) { l.insert(c.node(), c.after, c.before) })
+		return a.inList(c.path, always, func(l *list) { l.insert(c.node(), c.place) })
 	case c.hash() != "":
 		return a.replace(c, always)
 	case last.selects():

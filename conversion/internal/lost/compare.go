@@ -2,43 +2,23 @@ package lost
 
 import "bytes"
 
-// Within reports whether one JSON object is another one, or that with more members and
-// elements. The error says that one is no JSON object.
-func Within(object, larger []byte) (bool, error) {
-	o, err := readObject(object)
-	if err != nil {
-		return false, err
-	}
-	l, err := readObject(larger)
-	if err != nil {
-		return false, err
-	}
-	return o.within(l), nil
+// Object is a JSON object that has been read.
+type Object struct{ root *node }
+
+// Read reads a JSON object. The error says that it is none.
+func Read(text []byte) (Object, error) {
+	root, err := readObject(text)
+	return Object{root}, err
 }
 
-// Hash returns a hash of a JSON object, the same in any order of members. The error says
-// that it is none.
-func Hash(object []byte) (string, error) {
-	n, err := readObject(object)
-	if err != nil {
-		return "", err
-	}
-	return n.hash(), nil
-}
+// Within reports whether larger is the object, or that with more members and elements.
+func (o Object) Within(larger Object) bool { return o.root.within(larger.root) }
 
-// Equal reports whether two JSON objects are the same but for the order of members. The
-// error says that one is none.
-func Equal(a, b []byte) (bool, error) {
-	x, err := readObject(a)
-	if err != nil {
-		return false, err
-	}
-	y, err := readObject(b)
-	if err != nil {
-		return false, err
-	}
-	return x.same(y), nil
-}
+// Hash returns a hash of the object, the same in any order of members.
+func (o Object) Hash() string { return o.root.hash() }
+
+// Equal reports whether two objects are the same but for the order of members.
+func (o Object) Equal(other Object) bool { return o.root.same(other.root) }
 
 // same is like equal, for values that are compared once.
 func (n *node) same(o *node) bool {

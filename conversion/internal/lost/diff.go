@@ -9,24 +9,29 @@ import (
 
 // Diff returns the changes that make h of b, the texts of two JSON objects. It
 // does not read texts that are equal. The error says that one is no JSON object.
-//
-// All of the objects is compared. The caller gives both the same apiVersion, kind
-// and metadata, but for labels and annotations: [Parse] refuses other changes.
 func Diff(b, h []byte, keys Keys) (Changes, error) {
 	if bytes.Equal(b, h) {
 		return nil, nil
 	}
-	before, err := readObject(b)
+	before, err := Read(b)
 	if err != nil {
 		return nil, fmt.Errorf("before: %w", err)
 	}
-	after, err := readObject(h)
+	after, err := Read(h)
 	if err != nil {
 		return nil, fmt.Errorf("after: %w", err)
 	}
+	return before.Diff(after, keys), nil
+}
+
+// Diff returns the changes that make h of the object.
+//
+// All of the objects is compared. The caller gives both the same apiVersion, kind
+// and metadata, but for labels and annotations: [Parse] refuses other changes.
+func (o Object) Diff(h Object, keys Keys) Changes {
 	d := differ{keys: keys}
-	d.object(before, after)
-	return d.changes, nil
+	d.object(o.root, h.root)
+	return d.changes
 }
 
 type differ struct {
@@ -107,9 +112,9 @@ func (d *differ) list(b, h *node) {
 		}
 	}
 	d.order(bs, from)
-	after, before := neighbours(bs, from)
+	places := places(bs, from)
 	for j, i := range from {
-		switch c := (Change{value: h.kids[j].text, after: after[j], before: before[j]}); {
+		switch c := (Change{value: h.kids[j].text, place: places[j]}); {
 		case i != none:
 			d.value(bs[i], b.kids[i], h.kids[j])
 		case keyed:
@@ -121,43 +126,48 @@ func (d *differ) list(b, h *node) {
 	}
 }
 
-// neighbours returns, for each element of H, the selectors of the nearest ones
-// before it and after it that are in B.
-func neighbours(b []step, from []int) (after, before []step) {
-	after, before = make([]step, len(from)), make([]step, len(from))
+// places returns the place of each element of H that is not in B, and is empty for the
+// others.
+func places(b []step, from []int) []*place {
+	places := make([]*place, len(from))
 	var last step
 	for j, i := range from {
-		after[j] = last
 		if i != none {
 			last = b[i]
+		} else {
+			places[j] = &place{after: last}
 		}
 	}
 	last = step{}
 	for j, i := range slices.Backward(from) {
-		before[j] = last
-		if i != none {
+		switch {
+		case i != none:
 			last = b[i]
+		case places[j].after.selects() || last.selects():
+			places[j].before = last
+		default:
+			places[j] = nil
 		}
 	}
-	return after, before
+	return places
 }
 
 // order compares the order of the elements that are in both lists.
 func (d *differ) order(b []step, from []int) {
 	moved := slices.DeleteFunc(slices.Clone(from), func(i int) bool { return i == none })
+	if rises(moved) {
+		return
+	}
 	sorted := slices.Sorted(slices.Values(moved))
 	for len(moved) > 0 && moved[0] == sorted[0] { // whatever comes first in both
 		moved, sorted = moved[1:], sorted[1:]
 	}
-	if len(moved) == 0 {
-		return
-	}
-	var c Change
+	var o order
 	for _, i := range moved {
 		place, _ := slices.BinarySearch(sorted, i)
-		c.order, c.from = append(c.order, b[i]), append(c.from, place)
+		o.want, o.from = append(o.want, b[i]), append(o.from, place)
 	}
-	d.change(c)
+	d.change(Change{order: &o})
 }
 
 // plain returns a copy of a JSON text in which <, > and & are as they are: encoders that

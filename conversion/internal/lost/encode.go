@@ -22,14 +22,14 @@ func (c Change) append(b []byte) []byte {
 	if c.was != "" {
 		b = rawjson.AppendQuote(append(b, `,"was":`...), c.was)
 	}
-	if c.after.selects() {
+	if c.place != nil && c.after.selects() {
 		b = c.after.append(append(b, `,"after":`...))
 	}
-	if c.before.selects() {
+	if c.place != nil && c.before.selects() {
 		b = c.before.append(append(b, `,"before":`...))
 	}
 	if c.order != nil {
-		b = appendList(append(b, `,"order":`...), c.order, step.append)
+		b = appendList(append(b, `,"order":`...), c.want, step.append)
 		b = appendList(append(b, `,"from":`...), c.from, appendInt)
 	}
 	return append(b, '}')

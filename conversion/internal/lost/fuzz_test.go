@@ -45,7 +45,7 @@ func decodes(text []byte) bool {
 	return json.Unmarshal(text, &object) == nil && object != nil
 }
 
-var same = cmp.AllowUnexported(Change{}, step{})
+var same = cmp.AllowUnexported(Change{}, step{}, place{}, order{})
 
 // FuzzParse checks what holds for any text of changes.
 func FuzzParse(f *testing.F) {

@@ -74,13 +74,16 @@ func (l *list) element(s step) *node {
 
 // insert puts a new element behind one neighbour or before the other, or at an
 // end of the list if B2 has neither.
-func (l *list) insert(element *node, after, before step) {
+func (l *list) insert(element *node, p *place) {
 	element.parent = l.node
-	if i := l.position(after); i != none {
+	if p == nil {
+		p = &place{}
+	}
+	if i := l.position(p.after); i != none {
 		l.after[i] = append(l.after[i], element)
-	} else if i := l.position(before); i != none {
+	} else if i := l.position(p.before); i != none {
 		l.before[i] = append(l.before[i], element)
-	} else if !after.selects() {
+	} else if !p.after.selects() {
 		l.first = append(l.first, element)
 	} else {
 		l.last = append(l.last, element)

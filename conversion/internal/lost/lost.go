@@ -18,14 +18,19 @@ type Change struct {
 	insert bool   // whether the value is a new element of the list at the path
 	had    int    // of a part of a change: one more than the steps of its path that B had
 
-	// Of a new element, its neighbours: the nearest elements in H that are also in
-	// B. The zero step: there is none.
-	after, before step
+	*place // of a new element
+	*order // of a list in another order
+}
 
-	// Of a list in another order, the selectors of its elements in H's order, and
-	// for each the place among them that it had in B.
-	order []step
-	from  []int
+// place is between the neighbours of a new element: the nearest elements in H that are
+// also in B. The zero step: there is none.
+type place struct{ after, before step }
+
+// order is the selectors of a list's elements in H's order, and for each the place among
+// them that it had in B.
+type order struct {
+	want []step
+	from []int
 }
 
 // maxPath is how many steps a path has at most. Objects differ whole where a
@@ -84,6 +89,9 @@ func (k Keys) at(path []step) []string {
 // Parts returns the changes with each that adds an object taken apart into those that add
 // its members, so that some can be left out.
 func (c Changes) Parts() (parts Changes) {
+	if !slices.ContainsFunc(c, func(c Change) bool { return len(c.value) > len("{}") && c.value[0] == '{' }) {
+		return c
+	}
 	for _, c := range c {
 		parts = c.parts(parts)
 	}

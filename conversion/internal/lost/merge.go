@@ -57,7 +57,7 @@ func (a *applier) element(l *list, c *Change, over bool) {
 	switch {
 	case !there:
 		index[s] = none // so that a second one stays out
-		l.insert(c.node(), c.after, c.before)
+		l.insert(c.node(), c.place)
 	case i != none:
 		a.merge(l.kids[i], c.node(), c.path, over)
 	}

@@ -43,47 +43,73 @@ func readObject(text []byte) (*node, error) {
 // reader reads the nodes of a text, of which it makes many at once.
 type reader struct {
 	rawjson.Cursor
-	free []node
+	nodes slab[node]
+	kids  slab[*node]
+	open  []*node // the kids, so far, of what is being read
+}
+
+// slab hands out parts of larger and larger pieces of memory.
+type slab[T any] struct {
+	free []T
 	made int
 }
 
-func (r *reader) node() *node {
-	if len(r.free) == 0 {
-		r.made = min(2*r.made+4, 256)
-		r.free = make([]node, r.made)
+func (s *slab[T]) take(n int) []T {
+	if len(s.free) < n {
+		s.made = max(n, min(2*s.made, 512))
+		s.free = make([]T, s.made)
 	}
-	n := &r.free[0]
-	r.free = r.free[1:]
-	return n
+	taken := s.free[:n:n]
+	s.free = s.free[n:]
+	return taken
 }
 
 func (r *reader) value() *node {
-	n := r.node()
-	start := r.Offset()
-	switch r.Begins() {
+	n := &r.nodes.take(1)[0]
+	start, first := r.Offset(), len(r.open)
+	kind := r.Begins()
+	switch kind {
 	case '{':
-		twice := false
 		for r.Enter('{'); r.Next(); {
 			name := valid(string(r.Name()))
-			if old := n.member(name); old != nil { // of duplicates the last counts
-				old.removed, twice = true, true
-			}
 			kid := r.value()
 			kid.name = name
-			n.adopt(kid)
-		}
-		if twice {
-			n.kids = slices.DeleteFunc(n.kids, func(kid *node) bool { return kid.removed })
+			r.open = append(r.open, kid)
 		}
 	case '[':
 		for r.Enter('['); r.Next(); {
-			n.adopt(r.value())
+			r.open = append(r.open, r.value())
 		}
 	default:
 		r.Value()
 	}
 	n.text = r.Since(start)
+	n.kids = r.kids.take(len(r.open) - first)
+	copy(n.kids, r.open[first:])
+	r.open = r.open[:first]
+	for _, kid := range n.kids {
+		kid.parent = n
+	}
+	if kind == '{' {
+		n.dropDuplicates()
+	}
 	return n
+}
+
+// dropDuplicates removes the members that come again later: of duplicates the last counts.
+func (n *node) dropDuplicates() {
+	twice := false
+	for i, kid := range n.kids {
+		if len(n.kids) > few {
+			kid.removed = n.member(kid.name) != kid
+		} else {
+			kid.removed = slices.ContainsFunc(n.kids[i+1:], func(later *node) bool { return later.name == kid.name })
+		}
+		twice = twice || kid.removed
+	}
+	if twice {
+		n.kids = slices.DeleteFunc(n.kids, func(kid *node) bool { return kid.removed })
+	}
 }
 
 // valid returns s with U+FFFD for what is not UTF-8, as decoders read it.

@@ -1,7 +1,6 @@
 package lost
 
 import (
-	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -21,7 +20,7 @@ func Parse(text []byte) (Changes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("changes: %w", err)
 	}
-	var changes Changes
+	changes := slices.Grow(Changes(nil), len(list.kids))
 	for i, n := range list.kids {
 		c, err := parseChange(n)
 		if err != nil {
@@ -36,24 +35,29 @@ func parseChange(n *node) (c Change, err error) {
 	if !n.is('{') {
 		return c, errors.New("not an object")
 	}
+	var between place
+	var sorted order
 	for _, field := range n.kids {
 		switch field.name {
 		case "path":
 			c.path, err = parsePath(field)
 		case "value":
-			c.value = bytes.Clone(field.text)
+			c.value = field.text
 		case "insert":
-			c.value, c.insert = bytes.Clone(field.text), true
+			c.value, c.insert = field.text, true
 		case "was":
 			c.was, err = parseHash(field)
 		case "after":
-			c.after, err = parseSelector(field)
+			between.after, err = parseSelector(field)
+			c.place = &between
 		case "before":
-			c.before, err = parseSelector(field)
+			between.before, err = parseSelector(field)
+			c.place = &between
 		case "order":
-			c.order, err = parseList(field, parseSelector)
+			sorted.want, err = parseList(field, parseSelector)
+			c.order = &sorted
 		case "from":
-			c.from, err = parseList(field, parseInt)
+			sorted.from, err = parseList(field, parseInt)
 		default:
 			err = errors.New("no such field")
 		}
@@ -73,10 +77,10 @@ func (c *Change) check(n *node) error {
 	switch last := c.path[len(c.path)-1]; {
 	case c.order != nil:
 		fields = []string{"order", "from"}
-		if len(c.order) < 2 {
+		if len(c.want) < 2 {
 			return errors.New("order: needs two elements")
 		}
-		if !permutes(c.from, len(c.order)) {
+		if !permutes(c.from, len(c.want)) {
 			return errors.New("from: not one place for each element of order")
 		}
 	case c.insert:
