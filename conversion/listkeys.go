@@ -1,16 +1,23 @@
 package conversion
 
-import "github.com/crdkit/crdkit/internal/crd"
+import (
+	"github.com/crdkit/crdkit/internal/crd"
+	"github.com/crdkit/crdkit/internal/fieldpath"
+)
 
 // ListMapKeys says which keys identify the elements of a list of the hub: what its schema
 // says in x-kubernetes-list-map-keys. The path is one of names joined by dots, such as
 // spec.toppings; the elements of lists on the way are not named in it, and * is any name.
-// It is a fault if the path or a key is empty, if the path has brackets, and if there are
-// no keys.
+// It is a fault if the path or a key is empty, if the path has brackets, if there are no
+// keys, and if the hub's Go type has no such list, whose elements have all the keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
 	return func(l *lossless) {
-		if err := l.lists.Add(path, keys...); err != nil {
-			l.fault("%w", err)
+		err := l.lists.Add(path, keys...)
+		if err == nil && l.hubType != nil {
+			err = fieldpath.CheckKeys(l.hubType, path, keys)
+		}
+		if err != nil {
+			l.fault("ListMapKeys %q: %w", path, err)
 		}
 	}
 }

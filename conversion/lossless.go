@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,6 +96,9 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	} else if there.plain != nil {
 		l.fault("it is lossless already")
 	}
+	if hub, err := r.scheme.New(schema.GroupVersionKind{Group: l.group, Version: l.hub, Kind: l.kind}); err == nil {
+		l.hubType = reflect.TypeOf(hub).Elem()
+	}
 	for _, opt := range opts {
 		opt(l)
 	}
@@ -144,8 +148,9 @@ type lossless struct {
 	verify      func(ctx context.Context, hub []byte) error
 	lists       listkeys.Tree
 	group, kind string
-	spoke, hub  string // versions
-	there, back *step  // as they would be without this
+	spoke, hub  string       // versions
+	hubType     reflect.Type // nil if the hub is unstructured
+	there, back *step        // as they would be without this
 	faults      []error
 }
 

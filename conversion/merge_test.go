@@ -85,6 +85,14 @@ func (r release) poolFromHub(p hubPool) (old oldPool, shown bool) {
 // farms returns the registry of a release, of which v1 is lossless.
 func (r release) farms(t testing.TB, opts ...conversion.LosslessOption) *conversion.Registry {
 	t.Helper()
+	reg, err := r.try(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reg
+}
+
+func (r release) try(opts ...conversion.LosslessOption) (*conversion.Registry, error) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(oldFarms, &oldFarm{})
 	s.AddKnownTypeWithName(menus.WithKind("Farm"), &hubFarm{})
@@ -128,12 +136,10 @@ func (r release) farms(t testing.TB, opts ...conversion.LosslessOption) *convers
 		}
 		return nil
 	}
-	for _, err := range []error{conversion.AddSpoke(reg, toHub, fromHub), conversion.Lossless(reg, oldFarms, opts...)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := conversion.AddSpoke(reg, toHub, fromHub); err != nil {
+		return nil, err
 	}
-	return reg
+	return reg, conversion.Lossless(reg, oldFarms, opts...)
 }
 
 var poolKeys = conversion.ListMapKeys("spec.pools", "name")
@@ -210,7 +216,7 @@ func TestLossless_ReadsAnnotationsOfEarlierReleases(t *testing.T) {
 		"a default more":          {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, poolKeys)},
 		"a default less":          {release{mode: "deep"}.farms(t, poolKeys), release{}.farms(t, poolKeys)},
 		"another default":         {release{mode: "deep"}.farms(t, poolKeys), release{mode: "flat"}.farms(t, poolKeys)},
-		"other keys":              {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, conversion.ListMapKeys("spec.pools", "id"))},
+		"other keys":              {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, conversion.ListMapKeys("spec.pools", "name", "mode"))},
 		"keys no longer":          {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t)},
 		"keys more":               {release{}.farms(t), release{mode: "deep"}.farms(t, poolKeys)},
 		"a spoke that shows more": {release{}.farms(t, poolKeys), release{shows: true}.farms(t, poolKeys)},
@@ -256,6 +262,15 @@ func TestRefreshLossless(t *testing.T) {
 	delete(spoke.Annotations, conversion.LosslessAnnotation)
 	if err := conversion.RefreshLossless(t.Context(), reg, &spoke); err != nil || spoke.Annotations[conversion.LosslessAnnotation] != "" {
 		t.Errorf("no annotation: %v, %v", err, spoke.Annotations)
+	}
+}
+
+func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
+	for _, c := range [][2]string{{"spec.pool", "name"}, {"spec.pools", "nam"}, {"spec.pools[*]", "name"}, {"spec.motto", "name"}} {
+		_, err := release{}.try(conversion.ListMapKeys(c[0], c[1]))
+		if err == nil || !strings.Contains(err.Error(), c[0]) {
+			t.Errorf("ListMapKeys(%q, %q): %v", c[0], c[1], err)
+		}
 	}
 }
 

@@ -44,6 +44,10 @@ func (l *list) index(s step) map[step]int {
 	if s.keys != names && slices.ContainsFunc(strings.Split(s.keys, "\x00"), func(name string) bool { return !slices.Contains(l.keys, name) }) {
 		names = s.keys // the list had other keys when the selector was made
 	}
+	return l.indexBy(names)
+}
+
+func (l *list) indexBy(names string) map[step]int {
 	if l.byKey[names] == nil {
 		l.byKey[names] = positions(byKey(l.kids, strings.Split(names, "\x00")))
 	}
@@ -58,7 +62,14 @@ func (l *list) position(s step) int {
 	if i, ok := l.index(s)[s.content()]; ok {
 		return i
 	}
-	if l.unedited && s.hash != "" && s.at < len(l.kids) {
+	switch {
+	case !l.unedited:
+	case s.key != "":
+		// The list has more keys than when the selector was made, or an element has more of them.
+		if i, ok := l.indexBy(s.keys)[s.content()]; ok {
+			return i
+		}
+	case s.at < len(l.kids):
 		return s.at
 	}
 	return none
