@@ -3,9 +3,8 @@ package lost
 // member gives an object a member that B had not. If the user gave it one of
 // that name, theirs is merged into it.
 func (a *applier) member(object, theirs *node, path []step, over bool) {
-	path = append(path[:len(path):len(path)], step{name: theirs.name})
 	if ours := object.member(theirs.name); ours != nil {
-		a.merge(ours, theirs, path, over)
+		a.merge(ours, theirs, append(path[:len(path):len(path)], step{name: theirs.name}), over)
 	} else {
 		object.add(theirs)
 	}

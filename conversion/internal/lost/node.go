@@ -27,7 +27,7 @@ type node struct {
 
 // read returns the node of a JSON text.
 func read(text []byte) (*node, error) {
-	r := reader{Cursor: rawjson.NewCursor(text)}
+	r := reader{Cursor: rawjson.NewCursor(text), names: map[string]string{}}
 	n := r.value()
 	return n, r.End()
 }
@@ -45,7 +45,20 @@ type reader struct {
 	rawjson.Cursor
 	nodes slab[node]
 	kids  slab[*node]
-	open  []*node // the kids, so far, of what is being read
+	open  []*node           // the kids, so far, of what is being read
+	names map[string]string // of members, by their text: most come again and again
+}
+
+func (r *reader) name() string {
+	text := r.Name()
+	name, known := r.names[string(text)]
+	if !known {
+		name = valid(string(text))
+		if len(r.names) < 256 {
+			r.names[string(text)] = name
+		}
+	}
+	return name
 }
 
 // slab hands out parts of larger and larger pieces of memory.
@@ -71,7 +84,7 @@ func (r *reader) value() *node {
 	switch kind {
 	case '{':
 		for r.Enter('{'); r.Next(); {
-			name := valid(string(r.Name()))
+			name := r.name()
 			kid := r.value()
 			kid.name = name
 			r.open = append(r.open, kid)
