@@ -260,7 +260,7 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 	if err != nil {
 		return parts{}, err
 	}
-	m := merge{lossless: l, worker: w, work: 32 << 20, hub: hub, written: written, unedited: written.Hash() == n.Of}
+	m := merge{lossless: l, worker: w, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
 	// The note may have been made for a hub of former times.
 	gk := schema.GroupKind{Group: l.group, Kind: l.kind}
 	now, then := gk.WithVersion(l.hub), gk.WithVersion(n.Hub)

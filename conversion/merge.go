@@ -65,15 +65,13 @@ func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error
 	return good.hub, nil
 }
 
-// all makes all changes to what an unedited spoke has become.
+// all makes all changes to what an unedited spoke has become. Where that is not what it
+// was, the functions of another release have made it.
 func (m *merge) all(ctx context.Context, changes lost.Changes, modes []lost.Mode) (parts, error) {
-	made, err := m.attempt(ctx, changes, modes)
-	if err == nil && len(made.void) > 0 {
-		for i := range modes {
-			modes[i] = lost.Always
-		}
-		made, err = m.attempt(ctx, changes, modes)
+	for i := range modes {
+		modes[i] = lost.Always
 	}
+	made, err := m.attempt(ctx, changes, modes)
 	if err != nil {
 		return parts{}, err
 	}
@@ -135,7 +133,7 @@ func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode
 	var rest [][]int
 	for _, some := range blamed {
 		if len(some) > 1 {
-			rest = append(rest, some[:len(some)/2], some[len(some)/2:])
+			rest = append(rest, changes.Halves(some)...)
 		}
 	}
 	owner := map[int]int{}
@@ -174,7 +172,7 @@ func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode
 			case !slices.ContainsFunc(some, func(i int) bool { return guilty[i] }):
 				rest = append(rest, some) // again, without the guilty ones
 			case len(some) > 1:
-				rest = append(rest, some[:len(some)/2], some[len(some)/2:])
+				rest = append(rest, changes.Halves(some)...)
 			}
 			set(some, leave)
 		}

@@ -25,6 +25,7 @@ type hubFarm struct {
 		Sheds   map[string]hubPool `json:"sheds,omitempty"`
 		Weights map[string]int64   `json:"weights,omitempty"` // by pool; not in the spoke
 		Motto   string             `json:"motto,omitempty"`   // not in the spoke
+		Extra   int64              `json:"extra,omitempty"`   // what the spoke shows beyond the weights
 	} `json:"spec"`
 }
 
@@ -44,6 +45,7 @@ type oldFarm struct {
 		Pools []oldPool          `json:"pools,omitempty"`
 		Ponds []oldPool          `json:"ponds,omitempty"`
 		Sheds map[string]oldPool `json:"sheds,omitempty"`
+		Total int64              `json:"total,omitempty"`
 	} `json:"spec"`
 }
 
@@ -61,11 +63,14 @@ var oldFarms = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind
 // release is what a release of the operator does.
 type release struct {
 	mode  string // the default of the hub
+	note  string // another one, which the spoke does not show
+	motto string // and another
+	sums  bool   // whether the spoke shows the sum of all weights
 	shows bool   // whether the spoke shows hidden pools
 }
 
 func (r release) poolToHub(p oldPool) hubPool {
-	h := hubPool{Name: p.Name, Size: p.Size, Mode: p.Mode}
+	h := hubPool{Name: p.Name, Size: p.Size, Mode: p.Mode, Note: r.note}
 	if h.Mode == "" {
 		h.Mode = r.mode
 	}
@@ -110,6 +115,10 @@ func (r release) try(opts ...conversion.LosslessOption) (*conversion.Registry, e
 			}
 			out.Spec.Sheds[name] = r.poolToHub(p)
 		}
+		out.Spec.Motto = r.motto
+		if r.sums {
+			out.Spec.Extra = in.Spec.Total
+		}
 		return nil
 	}
 	fromHub := func(_ context.Context, in *hubFarm, out *oldFarm) error {
@@ -132,6 +141,12 @@ func (r release) try(opts ...conversion.LosslessOption) (*conversion.Registry, e
 					out.Spec.Sheds = map[string]oldPool{}
 				}
 				out.Spec.Sheds[name] = old
+			}
+		}
+		if r.sums {
+			out.Spec.Total = in.Spec.Extra
+			for _, w := range in.Spec.Weights {
+				out.Spec.Total += w
 			}
 		}
 		return nil
@@ -185,6 +200,10 @@ func TestLossless_KeepsWhatTheSpokeCannotShow(t *testing.T) {
 			`{"sheds":{"a":{"size":1,"note":"x"},"w":{"hidden":true}}}`, func(f *oldFarm) { f.Spec.Sheds = nil },
 			`{"sheds":{"w":{"hidden":true}}}`,
 		},
+		"what is added to a list without keys that shows nothing": {
+			`{"ponds":[{"name":"w","hidden":true}]}`, func(f *oldFarm) { f.Spec.Ponds = []oldPool{{Name: "new"}} },
+			`{"ponds":[{"name":"new"},{"name":"w","hidden":true}]}`,
+		},
 		"an edited element": {
 			`{"pools":[{"name":"a","size":1,"note":"x"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
 			`{"pools":[{"name":"a","size":2,"note":"x"}]}`,
@@ -213,13 +232,15 @@ func TestLossless_ReadsAnnotationsOfEarlierReleases(t *testing.T) {
 	for name, c := range map[string]struct {
 		written, read *conversion.Registry
 	}{
-		"a default more":          {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, poolKeys)},
-		"a default less":          {release{mode: "deep"}.farms(t, poolKeys), release{}.farms(t, poolKeys)},
-		"another default":         {release{mode: "deep"}.farms(t, poolKeys), release{mode: "flat"}.farms(t, poolKeys)},
-		"other keys":              {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, conversion.ListMapKeys("spec.pools", "name", "mode"))},
-		"keys no longer":          {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t)},
-		"keys more":               {release{}.farms(t), release{mode: "deep"}.farms(t, poolKeys)},
-		"a spoke that shows more": {release{}.farms(t, poolKeys), release{shows: true}.farms(t, poolKeys)},
+		"a default more":                     {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, poolKeys)},
+		"a default less":                     {release{mode: "deep"}.farms(t, poolKeys), release{}.farms(t, poolKeys)},
+		"another default":                    {release{mode: "deep"}.farms(t, poolKeys), release{mode: "flat"}.farms(t, poolKeys)},
+		"other keys":                         {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t, conversion.ListMapKeys("spec.pools", "name", "mode"))},
+		"keys no longer":                     {release{}.farms(t, poolKeys), release{mode: "deep"}.farms(t)},
+		"keys more":                          {release{}.farms(t), release{mode: "deep"}.farms(t, poolKeys)},
+		"a default of what only the hub has": {release{}.farms(t, poolKeys), release{note: "none", motto: "none"}.farms(t, poolKeys)},
+		"and without keys":                   {release{}.farms(t), release{note: "none", motto: "none"}.farms(t)},
+		"a spoke that shows more":            {release{}.farms(t, poolKeys), release{shows: true}.farms(t, poolKeys)},
 	} {
 		got := edited(t, c.written, c.read, hub, nil)
 		for _, want := range []string{`"motto":"m"`, `"name":"w"`, `"hidden":true`} {
@@ -271,6 +292,36 @@ func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c[0]) {
 			t.Errorf("ListMapKeys(%q, %q): %v", c[0], c[1], err)
 		}
+	}
+}
+
+// A note finds the elements of lists that have other keys by now, also beside an edit.
+func TestLossless_FindsElementsUnderOtherKeys(t *testing.T) {
+	name, both := poolKeys, conversion.ListMapKeys("spec.pools", "name", "mode")
+	const hub = `{"pools":[{"name":"a","size":1,"note":"x"},{"name":"b","mode":"m","note":"y"}]}`
+	for _, c := range [][2]conversion.LosslessOption{{name, both}, {both, name}} {
+		written, read := release{}.farms(t, c[0]), release{}.farms(t, c[1])
+		got := edited(t, written, read, hub, func(f *oldFarm) { f.Spec.Sheds = map[string]oldPool{"s": {}} })
+		want := `{"pools":[{"name":"a","size":1,"note":"x"},{"name":"b","mode":"m","note":"y"}],"sheds":{"s":{}}}`
+		if diff := cmp.Diff(into[any](t, want), into[any](t, got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Of changes that show only together, others do not go with them.
+func TestLossless_PartsWhatShowsFromWhatDoesNot(t *testing.T) {
+	const n = 300
+	var pools, weights []string
+	for i := range n {
+		pools = append(pools, fmt.Sprintf(`{"name":"p%d","note":"n"}`, i))
+		weights = append(weights, fmt.Sprintf(`"w%d":1`, i))
+	}
+	reg := release{sums: true}.farms(t, poolKeys)
+	hub := `{"pools":[` + strings.Join(pools, ",") + `],"weights":{` + strings.Join(weights, ",") + `}}`
+	got := edited(t, reg, reg, hub, func(f *oldFarm) { f.Spec.Total++ })
+	if notes := strings.Count(got, `"note":"n"`); notes != n {
+		t.Errorf("%d of %d notes are left in %.300s", notes, n, got)
 	}
 }
 

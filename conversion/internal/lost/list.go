@@ -40,18 +40,10 @@ func (l *list) index(s step) map[step]int {
 		}
 		return l.byContent
 	}
-	names := strings.Join(l.keys, "\x00")
-	if s.keys != names && slices.ContainsFunc(strings.Split(s.keys, "\x00"), func(name string) bool { return !slices.Contains(l.keys, name) }) {
-		names = s.keys // the list had other keys when the selector was made
+	if l.byKey[s.keys] == nil { // the list may have had other keys when the selector was made
+		l.byKey[s.keys] = positions(byKey(l.kids, strings.Split(s.keys, "\x00")))
 	}
-	return l.indexBy(names)
-}
-
-func (l *list) indexBy(names string) map[step]int {
-	if l.byKey[names] == nil {
-		l.byKey[names] = positions(byKey(l.kids, strings.Split(names, "\x00")))
-	}
-	return l.byKey[names]
+	return l.byKey[s.keys]
 }
 
 // position returns where the one element is that s selects, or none.
@@ -62,14 +54,7 @@ func (l *list) position(s step) int {
 	if i, ok := l.index(s)[s.content()]; ok {
 		return i
 	}
-	switch {
-	case !l.unedited:
-	case s.key != "":
-		// The list has more keys than when the selector was made, or an element has more of them.
-		if i, ok := l.indexBy(s.keys)[s.content()]; ok {
-			return i
-		}
-	case s.at < len(l.kids):
+	if l.unedited && s.hash != "" && s.at < len(l.kids) {
 		return s.at
 	}
 	return none

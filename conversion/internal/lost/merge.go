@@ -22,13 +22,25 @@ func (a *applier) merge(ours, theirs *node, path []step, over bool) {
 		}
 		return
 	case ours.is('[') && theirs.is('['):
-		if l := a.list(ours, path); len(l.keys) > 0 || !over {
+		if l := a.list(ours, path); len(l.keys) > 0 {
 			a.elements(l, theirs, path, over)
+			return
+		} else if !over {
+			l.addNew(theirs)
 			return
 		}
 	}
 	if over {
 		ours.replace(theirs.text)
+	}
+}
+
+// addNew adds the elements of theirs to a list without keys, except those that it has.
+func (l *list) addNew(theirs *node) {
+	for j, s := range byContent(theirs.kids) {
+		if _, there := l.index(s)[s.content()]; !there {
+			l.add(theirs.kids[j])
+		}
 	}
 }
 

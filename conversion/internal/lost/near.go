@@ -1,6 +1,7 @@
 package lost
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 )
@@ -34,6 +35,36 @@ func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
 		sets = append(sets, set)
 	}
 	return sets
+}
+
+// Halves returns two parts of some changes, of which there are at least two. Changes of the
+// same fields of different elements stay together if others can be parted from them: often
+// either all or none of them show.
+func (c Changes) Halves(some []int) [][]int {
+	shapes := make(map[int]string, len(some))
+	for _, i := range some {
+		shapes[i] = c[i].shape()
+	}
+	some = slices.Clone(some)
+	slices.SortStableFunc(some, func(i, j int) int { return cmp.Compare(shapes[i], shapes[j]) })
+	half := len(some) / 2
+	for from := range half { // the nearest place where one shape ends
+		for _, at := range []int{half - from, half + from} {
+			if at > 0 && at < len(some) && shapes[some[at-1]] != shapes[some[at]] {
+				return [][]int{some[:at], some[at:]}
+			}
+		}
+	}
+	return [][]int{some[:half], some[half:]}
+}
+
+// shape returns the names in the path.
+func (c *Change) shape() string {
+	var names []byte
+	for _, s := range c.path {
+		names = append(append(names, s.name...), 0)
+	}
+	return string(names)
 }
 
 // index finds changes.

@@ -38,31 +38,31 @@ func byKey(elements []*node, keys []string) []step {
 }
 
 // keyOf returns the selector of an element. Some of its keys may be missing, but
-// not all.
+// not all; they are null in it.
 func keyOf(element *node, keys []string) step {
 	if !element.is('{') {
 		return step{}
 	}
-	key, there := []byte{'{'}, make([]string, 0, 4)
-	for _, name := range keys {
+	key, there := []byte{'{'}, false
+	for i, name := range keys {
 		value := element.member(name)
-		if value == nil {
-			continue
-		}
 		if value.is('{') || value.is('[') {
 			return step{}
 		}
-		if len(key) > 1 {
+		if i > 0 {
 			key = append(key, ',')
 		}
-		there = append(there, name)
-		key = rawjson.AppendQuote(key, name)
-		key = value.appendForm(append(key, ':'))
+		key = append(rawjson.AppendQuote(key, name), ':')
+		if value == nil {
+			key = append(key, "null"...)
+		} else {
+			key, there = value.appendForm(key), true
+		}
 	}
-	if len(key) == 1 {
+	if !there {
 		return step{}
 	}
-	return step{key: string(append(key, '}')), keys: strings.Join(there, "\x00")}
+	return step{key: string(append(key, '}')), keys: strings.Join(keys, "\x00")}
 }
 
 // byContent returns selectors by content.
