@@ -47,7 +47,9 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // An annotation that an earlier release has written stays good when a conversion gains,
 // changes or drops a default, when list-map keys change, and when another version becomes
 // the hub, as long as the registry converts it. If nobody has edited the spoke since, each
-// difference is restored, or there is an error.
+// difference is restored, or there is an error. A value that is the conversion's own default
+// is no difference, and is not kept: it changes with that default. Elements without keys are
+// not found any more if a default in them has changed and somebody has edited the spoke.
 //
 // If the spoke is what is stored, an update in its version does not reach the conversion,
 // so the annotation stays as it was: an element that is removed and, later, created again
@@ -66,9 +68,9 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 // It costs a second conversion on the way to the spoke, and one more on the way back if
 // there is an annotation; a few more if some differences are against the user's edit. The
-// time is linear in the size of the object, unless hundreds of differences in one object or
-// list are against edits elsewhere: then those of them that cannot be told apart in time
-// are left out.
+// time is linear in the size of the object. If more than some dozens of differences are
+// against an edit elsewhere in the object, so that nothing tells which of them are, then
+// others of the same fields may be left out with them.
 //
 // These are faults, and all of them are joined: a version that is no spoke of a hub; one
 // that has direct conversions, which would bypass the hub; one that is lossless already;

@@ -40,24 +40,18 @@ type outcome struct {
 // restore makes the changes that do not show in the spoke. If nobody has edited the spoke
 // all of them must be possible: functions of another release may have made the hub.
 func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error) {
-	modes := make([]lost.Mode, len(changes))
 	if len(changes) == 0 {
 		return m.hub, nil
 	}
 	if m.unedited {
-		return m.all(ctx, changes, modes)
+		return m.all(ctx, changes)
 	}
-	good, sets, err := m.try(ctx, changes, modes, indexes(len(changes)))
-	if err == nil && sets != nil {
-		if parts := changes.Parts(); len(parts) > len(changes) {
-			changes, sets = parts, nil
-			modes = slices.Repeat([]lost.Mode{lost.Never}, len(changes))
-		}
-		good, err = m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), lost.Unedited, sets)
-	}
+	changes = changes.Parts()
+	modes := slices.Repeat([]lost.Mode{lost.Never}, len(changes))
+	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), lost.Unedited)
 	if err == nil && len(good.void) > 0 {
 		// What became void shows nowhere, so it may still be what only the hub can say.
-		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always, nil)
+		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always)
 	}
 	if err != nil {
 		return parts{}, err
@@ -67,10 +61,8 @@ func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error
 
 // all makes all changes to what an unedited spoke has become. Where that is not what it
 // was, the functions of another release have made it.
-func (m *merge) all(ctx context.Context, changes lost.Changes, modes []lost.Mode) (parts, error) {
-	for i := range modes {
-		modes[i] = lost.Always
-	}
+func (m *merge) all(ctx context.Context, changes lost.Changes) (parts, error) {
+	modes := slices.Repeat([]lost.Mode{lost.Always}, len(changes))
 	made, err := m.attempt(ctx, changes, modes)
 	if err != nil {
 		return parts{}, err
@@ -95,9 +87,8 @@ func (m *merge) all(ctx context.Context, changes lost.Changes, modes []lost.Mode
 }
 
 // add makes more changes, which were left out or void, in another mode, and returns the
-// outcome with those that do not show. Sets are those that are to blame if all are made,
-// if that is known.
-func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode, good *outcome, more []int, mode lost.Mode, sets [][]int) (*outcome, error) {
+// outcome with those that do not show.
+func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode, good *outcome, more []int, mode lost.Mode) (*outcome, error) {
 	leave := lost.Never
 	if mode == lost.Always {
 		leave = lost.Unedited // they are void then
@@ -111,21 +102,18 @@ func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode
 	var blamed [][]int
 	set(more, mode)
 	for len(more) > 0 {
+		made, sets, err := m.try(ctx, changes, modes, more)
+		if err != nil {
+			return nil, err
+		}
 		if sets == nil {
-			made, found, err := m.try(ctx, changes, modes, more)
-			if err != nil {
-				return nil, err
-			}
-			if found == nil {
-				good = made
-				break
-			}
-			sets = found
+			good = made
+			break
 		}
 		for _, some := range sets {
 			set(some, leave)
 		}
-		blamed, sets = append(blamed, sets...), nil
+		blamed = append(blamed, sets...)
 		more = modeIs(modes, more, mode)
 	}
 	// Of those that were blamed together, some may be innocent. Each round tries one part

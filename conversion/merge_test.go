@@ -295,6 +295,18 @@ func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
 	}
 }
 
+// A default of a later release is no edit.
+func TestLossless_TakesNoDefaultForAnEdit(t *testing.T) {
+	const hub = `{"pools":[{"name":"a","size":1,"note":"x"}],"motto":"m"}`
+	got := edited(t, release{}.farms(t, poolKeys), release{note: "none", motto: "none"}.farms(t, poolKeys), hub, func(f *oldFarm) {
+		f.Spec.Pools[0].Size = 2
+	})
+	want := `{"pools":[{"name":"a","size":2,"note":"x"}],"motto":"m"}`
+	if diff := cmp.Diff(into[any](t, want), into[any](t, got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A note finds the elements of lists that have other keys by now, also beside an edit.
 func TestLossless_FindsElementsUnderOtherKeys(t *testing.T) {
 	name, both := poolKeys, conversion.ListMapKeys("spec.pools", "name", "mode")

@@ -81,8 +81,17 @@ func (a *applier) plan(c *Change, always bool) func() {
 	case last.selects():
 		return a.inList(path, always, func(l *list) { a.element(l, c, always) })
 	default:
+		if there := a.find(c.path); there != nil && !always && !c.fits(there) {
+			return nil
+		}
 		return a.inObject(path, c.had, always, func(object *node) { a.member(object, c.node(), path, always) })
 	}
+}
+
+// fits reports whether the value can be merged into what is there, or is the same.
+func (c *Change) fits(there *node) bool {
+	value := c.node()
+	return there.text[0] == value.text[0] && (value.is('{') || value.is('[')) || there.equal(value)
 }
 
 // replace returns the edit of a change of something that B had.
