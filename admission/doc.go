@@ -34,8 +34,9 @@
 // # Nothing lost
 //
 // A patch is made from what the functions changed, and applied to the text that
-// the API server sent. Fields which the Go type does not know stay where they
-// are, also within list elements that move; numbers keep their digits. The functions of
+// the API server sent. Fields which the Go type does not know stay where they are, also
+// within list elements that move, as far as these can be identified (see the next section);
+// numbers keep their digits. The functions of
 // one webhook make one patch; if they change nothing there is none.
 //
 // # Which list element is which
@@ -47,7 +48,8 @@
 //     of [ListMapKeys], [ListMapKeysOf] and the patchMergeKey tags of the Go type.
 //   - Elements whose keys differ are never the same.
 //   - Of the others, those are the same that share the most values at equal paths, at any
-//     depth; values that no other element has count first.
+//     depth; values that no other element has count first. An edited element that was moved
+//     too must share such a value, or only have gained or lost fields.
 //   - Where nothing is shared, the only element that changed between two unchanged
 //     neighbors is the same, unless a string in it was replaced.
 //   - Where two elements are equally likely, neither gets the unknown fields.
@@ -55,8 +57,8 @@
 // A change of case, white space or punctuation does not make another string, and a zero
 // value counts as absent.
 //
-// Without keys, two things cannot be told: a new element that resembles a removed one from
-// an edit of that one, and an element edited to resemble a removed one from the removed
+// Without keys, two things cannot be told: a new element that shares such a value with a
+// removed one from an edit of that one, and an element edited to resemble a removed one from the removed
 // one. So declare the keys of lists in which unknown fields matter.
 //
 // # Denied, or not decided

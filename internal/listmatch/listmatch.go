@@ -52,7 +52,8 @@ type side struct {
 	List
 	match   []int
 	leaves  []*Leaves        // of the elements without a counterpart
-	having  map[uint64][]int // the elements that have a leaf, by its hashes
+	having  map[uint64][]int // those of them that have a leaf, by its hashes
+	counts  map[uint64]int   // how many elements have a leaf, once somebody has asked
 	unclear map[int]bool     // the elements that have several equally likely ones
 }
 
@@ -141,7 +142,7 @@ func (m *matcher) equallyAlike(all []candidate) {
 		afters[c.j]++
 	}
 	for _, c := range all {
-		if befores[c.i] == 1 && afters[c.j] == 1 && !m.before.unclear[c.i] && !m.after.unclear[c.j] && m.same(c) {
+		if befores[c.i] == 1 && afters[c.j] == 1 && !m.before.unclear[c.i] && !m.after.unclear[c.j] && m.same(c) && m.certain(c) {
 			m.pair(c.i, c.j)
 		} else {
 			m.before.unclear[c.i], m.after.unclear[c.j] = true, true
@@ -190,6 +191,46 @@ func (m *matcher) candidates() (all []candidate) {
 func (m *matcher) same(c candidate) bool {
 	apart := 2 * m.replaced(c.i, c.j)
 	return c.shared > apart || c.shared == apart && c.own > 0
+}
+
+// certain reports whether a pair is more than an element that went and a new one that
+// resembles it: it stands where it stood, or has a leaf that no other element has, matched
+// ones among them, or has all that the other one has.
+func (m *matcher) certain(c candidate) bool {
+	if m.inPlace(c.i, c.j) {
+		return true
+	}
+	was, is := m.before.leaves[c.i].hashes(), m.after.leaves[c.j].hashes()
+	shared := 0
+	for _, hash := range was {
+		if _, both := slices.BinarySearch(is, hash); both {
+			shared++
+			if m.before.count(hash) == 1 && m.after.count(hash) == 1 {
+				return true
+			}
+		}
+	}
+	return shared == len(was) || shared == len(is)
+}
+
+// inPlace reports whether one of the neighbors of an element is the same as before.
+func (m *matcher) inPlace(i, j int) bool {
+	before, after := m.before.match, m.after.match
+	first, last := i == 0 && j == 0, i+1 == len(before) && j+1 == len(after)
+	return first || last || i > 0 && j > 0 && after[j-1] == i-1 || i+1 < len(before) && j+1 < len(after) && after[j+1] == i+1
+}
+
+// count returns how many elements have a leaf.
+func (s *side) count(hash uint64) int {
+	if s.counts == nil {
+		s.counts = map[uint64]int{}
+		for i := range s.match {
+			for _, hash := range s.Leaves(i).hashes() {
+				s.counts[hash]++
+			}
+		}
+	}
+	return s.counts[hash]
 }
 
 // replaced returns at how many paths an element had strings that no other one had, and

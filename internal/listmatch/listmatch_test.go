@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// objects is a list of objects whose members are strings.
+// objects is a list of objects whose members are strings or, with a #, numbers.
 type objects []map[string]string
 
 func (l objects) Len() int { return len(l) }
@@ -19,8 +19,12 @@ func (l objects) Key(i int, name string) string { return l[i][name] }
 func (l objects) Leaves(i int) *Leaves {
 	var leaves Leaves
 	for name, value := range l[i] {
-		if leaves.Enter() && value != "" {
-			leaves.Text(Path(0).Member([]byte(name)), value)
+		switch path := Path(0).Member([]byte(name)); {
+		case !leaves.Enter() || value == "":
+		case value[0] == '#':
+			leaves.Value(path, []byte(value))
+		default:
+			leaves.Text(path, value)
 		}
 	}
 	return &leaves
@@ -56,6 +60,8 @@ func TestMatch(t *testing.T) {
 		"a part set":         {objects{object("k", "1"), object("k", "2")}, objects{object("k", "2", "l", "TCP"), object("k", "1", "l", "TCP")}, []string{"k", "l"}, []int{1, 0}},
 		"a key in lowercase": {objects{object("k", "A"), object("k", "B")}, objects{object("k", "b"), object("k", "a")}, []string{"k"}, []int{1, 0}},
 		"a key twice":        {objects{object("k", "1", "a", "x"), object("k", "1", "a", "y")}, objects{object("k", "1", "a", "y", "b", "z")}, []string{"k"}, []int{1}},
+		"resembles one gone": {objects{object("p", "#2", "b", "x"), object("p", "#1", "b", "x")}, objects{object("p", "#1", "b", "x"), object("p", "#3", "b", "x")}, nil, []int{1, None}},
+		"changed in place":   {objects{object("p", "#2", "b", "x"), object("p", "#1", "b", "x")}, objects{object("p", "#3", "b", "x"), object("p", "#1", "b", "x")}, nil, []int{0, 1}},
 		"in its place":       {objects{object("a", "")}, objects{object("a", "new")}, nil, []int{0}},
 		"replaced":           {objects{object("a", "old")}, objects{object("a", "new")}, nil, []int{None}},
 	} {
