@@ -15,6 +15,7 @@ import (
 type Source struct {
 	replay []uint64
 	fresh  func() uint64 // nil for none
+	least  bool          // what is fresh is zero
 	drawn  []uint64
 }
 
@@ -38,13 +39,22 @@ func (s *Source) Uint64() uint64 {
 	switch n := len(s.drawn); {
 	case n < len(s.replay):
 		v = s.replay[n]
-	case n < freshDraws && s.fresh != nil:
+	case n < freshDraws && s.fresh != nil && !s.least:
 		v = s.fresh()
 	case n >= allDraws:
 		panic(ErrEndless)
 	}
 	s.drawn = append(s.drawn, v)
 	return v
+}
+
+// Least makes all draws zero that f asks for, but for those that are replayed: what f makes
+// is small.
+func (s *Source) Least(f func()) {
+	before := s.least
+	s.least = true
+	defer func() { s.least = before }()
+	f()
 }
 
 // Int63 implements [rand.Source].

@@ -93,19 +93,30 @@ func pick(draw uint64, n int) int {
 	return int(fraction(draw) * float64(n))
 }
 
-// count is about what a reader would write, and rarely as many as may be.
-func count(draw uint64, least, most int) int {
+// count is about what a reader would write, and sometimes a size that was chosen.
+func count(draw uint64, least, most int, sizes []int) int {
 	n := 0
 	switch x, f := draw/unit, fraction(draw); {
 	case x < named:
 		n = int(x)
-	case f < 0.96:
-		n = int(f / 0.24)
+	case f < 0.84 || len(sizes) == 0:
+		n = int(f / 0.21)
 	default:
-		n = 16
+		size, _ := edge(sizes, (f-0.84)*6.25)
+		return max(least, min(size, most))
 	}
 	return least + min(n, most-least)
 }
+
+// usualSizes are next to where lists are cut.
+var usualSizes = []int{11, 17}
+
+// large is how many elements there are that need not be more, and dense how many are
+// made of draws if there are more than usual: the others are small.
+const (
+	large = 1 << 10
+	dense = 4
+)
 
 // bump is another draw than before: for those that are named the next, else any.
 func bump(draw uint64, try int) uint64 {

@@ -11,7 +11,7 @@ const (
 	ipv4       = byteOfIPv4 + `(\.` + byteOfIPv4 + `){3}`
 	ipv6       = `(::|::1|fe80::[1-9a-f][0-9a-f]{0,3}|([1-9a-f][0-9a-f]{0,3}:){7}[0-9a-f])`
 	cidr       = `(10\.[0-9]\.0\.0/(1[6-9]|2[0-4])|192\.168\.[0-9]{1,2}\.0/24|fd00:[1-9a-f]{1,4}::/(48|64)|` + ipv4 + `/([12]?[0-9]|3[0-2]))`
-	label      = `[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?`
+	label      = `[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?`
 	date       = `(20[0-9]{2}|19[0-9]{2}|0001|9999)-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])`
 	hex        = `[0-9a-f]`
 )
@@ -26,7 +26,7 @@ func formatPattern(format string) (pattern string, finish func(string) string, o
 	case "bsonobjectid":
 		pattern = hex + `{24}`
 	case "uri":
-		pattern = `(https?://` + label + `\.example\.com(:[1-9][0-9]{1,3})?(/[a-z0-9]{0,8}){0,3}(\?[a-z]=[a-z0-9]{0,4})?|/[a-z0-9]{0,8}|urn:[a-z]{1,8}:[a-z0-9]{1,8})`
+		pattern = `(https?://` + label + `\.example\.com(:[1-9][0-9]{1,3})?(/[a-z0-9]{0,8}){0,2}(/[a-z0-9]*)?(\?[a-z]=[a-z0-9]{0,4})?|/[a-z0-9]{0,8}|urn:[a-z]{1,8}:[a-z0-9]{1,8})`
 	case "email":
 		pattern = `[a-z0-9]([-+a-z0-9]{0,10}[a-z0-9])?@(` + label + `\.){0,2}example\.(com|org)`
 	case "hostname":

@@ -32,16 +32,19 @@ type Generator struct {
 // accept an object, which it must not change; it is for what no generator can aim at: CEL
 // rules. If it is nil, they all are accepted.
 //
+// Values at the bounds of the schema and next to them are frequent, and so are those at the
+// bounds of others: the schemas of versions that the objects will be converted to.
+//
 // It returns an error that names a path if no object can have a value there, or one that
 // says how many objects were tried if valid accepts none.
-func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid func(object map[string]any) bool) (*Generator, error) {
+func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid func(object map[string]any) bool, others ...*structuralschema.Structural) (*Generator, error) {
 	if s == nil {
 		return nil, fmt.Errorf("%s: there is no schema", kind)
 	}
 	if valid == nil {
 		valid = func(map[string]any) bool { return true }
 	}
-	c := &compiler{memo: map[string]*node{}}
+	c := &compiler{memo: map[string]*node{}, edges: edgesOf(append([]*structuralschema.Structural{s}, others...))}
 	g := &Generator{kind: kind, schema: s, root: c.root(kind, s), valid: valid, checks: newValidator(s), reached: map[string]*choice{}}
 	if g.root.err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)

@@ -246,9 +246,9 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, place []strin
 	if n.entries == nil && !n.unknown {
 		return nil
 	}
-	make := func(c *choice, place []string) (any, error) {
+	make := func(i int, c *choice, place []string) (any, error) {
 		if n.entries != nil {
-			return m.value(n.entries, c, place)
+			return m.element(n.entries, i, c, place)
 		}
 		return m.anything(c, 2), nil
 	}
@@ -267,20 +267,32 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, place []strin
 	if n.entries != nil && n.entries.err != nil {
 		most = 0
 	}
-	extra := count(m.draw(c), least, max(least, most))
+	var sizes []int
+	for _, size := range n.sizes {
+		if extra := size - total; n.entries != nil && extra >= least {
+			sizes = append(sizes, extra)
+		}
+	}
+	extra := count(m.draw(c), least, max(least, most), sizes)
 	for i := range len(names) + extra {
 		kid := c.kid(i)
 		name := ""
 		if i < len(names) {
 			name = names[i]
-		} else if name = n.fieldName(m.draw(kid), out); name == "" {
-			continue
+		} else {
+			draw := bump(0, i)
+			if i < dense {
+				draw = m.draw(kid)
+			}
+			if name = n.fieldName(draw, out); name == "" {
+				continue
+			}
 		}
 		var rest []string
 		if within {
 			rest, within = place[1:], false
 		}
-		v, err := make(kid.kid(0), rest)
+		v, err := make(i, kid.kid(0), rest)
 		if err != nil {
 			if i < len(names)+least {
 				return err
@@ -326,12 +338,12 @@ func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
 	}
 	out := []any{}
 	seen := map[string]bool{}
-	total := count(m.draw(c), least, n.mostOf)
+	total := count(m.draw(c), least, n.mostOf, n.sizes)
 	for i := range total {
-		v, err := m.value(n.items, c.kid(i), rest)
+		v, err := m.element(n.items, i, c.kid(i), rest)
 		if n.unique {
 			for try := 1; err == nil && try <= tries && seen[n.key(v)]; try++ {
-				v, err = m.another(n, c.kid(i), rest, try)
+				v, err = m.another(n, c.kid(i), rest, try+max(0, i-dense))
 			}
 			if err == nil && seen[n.key(v)] {
 				err = n.fault(fmt.Errorf("no element is found that differs from %d others", len(out)))
@@ -350,6 +362,16 @@ func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
 		out = append(out, v)
 	}
 	return out, nil
+}
+
+// element makes element i. Beyond the first few, those of large lists and maps are small.
+func (m *maker) element(n *node, i int, c *choice, place []string) (any, error) {
+	if i >= dense {
+		next := m.next
+		m.next = nil
+		defer func() { m.next = next }()
+	}
+	return m.value(n, c, place)
 }
 
 // key is what must be different of an element.
@@ -432,7 +454,7 @@ func (m *maker) anything(c *choice, depth int) any {
 	case 0:
 		return ""
 	case 1:
-		s, _ := (&texts{most: 64}).text(m.draw(own))
+		s, _ := free.text(m.draw(own))
 		return s
 	case 2:
 		return integer(m.draw(own), math.MinInt64, math.MaxInt64)
@@ -442,13 +464,13 @@ func (m *maker) anything(c *choice, depth int) any {
 		return jsonNumber(float64(integer(m.draw(own), -1<<50, 1<<50)) / 1024)
 	case 5:
 		list := []any{}
-		for i := range count(m.draw(own), 0, 3) {
+		for i := range count(m.draw(own), 0, 3, nil) {
 			list = append(list, part(1+i))
 		}
 		return list
 	default:
 		object := map[string]any{}
-		for i := range count(m.draw(own), 0, 3) {
+		for i := range count(m.draw(own), 0, 3, nil) {
 			kid := c.kid(1 + i)
 			v := part(1 + i)
 			object["x"+word(m.draw(kid.kid(1))/unit%(26*26))] = v

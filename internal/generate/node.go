@@ -48,6 +48,7 @@ type node struct {
 	entries           *node // of additionalProperties; nil if it has none
 	unknown           bool  // fields that the schema does not know are kept
 	leastOf, mostOf   int   // properties, or elements of an array
+	sizes             []int // of these to try, in ascending order
 	restricted        bool  // the number of properties is
 	metadataName      *node
 	metadataPrefix    *node // generateName
@@ -81,6 +82,7 @@ const (
 
 type compiler struct {
 	nodes int
+	edges *edges           // nil for none
 	memo  map[string]*node // of what has no demands, by path
 }
 
@@ -192,17 +194,17 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 	case kindArray:
 		return c.fillArray(n, s, f)
 	case kindString:
-		n.texts, err = compileTexts(f.all)
+		n.texts, err = compileTexts(n.path, c.edges, f.all)
 		n.size += n.texts.least / 64
 	case kindInteger, kindNumber:
-		n.numbers, err = compileNumbers(n.kind, own, f.all)
+		n.numbers, err = compileNumbers(n.path, c.edges, n.kind, own, f.all)
 		if n.kind == kindNumber && !n.numbers.bounded && !n.search {
 			n.check = nil
 		}
 	case kindIntOrString:
 		var noText, noInt error
-		n.texts, noText = compileTexts(f.all)
-		if n.numbers, noInt = compileNumbers(n.kind, own, f.all); n.numbers.whole() == 0 {
+		n.texts, noText = compileTexts(n.path, c.edges, f.all)
+		if n.numbers, noInt = compileNumbers(n.path, c.edges, n.kind, own, f.all); n.numbers.whole() == 0 {
 			noInt = errors.New("no integer is accepted")
 		}
 		n.onlyText = n.onlyText || noInt != nil

@@ -16,11 +16,12 @@ type numbers struct {
 	openLow, openUp bool  // least and most themselves are not allowed
 	step            int64 // of integers; 1 if any
 	steps           []float64
-	bounded         bool // at all
+	bounded         bool      // at all
+	edges           []float64 // to try
 }
 
 // compileNumbers returns an error if there is no number.
-func compileNumbers(k kind, own *structuralschema.ValueValidation, all []*structuralschema.ValueValidation) (numbers, error) {
+func compileNumbers(path string, e *edges, k kind, own *structuralschema.ValueValidation, all []*structuralschema.ValueValidation) (numbers, error) {
 	n := numbers{low: math.MinInt64, high: math.MaxInt64, least: -math.MaxFloat64, most: math.MaxFloat64, step: 1}
 	whole := k == kindInteger
 	if own != nil {
@@ -94,7 +95,21 @@ func compileNumbers(k kind, own *structuralschema.ValueValidation, all []*struct
 	if k == kindNumber && (n.least > n.most || n.least == n.most && (n.openLow || n.openUp)) {
 		return n, fmt.Errorf("no number is between %v and %v", n.least, n.most)
 	}
+	near, _ := e.near(path, "minimum", "maximum")
+	for _, f := range near {
+		if k == kindNumber && n.allowed(f) || f >= float64(n.low) && f <= float64(n.high) && f == math.Trunc(f) && math.Abs(f) < 1<<53 && int64(f)%n.step == 0 {
+			n.edges = append(n.edges, f)
+		}
+	}
 	return n, nil
+}
+
+// edge returns a number next to a bound in one of four cases, if there is one.
+func (n *numbers) edge(draw uint64) (float64, bool) {
+	if len(n.edges) == 0 || draw/unit < named || scatter(draw, 3)%4 > 0 {
+		return 0, false
+	}
+	return n.edges[scatter(draw, 4)%uint64(len(n.edges))], true
 }
 
 func lcm(a, b int64) int64 {
@@ -140,6 +155,9 @@ func (n *numbers) whole() int {
 }
 
 func (n *numbers) integer(draw uint64) int64 {
+	if f, ok := n.edge(draw); ok {
+		return int64(f)
+	}
 	low, high := n.multiples()
 	return integer(draw, low, high) * n.step
 }
@@ -188,6 +206,9 @@ func along(f float64, draw, n uint64) uint64 {
 
 // number is as JSON has it: an integer if it is one. It may not be allowed.
 func (n *numbers) number(draw uint64) any {
+	if f, ok := n.edge(draw); ok {
+		return jsonNumber(f)
+	}
 	least := min(max(0, n.least), n.most)
 	if len(n.steps) > 0 {
 		step := n.steps[0]
@@ -246,4 +267,32 @@ func jsonNumber(f float64) any {
 		return int64(f)
 	}
 	return f
+}
+
+// Integer returns an integer of so many bits: zero for zero, and the smallest and the largest
+// one more often than others.
+func Integer(draw uint64, bits int) int64 {
+	return integer(draw, math.MinInt64>>(64-bits), math.MaxInt64>>(64-bits))
+}
+
+// Natural is [Integer] for unsigned ones.
+func Natural(draw uint64, bits int) uint64 {
+	most := uint64(math.MaxUint64) >> (64 - bits)
+	if x := draw / unit; x < named {
+		return min(x, most)
+	}
+	return along(fraction(draw), draw, most)
+}
+
+// Float returns a number of so many bits, whole or not: zero for zero.
+func Float(draw uint64, bits int) float64 {
+	most := math.MaxFloat64
+	if bits == 32 {
+		most = math.MaxFloat32
+	}
+	n := numbers{least: -most, most: most, step: 1}
+	if f, ok := n.number(draw).(float64); ok {
+		return f
+	}
+	return float64(n.number(draw).(int64))
 }

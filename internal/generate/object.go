@@ -54,7 +54,7 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 	if n.search && n.check == nil {
 		n.check = newValidator(valuesOnly(s, f.demands))
 	}
-	return n.measure()
+	return n.measure(c.edges)
 }
 
 // validDefault says whether the absence of a field is accepted once it has its default.
@@ -68,7 +68,7 @@ func validDefault(s *structuralschema.Structural, demands []demand) bool {
 
 // measure returns an error if there is no object. It is the last step, for all properties
 // must be known.
-func (n *node) measure() error {
+func (n *node) measure(e *edges) error {
 	n.size = 1
 	must := 0
 	for _, p := range n.properties {
@@ -112,6 +112,7 @@ func (n *node) measure() error {
 	if n.entries != nil {
 		each = n.entries.size
 	}
+	n.sizes = e.sizes(n.path, "minProperties", "maxProperties", n.leastOf, n.mostOf, min(large, largest/2/max(1, each)), usualSizes)
 	n.size += max(0, min(n.leastOf, many)-must) * each
 	return n.tooLarge()
 }

@@ -26,19 +26,21 @@ func compilePattern(s string) (*pattern, error) {
 	return &pattern{match, tree}, nil
 }
 
-// text makes text that has about so many characters more than the least. Without a source
+// text makes text that has about so many characters more than the least, or as near to that
+// as it can if it is greedy. Without a source
 // of randomness they are the first that match. What an expression says of its surroundings,
 // such as a word boundary, is not looked at: the text may not match.
-func (p *pattern) text(rng *rand.Rand, more int) string {
-	w := &patternWriter{rng: rng, more: more}
+func (p *pattern) text(rng *rand.Rand, more int, greedy bool) string {
+	w := &patternWriter{rng: rng, more: more, greedy: greedy}
 	w.write(p.tree)
 	return w.out.String()
 }
 
 type patternWriter struct {
-	out  strings.Builder
-	rng  *rand.Rand // nil for the least
-	more int        // characters that may be written beyond what must be
+	out    strings.Builder
+	rng    *rand.Rand // nil for the least
+	more   int        // characters that may be written beyond what must be
+	greedy bool       // all of them are
 }
 
 func (w *patternWriter) write(re *syntax.Regexp) {
@@ -56,10 +58,11 @@ func (w *patternWriter) write(re *syntax.Regexp) {
 			w.write(sub)
 		}
 	case syntax.OpAlternate:
-		i := 0
+		i, least := 0, shortest(re)
 		if w.rng != nil {
 			i = w.rng.IntN(len(re.Sub))
 		}
+		w.more = max(0, w.more-(shortest(re.Sub[i])-least))
 		w.write(re.Sub[i])
 	case syntax.OpStar:
 		w.repeat(re.Sub[0], 0, -1)
@@ -77,7 +80,7 @@ func (w *patternWriter) repeat(sub *syntax.Regexp, least, most int) {
 		w.write(sub)
 	}
 	share := w.more
-	if w.rng != nil && w.rng.IntN(3) > 0 {
+	if w.rng != nil && !w.greedy && w.rng.IntN(3) > 0 {
 		share = w.rng.IntN(w.more + 1)
 	}
 	rest := w.more - share

@@ -17,19 +17,40 @@ type texts struct {
 	patterns    []*pattern
 	formats     []string
 	sources     []textSource
+	edges       []int // lengths to try, in ascending order
+	greedy      bool  // texts are about as long as the least, without shorter ones
 }
 
 // textSource makes text that has one of the patterns or formats.
 type textSource struct {
 	*pattern
 	finish func(string) string // nil if there is nothing to finish
+	greedy bool                // the text is as long as it may be
 }
 
-// longest is how long a string may have to be: an object in etcd is not larger.
-const longest = 1 << 20
+const (
+	// longest is how long a string may have to be: an object in etcd is not larger.
+	longest = 1 << 20
+	// long is how long a string is that need not be longer.
+	long = 1 << 12
+)
+
+// usualLengths are next to where text is often cut: the lengths of labels, of names of
+// objects, and of columns.
+var usualLengths = []int{20, 21, 32, 33, 63, 64, 128, 253, 254, 256}
+
+// free is any text.
+var free = texts{most: math.MaxInt32, edges: usualLengths}
+
+// Text returns text: empty for zero, the shorter the smaller the draw is, of up to 256
+// characters. Some of it is mistaken for numbers and other things.
+func Text(draw uint64) string {
+	s, _ := free.text(draw)
+	return s
+}
 
 // compileTexts returns an error if there is no string.
-func compileTexts(all []*structuralschema.ValueValidation) (texts, error) {
+func compileTexts(path string, e *edges, all []*structuralschema.ValueValidation) (texts, error) {
 	t := texts{most: math.MaxInt32}
 	for _, v := range all {
 		t.least = max(t.least, limit(v.MinLength, 0))
@@ -48,7 +69,7 @@ func compileTexts(all []*structuralschema.ValueValidation) (texts, error) {
 				return t, err
 			}
 			t.formats = append(t.formats, v.Format)
-			t.sources = append(t.sources, textSource{p, finish})
+			t.sources = append(t.sources, textSource{pattern: p, finish: finish})
 		}
 	}
 	switch {
@@ -57,6 +78,7 @@ func compileTexts(all []*structuralschema.ValueValidation) (texts, error) {
 	case t.least > longest:
 		return t, fmt.Errorf("minLength is %d: no string longer than %d is made", t.least, longest)
 	}
+	t.edges = e.sizes(path, "minLength", "maxLength", t.least, t.most, max(t.least, long), usualLengths)
 	return t, nil
 }
 
@@ -77,9 +99,30 @@ func (t *texts) fits(s string) bool {
 	return true
 }
 
-// text returns false if it finds no string.
+// text returns false if it finds no string. A fifth of what is not made of the smallest draws
+// has a length that was chosen for it, if there are strings of that length.
 func (t *texts) text(draw uint64) (string, bool) {
-	for try := range 96 {
+	if f := (fraction(draw) - 0.8) * 5; f >= 0 && len(t.edges) > 0 {
+		size, rest := edge(t.edges, f)
+		of := texts{least: size, most: size, patterns: t.patterns, formats: t.formats, sources: t.sources, greedy: true}
+		fill := draw
+		if rest < 0.5 {
+			fill = 0 // a few letters again and again: a text that was found shrinks to it
+		}
+		few := 4 * max(1, len(t.sources))
+		if s, ok := of.seek(fill, few); ok {
+			return s, true
+		}
+		of.most = min(t.most, size+9) // for a pattern of which no text has that length
+		if s, ok := of.seek(draw, few); ok {
+			return s, true
+		}
+	}
+	return t.seek(draw, 96)
+}
+
+func (t *texts) seek(draw uint64, tries int) (string, bool) {
+	for try := range tries {
 		for _, s := range t.guess(draw, try) {
 			if t.fits(s) {
 				return s, true
@@ -110,6 +153,8 @@ func (t *texts) guess(draw uint64, try int) []string {
 	}
 	more := rng.IntN(20)
 	switch {
+	case t.greedy:
+		more = t.least - short + rng.IntN(1+t.most-t.least)
 	case round%4 == 3 && t.most < longest:
 		more = t.most - short
 	case round%4 > 0 && t.least > short:
@@ -117,6 +162,7 @@ func (t *texts) guess(draw uint64, try int) []string {
 	case t.most < longest:
 		more = min(more, t.most-short)
 	}
+	source.greedy = t.greedy
 	s := source.text(rng, max(0, min(more, longest)))
 	out := t.around(s, phrase(rng, rng.IntN(5)), try)
 	// What is around text of a format may be overlooked by the server's check of it.
@@ -138,7 +184,7 @@ func (t *texts) around(s, more string, try int) []string {
 
 // text is from the source, and has about so many characters more than the least.
 func (s textSource) text(rng *rand.Rand, more int) string {
-	out := s.pattern.text(rng, more)
+	out := s.pattern.text(rng, more, s.greedy)
 	if s.finish != nil {
 		out = s.finish(out)
 	}
@@ -151,22 +197,45 @@ func (t *texts) phrase(draw uint64, try int, rng *rand.Rand) string {
 		return strings.Repeat("a", min(t.least+int(x), t.most))
 	}
 	switch f := fraction(draw); {
-	case f < 0.08:
+	case t.least == t.most:
 		return phrase(rng, t.least)
-	case f < 0.16 && t.most <= 1<<9:
-		return phrase(rng, t.most)
-	case f < 0.26:
-		if s := odd[rng.IntN(len(odd))]; t.fits(s) {
+	case f < 0.05:
+		return phrase(rng, t.least)
+	case f < 0.25:
+		if s := mistaken(rng); t.fits(s) {
 			return s
 		}
 	}
 	return phrase(rng, t.least+rng.IntN(1+min(t.most-t.least, 19)))
 }
 
-// odd is what is mistaken for something else, by YAML for example.
-var odd = [...]string{"", " ", "0", "1", "-1", "true", "null", "~", "1.50", "1e3", "08", "a b", "a/b", "a: b", "[]", "{}", `"`, `\`, "\n", "é", "日本", "<&>", "%s", "\U0001f355", "\u2028", "\x00"}
+// mistaken is what is taken for something else: digits for a number, and what YAML or a
+// parser of some kind has a meaning for.
+func mistaken(rng *rand.Rand) string {
+	if rng.IntN(2) == 0 {
+		return odd[rng.IntN(len(odd))]
+	}
+	var b strings.Builder
+	if rng.IntN(3) > 0 {
+		b.WriteByte('0')
+	}
+	for range 1 + rng.IntN(12) {
+		b.WriteByte('0' + byte(rng.IntN(10)))
+	}
+	return b.String()
+}
 
-// phrase is text of so many characters: ASCII, letters of two bytes and of three.
+var odd = [...]string{
+	"", " ", "0", "1", "-1", "+1", "1.50", "1e3", "0x1F", "1_000", "true", "null", "no", "~", "a b", " a", "a ", "a\n", "\ta",
+	"a/b", "a: b", "a=b,c=d", "http://a/b?c=d&e=f#g", "[]", "{}", `{"a":1}`, `"`, `\`, "\n", "é", "日本", "<&>", "%s", "50%",
+	"10Mi", "1000m", "90s", "2000-01-01", "\U0001f355", "\u2028", "\x00",
+}
+
+// marks are characters that somebody may take for the end or the beginning of something.
+const marks = "  /:,;.-_=*#@\"'`\\<>&%~0AZ\t"
+
+// phrase is text of so many characters: ASCII, many marks among it, letters of two bytes and
+// of three.
 func phrase(rng *rand.Rand, n int) string {
 	var b strings.Builder
 	for range n {
@@ -176,6 +245,8 @@ func phrase(rng *rand.Rand, n int) string {
 			first, count = '\u00a0', 0x210
 		case 1:
 			first, count = '\u4e00', 0x5200
+		case 2, 3:
+			first, count = rune(marks[rng.IntN(len(marks))]), 1
 		}
 		b.WriteRune(first + rng.Int32N(count))
 	}

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // words are parts of the server's errors, by what the errors are about. An object shows a
@@ -97,46 +99,20 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 // bounds compares minima and maxima. Objects of a schema that begins where the new one ends
 // show it.
 func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps []string) {
-	none := math.Inf(1)
-	upper, lower := func(p *float64) float64 { return or(p, none) }, func(p *float64) float64 { return or(p, -none) }
-	if upper(now.Maximum) < upper(before.Maximum) || upper(now.Maximum) == upper(before.Maximum) && now.Maximum != nil && now.ExclusiveMaximum && !before.ExclusiveMaximum {
-		c.bound(steps, "maximum", before.Maximum, now.Maximum, words["maximum"]).narrow = func(s *structuralschema.Structural) {
-			v := validationOf(s)
-			v.Minimum, v.ExclusiveMinimum = now.Maximum, !now.ExclusiveMaximum
-		}
+	was := map[string]generate.Bound{}
+	for _, b := range generate.Bounds(before) {
+		was[b.Name] = b
 	}
-	if lower(now.Minimum) > lower(before.Minimum) || lower(now.Minimum) == lower(before.Minimum) && now.Minimum != nil && now.ExclusiveMinimum && !before.ExclusiveMinimum {
-		c.bound(steps, "minimum", before.Minimum, now.Minimum, words["minimum"]).narrow = func(s *structuralschema.Structural) {
-			v := validationOf(s)
-			v.Maximum, v.ExclusiveMaximum = now.Minimum, !now.ExclusiveMinimum
+	for _, b := range generate.Bounds(now) {
+		old, bounded := was[b.Name]
+		if bounded && !b.Stricter(old) {
+			continue
 		}
-	}
-	type size struct {
-		name        string
-		before, now *int64
-		opposite    func(v *structuralschema.ValueValidation) **int64
-	}
-	for _, b := range []size{
-		{"maxLength", before.MaxLength, now.MaxLength, func(v *structuralschema.ValueValidation) **int64 { return &v.MinLength }},
-		{"maxItems", before.MaxItems, now.MaxItems, func(v *structuralschema.ValueValidation) **int64 { return &v.MinItems }},
-		{"maxProperties", before.MaxProperties, now.MaxProperties, func(v *structuralschema.ValueValidation) **int64 { return &v.MinProperties }},
-	} {
-		if b.now != nil && (b.before == nil || *b.now < *b.before) {
-			c.bound(steps, b.name, asFloat(b.before), asFloat(b.now), words["upper"]).narrow = func(s *structuralschema.Structural) {
-				*b.opposite(validationOf(s)) = new(*b.now + 1)
-			}
+		var value *float64
+		if bounded {
+			value = &old.Value
 		}
-	}
-	for _, b := range []size{
-		{"minLength", before.MinLength, now.MinLength, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxLength }},
-		{"minItems", before.MinItems, now.MinItems, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxItems }},
-		{"minProperties", before.MinProperties, now.MinProperties, func(v *structuralschema.ValueValidation) **int64 { return &v.MaxProperties }},
-	} {
-		if b.now != nil && float64(*b.now) > max(or(asFloat(b.before), 0), 0) {
-			c.bound(steps, b.name, asFloat(b.before), asFloat(b.now), words["lower"]).narrow = func(s *structuralschema.Structural) {
-				*b.opposite(validationOf(s)) = new(*b.now - 1)
-			}
-		}
+		c.bound(steps, b.Name, value, &b.Value, boundWords(b.Name)).narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
 	}
 	if now.MultipleOf != nil && (before.MultipleOf == nil || math.Mod(*before.MultipleOf, *now.MultipleOf) != 0) {
 		c.bound(steps, "multipleOf", before.MultipleOf, now.MultipleOf, words["multipleOf"])
@@ -158,18 +134,15 @@ func (c *comparison) bound(steps []string, name string, before, now *float64, sa
 	return added
 }
 
-func or(p *float64, otherwise float64) float64 {
-	if p == nil {
-		return otherwise
+// boundWords are those of the errors about a bound.
+func boundWords(name string) []string {
+	switch {
+	case name == "maximum" || name == "minimum":
+		return words[name]
+	case strings.HasPrefix(name, "max"):
+		return words["upper"]
 	}
-	return *p
-}
-
-func asFloat(n *int64) *float64 {
-	if n == nil {
-		return nil
-	}
-	return new(float64(*n))
+	return words["lower"]
 }
 
 // checked says whether the server checks a format.
