@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,7 +27,9 @@ import (
 // all of the registry's versions.
 //
 // The objects of these kinds are then made by the schema: they are what the API server
-// would accept, and have its defaults, except where Defaulting is checked. Where a version
+// would accept, and have its defaults, except where Defaulting is checked. Lengths, numbers
+// of items and numbers at the bounds of any version, and next to them, are frequent in
+// objects of each version, also where there is a pattern or a format. Where a version
 // has a Go type, they are such as it can decode; [Decoding] is about the others. The
 // functions of [Funcs] do not apply to them, but to an internal hub, which has no schema.
 // What the schema allows and a conversion does not keep, such as an order that means
@@ -92,12 +95,12 @@ type schemaKey struct {
 // schemaGenerator returns the generator of a version, which all laws share: with rules of
 // CEL, it looks for a first object once. If it is asked for, the Go type of the version can
 // decode the objects.
-func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, v *schema.Version, decodable bool) (schemaGenerator, error) {
+func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodable bool) (schemaGenerator, error) {
 	key := schemaKey{kind, decodable}
 	if g, ok := c.generators[key]; ok {
 		return g, nil
 	}
-	g, err := newSchemaGenerator(reg, kind, v, decodable)
+	g, err := newSchemaGenerator(reg, kind, d, decodable)
 	if err != nil {
 		return g, err
 	}
@@ -108,16 +111,26 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 	return g, nil
 }
 
-func newSchemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, v *schema.Version, decodable bool) (schemaGenerator, error) {
+func newSchemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodable bool) (schemaGenerator, error) {
+	v := d.Version(kind.Version)
+	var others []*structuralschema.Structural
+	for _, name := range d.Versions() {
+		if s := d.Version(name).Structural(); s != nil {
+			others = append(others, s)
+		}
+	}
 	structural, known := v.Structural(), (*runtime.Scheme)(nil)
-	if t, typed := reg.Scheme().AllKnownTypes()[kind]; typed && decodable {
+	switch t, typed := reg.Scheme().AllKnownTypes()[kind]; {
+	case typed && decodable:
 		structural, known = narrowed(structural, t), reg.Scheme()
+	case typed:
+		structural = quick(structural, t)
 	}
 	g, err := generate.New(kind, structural, func(object map[string]any) bool {
 		object = runtime.DeepCopyJSON(object)
 		v.Default(object)
 		return len(v.Validate(context.Background(), object)) == 0
-	})
+	}, others...)
 	return schemaGenerator{kind, g, known}, err
 }
 

@@ -12,11 +12,12 @@
 //   - [RoundTrip]: there and back gives the object;
 //   - [Partial]: also if spec, status or both are missing;
 //   - [Edited]: what is edited on the way stays so;
+//   - [Annotations]: other text in the annotations of a conversion does not stop it;
 //   - [PathIndependence]: a detour by a third version makes no difference;
 //   - [Metadata]: only labels and annotations may change;
 //   - [Determinism]: the same object gives the same bytes;
 //   - [InputUntouched]: a function leaves its input alone;
-//   - [Aliasing]: what it makes shares no memory with the input;
+//   - [Aliasing]: what it makes shares no memory with the input, nor with other results;
 //   - [Defaulting]: it does not matter whether defaults come before or after;
 //   - [Acceptance]: the API server would accept the result, and prune nothing;
 //   - [Drift]: the Go types have the fields of the schema.
@@ -27,6 +28,28 @@
 //
 // [Fuzz] checks the same laws under go test -fuzz, [Golden] keeps what releases have
 // promised, and [TestScheme] checks the encodings of a plain runtime.Scheme.
+//
+// # What the objects are made of
+//
+// Values at which conversions fail come early and often. Of Go types, without functions:
+//
+//   - lists and maps are nil, empty or have up to 3 elements, and sometimes 11, 17 or 33;
+//     all but the first 3 elements are then the least that their functions make;
+//   - strings have up to 19 characters, ASCII with many marks and letters beyond it, or the
+//     lengths 20, 21, 32, 33, 63, 64, 128, 253, 254 and 256; others are digits with leading
+//     zeros, or what YAML has a meaning for, such as "no" and 1e3;
+//   - numbers are small, of any magnitude, negative, and the least and the largest;
+//   - an IntOrString is a number, a percentage, a name or any text;
+//   - a Duration is zero, positive or negative, and up to 999 nanoseconds, microseconds,
+//     milliseconds, seconds, minutes or hours;
+//   - times are in the years 1000 to 2099, a third of them before 1970; a MicroTime has
+//     microseconds, and a time.Time nanoseconds and a zone;
+//   - a Quantity is positive or not, and whole, in thousandths, in powers of two, or with an
+//     exponent.
+//
+// With a schema, bounds in any of its versions give other lengths, sizes and numbers: those
+// at a bound and next to it. What a plain type does not say, such as the values of an enum,
+// no object has without a schema or a function.
 //
 // # When a law is broken
 //

@@ -28,17 +28,16 @@ import (
 func fillers(gv schema.GroupVersion) []any {
 	return slices.Concat(
 		fill(func(m *metav1.ObjectMeta, c randfill.Continue) { fillMetadata(m, gv, c) }),
-		fill(func(b *bool, c randfill.Continue) { *b = c.Intn(2) == 1 }),
-		fill(func(s *string, c randfill.Continue) { *s = phrase(c) }),
-		fill(func(t *metav1.Time, c randfill.Continue) { *t = metav1.NewTime(second(c.Int31())) }),
+		fill(func(t *time.Time, c randfill.Continue) { *t = moment(c.Rand.Uint64(), true) }),
+		fill(func(t *metav1.Time, c randfill.Continue) {
+			*t = metav1.NewTime(moment(c.Rand.Uint64(), false).Truncate(time.Second))
+		}),
 		fill(func(t *metav1.MicroTime, c randfill.Continue) {
-			*t = metav1.NewMicroTime(second(0).Add(time.Duration(c.Int63()>>12) * time.Microsecond))
+			*t = metav1.NewMicroTime(moment(c.Rand.Uint64(), false).Truncate(time.Microsecond))
 		}),
 		fill(func(q *resource.Quantity, c randfill.Continue) { *q = quantity(c.Int31()) }),
-		fill(func(v *intstr.IntOrString, c randfill.Continue) { *v = intOrString(c.Int31()) }),
-		fill(func(d *metav1.Duration, c randfill.Continue) {
-			*d = metav1.Duration{Duration: time.Duration(c.Int31()) * time.Millisecond}
-		}),
+		fill(func(v *intstr.IntOrString, c randfill.Continue) { *v = intOrString(c.Rand.Uint64()) }),
+		fill(func(d *metav1.Duration, c randfill.Continue) { d.Duration = duration(c.Rand.Uint64()) }),
 		fill(func(v *any, c randfill.Continue) { *v = anything(c, 3) }),
 		fill(func(j *json.RawMessage, c randfill.Continue) { *j = text(c) }),
 		fill(func(j *apiextensionsv1.JSON, c randfill.Continue) { j.Raw = text(c) }),
@@ -47,6 +46,46 @@ func fillers(gv schema.GroupVersion) []any {
 		}),
 		fill(func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }),
 	)
+}
+
+// small is how large a draw is: the smallest few are taken as they are.
+func small(draw uint64) (n int64, yes bool) {
+	n = int64(draw >> 33)
+	return n, n < 16
+}
+
+// moment is the beginning of this century for zero; most others are in this century, some
+// before 1970. It has nanoseconds, and maybe a zone.
+func moment(draw uint64, zones bool) time.Time {
+	n, yes := small(draw)
+	if yes {
+		return second(int32(n))
+	}
+	rng := rand.New(rand.NewPCG(draw, 0))
+	year := 2000 + rng.IntN(100)
+	if rng.IntN(3) == 0 {
+		year = 1000 + rng.IntN(970)
+	}
+	t := time.Date(year, 1, 1+rng.IntN(365), rng.IntN(24), rng.IntN(60), rng.IntN(60), rng.IntN(1e9), time.UTC)
+	if zones && rng.IntN(2) == 0 {
+		t = t.In(time.FixedZone("", (rng.IntN(27*4)-12*4)*15*60))
+	}
+	return t
+}
+
+// duration is positive or not, and whole or not, in each unit that a text of it may have.
+func duration(draw uint64) time.Duration {
+	n, yes := small(draw)
+	if yes {
+		return time.Duration(n) * time.Second
+	}
+	rng := rand.New(rand.NewPCG(draw, 0))
+	units := []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, time.Second, time.Minute, time.Hour}
+	d := time.Duration(rng.IntN(1000)) * units[rng.IntN(len(units))]
+	if rng.IntN(3) == 0 {
+		return -d
+	}
+	return d
 }
 
 // quantity has each of the ways in which people write one.
@@ -66,12 +105,18 @@ func quantity(n int32) resource.Quantity {
 	}
 }
 
-// intOrString is a number or a percentage.
-func intOrString(n int32) intstr.IntOrString {
-	if n%2 == 0 {
-		return intstr.FromInt32(n / 2)
+// intOrString is a number, a percentage, a name such as a port has, or any text.
+func intOrString(draw uint64) intstr.IntOrString {
+	switch n, _ := small(draw); n % 6 {
+	case 1:
+		return intstr.FromString(strconv.Itoa(int(n/6%101)) + "%")
+	case 3:
+		return intstr.FromString("x" + word(int32(n/6%(26*26))))
+	case 5:
+		return intstr.FromString(generate.Text(draw))
+	default:
+		return intstr.FromInt32(int32(generate.Integer(draw, 32)))
 	}
-	return intstr.FromString(strconv.Itoa(int(n/2%101)) + "%")
 }
 
 // fill returns a function, and one for pointers: if a type has a function, randfill never
@@ -113,30 +158,6 @@ func word(n int32) string {
 	return b.String()
 }
 
-// marks are characters that somebody may take for the end or the beginning of something.
-const marks = "  /:,;.-_=*#@\"'`\\<>&%~0AZ\t"
-
-// phrase is text of up to 19 characters: ASCII, many marks among it, letters of two bytes
-// and of three. All of it comes from one draw.
-func phrase(c randfill.Continue) string {
-	n := c.Int31()
-	rng := rand.New(rand.NewPCG(uint64(n), 0))
-	var b strings.Builder
-	for range n % 20 {
-		first, count := ' ', int32('~'-' ')+1
-		switch rng.IntN(4) {
-		case 0:
-			first, count = '\u00a0', 0x210
-		case 1:
-			first, count = '\u4e00', 0x5200
-		case 2:
-			first, count = rune(marks[rng.IntN(len(marks))]), 1
-		}
-		b.WriteRune(first + rng.Int32N(count))
-	}
-	return b.String()
-}
-
 // text is JSON.
 func text(c randfill.Continue) []byte {
 	b, err := json.Marshal(anything(c, 3))
@@ -156,7 +177,7 @@ func anything(c randfill.Continue, depth int) any {
 	case 0:
 		return ""
 	case 1:
-		return phrase(c)
+		return generate.Text(c.Rand.Uint64())
 	case 2:
 		return c.Int63()
 	case 3:

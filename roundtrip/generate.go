@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/generate"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -26,7 +27,7 @@ type generator interface {
 // newGenerator returns the generator of a version: by its schema, if there is one.
 func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
 	if d := cfg.definition(kind); d != nil && version != runtime.APIVersionInternal && d.Version(version).Structural() != nil {
-		return cfg.schemaGenerator(reg, kind.WithVersion(version), d.Version(version), true)
+		return cfg.schemaGenerator(reg, kind.WithVersion(version), d, true)
 	}
 	return newTypeGenerator(reg, cfg, kind, version)
 }
@@ -37,6 +38,7 @@ type typeGenerator struct {
 	kind     schema.GroupVersionKind
 	typed    schema.GroupVersionKind // the version that has a Go type
 	filler   *randfill.Filler
+	source   *draw.Source // of the object under way
 }
 
 var errNoFunction = errors.New("roundtrip.Funcs")
@@ -55,8 +57,10 @@ func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kin
 	}
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
-	filler.Funcs(fillers(typed.GroupVersion())...).Funcs(cfg.functions(reg.Scheme())...)
-	return &typeGenerator{reg, kind.WithVersion(version), typed, filler}, nil
+	g = &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler}
+	given := cfg.functions(reg.Scheme())
+	filler.Funcs(g.plain(reg.Scheme().AllKnownTypes()[typed], given)...).Funcs(fillers(typed.GroupVersion())...).Funcs(given...)
+	return g, nil
 }
 
 // typedVersion returns the version to generate objects in: the one that is wanted, or the
@@ -109,6 +113,7 @@ func (g *typeGenerator) value(src *draw.Source) (obj runtime.Object, err error) 
 	if obj, err = g.registry.Scheme().New(g.typed); err != nil {
 		return nil, err
 	}
+	g.source = src
 	g.filler.RandSource(src).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(g.typed)
 	return obj, nil
@@ -128,11 +133,18 @@ func panicked(kind schema.GroupVersionKind, v any) error {
 // object makes an object for a subject.
 func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) {
 	var keep uint64
-	if s.law == Partial || s.law == Edited {
+	if s.law == Partial || s.law == Edited || s.law == Annotations {
 		keep = src.Uint64() // comes first: what else is drawn does not change what is kept
 	}
 	if g, ok := s.start.(schemaGenerator); ok && s.law == OutsideSchema {
 		return g.outside(src)
+	}
+	if s.law == Annotations {
+		original, before, err := s.before(ctx, src)
+		if err != nil {
+			return nil, err
+		}
+		return scribble(original, before, keep)
 	}
 	text, err := s.stored(ctx, s.start, s.path[0], src)
 	if err != nil {
@@ -142,16 +154,24 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	case Partial:
 		return leaveOut(text, keep)
 	case Edited:
-		before, err := s.stored(ctx, s.via, s.path[1], src)
+		_, before, err := s.before(ctx, src)
 		if err != nil {
 			return nil, err
-		}
-		if before, err = s.along(ctx, before, s.path[0]); err != nil {
-			return nil, fmt.Errorf("%w: %w", errNotMade, err) // which is what other laws are about
 		}
 		return edit(before, text, keep)
 	}
 	return text, nil
+}
+
+// before makes an object of the path's second version, and converts it to the first.
+func (s *subject) before(ctx context.Context, src *draw.Source) (original, converted []byte, err error) {
+	if original, err = s.stored(ctx, s.via, s.path[1], src); err != nil {
+		return nil, nil, err
+	}
+	if converted, err = s.along(ctx, original, s.path[0]); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNotMade, err) // which is what other laws are about
+	}
+	return original, converted, nil
 }
 
 // stored makes an object of a version as the API server has it: with its defaults.
@@ -167,10 +187,10 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 func (s *subject) prepare() (err error) {
 	if s.law == Decoding {
 		version := s.path[0]
-		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), s.definition.Version(version), false)
+		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), s.definition, false)
 		return err
 	}
-	if s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil && s.law == Edited {
+	if s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil && (s.law == Edited || s.law == Annotations) {
 		s.via, err = newGenerator(s.registry, s.cfg, s.kind, s.path[1])
 	}
 	return err
@@ -187,6 +207,51 @@ func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]
 		return nil, err
 	}
 	return json.Marshal(obj)
+}
+
+// scribble gives the annotations that an object has gained by a conversion another text.
+func scribble(original, object []byte, draw uint64) ([]byte, error) {
+	had, _, err := annotations(original)
+	if err != nil {
+		return nil, err
+	}
+	has, metadata, err := annotations(object)
+	if err != nil {
+		return nil, err
+	}
+	gained := false
+	for name := range has {
+		if _, ok := had[name]; !ok && name != conversion.LosslessAnnotation {
+			has[name] = "{" + generate.Text(draw)
+			gained = true
+		}
+	}
+	if !gained {
+		return object, nil
+	}
+	text, err := json.Marshal(has)
+	if err == nil {
+		metadata, err = rawjson.Set(metadata, "annotations", text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Set(object, "metadata", metadata)
+}
+
+// annotations returns those of an object, and its metadata.
+func annotations(object []byte) (map[string]string, []byte, error) {
+	for member, err := range rawjson.Members(object) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if string(member.Name) == "metadata" {
+			var m struct{ Annotations map[string]string }
+			err := json.Unmarshal(member.Value, &m)
+			return m.Annotations, member.Value, err
+		}
+	}
+	return nil, nil, nil
 }
 
 // leaveOut leaves out top-level members of an object, except for those that each object

@@ -110,8 +110,8 @@ func updating() (bool, error) {
 	return false, fmt.Errorf("%s: %q is neither true nor false", from, text)
 }
 
-// goldenTries is how many objects are made; the longest is kept.
-const goldenTries = 50
+// goldenTries is how many objects are made; the one with the most fields is kept.
+const goldenTries = 200
 
 func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
 	ctx := silent(t.Context())
@@ -120,6 +120,7 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		return err
 	}
 	file := golden{Converted: map[string]json.RawMessage{}}
+	var objects [][]byte
 	for i := range goldenTries {
 		object, err := s.object(ctx, draw.New(cfg.seed, kind.WithVersion(version).String(), i))
 		if errors.Is(err, errNotMade) {
@@ -133,10 +134,9 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 				return err
 			}
 		}
-		if len(object) > len(file.Object) {
-			file.Object = object
-		}
+		objects = append(objects, object)
 	}
+	file.Object = fullest(objects)
 	for _, other := range kind.Versions {
 		if other == version {
 			continue
@@ -157,6 +157,53 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 		return err
 	}
 	return os.WriteFile(path, text.Bytes(), 0o644)
+}
+
+// fullest returns the object that has the most fields beside its metadata: of spec and the
+// like first, then of what is in them. A field is what several objects have: the keys of a
+// map are not.
+func fullest(objects [][]byte) (fullest []byte) {
+	paths, count := make([]map[string]int, len(objects)), map[string]int{}
+	for i, object := range objects {
+		paths[i] = map[string]int{}
+		if m, err := decode(object); err == nil {
+			delete(m, "metadata")
+			addFields(paths[i], "", 0, m)
+		}
+		for path := range paths[i] {
+			count[path]++
+		}
+	}
+	var most []int // by how deep they are
+	for i, object := range objects {
+		var fields []int
+		for path, depth := range paths[i] {
+			for len(fields) <= depth {
+				fields = append(fields, 0)
+			}
+			if count[path] > 1 {
+				fields[depth]++
+			}
+		}
+		if c := slices.Compare(fields, most); c > 0 || c == 0 && len(object) < len(fullest) {
+			most, fullest = fields, object
+		}
+	}
+	return fullest
+}
+
+func addFields(depths map[string]int, path string, depth int, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			depths[path+"."+name] = depth
+			addFields(depths, path+"."+name, depth+1, member)
+		}
+	case []any:
+		for _, element := range v {
+			addFields(depths, path, depth, element)
+		}
+	}
 }
 
 // checkGolden returns what has become different from what a file says.

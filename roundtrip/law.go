@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,6 +37,12 @@ const (
 	// puts into an annotation what B cannot express, and takes it out again without looking
 	// at what has changed since, brings old data back to life.
 	Edited Law = "edited"
+	// Annotations: an object that was converted from A to B still converts to A when somebody
+	// has written other text, which is no JSON, into the annotations that the conversion has
+	// made. Nobody is prevented from that, and one object that does not convert makes each
+	// list of its kind fail. Those of [conversion.Lossless] are left alone: see
+	// [conversion.DropInvalidAnnotation].
+	Annotations Law = "annotations"
 	// Metadata: except for labels and annotations, each member of metadata has the same
 	// text after A→B. The registry sees to that: it refuses what a function has changed,
 	// which is then an error for RoundTrip. Objects have each member of metadata, or not:
@@ -48,7 +53,7 @@ const (
 	// InputUntouched: no conversion function changes the object that it is given.
 	InputUntouched Law = "input-untouched"
 	// Aliasing: what a conversion function makes has no memory in common with what it is
-	// given, so that later changes of one leave the other alone. The registry itself
+	// given, nor with what it has made before, so that later changes of one leave the other alone. The registry itself
 	// copes with functions that share memory; other callers, who may have their objects
 	// from an informer's cache, do not. Functions of [conversion.AddSchemeFunctions] are
 	// exempt: conversion-gen makes them share memory on purpose.
@@ -78,7 +83,7 @@ const (
 	Drift Law = "drift"
 )
 
-var allLaws = append([]Law{RoundTrip, Partial, Edited, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, OutsideSchema, Decoding, Drift}, schemeLaws...)
+var allLaws = append([]Law{RoundTrip, Partial, Edited, Annotations, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, OutsideSchema, Decoding, Drift}, schemeLaws...)
 
 // check returns how an object breaks a law; nil if it does not.
 type check func(ctx context.Context, s *subject, object []byte) *failure
@@ -95,6 +100,7 @@ var laws = []lawOnPath{
 	{RoundTrip, true, roundTrip},
 	{Partial, true, roundTrip},
 	{Edited, true, edited},
+	{Annotations, true, annotated},
 	{Metadata, false, metadata},
 	{Determinism, false, determinism},
 	{InputUntouched, false, inputUntouched},
@@ -113,8 +119,8 @@ type subject struct {
 	// checkValue is the check of a law about Go values; nil for others. See [TestScheme].
 	checkValue checkValue
 	pool       *pool
-	// start makes objects of the path's first version; via makes those that [Edited]
-	// objects were before, of its second.
+	// start makes objects of the path's first version; via makes those of its second that
+	// objects of [Edited] and [Annotations] were before.
 	start, via generator
 	// definition is that of the kind; nil if there is none.
 	definition *crd.Definition
@@ -135,7 +141,7 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 		}
 		if kind.Hub == runtime.APIVersionInternal {
 			for _, l := range laws {
-				if l.law != Defaulting && l.law != Edited {
+				if l.law != Defaulting && l.law != Edited && l.law != Annotations {
 					add(l.law, l.check, a, kind.Hub, a)
 				}
 			}
@@ -228,6 +234,22 @@ func edited(ctx context.Context, s *subject, object []byte) *failure {
 		return nil
 	}
 	return broken
+}
+
+// annotated passes over an object that does not convert without its annotations either.
+func annotated(ctx context.Context, s *subject, object []byte) *failure {
+	_, broken := s.along(ctx, object, s.path[1])
+	if broken == nil {
+		return nil
+	}
+	fresh, err := forget(object)
+	if err == nil {
+		_, err = s.along(ctx, fresh, s.path[1])
+	}
+	if err != nil {
+		return nil // see RoundTrip
+	}
+	return &failure{err: broken}
 }
 
 func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
@@ -361,7 +383,7 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
 		before := c.In.DeepCopyObject()
 		return func() *failure {
 			// Not reflect.DeepEqual: a Quantity may remember its text.
-			if equality.Semantic.DeepEqualWithNilDifferentFromEmpty(before, c.In) {
+			if sameValue(before, c.In, true) {
 				return nil
 			}
 			return changed(c, before)
@@ -385,15 +407,40 @@ func changed(c watch.Call, before runtime.Object) *failure {
 	return &failure{err: fmt.Errorf("the function from %s to %s changes its input, in a way that JSON does not show", c.From.Version, c.To.Version)}
 }
 
+// aliasing converts an object twice: what the two results have in common is of neither input.
 func aliasing(ctx context.Context, s *subject, object []byte) *failure {
-	return s.watched(ctx, object, func(c watch.Call) func() *failure {
+	var made []runtime.Object
+	broken := s.watched(ctx, object, func(c watch.Call) func() *failure {
 		given := blocks(c.Out) // by the registry
 		return func() *failure {
+			if c.Shares {
+				return nil
+			}
+			kept := reflect.New(reflect.TypeOf(c.Out).Elem()) // the registry uses c.Out again
+			kept.Elem().Set(reflect.ValueOf(c.Out).Elem())
+			made = append(made, kept.Interface().(runtime.Object))
 			in, out, found := shared(c.In, c.Out, given)
-			if !found || c.Shares {
+			if !found {
 				return nil
 			}
 			return &failure{err: fmt.Errorf("the function from %s to %s makes an object whose %s has memory in common with %s of its input: copy it", c.From.Version, c.To.Version, out, in)}
+		}
+	})
+	if broken != nil {
+		return broken
+	}
+	before, next := made, 0
+	return s.watched(ctx, object, func(c watch.Call) func() *failure {
+		given := blocks(c.Out)
+		return func() *failure {
+			if c.Shares || next >= len(before) {
+				return nil
+			}
+			_, out, found := shared(before[next], c.Out, given)
+			if next++; !found {
+				return nil
+			}
+			return &failure{err: fmt.Errorf("the function from %s to %s makes objects whose %s have memory in common, such as a slice of the package: copy it", c.From.Version, c.To.Version, out)}
 		}
 	})
 }
@@ -438,7 +485,7 @@ func (s *subject) defaulted(version string, object []byte) ([]byte, error) {
 		return nil, err
 	}
 	before := obj.DeepCopyObject()
-	if known.Default(obj); equality.Semantic.DeepEqualWithNilDifferentFromEmpty(before, obj) {
+	if known.Default(obj); sameValue(before, obj, true) {
 		return object, nil
 	}
 	return json.Marshal(obj)

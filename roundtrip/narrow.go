@@ -11,26 +11,69 @@ import (
 )
 
 // narrowed returns a schema that allows only what a Go type can decode, as far as that is
-// known: controller-gen writes "string" for a duration, and allows quantities whose
-// exponents have any number of digits, which take minutes to decode. See [Decoding].
+// known: controller-gen writes "string" for a duration, for example. See [Decoding].
 func narrowed(s *structuralschema.Structural, t reflect.Type) *structuralschema.Structural {
 	out := s.DeepCopy()
-	narrow(out, t)
+	narrow(out, t, narrowValue)
 	return out
 }
 
-// texts are what some types are written as in JSON.
+// quick returns a schema that allows only what a Go type can decode, or not, within
+// milliseconds: a Quantity of 1e999999999 takes minutes (math/big makes all of its digits).
+func quick(s *structuralschema.Structural, t reflect.Type) *structuralschema.Structural {
+	out := s.DeepCopy()
+	narrow(out, t, func(s *structuralschema.Structural, t reflect.Type) {
+		if t == reflect.TypeFor[resource.Quantity]() {
+			short := structuralschema.NestedValueValidation{ValueValidation: structuralschema.ValueValidation{Pattern: `^[^eE]*([eE][-+]?[0-9]{0,3}([^-+0-9].*)?)?$`}}
+			validation(s).AllOf = append(validation(s).AllOf, short)
+		}
+	})
+	return out
+}
+
+// texts are what some types are written as in JSON: all that people write, but for what the
+// type writes in another way, which an API server may not accept.
 var texts = map[reflect.Type]string{
-	reflect.TypeFor[metav1.Duration]():   `^([1-9][0-9]{0,2}(ms|s|m|h)|0s)$`,
-	reflect.TypeFor[metav1.Time]():       `^20[0-9]{2}-0[1-9]-[0-2][1-8]T[0-1][0-9]:[0-5][0-9]:[0-5][0-9]Z$`,
-	reflect.TypeFor[metav1.MicroTime]():  `^20[0-9]{2}-0[1-9]-[0-2][1-8]T[0-1][0-9]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}Z$`,
+	reflect.TypeFor[metav1.Duration]():   `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9]h[1-5][0-9]m[1-5][0-9]s)$`,
+	reflect.TypeFor[metav1.Time]():       `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?` + zone + `$`,
+	reflect.TypeFor[metav1.MicroTime]():  `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}` + zone + `$`,
 	reflect.TypeFor[resource.Quantity](): `^-?([0-9]|[1-9][0-9]{1,3})(\.[0-9]{1,2})?(m|k|M|G|Ki|Mi|Gi|e[0-3])?$`,
 }
 
-func narrow(s *structuralschema.Structural, t reflect.Type) {
+// A day is in this century, or before 1970.
+const (
+	day  = `(20[0-9]{2}|1[0-8][0-9]{2}|19[0-6][0-9])-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])`
+	zone = `(Z|[-+](0[1-9]|1[0-2]):[0-5]0)`
+)
+
+// narrow narrows the schema of each part of a Go type.
+func narrow(s *structuralschema.Structural, t reflect.Type, value func(s *structuralschema.Structural, t reflect.Type)) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	if value(s, t); custom(t) {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		for name, field := range fieldsOf(t) {
+			if property, ok := s.Properties[name]; ok {
+				narrow(&property, field, value)
+				s.Properties[name] = property
+			}
+		}
+	case reflect.Map:
+		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+			narrow(s.AdditionalProperties.Structural, t.Elem(), value)
+		}
+	case reflect.Slice, reflect.Array:
+		if s.Items != nil {
+			narrow(s.Items, t.Elem(), value)
+		}
+	}
+}
+
+func narrowValue(s *structuralschema.Structural, t reflect.Type) {
 	if pattern, ok := texts[t]; ok {
 		narrowText(s, pattern, t == reflect.TypeFor[resource.Quantity]())
 		return
@@ -49,22 +92,7 @@ func narrow(s *structuralschema.Structural, t reflect.Type) {
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		narrowNumber(s, 0, float64(int64(1)<<t.Bits()-1))
 	case reflect.Uint, reflect.Uint64:
-		narrowNumber(s, 0, math.MaxInt32)
-	case reflect.Struct:
-		for name, field := range fieldsOf(t) {
-			if property, ok := s.Properties[name]; ok {
-				narrow(&property, field)
-				s.Properties[name] = property
-			}
-		}
-	case reflect.Map:
-		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-			narrow(s.AdditionalProperties.Structural, t.Elem())
-		}
-	case reflect.Slice, reflect.Array:
-		if s.Items != nil {
-			narrow(s.Items, t.Elem())
-		}
+		narrowNumber(s, 0, math.Inf(1))
 	}
 }
 
@@ -82,7 +110,7 @@ func narrowNumber(s *structuralschema.Structural, least, most float64) {
 	if v.Minimum == nil || *v.Minimum < least {
 		v.Minimum = &least
 	}
-	if v.Maximum == nil || *v.Maximum > most {
+	if !math.IsInf(most, 1) && (v.Maximum == nil || *v.Maximum > most) {
 		v.Maximum = &most
 	}
 }

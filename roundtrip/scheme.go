@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/randfill"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -245,11 +246,11 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	if err != nil {
 		return &failure{err: fmt.Errorf("cannot encode what was decoded: %w", err)}
 	}
-	if !bytes.Equal(first, second) || e.suspect.Load() {
+	if !e.same(first, second) || e.suspect.Load() {
 		if f := e.stable(obj, first); f != nil {
 			return f
 		}
-		if !bytes.Equal(first, second) && e.law != Protobuf {
+		if !e.same(first, second) && e.law != Protobuf {
 			if !sameValue(obj, decoded, true) {
 				return differ(obj, decoded, true)
 			}
@@ -279,12 +280,23 @@ func (e *encoding) stable(obj runtime.Object, first []byte) *failure {
 		if err != nil {
 			return &failure{err: fmt.Errorf("cannot encode it again: %w", err)}
 		}
-		if !bytes.Equal(first, again) {
+		if !e.same(first, again) {
 			e.suspect.Store(true)
 			return &failure{err: fmt.Errorf("an object has two encodings (-first +again):\n%s", diffTexts(e.readable(first), e.readable(again)))}
 		}
 	}
 	return nil
+}
+
+// same reports whether two encodings are one. Those in YAML may differ in the order of
+// members: the order of go.yaml.in/yaml is none for keys such as 08, 1 and 0x1F.
+func (e *encoding) same(a, b []byte) bool {
+	if bytes.Equal(a, b) || e.law != YAML {
+		return bytes.Equal(a, b)
+	}
+	x, errX := yaml.YAMLToJSON(a)
+	y, errY := yaml.YAMLToJSON(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
 // readable returns an encoding as a report shows it.

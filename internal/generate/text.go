@@ -18,7 +18,7 @@ type texts struct {
 	formats     []string
 	sources     []textSource
 	edges       []int // lengths to try, in ascending order
-	greedy      bool  // texts are about as long as the least, without shorter ones
+	greedy      bool  // texts are made as long as they may be
 }
 
 // textSource makes text that has one of the patterns or formats.
@@ -173,8 +173,12 @@ func (t *texts) guess(draw uint64, try int) []string {
 }
 
 // around returns text of a source, and others in which it is: a pattern without anchors says
-// nothing of what is around it.
+// nothing of what is around it. The server's check of some formats overlooks it too: no text
+// gets its length from there.
 func (t *texts) around(s, more string, try int) []string {
+	if t.greedy && len(t.formats) > 0 {
+		return []string{s}
+	}
 	if len(t.sources) == 1 {
 		return []string{s, s + more, more + s}
 	}

@@ -1,0 +1,153 @@
+package roundtrip
+
+import (
+	"math/rand/v2"
+	"reflect"
+
+	"sigs.k8s.io/randfill"
+
+	"github.com/crdkit/crdkit/internal/generate"
+)
+
+// filler fills a value of a plain type.
+type filler func(v reflect.Value, c randfill.Continue)
+
+// plain returns functions for the types that a type consists of: booleans, numbers and
+// strings, lists and maps, and named ones too. randfill has its own ways, but the values at
+// which conversions fail are rare in them. Types are left alone that have a function
+// already, or that fill themselves.
+func (g *typeGenerator) plain(t reflect.Type, given []any) (functions []any) {
+	known := map[reflect.Type]bool{}
+	for _, f := range given {
+		if t := reflect.TypeOf(f); t.Kind() == reflect.Func && t.NumIn() > 0 {
+			known[t.In(0)] = true
+		}
+	}
+	var walk func(t reflect.Type)
+	walk = func(t reflect.Type) {
+		pointer := reflect.PointerTo(t)
+		if known[pointer] {
+			return
+		}
+		known[pointer] = true
+		if pointer.Implements(reflect.TypeFor[randfill.SimpleSelfFiller]()) || pointer.Implements(reflect.TypeFor[randfill.NativeSelfFiller]()) {
+			return
+		}
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			walk(t.Elem())
+		case reflect.Map:
+			walk(t.Key())
+			walk(t.Elem())
+		case reflect.Struct:
+			for f := range t.Fields() {
+				if f.IsExported() {
+					walk(f.Type)
+				}
+			}
+		}
+		if f := g.fillerOf(t); f != nil {
+			functions = append(functions, functionOf(pointer, f), functionOf(reflect.PointerTo(pointer), func(v reflect.Value, c randfill.Continue) {
+				if v.SetZero(); c.Intn(4) > 0 {
+					v.Set(reflect.New(t))
+					c.Fill(v)
+				}
+			}))
+		}
+	}
+	walk(t)
+	return functions
+}
+
+// functionOf returns a function as randfill has them, for a pointer to what is filled.
+func functionOf(pointer reflect.Type, f filler) any {
+	t := reflect.FuncOf([]reflect.Type{pointer, reflect.TypeFor[randfill.Continue]()}, nil, false)
+	return reflect.MakeFunc(t, func(in []reflect.Value) []reflect.Value {
+		f(in[0].Elem(), in[1].Interface().(randfill.Continue))
+		return nil
+	}).Interface()
+}
+
+// fillerOf returns nil if randfill is as good.
+func (g *typeGenerator) fillerOf(t reflect.Type) filler {
+	switch t.Kind() {
+	case reflect.Bool:
+		return func(v reflect.Value, c randfill.Continue) { v.SetBool(c.Intn(2) == 1) }
+	case reflect.String:
+		return func(v reflect.Value, c randfill.Continue) { v.SetString(generate.Text(c.Rand.Uint64())) }
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return func(v reflect.Value, c randfill.Continue) { v.SetInt(generate.Integer(c.Rand.Uint64(), t.Bits())) }
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return func(v reflect.Value, c randfill.Continue) { v.SetUint(generate.Natural(c.Rand.Uint64(), t.Bits())) }
+	case reflect.Float32, reflect.Float64:
+		return func(v reflect.Value, c randfill.Continue) { v.SetFloat(generate.Float(c.Rand.Uint64(), t.Bits())) }
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return fillBytes
+		}
+		return func(v reflect.Value, c randfill.Continue) {
+			n, some := length(c.Rand.Uint64())
+			if v.SetZero(); some {
+				v.Set(reflect.MakeSlice(t, n, n))
+			}
+			for i := range n {
+				g.element(i, func() { c.Fill(v.Index(i).Addr()) })
+			}
+		}
+	case reflect.Map:
+		return func(v reflect.Value, c randfill.Continue) {
+			n, some := length(c.Rand.Uint64())
+			if v.SetZero(); some {
+				v.Set(reflect.MakeMap(t))
+			}
+			for i := range n {
+				key, value := reflect.New(t.Key()), reflect.New(t.Elem())
+				c.Fill(key)
+				g.element(i, func() { c.Fill(value) })
+				v.SetMapIndex(key.Elem(), value.Elem())
+			}
+		}
+	}
+	return nil
+}
+
+// element fills element i. Beyond the first few, they are small: there may be many within
+// many.
+func (g *typeGenerator) element(i int, fill func()) {
+	if i < 3 {
+		fill()
+	} else {
+		g.source.Least(fill)
+	}
+}
+
+// length is how many elements a list or a map has, unless it is nil: up to 3 most often, and
+// else 11, 17 or 33, next to where lists are cut.
+func length(draw uint64) (n int, some bool) {
+	x, yes := small(draw)
+	switch f := float64(x) / (1 << 31); {
+	case yes:
+		return []int{0, 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}[x], x > 0
+	case f < 0.2:
+		return 0, false
+	case f < 0.88:
+		return int((f - 0.2) / 0.17), true
+	default:
+		return []int{11, 17, 33}[int((f-0.88)*25)], true
+	}
+}
+
+// fillBytes makes text, and what is none.
+func fillBytes(v reflect.Value, c randfill.Continue) {
+	draw := c.Rand.Uint64()
+	if v.SetZero(); draw>>33 == 0 {
+		return
+	}
+	b := []byte(generate.Text(draw - 1<<33))
+	if rng := rand.New(rand.NewPCG(draw, 0)); rng.IntN(2) == 0 {
+		for i := range b {
+			b[i] ^= byte(rng.IntN(256))
+		}
+	}
+	v.SetBytes(b)
+}
