@@ -309,13 +309,13 @@ var bugs = []bug{
 	{name: "a bound of the old version is lower", law: Acceptance, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "replicas: {", "replicas: {maximum: 9, ", 1)
 	}},
-	narrower("maxLength under a pattern", "host: {type: string, maxLength: 253,", "host: {type: string, maxLength: 63,"),
-	narrower("minLength under a pattern", "host: {type: string,", "host: {type: string, minLength: 2,"),
-	narrower("maxItems", "tags: {type: array,", "tags: {type: array, maxItems: 40,"),
-	narrower("maxProperties", "additionalProperties: {type: string}}}},", "additionalProperties: {type: string}, maxProperties: 40}}},"),
-	narrower("maximum", "serial: {type: integer, format: int64}", "serial: {type: integer, format: int64, maximum: 70000}"),
-	narrower("exclusive maximum", "total: {type: integer, format: int64,", "total: {type: integer, format: int64, exclusiveMaximum: true,"),
-	narrower("format", "label: {type: string, format: k8s-long-name}", "label: {type: string, format: k8s-short-name}"),
+	narrower("maxLength under a pattern", 10, "host: {type: string, maxLength: 253,", "host: {type: string, maxLength: 63,"),
+	narrower("minLength under a pattern", 10, "host: {type: string,", "host: {type: string, minLength: 2,"),
+	narrower("maxItems", 50, "tags: {type: array,", "tags: {type: array, maxItems: 40,"),
+	narrower("maxProperties", 50, "additionalProperties: {type: string}}}},", "additionalProperties: {type: string}, maxProperties: 40}}},"),
+	narrower("maximum", 10, "serial: {type: integer, format: int64}", "serial: {type: integer, format: int64, maximum: 70000}"),
+	narrower("exclusive maximum", 10, "total: {type: integer, format: int64,", "total: {type: integer, format: int64, exclusiveMaximum: true,"),
+	narrower("format", 10, "label: {type: string, format: k8s-long-name}", "label: {type: string, format: k8s-short-name}"),
 	{name: "a panic for a value that was valid once", law: OutsideSchema, twin: defined, definition: func(crd string) string { return crd },
 		toHub: inSpec(func(in, _ *Common) {
 			if m := in.Mode; m != "" && m != "slow" && m != "fast" && m != "turbo" {
@@ -328,8 +328,8 @@ var bugs = []bug{
 }
 
 // narrower is a definition of which the hub has a stricter schema for a field.
-func narrower(bound, field, stricter string) bug {
-	return bug{name: "the hub has another " + bound, law: Acceptance, twin: defined, lines: 50, definition: func(crd string) string {
+func narrower(bound string, lines int, field, stricter string) bug {
+	return bug{name: "the hub has another " + bound, law: Acceptance, twin: defined, lines: lines, definition: func(crd string) string {
 		i := strings.LastIndex(crd, field)
 		return crd[:i] + strings.Replace(crd[i:], field, stricter, 1)
 	}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand"
 	"slices"
 	"strings"
 
@@ -140,7 +139,7 @@ func (g schemaGenerator) object(_ context.Context, src *draw.Source) (text []byt
 			err = panicked(g.kind, v)
 		}
 	}()
-	m, err := g.by.Object(rand.New(src))
+	m, err := g.by.Object(src)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +158,7 @@ func (g schemaGenerator) outside(src *draw.Source) (text []byte, err error) {
 			err = panicked(g.kind, v)
 		}
 	}()
-	m, _, err := g.by.Outside(rand.New(src))
+	m, _, err := g.by.Outside(src)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotMade, err)
 	}

@@ -34,7 +34,8 @@
 // Values at which conversions fail come early and often. Of Go types, without functions:
 //
 //   - lists and maps are nil, empty or have up to 3 elements, and sometimes 11, 17 or 33;
-//     all but the first 3 elements are then the least that their functions make;
+//     all but the first 3 elements are then the least that their functions make, and so is
+//     a value of a recursive type within four others;
 //   - strings have up to 19 characters, ASCII with many marks and letters beyond it, or the
 //     lengths 20, 21, 32, 33, 63, 64, 128, 253, 254 and 256; others are digits with leading
 //     zeros, or what YAML has a meaning for, such as "no" and 1e3;
@@ -69,10 +70,11 @@
 //
 //		- spec.replicas: 0
 //
-// The difference has 20 lines at most. An object is made of a stream of random draws.
-// Shrinking makes the stream smaller and the object again, so that also the smallest object is one that the functions of [Funcs]
-// would make, or that the API server would accept. CATALOGUE.md has the mistakes that the
-// tests of this package plant, and how soon each is found.
+// The difference has 20 lines at most. An object is made of random draws. Shrinking takes
+// those of whole fields and list elements away, makes the rest smaller, and makes the object
+// again, so that the smallest object too is one that the functions of [Funcs] would make, or
+// that the API server would accept. CATALOGUE.md has the mistakes that the tests of this
+// package plant, and how soon each is found.
 //
 // # When a law need not hold
 //

@@ -23,9 +23,9 @@ import (
 // fillers returns functions for types that randfill cannot fill, or not with what an API
 // server could have stored. They do for one version what
 // k8s.io/apimachinery/pkg/apis/meta/fuzzer does for all of Kubernetes. A draw of zero gives
-// the least, and what is not a container takes one draw: so a value shrinks without the
-// draws behind it becoming part of something else.
-func fillers(gv schema.GroupVersion) []any {
+// the least.
+func (g *typeGenerator) fillers() []any {
+	gv := g.typed.GroupVersion()
 	return slices.Concat(
 		fill(func(m *metav1.ObjectMeta, c randfill.Continue) { fillMetadata(m, gv, c) }),
 		fill(func(t *time.Time, c randfill.Continue) { *t = moment(c.Rand.Uint64(), true) }),
@@ -38,11 +38,11 @@ func fillers(gv schema.GroupVersion) []any {
 		fill(func(q *resource.Quantity, c randfill.Continue) { *q = quantity(c.Int31()) }),
 		fill(func(v *intstr.IntOrString, c randfill.Continue) { *v = intOrString(c.Rand.Uint64()) }),
 		fill(func(d *metav1.Duration, c randfill.Continue) { d.Duration = duration(c.Rand.Uint64()) }),
-		fill(func(v *any, c randfill.Continue) { *v = anything(c, 3) }),
-		fill(func(j *json.RawMessage, c randfill.Continue) { *j = text(c) }),
-		fill(func(j *apiextensionsv1.JSON, c randfill.Continue) { j.Raw = text(c) }),
+		fill(func(v *any, c randfill.Continue) { *v = g.anything(c, 3) }),
+		fill(func(j *json.RawMessage, c randfill.Continue) { *j = g.text(c) }),
+		fill(func(j *apiextensionsv1.JSON, c randfill.Continue) { j.Raw = g.text(c) }),
 		fill(func(j *runtime.RawExtension, c randfill.Continue) {
-			*j = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Embedded","value":%s}`, text(c))}
+			*j = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Embedded","value":%s}`, g.text(c))}
 		}),
 		fill(func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }),
 	)
@@ -159,8 +159,8 @@ func word(n int32) string {
 }
 
 // text is JSON.
-func text(c randfill.Continue) []byte {
-	b, err := json.Marshal(anything(c, 3))
+func (g *typeGenerator) text(c randfill.Continue) []byte {
+	b, err := json.Marshal(g.anything(c, 3))
 	if err != nil {
 		panic(err) // it is made of what JSON has
 	}
@@ -168,7 +168,7 @@ func text(c randfill.Continue) []byte {
 }
 
 // anything is what JSON has, so deep.
-func anything(c randfill.Continue, depth int) any {
+func (g *typeGenerator) anything(c randfill.Continue, depth int) any {
 	kinds := 5
 	if depth > 0 {
 		kinds = 7
@@ -187,13 +187,13 @@ func anything(c randfill.Continue, depth int) any {
 	case 5:
 		list := []any{}
 		for range c.Intn(3) {
-			list = append(list, anything(c, depth-1))
+			g.source.Part(func() { list = append(list, g.anything(c, depth-1)) })
 		}
 		return list
 	default:
 		m := map[string]any{}
 		for range c.Intn(3) {
-			m[word(c.Int31()%(26*26))] = anything(c, depth-1)
+			g.source.Part(func() { m[word(c.Int31()%(26*26))] = g.anything(c, depth-1) })
 		}
 		return m
 	}

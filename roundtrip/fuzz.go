@@ -5,7 +5,6 @@ import (
 	"errors"
 	"hash/fnv"
 	"testing"
-	"time"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
@@ -48,11 +47,11 @@ func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 			all = append(all, s)
 			chosen[s.hash()] = s
 			for i := range fuzzSeeds {
-				stream, _, err := s.nth(silent(f.Context()), i)
+				src, _, err := s.nth(silent(f.Context()), i)
 				if err != nil && !errors.Is(err, errNotMade) {
 					f.Fatal(err)
 				}
-				f.Add(bytesOf(append([]uint64{s.hash()}, stream...)))
+				f.Add(bytesOf(append([]uint64{s.hash()}, src.Stream()...)))
 			}
 		}
 	}
@@ -90,7 +89,7 @@ func (s *subject) hash() uint64 {
 // try checks the object of a stream. What the engine does not make an object of is no
 // error: it is what the functions of [Funcs] do not end for.
 func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
-	src := draw.Replay(stream)
+	src := draw.Of(stream)
 	quiet := silent(t.Context())
 	object, err := s.make(quiet, src)
 	if errors.Is(err, errNotMade) {
@@ -103,8 +102,8 @@ func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
 	if broken == nil {
 		return nil, nil
 	}
-	// Little time: the engine repeats a failure many times to make its input smaller.
-	return s.shrink(t.Context(), draw.Shrinker{Tries: 3000, Time: 500 * time.Millisecond}, src.Stream(), object, broken), nil
+	// Few: the engine repeats a failure many times to make its input smaller.
+	return s.shrink(t.Context(), 300, src.Tree(), object, broken), nil
 }
 
 // A draw takes eight bytes; the last may lack some.

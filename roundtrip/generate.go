@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"slices"
 
@@ -38,7 +39,8 @@ type typeGenerator struct {
 	kind     schema.GroupVersionKind
 	typed    schema.GroupVersionKind // the version that has a Go type
 	filler   *randfill.Filler
-	source   *draw.Source // of the object under way
+	source   *draw.Source         // of the object under way
+	within   map[reflect.Type]int // how many of a type are under way
 }
 
 var errNoFunction = errors.New("roundtrip.Funcs")
@@ -57,9 +59,9 @@ func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kin
 	}
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
-	g = &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler}
+	g = &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
 	given := cfg.functions(reg.Scheme())
-	filler.Funcs(g.plain(reg.Scheme().AllKnownTypes()[typed], given)...).Funcs(fillers(typed.GroupVersion())...).Funcs(given...)
+	filler.Funcs(g.plain(reg.Scheme().AllKnownTypes()[typed], given)...).Funcs(g.fillers()...).Funcs(given...)
 	return g, nil
 }
 
@@ -144,7 +146,7 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 		if err != nil {
 			return nil, err
 		}
-		return scribble(original, before, keep)
+		return overwriteAnnotations(original, before, keep)
 	}
 	text, err := s.stored(ctx, s.start, s.path[0], src)
 	if err != nil {
@@ -176,7 +178,9 @@ func (s *subject) before(ctx context.Context, src *draw.Source) (original, conve
 
 // stored makes an object of a version as the API server has it: with its defaults.
 func (s *subject) stored(ctx context.Context, g generator, version string, src *draw.Source) ([]byte, error) {
-	text, err := g.object(ctx, src)
+	var text []byte
+	var err error
+	src.Part(func() { text, err = g.object(ctx, src) })
 	if err != nil || s.definition == nil || s.law == Defaulting {
 		return text, err
 	}
@@ -209,8 +213,9 @@ func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]
 	return json.Marshal(obj)
 }
 
-// scribble gives the annotations that an object has gained by a conversion another text.
-func scribble(original, object []byte, draw uint64) ([]byte, error) {
+// overwriteAnnotations gives the annotations that an object has gained by a conversion
+// another text.
+func overwriteAnnotations(original, object []byte, draw uint64) ([]byte, error) {
 	had, _, err := annotations(original)
 	if err != nil {
 		return nil, err

@@ -53,10 +53,11 @@ const (
 	// InputUntouched: no conversion function changes the object that it is given.
 	InputUntouched Law = "input-untouched"
 	// Aliasing: what a conversion function makes has no memory in common with what it is
-	// given, nor with what it has made before, so that later changes of one leave the other alone. The registry itself
-	// copes with functions that share memory; other callers, who may have their objects
-	// from an informer's cache, do not. Functions of [conversion.AddSchemeFunctions] are
-	// exempt: conversion-gen makes them share memory on purpose.
+	// given, nor with what it has made before, so that later changes of one leave the other
+	// alone. The registry itself copes with functions that share memory; other callers, who
+	// may have their objects from an informer's cache, do not. Functions of
+	// [conversion.AddSchemeFunctions] are exempt: conversion-gen makes them share memory on
+	// purpose.
 	Aliasing Law = "aliasing"
 	// Defaulting: to default an object of A and then to convert it to B gives the same as
 	// to convert it and then to default it. Defaults are those of the registry's scheme

@@ -46,37 +46,37 @@ func (s *subject) make(ctx context.Context, src *draw.Source) (m made, err error
 	return m, err
 }
 
-// nth makes object number i, and returns the draws that it is made of.
-func (s *subject) nth(ctx context.Context, i int) ([]uint64, made, error) {
+// nth makes object number i, and returns the source that it is made of.
+func (s *subject) nth(ctx context.Context, i int) (*draw.Source, made, error) {
 	name := s.String()
 	if s.pool != nil {
 		if i < len(s.pool.objects) {
-			return s.pool.streams[i], s.pool.objects[i], nil
+			return s.pool.sources[i], s.pool.objects[i], nil
 		}
 		name = s.pool.name
 	}
 	src := draw.New(s.cfg.seed, name, i)
 	m, err := s.make(ctx, src)
 	if s.pool != nil && err == nil {
-		s.pool.add(i, src.Stream(), m)
+		s.pool.add(i, src, m)
 	}
-	return src.Stream(), m, err
+	return src, m, err
 }
 
 // pool keeps objects for several laws, none of which changes them: to make them takes as
 // long as to check a law.
 type pool struct {
 	name    string // of the draws
-	streams [][]uint64
+	sources []*draw.Source
 	objects []made
 }
 
 // pooled is how many objects are kept at most.
 const pooled = 250
 
-func (p *pool) add(i int, stream []uint64, m made) {
+func (p *pool) add(i int, src *draw.Source, m made) {
 	if i == len(p.objects) && i < pooled {
-		p.streams, p.objects = append(p.streams, stream), append(p.objects, m)
+		p.sources, p.objects = append(p.sources, src), append(p.objects, m)
 	}
 }
 

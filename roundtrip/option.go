@@ -84,8 +84,9 @@ func Iterations(n int) Option {
 
 // Time is how long each kind is checked, two seconds by default; all of its laws and paths
 // share it. Each law has a hundred objects on each path even if that takes longer, as it does
-// with the race detector or with many rules of CEL; and a failure takes up to ten seconds
-// more to become small. The flag -roundtrip.time or the environment variable CRDKIT_ROUNDTRIP_TIME overrides it.
+// with the race detector or with many rules of CEL; and after a failure, up to 3000 smaller
+// objects are tried. The flag -roundtrip.time or the environment variable
+// CRDKIT_ROUNDTRIP_TIME overrides it.
 func Time(d time.Duration) Option {
 	return func(c *config) {
 		if d <= 0 {

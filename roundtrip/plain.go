@@ -13,11 +13,11 @@ import (
 type filler func(v reflect.Value, c randfill.Continue)
 
 // plain returns functions for the types that a type consists of: booleans, numbers and
-// strings, lists and maps, and named ones too. randfill has its own ways, but the values at
-// which conversions fail are rare in them. Types are left alone that have a function
-// already, or that fill themselves.
+// strings, structs, lists and maps, and named ones too. randfill has its own ways, but the
+// values at which conversions fail are rare in them, and it does not say which draws make
+// which part. Types are left alone that have a function already, or that fill themselves.
 func (g *typeGenerator) plain(t reflect.Type, given []any) (functions []any) {
-	known := map[reflect.Type]bool{}
+	seen, known := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, f := range given {
 		if t := reflect.TypeOf(f); t.Kind() == reflect.Func && t.NumIn() > 0 {
 			known[t.In(0)] = true
@@ -25,14 +25,10 @@ func (g *typeGenerator) plain(t reflect.Type, given []any) (functions []any) {
 	}
 	var walk func(t reflect.Type)
 	walk = func(t reflect.Type) {
-		pointer := reflect.PointerTo(t)
-		if known[pointer] {
+		if seen[t] {
 			return
 		}
-		known[pointer] = true
-		if pointer.Implements(reflect.TypeFor[randfill.SimpleSelfFiller]()) || pointer.Implements(reflect.TypeFor[randfill.NativeSelfFiller]()) {
-			return
-		}
+		seen[t] = true
 		switch t.Kind() {
 		case reflect.Pointer, reflect.Slice, reflect.Array:
 			walk(t.Elem())
@@ -45,6 +41,10 @@ func (g *typeGenerator) plain(t reflect.Type, given []any) (functions []any) {
 					walk(f.Type)
 				}
 			}
+		}
+		pointer := reflect.PointerTo(t)
+		if known[pointer] || pointer.Implements(reflect.TypeFor[randfill.SimpleSelfFiller]()) || pointer.Implements(reflect.TypeFor[randfill.NativeSelfFiller]()) {
+			return
 		}
 		if f := g.fillerOf(t); f != nil {
 			functions = append(functions, functionOf(pointer, f), functionOf(reflect.PointerTo(pointer), func(v reflect.Value, c randfill.Continue) {
@@ -85,39 +85,66 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return fillBytes
 		}
-		return func(v reflect.Value, c randfill.Continue) {
+		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
 			n, some := length(c.Rand.Uint64())
 			if v.SetZero(); some {
 				v.Set(reflect.MakeSlice(t, n, n))
 			}
 			for i := range n {
-				g.element(i, func() { c.Fill(v.Index(i).Addr()) })
+				g.source.Part(func() { g.element(i, c, v.Index(i).Addr()) })
 			}
-		}
+		})
 	case reflect.Map:
-		return func(v reflect.Value, c randfill.Continue) {
+		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
 			n, some := length(c.Rand.Uint64())
 			if v.SetZero(); some {
 				v.Set(reflect.MakeMap(t))
 			}
 			for i := range n {
 				key, value := reflect.New(t.Key()), reflect.New(t.Elem())
-				c.Fill(key)
-				g.element(i, func() { c.Fill(value) })
+				g.source.Part(func() {
+					c.Fill(key)
+					g.element(i, c, value)
+				})
 				v.SetMapIndex(key.Elem(), value.Elem())
 			}
-		}
+		})
+	case reflect.Struct:
+		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
+			for _, field := range v.Fields() {
+				if field.CanSet() {
+					g.source.Part(func() { c.Fill(field.Addr()) })
+				}
+			}
+		})
 	}
 	return nil
 }
 
+// deepest is how many values of a recursive type are within each other, unless they are
+// small: with several recursive fields, their number grows exponentially.
+const deepest = 4
+
+// bounded fills a value of a type that may contain itself.
+func (g *typeGenerator) bounded(t reflect.Type, fill filler) filler {
+	return func(v reflect.Value, c randfill.Continue) {
+		g.within[t]++
+		defer func() { g.within[t]-- }()
+		if g.within[t] <= deepest {
+			fill(v, c)
+		} else {
+			g.source.Least(func() { fill(v, c) })
+		}
+	}
+}
+
 // element fills element i. Beyond the first few, they are small: there may be many within
 // many.
-func (g *typeGenerator) element(i int, fill func()) {
+func (g *typeGenerator) element(i int, c randfill.Continue, v reflect.Value) {
 	if i < 3 {
-		fill()
+		c.Fill(v)
 	} else {
-		g.source.Least(fill)
+		g.source.Least(func() { c.Fill(v) })
 	}
 }
 

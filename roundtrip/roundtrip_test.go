@@ -200,7 +200,7 @@ func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := g.object(t.Context(), draw.Replay(src.Stream()))
+		again, err := g.object(t.Context(), draw.Replay(src.Tree()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -434,7 +434,7 @@ func TestValuesAreEqualIfKubernetesSaysSo(t *testing.T) {
 		if k := slices.IndexFunc(stream[len(stream)/2:], func(v uint64) bool { return v > 0 }); k >= 0 {
 			stream[len(stream)/2+k] /= 2
 		}
-		nearly, err := g.value(draw.Replay(stream))
+		nearly, err := g.value(draw.Of(stream))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,11 +39,11 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	}
 	all.Wait()
 	if h.found != nil && s.pool != nil {
-		s.pool.streams, s.pool.objects = nil, nil // what is wrong may have changed them
+		s.pool.sources, s.pool.objects = nil, nil // what is wrong may have changed them
 	}
 	switch {
 	case h.found != nil:
-		c := s.shrink(ctx, draw.Shrinker{Tries: 3000, Time: 10 * time.Second}, h.found.stream, h.found.object, h.found.broken)
+		c := s.shrink(ctx, shrinkTries, h.found.source.Tree(), h.found.object, h.found.broken)
 		c.iteration = h.found.iteration
 		return c, nil
 	case h.err != nil:
@@ -53,6 +53,9 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	}
 	return nil, nil
 }
+
+// shrinkTries is how many objects are tried to find a smaller counterexample.
+const shrinkTries = 3000
 
 // fewest is which part of the objects must have been made at least, or there is no telling
 // what was checked.
@@ -86,7 +89,7 @@ type hunt struct {
 // find is an object that breaks the law, as it was found.
 type find struct {
 	iteration int
-	stream    []uint64
+	source    *draw.Source
 	object    made
 	broken    *failure
 }
@@ -116,7 +119,7 @@ func (h *hunt) object() *find {
 		f := &find{iteration: h.next}
 		h.next++
 		var err error
-		f.stream, f.object, err = h.subject.nth(h.ctx, f.iteration)
+		f.source, f.object, err = h.subject.nth(h.ctx, f.iteration)
 		switch {
 		case err == nil:
 			h.made++
@@ -138,14 +141,14 @@ func silent(ctx context.Context) context.Context {
 
 // shrink returns the smallest counterexample that breaks the law in the same way as one
 // that was found: by an error, or by a difference.
-func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, stream []uint64, object made, broken *failure) *counterexample {
+func (s *subject) shrink(ctx context.Context, tries int, tree *draw.Tree, object made, broken *failure) *counterexample {
 	quiet := silent(ctx)
-	passed := map[string]bool{} // many streams make the same object
-	found := func(stream []uint64, object made, text []byte, f *failure) draw.Found[*counterexample] {
-		return draw.Found[*counterexample]{Value: &counterexample{failure: f, subject: s, object: text, made: object}, Size: len(text), Stream: stream}
+	passed := map[string]bool{} // the same object is made of many draws
+	found := func(tree *draw.Tree, object made, text []byte, f *failure) draw.Found[*counterexample] {
+		return draw.Found[*counterexample]{Value: &counterexample{failure: f, subject: s, object: text, made: object}, Size: len(text), Tree: tree}
 	}
-	small, tried := draw.Shrink(effort, found(stream, object, object.text(), broken), func(stream []uint64) (none draw.Found[*counterexample], ok bool) {
-		src := draw.Replay(stream)
+	small, tried := draw.Shrink(draw.Shrinker{Tries: tries}, found(tree, object, object.text(), broken), func(tree *draw.Tree) (none draw.Found[*counterexample], ok bool) {
+		src := draw.Replay(tree)
 		object, err := s.make(quiet, src)
 		if err != nil {
 			return none, false
@@ -159,7 +162,7 @@ func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, stream []uin
 			passed[string(text)] = true
 			return none, false
 		}
-		return found(src.Stream(), object, text, f), true
+		return found(src.Tree(), object, text, f), true
 	})
 	c := small.Value
 	c.seed, c.tried = s.cfg.seed, tried

@@ -3,14 +3,14 @@ package draw
 import (
 	"errors"
 	"math/rand"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAReplayGivesItsDrawsAndThenZeros(t *testing.T) {
-	src := Replay([]uint64{3, 0, 5})
+func TestOf_GivesDrawsAndThenZeros(t *testing.T) {
+	src := Of([]uint64{3, 0, 5})
 	var got []uint64
 	for range 5 {
 		got = append(got, src.Uint64())
@@ -20,6 +20,37 @@ func TestAReplayGivesItsDrawsAndThenZeros(t *testing.T) {
 	}
 	if diff := cmp.Diff([]uint64{3, 0, 5}, src.Stream()); diff != "" {
 		t.Errorf("the stream has zeros at its end:\n%s", diff)
+	}
+}
+
+// A part of a replay gets its draws, also if parts before it take fewer or more.
+func TestReplay_PartsKeepTheirDraws(t *testing.T) {
+	src := Of([]uint64{2, 3, 4, 5, 6})
+	draws := func(src *Source, own int, parts ...int) (got []uint64) {
+		for range own {
+			got = append(got, src.Uint64())
+		}
+		for _, n := range parts {
+			src.Part(func() {
+				for range n {
+					got = append(got, src.Uint64())
+				}
+			})
+		}
+		return got
+	}
+	draws(src, 1, 2, 2)
+	for _, c := range []struct {
+		own, first, second int
+		want               []uint64
+	}{
+		{1, 2, 2, []uint64{2, 3, 4, 5, 6}},
+		{1, 1, 2, []uint64{2, 3, 5, 6}},
+		{2, 3, 3, []uint64{2, 0, 3, 4, 0, 5, 6, 0}},
+	} {
+		if diff := cmp.Diff(c.want, draws(Replay(src.Tree()), c.own, c.first, c.second)); diff != "" {
+			t.Errorf("%d, %d and %d draws (-want +got):\n%s", c.own, c.first, c.second, diff)
+		}
 	}
 }
 
@@ -64,11 +95,17 @@ func TestPatienceAndSizeAreBounded(t *testing.T) {
 	}
 }
 
-// numbers makes a list as a generator does: how many, and then each.
-func numbers(src *Source) (list []int) {
+// numbers makes a list as a generator does: how many, and then each. Generators that know
+// nothing of parts have none.
+func numbers(src *Source, parts bool) (list []int) {
 	r := rand.New(src)
 	for range r.Intn(40) {
-		list = append(list, r.Intn(1000))
+		add := func() { list = append(list, r.Intn(1000)) }
+		if parts {
+			src.Part(add)
+		} else {
+			add()
+		}
 	}
 	return list
 }
@@ -80,26 +117,28 @@ func TestAValueShrinksToTheSmallestThatIsStillFound(t *testing.T) {
 	}{
 		"long":               {func(l []int) bool { return len(l) > 3 }, []int{0, 0, 0, 0}},
 		"a large one":        {func(l []int) bool { return atLeast(l, 501) > 0 }, []int{501}},
-		"two, one not small": {func(l []int) bool { return atLeast(l, 7) > 0 && len(l) > 1 }, []int{7, 0}},
+		"two, one not small": {func(l []int) bool { return atLeast(l, 7) > 0 && len(l) > 1 }, []int{0, 7}},
 	} {
-		for seed := range uint64(10) {
-			found := func(stream []uint64) (Found[[]int], bool) {
-				src := Replay(stream)
-				list := numbers(src)
+		for seed := range uint64(20) {
+			parts := seed%2 == 0
+			found := func(tree *Tree) (Found[[]int], bool) {
+				src := Replay(tree)
+				list := numbers(src, parts)
 				size := len(list)
 				for _, v := range list {
 					size += v
 				}
-				return Found[[]int]{list, size, src.Stream()}, c.found(list)
+				slices.Sort(list)
+				return Found[[]int]{list, size, src.Tree()}, c.found(list)
 			}
 			for i := 1; ; i++ {
 				src := New(seed, name, i)
-				numbers(src)
-				first, ok := found(src.Stream())
+				numbers(src, parts)
+				first, ok := found(src.Tree())
 				if !ok {
 					continue
 				}
-				best, tried := Shrink(Shrinker{Tries: 3000, Time: time.Minute}, first, found)
+				best, tried := Shrink(Shrinker{Tries: 3000}, first, found)
 				if diff := cmp.Diff(c.want, best.Value); diff != "" {
 					t.Errorf("%s, seed %d, after %d tries (-want +got):\n%s", name, seed, tried, diff)
 				}
@@ -120,19 +159,19 @@ func atLeast(list []int, least int) (n int) {
 }
 
 func TestTheEffortIsBounded(t *testing.T) {
-	stream := make([]uint64, 1000)
-	for i := range stream {
-		stream[i] = 1<<63 + uint64(i)
+	tree := &Tree{Own: make([]uint64, 1000)}
+	for i := range tree.Own {
+		tree.Own[i] = 1<<63 + uint64(i)
 	}
 	calls := 0
-	try := func(stream []uint64) (Found[int], bool) {
+	try := func(*Tree) (Found[int], bool) {
 		calls++
-		return Found[int]{0, 0, stream}, true
+		return Found[int]{0, -calls, tree}, true
 	}
-	if _, tried := Shrink(Shrinker{Tries: 5, Time: time.Minute}, Found[int]{Stream: stream}, try); tried != 5 || calls != 5 {
+	if _, tried := Shrink(Shrinker{Tries: 2}, Found[int]{Tree: tree}, try); tried != 2 || calls != 2 {
 		t.Errorf("%d tries, %d calls", tried, calls)
 	}
-	if _, tried := Shrink(Shrinker{Tries: 5}, Found[int]{Stream: stream}, try); tried != 0 {
+	if _, tried := Shrink(Shrinker{Tries: 5, Time: 1}, Found[int]{Tree: tree}, try); tried != 0 {
 		t.Errorf("%d tries in no time", tried)
 	}
 }

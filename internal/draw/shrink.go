@@ -7,64 +7,55 @@ import (
 
 // Found is a value to shrink.
 type Found[T any] struct {
-	Value  T
-	Size   int // of the value, as a reader sees it
-	Stream []uint64
+	Value T
+	Size  int // of the value, as a reader sees it
+	Tree  *Tree
 }
 
 // Shrinker says how much effort is made.
 type Shrinker struct {
 	Tries int
-	Time  time.Duration
+	Time  time.Duration // 0 for no limit
 }
 
-// Shrink returns the smallest value that try still finds, and how many streams it has
-// tried: it makes the stream smaller, and the value again from that. That none is smaller
-// is not certain. For a stream of which nothing is found, try returns false.
-func Shrink[T any](effort Shrinker, best Found[T], try func(stream []uint64) (Found[T], bool)) (Found[T], int) {
-	s := &shrinker[T]{best: best, try: try, left: effort.Tries, until: time.Now().Add(effort.Time)}
-	s.shrink()
+// Shrink returns the smallest value that try still finds, and how many it has tried: it
+// makes the draws smaller, and the value again from them. It takes away whole parts, many at
+// once, before it looks into those that are needed. That none is smaller is not certain. For
+// draws of which nothing is found, try returns false.
+func Shrink[T any](effort Shrinker, best Found[T], try func(*Tree) (Found[T], bool)) (Found[T], int) {
+	s := &shrinker[T]{best: best, try: try, left: effort.Tries}
+	if effort.Time > 0 {
+		s.until = time.Now().Add(effort.Time)
+	}
+	for before := -1; s.shrunk != before && !s.over(); {
+		before = s.shrunk
+		s.part(nil)
+		if s.shrunk == before {
+			s.collapse(nil)
+		}
+	}
 	return s.best, effort.Tries - s.left
 }
 
 type shrinker[T any] struct {
 	best   Found[T]
-	try    func(stream []uint64) (Found[T], bool)
-	left   int // tries
-	until  time.Time
-	shrunk int // how often
+	try    func(*Tree) (Found[T], bool)
+	left   int       // tries
+	until  time.Time // zero for no limit
+	shrunk int       // how often
 }
 
-func (s *shrinker[T]) over() bool { return s.left == 0 || time.Now().After(s.until) }
-
-func (s *shrinker[T]) shrink() {
-	for {
-		before := s.shrunk
-		s.blocks(func(stream []uint64, from, to int) []uint64 {
-			clear(stream[from:to])
-			return stream
-		})
-		s.blocks(func(stream []uint64, from, to int) []uint64 {
-			return slices.Delete(stream, from, to)
-		})
-		s.collapse(1, 16)
-		s.lower()
-		if s.shrunk == before {
-			s.collapse(17, 64)
-		}
-		if s.shrunk == before || s.over() {
-			return
-		}
-	}
+func (s *shrinker[T]) over() bool {
+	return s.left == 0 || !s.until.IsZero() && time.Now().After(s.until)
 }
 
-// accept tries a stream, and keeps it if it fails and is smaller.
-func (s *shrinker[T]) accept(stream []uint64) bool {
+// change changes the part at a path, and keeps that if something is found and it is smaller.
+func (s *shrinker[T]) change(path []int, change func(t *Tree)) bool {
 	if s.over() {
 		return false
 	}
 	s.left--
-	got, found := s.try(stream)
+	got, found := s.try(s.best.Tree.with(path, change))
 	if !found || !got.smaller(s.best) {
 		return false
 	}
@@ -73,47 +64,133 @@ func (s *shrinker[T]) accept(stream []uint64) bool {
 	return true
 }
 
-// blocks changes blocks of the stream, the large ones and those at the end first.
-func (s *shrinker[T]) blocks(change func(stream []uint64, from, to int) []uint64) {
-	for size := len(s.best.Stream); size > 0; size /= 2 {
-		for to := len(s.best.Stream); to > 0 && !s.over(); to = min(to-size, len(s.best.Stream)) {
-			from := max(to-size, 0)
-			if slices.ContainsFunc(s.best.Stream[from:to], func(v uint64) bool { return v != 0 }) || to < len(s.best.Stream) {
-				s.accept(change(slices.Clone(s.best.Stream), from, to))
+// with returns a tree of which the part at a path is changed.
+func (t *Tree) with(path []int, change func(t *Tree)) *Tree {
+	out := &Tree{slices.Clone(t.Own), slices.Clone(t.Parts)}
+	switch {
+	case len(path) == 0:
+		change(out)
+	case path[0] < len(out.Parts):
+		out.Parts[path[0]] = out.Parts[path[0]].with(path[1:], change)
+	}
+	return out
+}
+
+// at returns the part at a path, which is empty if there is none.
+func (s *shrinker[T]) at(path []int) *Tree {
+	t := s.best.Tree
+	for _, i := range path {
+		if i >= len(t.Parts) {
+			return &Tree{}
+		}
+		t = t.Parts[i]
+	}
+	return t
+}
+
+// part shrinks the part at a path: as a whole, by its parts, by its own draws, and then each
+// of its parts.
+func (s *shrinker[T]) part(path []int) {
+	if s.at(path).zero() || s.change(path, func(t *Tree) { *t = Tree{} }) {
+		return
+	}
+	own, parts := func() int { return len(s.at(path).Own) }, func() int { return len(s.at(path).Parts) }
+	s.blocks(parts, func(from, to int) bool {
+		return !zeros(s.at(path).Parts[from:to]) && s.change(path, func(t *Tree) {
+			for i := from; i < to; i++ {
+				t.Parts[i] = &Tree{}
 			}
+		})
+	})
+	s.blocks(own, func(from, to int) bool {
+		return slices.Max(s.at(path).Own[from:to]) > 0 && s.change(path, func(t *Tree) { clear(t.Own[from:to]) })
+	})
+	s.lower(path)
+	s.elements(path)
+	for i := parts() - 1; i >= 0; i-- {
+		s.part(append(slices.Clip(path), i))
+	}
+}
+
+func (t *Tree) zero() bool {
+	return !slices.ContainsFunc(t.Own, func(v uint64) bool { return v != 0 }) && zeros(t.Parts)
+}
+
+func zeros(all []*Tree) bool {
+	return !slices.ContainsFunc(all, func(t *Tree) bool { return !t.zero() })
+}
+
+// blocks tries blocks of what there is so much of, the large ones and those at the end first.
+func (s *shrinker[T]) blocks(count func() int, try func(from, to int) bool) {
+	for size := count(); size > 0; size /= 2 {
+		for to := count(); to > 0 && !s.over(); to = min(to-size, count()) {
+			try(max(to-size, 0), to)
 		}
 	}
 }
 
-// collapse makes a draw small and deletes some that follow, from so many to so many, at once: one draw may say that
-// there is a value, or how many elements there are, and the next few what they are. If only
-// one of both changed, the rest of the stream would come to mean something else.
-func (s *shrinker[T]) collapse(from, to int) {
-	for i := len(s.best.Stream) - 1; i >= 0; i-- {
+// elements takes parts away, as of a list. The last draw before the first part may say how
+// many there are.
+func (s *shrinker[T]) elements(path []int) {
+	if len(s.at(path).Own) == 0 {
+		return
+	}
+	s.blocks(func() int { return len(s.at(path).Parts) }, func(from, to int) bool {
+		rest := uint64(len(s.at(path).Parts) - (to - from))
+		shorter := func(n uint64) bool {
+			return s.change(path, func(t *Tree) {
+				t.Parts = slices.Delete(t.Parts, from, to)
+				if last := len(t.Own) - 1; n < named {
+					t.Own[last] = min(t.Own[last], n<<33)
+				}
+			})
+		}
+		return shorter(rest) || rest < named && shorter(rest+1)
+	})
+}
+
+// named is how many of the smallest draws mean what they are.
+const named = 16
+
+// collapse deletes draws: alone, and while making the one before them small. That one may
+// say that there is a value, or how many elements there are, and the next few what they are.
+func (s *shrinker[T]) collapse(path []int) {
+	if s.at(path).zero() {
+		return
+	}
+	own := func() int { return len(s.at(path).Own) }
+	s.blocks(own, func(from, to int) bool {
+		return s.change(path, func(t *Tree) { t.Own = slices.Delete(t.Own, from, to) })
+	})
+	for i := own() - 1; i >= 0; i = min(i-1, own()-1) {
 		for _, v := range []uint64{0, 1 << 33} {
-			for n := from; n <= to && i+n < len(s.best.Stream) && s.best.Stream[i] > v && !s.over(); n++ {
-				stream := slices.Delete(slices.Clone(s.best.Stream), i+1, i+1+n)
-				stream[i] = v
-				s.accept(stream)
+			for n := 1; n <= 64 && i+n < own() && s.at(path).Own[i] > v && !s.over(); n++ {
+				s.change(path, func(t *Tree) {
+					t.Own = slices.Delete(t.Own, i+1, i+1+n)
+					t.Own[i] = v
+				})
 			}
 		}
-		i = min(i, len(s.best.Stream))
+	}
+	for i := len(s.at(path).Parts) - 1; i >= 0; i-- {
+		s.collapse(append(slices.Clip(path), i))
 	}
 }
 
-// lower lowers single values. Of a draw, math/rand takes the upper 31 bits where it needs
-// a small number, and the rest of a division: the smallest numbers are tried by name,
-// because the way to them is not downhill.
-func (s *shrinker[T]) lower() {
-	for i := 0; i < len(s.best.Stream) && !s.over(); i++ {
-		old := s.best.Stream[i]
-		set := func(v uint64) bool {
-			if i >= len(s.best.Stream) || v >= s.best.Stream[i] {
-				return false
+// lower lowers single draws. Of a draw, math/rand takes the upper 31 bits where it needs a
+// small number, and the rest of a division: the smallest numbers are tried by name, because
+// the way to them is not downhill.
+func (s *shrinker[T]) lower(path []int) {
+	for i := 0; i < len(s.at(path).Own) && !s.over(); i++ {
+		old := s.at(path).Own[i]
+		value := func() uint64 {
+			if own := s.at(path).Own; i < len(own) {
+				return own[i]
 			}
-			stream := slices.Clone(s.best.Stream)
-			stream[i] = v
-			return s.accept(stream)
+			return 0
+		}
+		set := func(v uint64) bool {
+			return v < value() && s.change(path, func(t *Tree) { t.Own[i] = v })
 		}
 		low := uint64(0) // has been tried
 		for k := range uint64(5) {
@@ -122,9 +199,8 @@ func (s *shrinker[T]) lower() {
 			}
 			low = max(low, min(k<<33, old))
 		}
-		for high := old; i < len(s.best.Stream) && high-low > 1<<32; {
-			high = min(high, s.best.Stream[i])
-			if high <= low {
+		for high := old; high-low > 1<<32; {
+			if high = min(high, value()); high <= low {
 				break
 			}
 			if middle := low + (high-low)/2; set(middle) {
@@ -137,13 +213,22 @@ func (s *shrinker[T]) lower() {
 }
 
 // smaller says whether a value is smaller than another: first counts what a reader sees,
-// then the stream, so that shrinking comes to an end.
+// then the draws, so that shrinking comes to an end.
 func (f Found[T]) smaller(than Found[T]) bool {
 	if f.Size != than.Size {
 		return f.Size < than.Size
 	}
-	if len(f.Stream) != len(than.Stream) {
-		return len(f.Stream) < len(than.Stream)
+	a, b := f.Tree.flat(nil), than.Tree.flat(nil)
+	if len(a) != len(b) {
+		return len(a) < len(b)
 	}
-	return slices.Compare(f.Stream, than.Stream) < 0
+	return slices.Compare(a, b) < 0
+}
+
+func (t *Tree) flat(all []uint64) []uint64 {
+	all = append(all, t.Own...)
+	for _, p := range t.Parts {
+		all = p.flat(all)
+	}
+	return all
 }

@@ -51,7 +51,7 @@ func (g *Generator) newAlone(n *node, place []string, left *int) *alone {
 	a := &alone{place: place}
 	for try := 0; try < tries && *left > 0 && a.object == nil; try++ {
 		*left--
-		c, next := g.known[0].clone(), (func() uint64)(nil)
+		c, next := g.known[0].clone(), source(nil)
 		if try > 0 {
 			c, next = &choice{}, random(0, try, []float64{0.9, 0.75, 0.5}[try%3])
 		}

@@ -138,9 +138,9 @@ func scatter(draw uint64, try int) uint64 {
 }
 
 // random returns a source of draws of which so many are zero, and some small.
-func random(seed uint64, try int, zeros float64) func() uint64 {
+func random(seed uint64, try int, zeros float64) source {
 	rng := rand.New(rand.NewPCG(seed/unit, uint64(try)))
-	return func() uint64 {
+	return loose(func() uint64 {
 		switch f := rng.Float64(); {
 		case f < zeros:
 			return 0
@@ -148,8 +148,14 @@ func random(seed uint64, try int, zeros float64) func() uint64 {
 			return (1 + rng.Uint64N(4)) * unit
 		}
 		return rng.Uint64()
-	}
+	})
 }
+
+// loose are draws that have no parts.
+type loose func() uint64
+
+func (l loose) Uint64() uint64 { return l() }
+func (l loose) Part(f func())  { f() }
 
 // limit is what a bound of a schema is for an int: absent or far away is the other bound.
 func limit(bound *int64, otherwise int) int {

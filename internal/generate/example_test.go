@@ -3,7 +3,6 @@ package generate_test
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,10 +27,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	least, err := g.Object(rand.New(draw.New(1, "", 0)))
+	least, err := g.Object(draw.New(1, "", 0))
 	text, _ := json.Marshal(least)
 	fmt.Println(string(text), err)
-	_, rule, err := g.Outside(rand.New(draw.Replay([]uint64{3 << 33})))
+	_, rule, err := g.Outside(draw.Of([]uint64{3 << 33}))
 	fmt.Println(rule, err)
 	// Output:
 	// {"apiVersion":"example.com/v1","kind":"Web","metadata":{"name":"a"},"replicas":0} <nil>

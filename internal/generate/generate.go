@@ -2,13 +2,14 @@ package generate
 
 import (
 	"fmt"
-	"math/rand"
 	"strings"
 	"sync"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/validate"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // Generator makes objects of one version of a kind. It may be used by several goroutines
@@ -57,11 +58,11 @@ func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid fun
 }
 
 // Object makes an object: apiVersion, kind, metadata as an API server may have stored it,
-// and the rest by the schema. The source of r is one of package draw, or any other. Integers
-// are int64 and other numbers are float64, as in an unstructured object.
-func (g *Generator) Object(r *rand.Rand) (map[string]any, error) {
-	which := r.Uint64()
-	if object, ok := g.at(nil, &choice{}, which, r.Uint64); ok {
+// and the rest by the schema. Integers are int64 and other numbers are float64, as in an
+// unstructured object.
+func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
+	which := src.Uint64()
+	if object, ok := g.at(nil, &choice{}, which, src); ok {
 		return object, nil
 	}
 	return nil, fmt.Errorf("no %s is accepted any more: does valid change its mind?", g.kind)
@@ -69,7 +70,7 @@ func (g *Generator) Object(r *rand.Rand) (map[string]any, error) {
 
 // at makes an accepted object with something at a place. Its choices are drawn, or have been
 // if there is nothing to draw from.
-func (g *Generator) at(place []string, drawn *choice, which uint64, next func() uint64) (map[string]any, bool) {
+func (g *Generator) at(place []string, drawn *choice, which uint64, next source) (map[string]any, bool) {
 	if object, ok := g.try(drawn, place, next); ok {
 		return object, true
 	}
@@ -130,7 +131,7 @@ func (g *Generator) reach(place []string) *choice {
 
 // try makes the object of choices, with something at a place, and says whether it is
 // accepted.
-func (g *Generator) try(c *choice, place []string, next func() uint64) (map[string]any, bool) {
+func (g *Generator) try(c *choice, place []string, next source) (map[string]any, bool) {
 	v, err := newMaker(next).value(g.root, c, place)
 	if err != nil {
 		return nil, false
@@ -155,7 +156,7 @@ func (g *Generator) explore() error {
 		if len(g.known) > 0 && tried > maxTries || len(g.known) == enoughKnown {
 			break
 		}
-		c, next := &choice{}, (func() uint64)(nil)
+		c, next := &choice{}, source(nil)
 		if tried > 0 {
 			next = random(0, tried, []float64{0.9, 0.75, 0.5, 0.25, 0}[tried%5])
 		}

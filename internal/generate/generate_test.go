@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -145,7 +144,7 @@ func (s *server) check(t testing.TB, object map[string]any) {
 func objectsOf(t testing.TB, g *Generator, n int) func(func(int, map[string]any) bool) {
 	return func(yield func(int, map[string]any) bool) {
 		for i := range n {
-			object, err := g.Object(rand.New(draw.New(1, t.Name(), i)))
+			object, err := g.Object(draw.New(1, t.Name(), i))
 			if err != nil {
 				t.Fatalf("object %d: %v", i, err)
 			}

@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"math/rand"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -31,7 +30,7 @@ func TestObjectsOfLargeSchemasAreAccepted(t *testing.T) {
 				s.check(t, object)
 			}
 			for i := range 10 {
-				object, rule, err := g.Outside(rand.New(draw.New(1, t.Name(), i)))
+				object, rule, err := g.Outside(draw.New(1, t.Name(), i))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -61,7 +60,7 @@ func BenchmarkObject(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				i++
-				if _, err := g.Object(rand.New(draw.New(1, name, i))); err != nil {
+				if _, err := g.Object(draw.New(1, name, i)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -75,7 +74,7 @@ func BenchmarkObject(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				i++
-				if _, err := g.Object(rand.New(draw.New(1, name, i))); err != nil {
+				if _, err := g.Object(draw.New(1, name, i)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 // maker makes values of choices. What has not been drawn is drawn, if there is something to
 // draw from, else it is zero.
 type maker struct {
-	next func() uint64                           // nil for zeros
-	left int                                     // how often it may be called
+	next source                                  // nil for zeros
+	left int                                     // how often it may be asked
 	work int                                     // how many values may be made
 	deep int                                     // of how many searches this is part
 	mend func(n *node, c *choice, value any) any // nil for none
@@ -30,20 +30,35 @@ const (
 
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
-func newMaker(next func() uint64) *maker { return &maker{next: next, left: maxDraws, work: maxWork} }
+// source is what choices are drawn from. What f draws is for a part of the value.
+type source interface {
+	Uint64() uint64
+	Part(f func())
+}
+
+func newMaker(next source) *maker { return &maker{next: next, left: maxDraws, work: maxWork} }
 
 func (m *maker) draw(c *choice) uint64 {
 	if !c.drawn {
 		if c.drawn = true; m.next != nil && m.left > 0 {
 			m.left--
-			c.draw = m.next()
+			c.draw = m.next.Uint64()
 		}
 	}
 	return c.draw
 }
 
+// part makes a part of a value.
+func (m *maker) part(f func()) {
+	if m.next == nil {
+		f()
+	} else {
+		m.next.Part(f)
+	}
+}
+
 // with does something with another source of draws.
-func (m *maker) with(next func() uint64, do func(m *maker)) {
+func (m *maker) with(next source, do func(m *maker)) {
 	other := &maker{next: next, left: maxDraws / 8, work: m.work, deep: m.deep + 1}
 	do(other)
 	m.work = other.work
@@ -93,7 +108,7 @@ func (m *maker) find(n *node, c *choice, place []string) (any, error) {
 	for try := range tries >> (2 * m.deep) { // there are as many outside
 		rng := rand.New(rand.NewPCG(draw/unit, uint64(try)))
 		// fewer and fewer parts, and then others
-		which, kid, next := draw, c.kid(0).clone(), (func() uint64)(nil)
+		which, kid, next := draw, c.kid(0).clone(), source(nil)
 		if try%2 == 0 {
 			kid.vary(rng, float64(1+try%8)/8, 0.25)
 		} else {
@@ -212,24 +227,30 @@ func (m *maker) object(n *node, c *choice, place []string) (map[string]any, erro
 	}
 	var absent []int
 	for i, p := range n.properties {
-		if p.required || p.name == wanted {
-			if err := put(i, p); err != nil {
-				return nil, err
+		var err error
+		m.part(func() {
+			if p.required || p.name == wanted {
+				err = put(i, p)
+				return
 			}
-			continue
-		}
-		present := some(m.draw(c.kid(i))) && p.err == nil && (p.absent != nil || total < n.mostOf)
-		if !present || put(i, p) != nil {
-			absent = append(absent, i)
-		} else if p.absent == nil {
-			total++
+			present := some(m.draw(c.kid(i))) && p.err == nil && (p.absent != nil || total < n.mostOf)
+			if !present || put(i, p) != nil {
+				absent = append(absent, i)
+			} else if p.absent == nil {
+				total++
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	for _, i := range absent {
 		if p := n.properties[i]; len(out)+others < n.leastOf && p.err == nil && (p.absent != nil || total < n.mostOf) {
-			if put(i, p) == nil && p.absent == nil {
-				total++
-			}
+			m.part(func() {
+				if put(i, p) == nil && p.absent == nil {
+					total++
+				}
+			})
 		}
 	}
 	if err := m.undeclared(n, c.kid(len(n.properties)), out, place, total); err != nil {
@@ -275,31 +296,32 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, place []strin
 	}
 	extra := count(m.draw(c), least, max(least, most), sizes)
 	for i := range len(names) + extra {
-		kid := c.kid(i)
-		name := ""
-		if i < len(names) {
-			name = names[i]
-		} else {
-			draw := bump(0, i)
-			if i < dense {
-				draw = m.draw(kid)
+		var err error
+		m.part(func() {
+			kid, name := c.kid(i), ""
+			if i < len(names) {
+				name = names[i]
+			} else {
+				draw := bump(0, i)
+				if i < dense {
+					draw = m.draw(kid)
+				}
+				if name = n.fieldName(draw, out); name == "" {
+					return
+				}
 			}
-			if name = n.fieldName(draw, out); name == "" {
-				continue
+			var rest []string
+			if within {
+				rest, within = place[1:], false
 			}
-		}
-		var rest []string
-		if within {
-			rest, within = place[1:], false
-		}
-		v, err := make(i, kid.kid(0), rest)
-		if err != nil {
-			if i < len(names)+least {
-				return err
+			var v any
+			if v, err = make(i, kid.kid(0), rest); err == nil {
+				out[name] = v
 			}
-			continue
+		})
+		if err != nil && i < len(names)+least {
+			return err
 		}
-		out[name] = v
 	}
 	return nil
 }
@@ -340,7 +362,9 @@ func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
 	seen := map[string]bool{}
 	total := count(m.draw(c), least, n.mostOf, n.sizes)
 	for i := range total {
-		v, err := m.element(n.items, i, c.kid(i), rest)
+		var v any
+		var err error
+		m.part(func() { v, err = m.element(n.items, i, c.kid(i), rest) })
 		if n.unique {
 			for try := 1; err == nil && try <= tries && seen[n.key(v)]; try++ {
 				v, err = m.another(n, c.kid(i), rest, try+max(0, i-dense))
@@ -444,11 +468,13 @@ func (m *maker) anything(c *choice, depth int) any {
 		kinds = 7
 	}
 	kind, own := pick(m.draw(c), kinds), c.kid(0)
-	part := func(i int) any {
-		if pick(m.draw(c.kid(i)), 12) == 11 {
-			return nil
-		}
-		return m.anything(c.kid(i).kid(0), depth-1)
+	part := func(i int) (v any) {
+		m.part(func() {
+			if pick(m.draw(c.kid(i)), 12) < 11 {
+				v = m.anything(c.kid(i).kid(0), depth-1)
+			}
+		})
+		return v
 	}
 	switch kind {
 	case 0:

@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"math/rand"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +75,7 @@ func TestAnObjectIsAFunctionOfItsDraws(t *testing.T) {
 	s := schemaOf(t, strings.Replace(toppings, "%s", `, x-kubernetes-validations: [{rule: "!has(self.note) || !has(self.size)"}]`, 1))
 	g, again := s.generator(t), s.generator(t)
 	for i, object := range objectsOf(t, g, 300) {
-		other, err := again.Object(rand.New(draw.New(1, t.Name(), i)))
+		other, err := again.Object(draw.New(1, t.Name(), i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,10 +92,10 @@ func TestAGeneratorIsForSeveralGoroutines(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 20 {
-				if _, err := g.Object(rand.New(draw.New(uint64(i), "", j))); err != nil {
+				if _, err := g.Object(draw.New(uint64(i), "", j)); err != nil {
 					t.Error(err)
 				}
-				if _, _, err := g.Outside(rand.New(draw.New(uint64(i), "", j))); err != nil {
+				if _, _, err := g.Outside(draw.New(uint64(i), "", j)); err != nil {
 					t.Error(err)
 				}
 			}

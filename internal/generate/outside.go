@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand"
 	"slices"
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 	openapierrors "k8s.io/kube-openapi/pkg/validation/errors"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // Outside makes an object that is right but for one rule of the schema, and says which rule
@@ -19,9 +20,9 @@ import (
 // is not known which one valid refuses an object for.
 //
 // It returns an error if it finds no such object.
-func (g *Generator) Outside(r *rand.Rand) (object map[string]any, rule string, err error) {
-	which, how := r.Uint64(), r.Uint64()
-	drawn, next := &choice{}, r.Uint64
+func (g *Generator) Outside(src *draw.Source) (object map[string]any, rule string, err error) {
+	which, how := src.Uint64(), src.Uint64()
+	drawn, next := &choice{}, source(src)
 	for i := range min(len(g.rules), maxTries) {
 		rule := g.rules[(pick(which, len(g.rules))+i)%len(g.rules)]
 		object, ok := g.at(slices.Concat(rule.place, rule.within), drawn, which, next)

@@ -24,7 +24,7 @@ func outside(t *testing.T, g *Generator, i int, seed int) (object map[string]any
 	for range 1 << 12 {
 		stream = append(stream, r.Uint64())
 	}
-	object, rule, err := g.Outside(rand.New(draw.Replay(stream)))
+	object, rule, err := g.Outside(draw.Of(stream))
 	if err != nil {
 		t.Fatal(err)
 	}

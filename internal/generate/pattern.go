@@ -27,9 +27,9 @@ func compilePattern(s string) (*pattern, error) {
 }
 
 // text makes text that has about so many characters more than the least, or as near to that
-// as it can if it is greedy. Without a source
-// of randomness they are the first that match. What an expression says of its surroundings,
-// such as a word boundary, is not looked at: the text may not match.
+// as it can if it is greedy. Without a source of randomness they are the first that match.
+// What an expression says of its surroundings, such as a word boundary, is not looked at: the
+// text may not match.
 func (p *pattern) text(rng *rand.Rand, more int, greedy bool) string {
 	w := &patternWriter{rng: rng, more: more, greedy: greedy}
 	w.write(p.tree)
@@ -80,7 +80,8 @@ func (w *patternWriter) repeat(sub *syntax.Regexp, least, most int) {
 		w.write(sub)
 	}
 	share := w.more
-	if w.rng != nil && !w.greedy && w.rng.IntN(3) > 0 {
+	// If it is greedy, what comes later takes the rest.
+	if w.rng != nil && (w.greedy && w.rng.IntN(4) == 0 || !w.greedy && w.rng.IntN(3) > 0) {
 		share = w.rng.IntN(w.more + 1)
 	}
 	rest := w.more - share

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"encoding/json"
-	"math/rand"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +57,7 @@ func TestTheObjectOfZerosIsTheLeast(t *testing.T) {
 		},
 	} {
 		g := schemaOf(t, c.schema).generator(t)
-		got, err := g.Object(rand.New(draw.Replay(nil)))
+		got, err := g.Object(draw.Replay(nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,11 +121,11 @@ func TestObjectsShrink(t *testing.T) {
 			t.Run(c.name+" "+with, func(t *testing.T) {
 				g := schemaOf(t, strings.Replace(toppings, "%s", rules, 1)).generator(t)
 				try := func(src *draw.Source) (draw.Found[map[string]any], bool) {
-					object, err := g.Object(rand.New(src))
+					object, err := g.Object(src)
 					if err != nil {
 						t.Fatal(err)
 					}
-					return draw.Found[map[string]any]{Value: object, Size: len(text(object)), Stream: src.Stream()}, c.holds(object)
+					return draw.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}, c.holds(object)
 				}
 				want := decoded(t, `{`+metadata+`, "spec": `+c.want+`}`)
 				shrunk := 0
@@ -136,8 +135,8 @@ func TestObjectsShrink(t *testing.T) {
 						continue
 					}
 					shrunk++
-					least, tries := draw.Shrink(draw.Shrinker{Tries: 4000, Time: time.Minute}, found, func(stream []uint64) (draw.Found[map[string]any], bool) {
-						return try(draw.Replay(stream))
+					least, tries := draw.Shrink(draw.Shrinker{Tries: 4000, Time: time.Minute}, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
+						return try(draw.Replay(tree))
 					})
 					t.Logf("from %d to %d in %d tries", found.Size, least.Size, tries)
 					if diff := cmp.Diff(want, least.Value); diff != "" {
@@ -150,4 +149,33 @@ func TestObjectsShrink(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestObjectsShrink_LargeSchema(t *testing.T) {
+	s := gatewayAPI(t)["HTTPRoute"]
+	g := s.generator(t)
+	for i := range 100 {
+		try := func(src *draw.Source) (draw.Found[map[string]any], bool) {
+			object, err := g.Object(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := draw.Found[map[string]any]{Value: object, Size: len(text(object)), Tree: src.Tree()}
+			return found, strings.Contains(text(specOf(object)), `"sectionName"`)
+		}
+		found, ok := try(draw.New(1, t.Name(), i))
+		if !ok {
+			continue
+		}
+		least, tries := draw.Shrink(draw.Shrinker{Tries: 3000}, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
+			return try(draw.Replay(tree))
+		})
+		t.Logf("from %d to %d in %d tries", found.Size, least.Size, tries)
+		want := decoded(t, `{`+metadata+`, "spec": {"parentRefs": [{"name": "a", "sectionName": "a"}]}}`)
+		if diff := cmp.Diff(want, least.Value); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		return
+	}
+	t.Error("none was found")
 }

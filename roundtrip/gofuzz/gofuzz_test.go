@@ -50,7 +50,7 @@ func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
 		src := draw.New(1, "name", i)
 		var m, again oldMachine
 		fill(&m, src, machineFuncs)
-		fill(&again, draw.Replay(src.Stream()), machineFuncs)
+		fill(&again, draw.Replay(src.Tree()), machineFuncs)
 		want, err := json.Marshal(m)
 		if err != nil {
 			t.Fatal(err)

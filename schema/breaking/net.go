@@ -1,7 +1,6 @@
 package breaking
 
 import (
-	"math/rand"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +38,7 @@ func (s *search) net() {
 	seen := map[string]bool{}
 	for i := 0; i < netObjects && len(seen) < maxUnnamed && !s.over(); i++ {
 		src := draw.New(1, s.was.name, i)
-		object, err := g.Object(rand.New(src))
+		object, err := g.Object(src)
 		if err != nil {
 			return
 		}
@@ -49,7 +48,7 @@ func (s *search) net() {
 			continue
 		}
 		seen[found.Path] = true
-		found.Proof = s.smaller(g, v, src.Stream(), func(object map[string]any) (verdict, bool) {
+		found.Proof = s.smaller(g, v, src.Tree(), func(object map[string]any) (verdict, bool) {
 			v := s.judge(s.was, s.is, object)
 			again := s.unexplained(v)
 			return v, again != nil && again.Path == found.Path

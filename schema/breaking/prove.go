@@ -2,7 +2,6 @@ package breaking
 
 import (
 	"encoding/json"
-	"math/rand"
 	randv2 "math/rand/v2"
 	"slices"
 	"strings"
@@ -84,7 +83,7 @@ func (s *search) construct(c *change) *Proof {
 	if g == nil {
 		return nil
 	}
-	object, err := g.Object(rand.New(draw.Replay(nil)))
+	object, err := g.Object(draw.Replay(nil))
 	if err != nil {
 		return nil
 	}
@@ -122,12 +121,12 @@ func (s *search) seek(c *change) *Proof {
 	}
 	for i := 0; i < proofTries && !s.over(); i++ {
 		src := draws(i)
-		object, err := g.Object(rand.New(src))
+		object, err := g.Object(src)
 		if err != nil {
 			return nil
 		}
 		if v, ok := s.shows(c, object); ok {
-			return s.smaller(g, v, src.Stream(), func(object map[string]any) (verdict, bool) { return s.shows(c, object) }).proof()
+			return s.smaller(g, v, src.Tree(), func(object map[string]any) (verdict, bool) { return s.shows(c, object) }).proof()
 		}
 	}
 	return nil
@@ -138,7 +137,7 @@ func (s *search) seek(c *change) *Proof {
 func (s *search) pair(c *change, g *generate.Generator) *Proof {
 	var objects []map[string]any
 	for i := 0; i < pairObjects && !s.over(); i++ {
-		object, err := g.Object(rand.New(draws(i)))
+		object, err := g.Object(draws(i))
 		if err != nil {
 			return nil
 		}
@@ -185,30 +184,30 @@ func draws(i int) *draw.Source {
 			stream[k] = rng.Uint64N(5) << 33
 		}
 	}
-	return draw.Replay(stream)
+	return draw.Of(stream)
 }
 
 // smaller makes an object smaller of which try holds.
-func (s *search) smaller(g *generate.Generator, v verdict, stream []uint64, try func(object map[string]any) (verdict, bool)) verdict {
-	sized := func(v verdict, stream []uint64) draw.Found[verdict] {
+func (s *search) smaller(g *generate.Generator, v verdict, tree *draw.Tree, try func(object map[string]any) (verdict, bool)) verdict {
+	sized := func(v verdict, tree *draw.Tree) draw.Found[verdict] {
 		data, err := json.Marshal(v.object)
 		if err != nil {
-			return draw.Found[verdict]{Value: v, Size: 1 << 30, Stream: stream}
+			return draw.Found[verdict]{Value: v, Size: 1 << 30, Tree: tree}
 		}
-		return draw.Found[verdict]{Value: v, Size: len(data), Stream: stream}
+		return draw.Found[verdict]{Value: v, Size: len(data), Tree: tree}
 	}
 	effort := draw.Shrinker{Tries: shrinkTries, Time: min(proofTime, time.Until(s.until))}
-	small, _ := draw.Shrink(effort, sized(v, stream), func(stream []uint64) (none draw.Found[verdict], ok bool) {
+	small, _ := draw.Shrink(effort, sized(v, tree), func(tree *draw.Tree) (none draw.Found[verdict], ok bool) {
 		if s.over() {
 			return none, false
 		}
-		src := draw.Replay(stream)
-		object, err := g.Object(rand.New(src))
+		src := draw.Replay(tree)
+		object, err := g.Object(src)
 		if err != nil {
 			return none, false
 		}
 		v, ok := try(object)
-		return sized(v, src.Stream()), ok
+		return sized(v, src.Tree()), ok
 	})
 	return small.Value
 }
@@ -268,7 +267,7 @@ func (up *upgrade) least(v *version) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	object, err := g.Object(rand.New(draw.Replay(nil)))
+	object, err := g.Object(draw.Replay(nil))
 	if err != nil {
 		return nil
 	}

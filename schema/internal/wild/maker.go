@@ -6,6 +6,8 @@ import (
 	"math/rand"
 	"slices"
 	"strings"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // object is an object of JSON, and so is a schema. Numbers are int64, float64, or
@@ -13,7 +15,12 @@ import (
 type object = map[string]any
 
 // maker draws. A draw of zero is the ordinary thing.
-type maker struct{ *rand.Rand }
+type maker struct {
+	*rand.Rand
+	draws *draw.Source // of the randomness
+}
+
+func newMaker(src *draw.Source) maker { return maker{rand.New(src), src} }
 
 // rarely is true once in n times.
 func (m maker) rarely(n int) bool { return m.Intn(n) == n-1 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -31,7 +30,7 @@ type Made struct {
 // Suite makes suite number i of a seed, with so many cases.
 func Suite(seed uint64, i, cases int) (*Made, error) {
 	made := &Made{Name: fmt.Sprintf("seed %d, definition %d", seed, i)}
-	m := maker{rand.New(draw.New(seed, "definition", i+1))}
+	m := newMaker(draw.New(seed, "definition", i+1))
 	definition := m.definition(fmt.Sprintf("s%d.wild.example.com", i))
 	var err error
 	if made.Raw, err = typed(definition); err != nil {
@@ -62,7 +61,7 @@ func Suite(seed uint64, i, cases int) (*Made, error) {
 	}
 	for k := range cases {
 		// Each has a stream of its own, so that it can be made without the others.
-		m := maker{rand.New(draw.New(seed, fmt.Sprintf("case %d of", k), i+1))}
+		m := newMaker(draw.New(seed, fmt.Sprintf("case %d of", k), i+1))
 		s.Cases = append(s.Cases, m.request(now, then))
 	}
 	made.Suite = s
@@ -159,10 +158,10 @@ func (m maker) object(v version) object {
 		var o object
 		var err error
 		if n < 4 {
-			o, err = v.generator.Object(m.Rand)
+			o, err = v.generator.Object(m.draws)
 		} else if n < 5 && m.rarely(4) { // it takes its time
-			o, _, err = v.generator.Outside(m.Rand)
-		} else if o, err = v.generator.Object(m.Rand); err == nil {
+			o, _, err = v.generator.Outside(m.draws)
+		} else if o, err = v.generator.Object(m.draws); err == nil {
 			o = m.mutate(o)
 		}
 		if err == nil {

@@ -2,7 +2,6 @@ package wild
 
 import (
 	"encoding/json"
-	"math/rand"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func TestASuiteIsAFunctionOfItsSeed(t *testing.T) {
 
 func TestAMutationLeavesTheObjectAlone(t *testing.T) {
 	for i := range 200 {
-		m := maker{rand.New(draw.New(1, t.Name(), i))}
+		m := newMaker(draw.New(1, t.Name(), i))
 		o := object{"spec": object{"a": []any{int64(1), object{"b": "c"}}, "d": nil}, "status": object{"x": 1.5}}
 		before := clone(o)
 		_ = m.mutate(o)
