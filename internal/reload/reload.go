@@ -1,0 +1,99 @@
+// Package reload follows the changes of files such as those of a Secret's volume.
+package reload
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// Interval is how long a value is used without another look at its files.
+	Interval = time.Second
+	// maxSize is the most that a Secret or ConfigMap holds
+	// (k8s.io/kubernetes/pkg/apis/core/types.go, MaxSecretSize).
+	maxSize = 1 << 20
+)
+
+// Files holds a value that is made of the content of files. Methods may be called
+// concurrently.
+type Files[T any] struct {
+	paths []string
+	parse func(contents [][]byte) (T, error)
+
+	mu       sync.Mutex
+	checked  time.Time
+	contents [][]byte // of which value was made
+	value    T
+}
+
+// New reads the files, and calls parse with their contents in the order of paths, as it
+// will whenever one of them has changed. The error is that of reading or of parse.
+//
+// It does not matter how files change: in place, by a rename, or by the swap of a
+// symbolic link. While they cannot be read or parsed, the last good value is kept.
+func New[T any](parse func(contents [][]byte) (T, error), paths ...string) (*Files[T], error) {
+	f := &Files[T]{paths: paths, parse: parse}
+	if _, err := f.Check(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Value returns the last good value. It reads the files if that was not done within
+// [Interval].
+func (f *Files[T]) Value() T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Since(f.checked) >= Interval {
+		_ = f.load() // Check reports it
+	}
+	return f.value
+}
+
+// Check reads the files now. It returns the last good value, and an error if the files
+// cannot be used.
+func (f *Files[T]) Check() (T, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.load()
+	return f.value, err
+}
+
+// load reads the files. The caller holds the lock.
+func (f *Files[T]) load() error {
+	f.checked = time.Now()
+	contents := make([][]byte, len(f.paths))
+	for i, path := range f.paths {
+		var err error
+		if contents[i], err = read(path); err != nil {
+			return err
+		}
+	}
+	if slices.EqualFunc(contents, f.contents, bytes.Equal) {
+		return nil
+	}
+	value, err := f.parse(contents)
+	if err != nil {
+		return err
+	}
+	f.contents, f.value = contents, value
+	return nil
+}
+
+func read(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err == nil && len(content) > maxSize {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxSize)
+	}
+	return content, err
+}

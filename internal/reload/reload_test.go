@@ -1,0 +1,105 @@
+package reload_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/crdkit/crdkit/internal/reload"
+)
+
+var errBad = errors.New("bad")
+
+// join is a parser that counts its calls, and refuses what contains "bad".
+func join(calls *int) func([][]byte) (string, error) {
+	return func(contents [][]byte) (string, error) {
+		*calls++
+		all := string(bytes.Join(contents, []byte("+")))
+		if strings.Contains(all, "bad") {
+			return "", errBad
+		}
+		return all, nil
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFiles_FollowChanges(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	write(t, first, "a")
+	write(t, second, "b")
+	synctest.Test(t, func(t *testing.T) {
+		var calls int
+		files, err := reload.New(join(&calls), first, second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect := func(value string, parsed int) {
+			t.Helper()
+			if got := files.Value(); got != value || calls != parsed {
+				t.Errorf("the value is %q after %d calls of the parser, want %q after %d", got, calls, value, parsed)
+			}
+		}
+		expect("a+b", 1)
+		write(t, second, "c")
+		time.Sleep(reload.Interval - 1)
+		expect("a+b", 1)
+		time.Sleep(1)
+		expect("a+c", 2)
+		time.Sleep(reload.Interval)
+		expect("a+c", 2)
+	})
+}
+
+func TestFiles_KeepTheLastGoodValue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	write(t, path, "good")
+	var calls int
+	files, err := reload.New(join(&calls), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want error) {
+		t.Helper()
+		value, err := files.Check()
+		if value != "good" || !errors.Is(err, want) {
+			t.Errorf("got %q and the error %v, want good and %v", value, err, want)
+		}
+	}
+	write(t, path, "bad")
+	expect(errBad)
+	expect(errBad) // not only when it has changed
+	write(t, path, strings.Repeat("x", 1<<20+1))
+	if _, err := files.Check(); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a file that is too large: the error is %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	expect(os.ErrNotExist)
+	write(t, path, "good")
+	expect(nil)
+}
+
+func TestNew_ReportsWhatCannotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	var calls int
+	if _, err := reload.New(join(&calls), path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	write(t, path, "bad")
+	if _, err := reload.New(join(&calls), path); !errors.Is(err, errBad) {
+		t.Errorf("got %v", err)
+	}
+}
