@@ -7,12 +7,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/crdkit/crdkit/internal/reload"
 )
 
 // Bundle is the CA bundle that the API server shall trust.
@@ -23,22 +23,13 @@ type Bundle interface {
 	CABundle() (pem []byte, changed <-chan struct{})
 }
 
-const (
-	// recheck is how often the file of a bundle is looked at.
-	recheck = time.Second
-	// maxBundle is how long a bundle may be: what an object in the cluster has room for.
-	maxBundle = 1 << 20
-)
-
 // FileBundle is the CA bundle in a file, and follows its changes. See [BundleFile].
 type FileBundle struct {
-	path string
+	file *reload.Files[[]byte]
 
 	mu      sync.Mutex
-	text    []byte // as last read and used
 	pem     []byte
 	changed chan struct{}
-	problem error
 }
 
 var _ Bundle = (*FileBundle)(nil)
@@ -54,23 +45,31 @@ var _ Bundle = (*FileBundle)(nil)
 // overwrite each other's bundle, ever more slowly, until the files agree: put a new CA there
 // beside the old one before anybody serves with it.
 func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
-	f := &FileBundle{path: path, changed: make(chan struct{})}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.load(); f.problem != nil {
-		return nil, f.problem
+	file, err := reload.New(func(contents [][]byte) ([]byte, error) {
+		certs, err := certificates(contents[0])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		slices.Sort(certs)
+		var all []byte
+		for _, der := range slices.Compact(certs) {
+			all = append(all, pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: []byte(der)})...)
+		}
+		return all, nil
+	}, path)
+	if err != nil {
+		return nil, fmt.Errorf("registration: CA bundle: %w", err)
 	}
+	f := &FileBundle{file: file, pem: file.Value(), changed: make(chan struct{})}
 	go func() {
-		ticker := time.NewTicker(recheck)
+		ticker := time.NewTicker(reload.Interval)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				f.mu.Lock()
-				f.load()
-				f.mu.Unlock()
+				_ = f.Check(nil) // readiness reports it
 			}
 		}
 	}()
@@ -89,50 +88,16 @@ func (f *FileBundle) CABundle() (pem []byte, changed <-chan struct{}) {
 func (f *FileBundle) Check(*http.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.load()
-	return f.problem
-}
-
-// load looks at the file. The caller holds the lock.
-func (f *FileBundle) load() {
-	text, err := readFile(f.path)
-	if err != nil {
-		f.problem = fmt.Errorf("registration: CA bundle: %w", err)
-		return
-	}
-	if f.text != nil && bytes.Equal(text, f.text) {
-		f.problem = nil
-		return
-	}
-	certs, err := certificates(text)
-	if err != nil {
-		f.problem = fmt.Errorf("registration: CA bundle: %s: %w", f.path, err)
-		return
-	}
-	f.text, f.problem = text, nil
-	slices.Sort(certs)
-	var all []byte
-	for _, der := range slices.Compact(certs) {
-		all = append(all, pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: []byte(der)})...)
-	}
-	if !bytes.Equal(all, f.pem) {
-		f.pem = all
+	pem, err := f.file.Check()
+	if !bytes.Equal(pem, f.pem) {
+		f.pem = pem
 		close(f.changed)
 		f.changed = make(chan struct{})
 	}
-}
-
-func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("registration: CA bundle: %w", err)
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxBundle+1))
-	if err == nil && len(text) > maxBundle {
-		err = fmt.Errorf("%s is longer than %d bytes", path, maxBundle)
-	}
-	return text, err
+	return nil
 }
 
 const certificateType = "CERTIFICATE"
