@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,49 +119,44 @@ func TestWhatACAHasLetInDoesNotOutliveIt(t *testing.T) {
 	check(t, os.WriteFile(file, before.pem(), 0o600))
 	clients, err := webhook.ClientsOf(file)
 	check(t, err)
-	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		check(t, os.WriteFile(file, before.pem(), 0o600))
-		check(t, clients.Check(nil))
-		s := start(t, clients.Only(echo), webhook.VerifyClients(clients), webhook.AllowTLS12())
-		sessions := tls.NewLRUClientSessionCache(10)
-		client := func(ca *authority) *http.Client {
-			cert := ca.issue(t, named("kube-apiserver"))
-			return s.client(t, false, with(cert), func(c *tls.Config) {
-				c.MaxVersion = version
-				c.ClientSessionCache = sessions
-			})
+	s := start(t, clients.Only(echo), webhook.VerifyClients(clients))
+	sessions := tls.NewLRUClientSessionCache(10)
+	client := func(ca *authority) *http.Client {
+		cert := ca.issue(t, named("kube-apiserver"))
+		return s.client(t, false, with(cert), func(c *tls.Config) {
+			c.ClientSessionCache = sessions
+		})
+	}
+	kept := client(before)
+	if got := mustPost(t, kept, s.url(), "x"); got != "200 x\n" {
+		t.Fatalf("got %s", got)
+	}
+	// Both in the file: either is good.
+	check(t, os.WriteFile(file, append(before.pem(), after.pem()...), 0o600))
+	check(t, clients.Check(nil))
+	if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
+		t.Errorf("got %s", got)
+	}
+	// A broken file changes nothing, and is reported.
+	for _, broken := range []string{"", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
+		check(t, os.WriteFile(file, []byte(broken), 0o600))
+		if err := clients.Check(nil); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("the check says %v", err)
 		}
-		kept := client(before)
-		if got := mustPost(t, kept, s.url(), "x"); got != "200 x\n" {
-			t.Fatalf("got %s", got)
-		}
-		// Both in the file: either is good.
-		check(t, os.WriteFile(file, append(before.pem(), after.pem()...), 0o600))
-		check(t, clients.Check(nil))
 		if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
-			t.Errorf("got %s", got)
+			t.Errorf("with %q, got %s", broken, got)
 		}
-		// A broken file changes nothing, and is reported.
-		for _, broken := range []string{"", "x", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
-			check(t, os.WriteFile(file, []byte(broken), 0o600))
-			if err := clients.Check(nil); err == nil || !strings.Contains(err.Error(), file) {
-				t.Errorf("the check says %v", err)
-			}
-			if got := mustPost(t, kept, s.url(), "x") + mustPost(t, client(after), s.url(), "x"); got != "200 x\n200 x\n" {
-				t.Errorf("with %q, got %s", broken, got)
-			}
-		}
-		check(t, os.WriteFile(file, after.pem(), 0o600))
-		check(t, clients.Check(nil))
-		if code, _, err := post(kept, s.url(), nil); code != 401 {
-			t.Errorf("on the kept connection, the old CA gets %d, %v", code, err)
-		}
-		if code, _, err := post(client(before), s.url(), nil); err == nil {
-			t.Errorf("on a new connection, the old CA gets %d", code)
-		}
-		if got := mustPost(t, client(after), s.url(), "x"); got != "200 x\n" {
-			t.Errorf("the new CA gets %s", got)
-		}
+	}
+	check(t, os.WriteFile(file, after.pem(), 0o600))
+	check(t, clients.Check(nil))
+	if code, _, err := post(kept, s.url(), nil); code != 401 {
+		t.Errorf("on the kept connection, the old CA gets %d, %v", code, err)
+	}
+	if code, _, err := post(client(before), s.url(), nil); err == nil {
+		t.Errorf("on a new connection, the old CA gets %d", code)
+	}
+	if got := mustPost(t, client(after), s.url(), "x"); got != "200 x\n" {
+		t.Errorf("the new CA gets %s", got)
 	}
 }
 
@@ -170,7 +164,7 @@ func TestSessionsOfClientsAreNotResumed(t *testing.T) {
 	ca := newAuthority(t, "of clients")
 	clients := clientsOf(t, ca)
 	resumed := func(opts ...webhook.Option) bool {
-		s := start(t, echo, append(opts, webhook.AllowTLS12())...)
+		s := start(t, echo, opts...)
 		sessions := tls.NewLRUClientSessionCache(10)
 		var last bool
 		for range 3 {
@@ -215,20 +209,6 @@ func TestClientsOfReportsWhatCannotBeUsed(t *testing.T) {
 	if _, err := webhook.ClientsOf(file, ""); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "name is empty") {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestAnExpiredCAIsReported(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "ca.crt")
-	synctest.Test(t, func(t *testing.T) {
-		check(t, os.WriteFile(file, newAuthority(t, "x").pem(), 0o600))
-		clients, err := webhook.ClientsOf(file)
-		check(t, err)
-		check(t, clients.Check(nil))
-		time.Sleep(2 * time.Hour)
-		if err := clients.Check(nil); err == nil || !strings.Contains(err.Error(), "valid now") {
-			t.Errorf("the check says %v", err)
-		}
-	})
 }
 
 func TestOnlyLetsNobodyThroughWithoutTLS(t *testing.T) {

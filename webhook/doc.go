@@ -9,7 +9,7 @@
 //	err = webhook.Serve(ctx, listener, mux, certs)
 //
 // Several handlers on one port are an [http.ServeMux]; health is [Checks]; and
-// [TLSConfig] is for those who serve by other means.
+// [TLSConfig] is for servers other than Serve.
 //
 // A deployment that is rolled loses no request with
 //
@@ -21,16 +21,39 @@
 // answers tell their clients to go elsewhere, since a POST on a connection that the
 // server closes at that moment is lost.
 //
-// Who may call: anybody who reaches the port, unless [VerifyClients] asks for a client
-// certificate and [Clients.Only] insists on it.
+// # Misbehaving clients
 //
-// Clients that mean harm are kept from harming others: each gets only so much time, and
-// all together so many connections ([MaxConnections]) and so much memory
-// ([MaxBodyBytes]).
+// Everybody who reaches the port may call, unless [VerifyClients] asks for a client
+// certificate and [Clients.Only] insists on it. Each handshake, header, body and answer
+// has a deadline (see [Serve]). Bodies take a bounded amount of memory ([MaxBodyBytes]);
+// a request that does not fit is answered with a 503, and the API server tries it again.
+//
+// The server is not fair among hostile clients: one that opens all connections which the
+// process may have, or fills the memory of bodies and stalls, keeps others out until its
+// deadlines pass, and it may come again. Nor is the number of connections, requests or
+// handshakes bounded. A NetworkPolicy gives that, as it lets only the API servers in:
+//
+//	apiVersion: networking.k8s.io/v1
+//	kind: NetworkPolicy
+//	metadata:
+//	  name: webhook-from-api-servers
+//	spec:
+//	  podSelector:
+//	    matchLabels: {app: backup-operator}
+//	  policyTypes: [Ingress]
+//	  ingress:
+//	  - from:
+//	    - ipBlock: {cidr: 10.0.0.0/28} # the nodes of the control plane
+//	    ports:
+//	    - port: 8443
+//
+// The kubelet's probes pass, since a pod always hears its own node.
+//
+// # What it does not do
 //
 // The package does not issue certificates (see webhook/authority) and does not register
-// webhooks with the API server (see webhook/registration). All of it together is one call in
-// webhook/replica; what tells Prometheus is webhook/metrics. It does
-// not limit how many requests are worked on at a time beyond the memory that they take
-// ([MaxBodyBytes]), nor how many handshakes a second. It does not know what it serves.
+// webhooks with the API server (see webhook/registration). All of it together is one call
+// in webhook/replica; metrics for Prometheus are in webhook/metrics. It does not bound a
+// single body: the handlers of this library do, and [http.MaxBytesHandler] does it for
+// others.
 package webhook

@@ -227,7 +227,7 @@ func TestWhatRunsBesideTheServerOutlivesTheLastRequest(t *testing.T) {
 
 func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 	entered, fail, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	burnt, cold := errors.New("the pizza is burnt"), errors.New("the pizza is cold")
+	burnt := errors.New("the pizza is burnt")
 	var draining atomic.Bool
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(entered)
@@ -237,9 +237,6 @@ func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 	}), webhook.ShutdownDelay(time.Hour), webhook.While(func(context.Context) error {
 		<-fail
 		return burnt
-	}), webhook.While(func(ctx context.Context) error {
-		<-ctx.Done()
-		return cold
 	}))
 	answered := make(chan string)
 	client := s.client(t, false)
@@ -257,7 +254,7 @@ func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 	if got := <-answered; got != "200 done\n" {
 		t.Errorf("the request in flight got %s", got)
 	}
-	if err := <-s.done; !errors.Is(err, burnt) || !errors.Is(err, cold) {
+	if err := <-s.done; !errors.Is(err, burnt) {
 		t.Errorf("Serve returned %v", err)
 	}
 	if !draining.Load() {
@@ -283,7 +280,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	err = webhook.Serve(t.Context(), listener, echo, newAuthority(t, "x").serving(t),
-		webhook.DrainTimeout(-1), webhook.ShutdownDelay(-1), webhook.While(nil), webhook.MaxConnections(0), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
+		webhook.DrainTimeout(-1), webhook.ShutdownDelay(-1), webhook.While(nil), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
 	if err == nil {
 		t.Fatal("they were taken")
 	}
@@ -291,7 +288,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	for line := range strings.Lines(err.Error()) {
 		got = append(got, strings.Fields(line)[1])
 	}
-	want := []string{"DrainTimeout", "MaxBodyBytes", "MaxConnections", "ShutdownDelay", "VerifyClients", "While"}
+	want := []string{"DrainTimeout", "MaxBodyBytes", "ShutdownDelay", "VerifyClients", "While"}
 	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%v", diff, err)
 	}

@@ -31,7 +31,7 @@ func FuzzPort(f *testing.F) {
 			panicked.Store(&args)
 		}
 	}, funcr.Options{})
-	s := startIn(f, klog.NewContext(context.Background(), logger), newAuthority(f, "x"), h, webhook.AllowTLS12(), webhook.MaxBodyBytes(1<<20))
+	s := startIn(f, klog.NewContext(context.Background(), logger), newAuthority(f, "x"), h, webhook.MaxBodyBytes(1<<20))
 	good := s.client(f, false)
 	const raw, http1, h2 = 0, 1, 2
 

@@ -7,46 +7,46 @@ import (
 	"time"
 )
 
-// Option changes how Serve works, and what TLSConfig returns.
+// Option changes how Serve works. Of them, [VerifyClients] alone changes what TLSConfig
+// returns.
 type Option func(*settings)
 
 type settings struct {
-	drain, delay   time.Duration
-	companions     []func(context.Context) error
-	tls12          bool
-	verify         bool
-	clients        *Clients
-	maxConnections int
-	maxBodyBytes   int64
+	drain, delay time.Duration
+	companions   []func(context.Context) error
+	verify       bool
+	clients      *Clients
+	maxBodyBytes int64
 }
 
-// apply returns the settings, and an error that joins all that is wrong with them.
-func apply(opts []Option) (settings, error) {
-	set := settings{
-		drain:          30 * time.Second,
-		maxConnections: 4096,
-		maxBodyBytes:   512 << 20,
-	}
+// apply returns the settings, and an error that joins all that is wrong with the
+// arguments.
+func apply(certs Certificates, opts []Option) (settings, error) {
+	set := settings{drain: 30 * time.Second, maxBodyBytes: 512 << 20}
 	for _, opt := range opts {
 		opt(&set)
 	}
 	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("webhook: "+format, args...)) }
+	if certs == nil {
+		wrong("the certificates are nil: give what Files returned, and look at the error of that")
+	}
 	if set.drain < 0 {
-		errs = append(errs, fmt.Errorf("webhook: DrainTimeout is %s: give it a time that is not negative", set.drain))
+		wrong("DrainTimeout is %s: give it a time that is not negative", set.drain)
 	}
 	if set.delay < 0 {
-		errs = append(errs, fmt.Errorf("webhook: ShutdownDelay is %s: give it a time that is not negative", set.delay))
+		wrong("ShutdownDelay is %s: give it a time that is not negative", set.delay)
 	}
 	for _, run := range set.companions {
 		if run == nil {
-			errs = append(errs, errors.New("webhook: While was given nil: give it a function"))
+			wrong("While was given nil: give it a function")
 		}
 	}
-	if set.maxConnections < 1 {
-		errs = append(errs, fmt.Errorf("webhook: MaxConnections is %d: allow at least one", set.maxConnections))
+	if set.verify && set.clients == nil {
+		wrong("VerifyClients was given nil: give it what ClientsOf returned, and look at the error of that")
 	}
 	if set.maxBodyBytes < 1 {
-		errs = append(errs, fmt.Errorf("webhook: MaxBodyBytes is %d: allow at least one", set.maxBodyBytes))
+		wrong("MaxBodyBytes is %d: allow at least one", set.maxBodyBytes)
 	}
 	return set, errors.Join(errs...)
 }

@@ -3,7 +3,6 @@ package webhook_test
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -116,47 +115,6 @@ func TestClientsAreGivenSoMuchTime(t *testing.T) {
 			time.Sleep(time.Second) // the writer notices
 		})
 	}
-}
-
-func TestTheLogOfWhatClientsDoWrongIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var lines []string
-		logger := funcr.New(func(_, args string) {
-			mu.Lock()
-			defer mu.Unlock()
-			lines = append(lines, args)
-		}, funcr.Options{Verbosity: 2})
-		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
-		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logger))
-		done := make(chan error)
-		certs := newAuthority(t, "x").serving(t)
-		go func() { done <- webhook.Serve(ctx, listener, echo, certs) }()
-		garbage := func(n int) {
-			for range n {
-				client, server := net.Pipe()
-				listener.conns <- server
-				fmt.Fprint(client, "garbage, not a handshake")
-				client.Close()
-				synctest.Wait()
-			}
-		}
-		count := func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			return len(lines)
-		}
-		garbage(300)
-		got := []int{count()}
-		time.Sleep(time.Minute)
-		garbage(1)
-		got = append(got, count()) // one, and how many were left out
-		if diff := cmp.Diff([]int{100, 102}, got); diff != "" || !strings.Contains(lines[100], `"lines"=200`) {
-			t.Errorf("(-want +got):\n%s\n%s", diff, lines[100])
-		}
-		cancel()
-		check(t, <-done)
-	})
 }
 
 func TestAPanicOfAHandlerIsLoggedAsAnError(t *testing.T) {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -8,20 +9,13 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 )
-
-// server is one call of Serve.
-type server struct {
-	handler     http.Handler
-	http        *http.Server
-	stopping    context.Context // has ended when nothing new should begin
-	connections *connections
-	bodies      *bodies
-}
 
 // Serve serves the handler over HTTPS on the listener until the context ends. It
 // then goes on for a while (see [ShutdownDelay]), closes the listener, finishes the
@@ -29,61 +23,52 @@ type server struct {
 // closes when that has been idle for five seconds. An error means that it stopped by
 // itself, that it had to cut requests off, or that an argument is nil or an option wrong.
 //
-// Clients cannot hold it up. They have ten seconds for the handshake, as long for
-// the header of a request, which may have 16 KiB, a minute for the body, and another
-// one for the answer. A connection without a request is closed after three minutes;
-// the API server closes it before that, so that no request is sent on a connection
-// that is being closed. See also [MaxConnections] and [MaxBodyBytes].
+// Clients have ten seconds for the handshake, as long for the header of a request, which
+// may have 16 KiB, a minute for the body, and two for all of it with the answer. A
+// connection without a request is closed after three minutes; the API server closes it
+// before that, so that no request is sent on a connection that is being closed.
 //
 // The handler's requests carry the logger of ctx, but live on when ctx ends. What
-// their ResponseWriter can do beyond [http.Flusher] is to be had from an
+// their ResponseWriter can do beyond that interface is to be had from an
 // [http.ResponseController]. The listener is closed in any case.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificates, opts ...Option) error {
-	set, err := apply(opts)
-	faults := append([]error{err}, set.tlsFaults(certs)...)
+	set, err := apply(certs, opts)
 	if h == nil {
-		faults = append(faults, errors.New("webhook: the handler is nil: give one, such as a http.ServeMux"))
+		err = errors.Join(err, errors.New("webhook: the handler is nil: give one, such as a http.ServeMux"))
 	}
 	if l == nil {
-		return errors.Join(append(faults, errors.New("webhook: the listener is nil: give what net.Listen returned, and look at the error of that"))...)
+		return errors.Join(err, errors.New("webhook: the listener is nil: give what net.Listen returned, and look at the error of that"))
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
-	s := newServer(ctx, stopping, h, set.tlsConfig(certs), set)
+	s := newServer(ctx, stopping, h, set.tlsConfig(certs), set.maxBodyBytes)
 
 	// What runs beside it lives until the last request has been answered.
-	beside, done := context.WithCancel(context.WithoutCancel(ctx))
-	defer done()
-	var running sync.WaitGroup
-	var mu sync.Mutex
-	var failed []error
-	broken := make(chan struct{})
+	besideCtx, endBeside := context.WithCancel(context.WithoutCancel(ctx))
+	defer endBeside()
+	beside, failing := errgroup.WithContext(besideCtx)
 	for _, run := range set.companions {
-		running.Go(func() {
-			err := run(beside)
-			if err == nil || beside.Err() != nil && errors.Is(err, context.Canceled) {
-				return
+		beside.Go(func() error {
+			err := run(besideCtx)
+			if besideCtx.Err() != nil && errors.Is(err, context.Canceled) {
+				return nil
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			if failed = append(failed, err); len(failed) == 1 {
-				close(broken)
-			}
+			return err
 		})
 	}
 
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.http.ServeTLS(listener{l}, "", "") }()
+	go func() { stopped <- s.http.ServeTLS(l, "", "") }()
 	select {
 	case err = <-stopped:
-	case <-broken:
+	case <-failing.Done():
 	case <-ctx.Done():
 		select {
 		case err = <-stopped:
-		case <-broken:
+		case <-failing.Done():
 		case <-time.After(set.delay):
 		}
 	}
@@ -94,18 +79,27 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificat
 	} else {
 		<-stopped
 	}
-	err = errors.Join(err, s.drained(context.WithoutCancel(ctx), set.drain))
-	done()
-	running.Wait()
-	return errors.Join(append([]error{err}, failed...)...)
+	err = errors.Join(err, s.drain(context.WithoutCancel(ctx), set.drain))
+	endBeside()
+	return errors.Join(err, beside.Wait())
 }
 
-func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config, set settings) *server {
+// server is one call of Serve.
+type server struct {
+	http     *http.Server
+	handler  http.Handler
+	stopping context.Context // has ended when nothing new should begin
+	memory   memory
+	idle     idleConns
+	inFlight atomic.Int64 // requests
+}
+
+func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config, maxBodyBytes int64) *server {
 	s := &server{
-		handler:     h,
-		stopping:    stopping,
-		connections: &connections{max: set.maxConnections, maxBytes: set.maxBodyBytes},
-		bodies:      newBodies(set.maxBodyBytes),
+		handler:  h,
+		stopping: stopping,
+		memory:   memory{max: maxBodyBytes},
+		idle:     idleConns{since: map[net.Conn]time.Time{}},
 	}
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, stopping)
 	s.http = &http.Server{
@@ -127,16 +121,41 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 			// What a client may send that the handler has not read yet.
 			MaxReceiveBufferPerConnection: 256 << 10,
 			MaxReceiveBufferPerStream:     256 << 10,
-			// Nobody else would notice that the client's machine has gone.
-			SendPingTimeout: 30 * time.Second,
-			PingTimeout:     15 * time.Second,
-			// A client that reads nothing.
-			WriteByteTimeout: 30 * time.Second,
+			WriteByteTimeout:              30 * time.Second, // for a client that reads nothing
 		},
-		ConnContext: s.connections.add,
-		ConnState:   s.connections.state,
+		ConnState:   s.idle.note,
 		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    log.New(&errorLog{logger: klog.FromContext(ctx)}, "", 0),
+		ErrorLog:    log.New(errorLog{klog.FromContext(ctx)}, "", 0),
 	}
 	return s
+}
+
+// ServeHTTP serves a request of the handler.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
+	a := &answer{ResponseWriter: w, stopping: s.stopping, http2: r.ProtoMajor == 2}
+	if r.Body != http.NoBody {
+		a.body = &body{ReadCloser: r.Body, memory: &s.memory}
+		defer a.body.end()
+		counted := *r // net/http looks at the body of its own request
+		counted.Body = a.body
+		r = &counted
+	}
+	s.handler.ServeHTTP(a, r)
+	a.begin() // for a handler that wrote nothing
+}
+
+// errorLog logs a panic of a handler as an error, and what clients did wrong at verbosity
+// 2. It goes by how messages of net/http begin: what a client chooses comes later in them.
+type errorLog struct{ logger logr.Logger }
+
+func (l errorLog) Write(p []byte) (int, error) {
+	message := string(bytes.TrimSpace(p))
+	if bytes.HasPrefix(p, []byte("http: panic serving ")) || bytes.HasPrefix(p, []byte("http2: panic serving ")) {
+		l.logger.Error(errors.New(message), "Webhook server")
+	} else {
+		l.logger.V(2).Info("Webhook server", "message", message)
+	}
+	return len(p), nil
 }

@@ -9,46 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/crdkit/crdkit/webhook"
 )
-
-func TestTLS12IsAllowedWithForwardSecretSuitesAlone(t *testing.T) {
-	s := start(t, echo, webhook.AllowTLS12())
-	try := func(version uint16, suites ...uint16) (string, error) {
-		config := s.config("h2", "http/1.1")
-		config.MinVersion, config.MaxVersion, config.CipherSuites = tls.VersionTLS10, version, suites
-		conn, err := tls.Dial("tcp", s.addr, config)
-		if err != nil {
-			return "", err
-		}
-		defer conn.Close()
-		state := conn.ConnectionState()
-		return tls.VersionName(state.Version) + " " + state.NegotiatedProtocol, nil
-	}
-	for _, suite := range tls.CipherSuites() {
-		if suite.SupportedVersions[0] == tls.VersionTLS13 {
-			continue
-		}
-		// The server's key is an ECDSA key.
-		want := ""
-		switch suite.ID {
-		case tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256:
-			want = "TLS 1.2 h2"
-		}
-		got, err := try(tls.VersionTLS12, suite.ID)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s\n%v", suite.Name, diff, err)
-		}
-	}
-	if got, err := try(tls.VersionTLS11); err == nil {
-		t.Errorf("the server speaks %s", got)
-	}
-	if got, err := try(tls.VersionTLS13); err != nil || got != "TLS 1.3 h2" {
-		t.Errorf("got %s, %v", got, err)
-	}
-}
 
 func TestTLSConfigServesByOtherMeans(t *testing.T) {
 	ca, clientCA := newAuthority(t, "of servers"), newAuthority(t, "of clients")
@@ -57,7 +19,7 @@ func TestTLSConfigServesByOtherMeans(t *testing.T) {
 	check(t, err)
 	server := &http.Server{
 		Handler:   clients.Only(echo),
-		TLSConfig: webhook.TLSConfig(ca.serving(t), webhook.AllowTLS12(), webhook.VerifyClients(clients)),
+		TLSConfig: webhook.TLSConfig(ca.serving(t), webhook.VerifyClients(clients)),
 	}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	defer server.Close()

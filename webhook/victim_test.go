@@ -123,12 +123,12 @@ func beVictim(dir string) error {
 		if lines.Add(1) < 5 {
 			fmt.Fprintln(os.Stderr, args)
 		}
-	}, funcr.Options{Verbosity: 10})
+	}, funcr.Options{Verbosity: 1})
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	defer cancel()
 	done := make(chan error, 1)
 	go func() {
-		done <- webhook.Serve(ctx, listener, h, certs, webhook.VerifyClients(clients), webhook.AllowTLS12(),
+		done <- webhook.Serve(ctx, listener, h, certs, webhook.VerifyClients(clients),
 			webhook.MaxBodyBytes(victimBodies), webhook.DrainTimeout(10*time.Second))
 	}()
 	var peak atomic.Uint64
@@ -222,8 +222,9 @@ func newVictim(t *testing.T) *victim {
 }
 
 // attack lets an attacker loose on a server, for a while. Meanwhile, well-behaved clients must
-// get their answers, on kept connections and on new ones. The server's memory must stay below a
-// bound, and its log short. Afterwards, nothing of the attack may be left.
+// get their answers, on kept connections and on new ones; what is refused for want of memory
+// they try again, as the API server does. The server's memory must stay below a
+// bound, and its log empty. Afterwards, nothing of the attack may be left.
 //
 // The attacker goes on until its channel is closed, and returns when its connections
 // are closed.
@@ -234,6 +235,10 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 	ask := func(client *http.Client) time.Duration {
 		began := time.Now()
 		code, answer, err := post(client, v.url()+"/convert", []byte(question))
+		for try := 0; code == http.StatusServiceUnavailable && try < 10; try++ {
+			time.Sleep(time.Second)
+			code, answer, err = post(client, v.url()+"/convert", []byte(question))
+		}
 		if err != nil || code != 200 || !strings.Contains(answer, `"address":"localhost:80"`) {
 			t.Errorf("a well-behaved client got %d %s, %v", code, answer, err)
 		}
@@ -304,7 +309,7 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 			break
 		}
 	}
-	if after.LogLines > 2*100 { // of two minutes
+	if after.LogLines > 0 {
 		t.Errorf("%d lines were logged", after.LogLines)
 	}
 }

@@ -1,0 +1,73 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// answer is the ResponseWriter of a handler. It sends the client away when the server
+// stops, and replaces the answer to a request that was not read for want of memory.
+type answer struct {
+	http.ResponseWriter
+	stopping context.Context
+	http2    bool
+	body     *body // nil if there is none
+
+	began    bool
+	replaced bool
+}
+
+// begin does what has to be done before the header is sent.
+func (a *answer) begin() {
+	if a.began {
+		return
+	}
+	a.began = true
+	a.replaced = a.body != nil && a.body.refused.Load()
+	if a.replaced {
+		clear(a.Header())
+		a.Header().Set("Retry-After", "1")
+	}
+	// In HTTP/1.1, "close" tells the client to send no more. In HTTP/2, net/http makes a
+	// GOAWAY of it, after which a client repeats what was not answered.
+	if a.stopping.Err() != nil || a.replaced && !a.http2 { // the rest of the body stays unread
+		a.Header().Set("Connection", "close")
+	}
+	if a.replaced {
+		writeStatus(a.ResponseWriter, apierrors.NewServiceUnavailable("the webhook has more requests in memory than it may: try again"))
+	}
+}
+
+// WriteHeader is for http.ResponseWriter.
+func (a *answer) WriteHeader(code int) {
+	a.begin()
+	if !a.replaced {
+		a.ResponseWriter.WriteHeader(code)
+	}
+}
+
+// Write is for http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	a.begin()
+	if a.replaced {
+		return len(p), nil
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// writeStatus answers as the API server does, so that its message reaches the user
+// (client-go/rest/request.go).
+func writeStatus(w http.ResponseWriter, err *apierrors.StatusError) {
+	status := err.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status) // the client has gone: nobody is left to be told
+}
