@@ -14,7 +14,6 @@ import (
 type answer struct {
 	http.ResponseWriter
 	stopping context.Context
-	http2    bool
 	body     *body // nil if there is none
 
 	began    bool
@@ -30,14 +29,14 @@ func (a *answer) begin() {
 	a.replaced = a.body != nil && a.body.refused.Load()
 	if a.replaced {
 		clear(a.Header())
-		a.Header().Set("Retry-After", "1")
 	}
-	// In HTTP/1.1, "close" tells the client to send no more. In HTTP/2, net/http makes a
-	// GOAWAY of it, after which a client repeats what was not answered.
-	if a.stopping.Err() != nil || a.replaced && !a.http2 { // the rest of the body stays unread
+	if a.stopping.Err() != nil {
+		// In HTTP/1.1, this tells the client to send no more. In HTTP/2, net/http makes a
+		// GOAWAY of it, after which a client repeats what was not answered.
 		a.Header().Set("Connection", "close")
 	}
 	if a.replaced {
+		a.Header().Set("Retry-After", "1")
 		writeStatus(a.ResponseWriter, apierrors.NewServiceUnavailable("the webhook has more requests in memory than it may: try again"))
 	}
 }

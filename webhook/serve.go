@@ -134,7 +134,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	a := &answer{ResponseWriter: w, stopping: s.stopping, http2: r.ProtoMajor == 2}
+	a := &answer{ResponseWriter: w, stopping: s.stopping}
 	if r.Body != http.NoBody {
 		a.body = &body{ReadCloser: r.Body, memory: &s.memory}
 		defer a.body.end()
