@@ -17,9 +17,9 @@ import (
 // ten times (k8s.io/client-go/rest/with_retry.go). An eighth is kept for requests of up
 // to 1 MiB, so that these go on while large ones are turned away.
 //
-// What comes on top: a buffer that doubles as it grows, what a handler makes of the body,
-// the answer, and what net/http keeps of a connection, up to 256 KiB of bodies that the
-// handler has not read among it. GOMEMLIMIT makes the garbage collector keep less.
+// On top come buffers that double as they grow, what handlers make of the bodies, and up
+// to 256 KiB that net/http keeps of a connection. GOMEMLIMIT makes the garbage collector
+// keep less.
 func MaxBodyBytes(n int64) Option {
 	return func(s *settings) { s.maxBodyBytes = n }
 }

@@ -43,10 +43,13 @@ func ClientsOf(caFile string, names ...string) (*Clients, error) {
 	cas, err := reload.New(func(contents [][]byte) (*x509.CertPool, error) {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(contents[0]) {
-			return nil, fmt.Errorf("webhook: CA of clients: %s has no PEM certificate", caFile)
+			return nil, fmt.Errorf("%s has no PEM certificate", caFile)
 		}
 		return pool, nil
 	}, caFile)
+	if err != nil {
+		err = fmt.Errorf("webhook: CA of clients: %w", err)
+	}
 	if err := errors.Join(nameErr, err); err != nil {
 		return nil, err
 	}
@@ -113,6 +116,8 @@ func (c *Clients) Only(h http.Handler) http.Handler {
 // Check is one of [Checks]: it returns an error if the file cannot be used now. The
 // request may be nil.
 func (c *Clients) Check(*http.Request) error {
-	_, err := c.cas.Check()
-	return err
+	if _, err := c.cas.Check(); err != nil {
+		return fmt.Errorf("webhook: CA of clients: %w", err)
+	}
+	return nil
 }

@@ -8,10 +8,8 @@
 //	certs, err := webhook.Files("tls.crt", "tls.key")
 //	err = webhook.Serve(ctx, listener, mux, certs)
 //
-// Several handlers on one port are an [http.ServeMux]; health is [Checks]; and
-// [TLSConfig] is for servers other than Serve.
-//
-// A deployment that is rolled loses no request with
+// Several handlers on one port are an [http.ServeMux]; health is [Checks]; [TLSConfig] is
+// for other servers. A deployment that is rolled loses no request with
 //
 //	webhook.Serve(ctx, listener, mux, certs,
 //		webhook.ShutdownDelay(10*time.Second), // until the Service has noticed
@@ -35,25 +33,20 @@
 //
 //	apiVersion: networking.k8s.io/v1
 //	kind: NetworkPolicy
-//	metadata:
-//	  name: webhook-from-api-servers
+//	metadata: {name: webhook-from-api-servers}
 //	spec:
-//	  podSelector:
-//	    matchLabels: {app: backup-operator}
+//	  podSelector: {matchLabels: {app: backup-operator}}
 //	  policyTypes: [Ingress]
 //	  ingress:
-//	  - from:
-//	    - ipBlock: {cidr: 10.0.0.0/28} # the nodes of the control plane
-//	    ports:
-//	    - port: 8443
+//	  - from: [{ipBlock: {cidr: 10.0.0.0/28}}] # the nodes of the control plane
+//	    ports: [{port: 8443}]
 //
 // The kubelet's probes pass, since a pod always hears its own node.
 //
 // # What it does not do
 //
-// The package does not issue certificates (see webhook/authority) and does not register
-// webhooks with the API server (see webhook/registration). All of it together is one call
-// in webhook/replica; metrics for Prometheus are in webhook/metrics. It does not bound a
-// single body: the handlers of this library do, and [http.MaxBytesHandler] does it for
-// others.
+// The package does not issue certificates (see webhook/authority), register webhooks with
+// the API server (see webhook/registration) or keep metrics (see webhook/metrics);
+// webhook/replica is all of it in one call. It does not bound a single body: the handlers
+// of this library do, and [http.MaxBytesHandler] does it for others.
 package webhook

@@ -53,11 +53,10 @@ func Draining(r *http.Request) error {
 }
 
 // minIdle is how long a connection of HTTP/1.1 must have been idle before the stopping
-// server closes it. A client that has sent a request when the server closes the
-// connection must think that it may have been served, and a POST is not repeated then
-// (net/http.Transport, RFC 9110, section 9.2.2). A client that uses the connection within
-// this time gets an answer that sends it away, and loses nothing. One that does not
-// has it deep in its pool, where the youngest is taken first, or has given it up.
+// server closes it. A client does not repeat a POST that it sent on a connection while
+// that was closed: it may have been served (RFC 9110, section 9.2.2). Within this time,
+// an answer sends the client away, and nothing is lost; after it, the connection lies
+// deep in the client's pool, where the youngest is taken first, or was given up.
 const minIdle = 5 * time.Second
 
 // drain ends the server; the listener is closed already. Requests that take longer

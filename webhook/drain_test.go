@@ -280,7 +280,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	err = webhook.Serve(t.Context(), listener, echo, newAuthority(t, "x").serving(t),
-		webhook.DrainTimeout(-1), webhook.ShutdownDelay(-1), webhook.While(nil), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
+		webhook.While(nil), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
 	if err == nil {
 		t.Fatal("they were taken")
 	}
@@ -288,7 +288,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	for line := range strings.Lines(err.Error()) {
 		got = append(got, strings.Fields(line)[1])
 	}
-	want := []string{"DrainTimeout", "MaxBodyBytes", "ShutdownDelay", "VerifyClients", "While"}
+	want := []string{"MaxBodyBytes", "VerifyClients", "While"}
 	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%v", diff, err)
 	}

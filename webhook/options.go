@@ -31,12 +31,6 @@ func apply(certs Certificates, opts []Option) (settings, error) {
 	if certs == nil {
 		wrong("the certificates are nil: give what Files returned, and look at the error of that")
 	}
-	if set.drain < 0 {
-		wrong("DrainTimeout is %s: give it a time that is not negative", set.drain)
-	}
-	if set.delay < 0 {
-		wrong("ShutdownDelay is %s: give it a time that is not negative", set.delay)
-	}
 	for _, run := range set.companions {
 		if run == nil {
 			wrong("While was given nil: give it a function")

@@ -18,10 +18,10 @@ import (
 )
 
 // Serve serves the handler over HTTPS on the listener until the context ends. It
-// then goes on for a while (see [ShutdownDelay]), closes the listener, finishes the
-// requests in flight (see [DrainTimeout]), and returns nil; a connection of HTTP/1.1 it
-// closes when that has been idle for five seconds. An error means that it stopped by
-// itself, that it had to cut requests off, or that an argument is nil or an option wrong.
+// then serves for [ShutdownDelay], closes the listener, finishes the requests in flight
+// within [DrainTimeout], closes connections of HTTP/1.1 once they have been idle for five
+// seconds, and returns nil. An error means that it stopped by itself, that it had to cut
+// requests off, or that an argument is nil or an option wrong.
 //
 // Clients have ten seconds for the handshake, as long for the header of a request, which
 // may have 16 KiB, a minute for the body, and two for all of it with the answer. A
@@ -120,7 +120,6 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 			MaxReadFrameSize: 16 << 10,
 			// What a client may send that the handler has not read yet.
 			MaxReceiveBufferPerConnection: 256 << 10,
-			MaxReceiveBufferPerStream:     256 << 10,
 			WriteByteTimeout:              30 * time.Second, // for a client that reads nothing
 		},
 		ConnState:   s.idle.note,

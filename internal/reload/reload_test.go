@@ -53,9 +53,9 @@ func TestFiles_FollowChanges(t *testing.T) {
 		}
 		expect("a+b", 1)
 		write(t, second, "c")
-		time.Sleep(reload.Interval - 1)
+		time.Sleep(reload.Interval - time.Millisecond)
 		expect("a+b", 1)
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		expect("a+c", 2)
 		time.Sleep(reload.Interval)
 		expect("a+c", 2)
