@@ -95,7 +95,7 @@ func TestAGracefulStopLosesNoRequest(t *testing.T) {
 	}
 }
 
-func TestAnswersAfterTheEndOfTheContextLeadTheClientAway(t *testing.T) {
+func TestDrain_AnswersSendClientsAway(t *testing.T) {
 	t.Parallel()
 	entered, goOn := make(chan struct{}), make(chan struct{})
 	mux := http.NewServeMux()
@@ -297,7 +297,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	}
 }
 
-func TestConnectionsWithoutARequestAreNoErrorOfAShortDrain(t *testing.T) {
+func TestDrain_IdleConnectionsAreNotAnError(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(t *testing.T, s *site){
 		"fresh": func(t *testing.T, s *site) { s.dial(t, "http/1.1") },

@@ -131,7 +131,7 @@ func TestAPanicOfAHandlerIsLoggedAsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatClientsSayNeitherLooksLikeAPanicNorHidesOne(t *testing.T) {
+func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {
 	var mu sync.Mutex
 	var lines, panics int
 	logger := funcr.New(func(_, args string) {
