@@ -41,7 +41,6 @@ func (a *answer) begin() {
 	}
 }
 
-// WriteHeader is for http.ResponseWriter.
 func (a *answer) WriteHeader(code int) {
 	a.begin()
 	if !a.replaced {
@@ -49,7 +48,6 @@ func (a *answer) WriteHeader(code int) {
 	}
 }
 
-// Write is for http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
 	a.begin()
 	if a.replaced {

@@ -18,16 +18,13 @@ import (
 // to 1 MiB, so that these go on while large ones are turned away.
 //
 // On top come buffers that double as they grow, what handlers make of the bodies, and up
-// to 256 KiB that net/http keeps of a connection. GOMEMLIMIT makes the garbage collector
-// keep less.
+// to 256 KiB that net/http keeps of a connection.
 func MaxBodyBytes(n int64) Option {
 	return func(s *settings) { s.maxBodyBytes = n }
 }
 
 // smallBody is the size up to which a body may take the last eighth.
 const smallBody = 1 << 20
-
-var errNoMemory = errors.New("webhook: the bodies of all requests take too much memory")
 
 // memory bounds what the bodies of all requests take together.
 type memory struct {
@@ -46,11 +43,10 @@ type body struct {
 	ended bool
 }
 
-// Read is for io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if !b.take(int64(n)) {
-		return 0, errNoMemory
+		return 0, errors.New("webhook: the bodies of all requests take too much memory")
 	}
 	return n, err
 }

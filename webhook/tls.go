@@ -22,8 +22,6 @@ type FileCertificates struct {
 	pair     *reload.Files[*tls.Certificate]
 }
 
-var _ Certificates = (*FileCertificates)(nil)
-
 // Files returns the certificate in a pair of PEM files; certFile may hold a
 // chain after the certificate itself. The error says why the files cannot be
 // read now, or do not belong together.
