@@ -1,9 +1,7 @@
-// Package webhook answers one question: how do the handlers reach the API
-// server?
+// Package webhook answers one question: how do the handlers reach the API server?
 //
-// A handler is an [http.Handler], and [Serve] serves it over HTTPS, as the API
-// server expects of a webhook, until its context ends; then it finishes the
-// requests in flight:
+// A handler is an [http.Handler], and [Serve] serves it over HTTPS, as the API server
+// expects of a webhook, until its context ends; then it finishes the requests in flight:
 //
 //	certs, err := webhook.Files("tls.crt", "tls.key")
 //	err = webhook.Serve(ctx, listener, mux, certs)
