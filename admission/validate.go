@@ -39,9 +39,10 @@ func validateOn[T runtime.Object](f func(ctx context.Context, obj T) (field.Erro
 }
 
 // ValidateUpdate is like [Validate], for updates alone: the function sees the
-// object as it was, too. While that does not fit the Go type, or cannot be converted (see
-// [ConvertWith]), no update is decided, not even its repair. Where such objects may be
-// stored, use a function of [Validate] that calls [OldFrom], and lets its error pass.
+// object as it was, too. While that does not fit the Go type, or cannot be converted for
+// another reason than an annotation (see [ConvertWith]), no update is decided, not even its
+// repair. Where such objects may be stored, use a function of [Validate] that calls
+// [OldFrom], and lets its error pass.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Update},
