@@ -183,7 +183,7 @@ func (c *call) misfit(text []byte) error {
 	if err != nil {
 		return nil
 	}
-	if err := codec.Slow(text, obj); err != nil {
+	if err := codec.Decode(text, obj); err != nil {
 		return fmt.Errorf("%w: %w", errMisfit, err)
 	}
 	return nil

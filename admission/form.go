@@ -46,13 +46,14 @@ type typed struct {
 func (f *typed) decode(m *codec.Memory, text []byte) (runtime.Object, error) {
 	value := reflect.New(f.goType)
 	cursor := rawjson.NewCursor(text)
-	obj := value.Interface().(runtime.Object)
-	if f.decoder(m, &cursor, value.Elem()) != nil || cursor.End() != nil {
-		obj = reflect.New(f.goType).Interface().(runtime.Object) // without what the decoder has left
-		if err := codec.Slow(codec.Once(text), obj); err != nil {
-			return nil, err
-		}
+	err := f.decoder(m, &cursor, value.Elem())
+	if err == nil {
+		err = cursor.End()
 	}
+	if err != nil {
+		return nil, err
+	}
+	obj := value.Interface().(runtime.Object)
 	// A decoder that is not fast knows of no path that it should pass over.
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok && o.GetObjectMeta() != nil {
 		o.GetObjectMeta().SetManagedFields(nil)
@@ -69,7 +70,7 @@ type unstructuredForm struct{}
 
 func (unstructuredForm) decode(_ *codec.Memory, text []byte) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
-	if err := codec.Slow(text, &obj.Object); err != nil {
+	if err := codec.Decode(text, &obj.Object); err != nil {
 		return nil, err
 	}
 	unstructured.RemoveNestedField(obj.Object, "metadata", "managedFields")

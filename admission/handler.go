@@ -112,7 +112,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	return served.With(h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
-		Head:   members,
+		New:    func() review.Members { return &members{} },
 		Answer: h.answer,
 		Failed: noteFailure,
 	}.Handler(h.maxBytes)), h.served())
@@ -166,7 +166,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	noteDecision(ctx, status, patch)
 	b, err = c.respond(b, req.UID, status, patch)
 	const keep = 4 << 20 // one enormous object must not stay for ever
-	if !c.broken && m.Size()+cap(m.before)+cap(m.after) <= keep {
+	if !c.broken && len(c.object)+len(c.oldObject) <= keep {
 		h.memories.Put(m)
 	}
 	return b, err

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/watch"
 )
@@ -22,134 +24,155 @@ import (
 // object, a kind or version that is not registered, an error or a panic of a
 // conversion function, or metadata which a function must not change. A panic is
 // logged too, with its stack, by the logger of the context.
-func (r *Registry) Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error) {
-	w := r.newWorker()
-	defer r.release(w)
-	w.watcher, w.throughHub = watch.From(ctx), watch.IsThroughHub(ctx)
-	c := rawjson.NewCursor(object)
-	out, err := w.convert(ctx, nil, &c, to)
+func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVersion) ([]byte, error) {
+	c := r.newConverter()
+	c.watcher, c.throughHub = watch.From(ctx), watch.IsThroughHub(ctx)
+	o, cursor := &object{}, rawjson.NewCursor(text)
+	r.parseObject(&c.memory, &cursor, o)
+	if err := cursor.End(); err != nil {
+		return nil, fmt.Errorf("cannot convert %s to %s: it is no JSON object: %w", o, to, err)
+	}
+	out, err := c.convertObject(ctx, nil, o, to)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.End(); err != nil {
-		return nil, fmt.Errorf("cannot convert %s to %s: %w", &w.object, to, err)
-	}
+	r.release(c)
 	return out, nil
 }
 
-// convert converts the object at the cursor and appends the result to dst.
+// converter converts objects one after another, and keeps its buffers in between. What a
+// function has been given is never used again.
+type converter struct {
+	registry *Registry
+	object   *object            // that is being converted
+	before   *metav1.ObjectMeta // what the functions must leave alone
+	route    *route             // of the last object
+
+	memory  codec.Memory
+	cursor  rawjson.Cursor
+	source  []byte // the body of the object
+	body    []byte // that was encoded
+	text    []byte // of objects: see convertParts
+	largest int    // size of an object so far
+
+	watcher    watch.Watcher // of this conversion alone; nil if nobody watches
+	throughHub bool          // for an object that has the version already: see package watch
+}
+
+func (r *Registry) newConverter() *converter {
+	if c, _ := r.converters.Get().(*converter); c != nil {
+		return c
+	}
+	return &converter{registry: r}
+}
+
+// release keeps a converter for other objects, after it has converted all of its own: an
+// error or a panic may have left anything in it.
+func (r *Registry) release(c *converter) {
+	const keep = 4 << 20 // the buffers of one enormous object must not stay forever
+	if c.largest+cap(c.text) > keep {
+		return
+	}
+	c.watcher, c.throughHub = nil, false
+	c.object = nil
+	r.converters.Put(c)
+}
+
+// convertObject converts an object, and appends the result to dst.
 //
 // A panic becomes an error, wherever it comes from: a type may have a decoder or an
 // encoder of its own.
-func (w *worker) convert(ctx context.Context, dst []byte, c *rawjson.Cursor, to schema.GroupVersion) (out []byte, err error) {
-	o := &w.object
+func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to schema.GroupVersion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.broken = true
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion panicked",
 				"kind", o.kind, "object", klog.KRef(o.meta.Namespace, o.meta.Name), "from", o.apiVersion, "to", to, "stack", string(debug.Stack()))
 			out, err = nil, fmt.Errorf("cannot convert %s from %s to %s: panic: %v", o, o.apiVersion, to, v)
 		}
 	}()
-	w.memory.Reset()
-	begin := c.Offset()
-	err = w.cut(c)
-	w.source = c.Since(begin)
+	c.object, c.largest = o, max(c.largest, len(o.text))
+	if o.err != nil {
+		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, o.err)
+	}
+	if o.gv == to && !c.throughHub {
+		return append(dst, o.text...), nil
+	}
+	err = c.findRoute(o.gv.WithKind(o.kind), to)
+	if err == nil {
+		c.before = snapshotMetadata(&o.meta)
+		c.source = o.body(c.source[:0])
+		p := payload{c.source, o.meta.Labels, o.meta.Annotations}
+		if p, err = c.convertAlong(ctx, c.route.steps, p); err == nil {
+			dst, err = o.append(dst, c.route.head, p)
+		}
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, err)
-	}
-	if o.gv == to && !w.throughHub {
-		return append(dst, w.source...), nil
-	}
-	if out, err = w.follow(ctx, dst, to); err != nil {
 		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.apiVersion, to, err)
 	}
-	return out, nil
+	return dst, nil
 }
 
-// follow takes the worker's object along the route to a version, and appends the
-// result to dst.
-func (w *worker) follow(ctx context.Context, dst []byte, to schema.GroupVersion) ([]byte, error) {
-	o := &w.object
-	from := o.gv.WithKind(o.kind)
-	if w.route == nil || w.route.from != from || w.route.to != to {
-		var err error
-		if o.gv == to {
-			w.route, err = w.registry.throughHub(from)
-		} else {
-			w.route, err = w.registry.route(from, to)
-		}
-		if err != nil {
-			return nil, err
-		}
+// findRoute sets the route of an object. It is most likely that of the last one.
+func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersion) (err error) {
+	switch {
+	case c.route != nil && c.route.from == from && c.route.to == to:
+		return nil
+	case from.GroupVersion() == to:
+		c.route, err = c.registry.throughHub(from)
+	default:
+		c.route, err = c.registry.route(from, to)
 	}
-	w.keepMetadata()
-	p, err := w.run(ctx, w.route.steps, parts{o.body, o.meta.Labels, o.meta.Annotations})
-	if err != nil {
-		return nil, err
-	}
-	return o.append(dst, w.route.head, p)
+	return err
 }
 
-// parts is what a step may change of an object. They may be in the worker's memory, or in
-// that of its objects, and are good until the next step: see clone.
-type parts struct {
-	body                []byte
-	labels, annotations map[string]string
-}
-
-// run takes the parts of the worker's object through some steps. An object that one
-// function returns goes to the next as it is; it is encoded at the end.
-func (w *worker) run(ctx context.Context, steps []*step, p parts) (parts, error) {
-	var obj runtime.Object // what the body holds, once it has been decoded
-	var held form
-	encode := func() (err error) {
-		if obj != nil {
-			p.body, err = held.encode(w, obj)
-			obj, held = nil, nil
-		}
-		return err
-	}
+// convertAlong takes a payload through some steps. An object that one function has filled in
+// goes to the next as it is; it is encoded where a step needs its text, and at the end.
+func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) (payload, error) {
+	var obj runtime.Object // holds the body if it is not nil
+	var form representation
+	var err error
 	for _, s := range steps {
-		var err error
-		if s.convert != nil {
-			if err = encode(); err != nil {
+		if obj != nil && (s.convertPayload != nil || s.in != form) {
+			if p.body, err = form.encode(c, obj); err != nil {
 				return p, err
 			}
-			if p, err = s.convert(ctx, w, p); err != nil {
+			obj = nil
+		}
+		if s.convertPayload != nil {
+			if p, err = s.convertPayload(ctx, c, p); err != nil {
 				return p, err
 			}
 			continue
 		}
-		if held != s.in {
-			if err = encode(); err != nil {
-				return p, err
-			}
-			if obj, err = s.in.source(w, s.fromType, p); err != nil {
-				return p, err
-			}
-		}
 		in := obj
-		if obj, err = s.out.target(w, s.toType, p); err != nil {
+		if in == nil {
+			if in, err = s.in.decode(c, s.fromType, p); err != nil {
+				return p, err
+			}
+		}
+		if obj, err = s.out.blank(c, s.toType, p); err != nil {
 			return p, err
 		}
-		if err = w.call(ctx, s, in, obj); err != nil {
+		if err = c.callFunction(ctx, s, in, obj); err != nil {
 			return p, err
 		}
-		if p.labels, p.annotations, err = s.out.metadata(w, obj, s.toType); err != nil {
+		form = s.out
+		if p.labels, p.annotations, err = form.metadata(c, obj, s.toType); err != nil {
 			return p, err
 		}
-		held = s.out
 	}
-	return p, encode()
+	if obj != nil {
+		p.body, err = form.encode(c, obj)
+	}
+	return p, err
 }
 
-// call calls the function of a step, in the sight of who watches it.
-func (w *worker) call(ctx context.Context, s *step, in, out runtime.Object) error {
-	if w.watcher == nil {
+// callFunction calls the function of a step, in the sight of who watches it.
+func (c *converter) callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
+	if c.watcher == nil {
 		return s.call(ctx, in, out)
 	}
-	after := w.watcher(watch.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
+	after := c.watcher(watch.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
 	err := s.call(ctx, in, out)
 	after()
 	return err

@@ -29,7 +29,7 @@
 //
 // # Nothing lost
 //
-// Metadata is not the business of a conversion. The API server takes labels and
+// Metadata is not part of a conversion. The API server takes labels and
 // annotations from a webhook's answer and ignores, or refuses, every other
 // change (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go,
 // validateConvertedObject and restoreObjectMeta). So the result begins with the
@@ -60,12 +60,11 @@
 // # Limits
 //
 // A request may have 256 MiB ([MaxRequestBytes]). It may be nested 10,000 deep, as the
-// API server reads no more of an answer; the review takes three of these levels. The
-// objects of a list are converted in as many goroutines as there are processors
-// ([Parallelism]). Conversion stops when the request's context ends: the API server sets
-// no time limit for a conversion, and hangs up when that of its own request is over
-// (webhook_converter.go). Failures are logged by the logger of the request's context
-// (klog.FromContext), successes are not.
+// API server reads no more of an answer; the review takes three of these levels. A long
+// list takes as many goroutines as there are processors. Conversion stops when the
+// request's context ends: the API server sets no time limit for a conversion, and hangs up
+// when that of its own request is over (webhook_converter.go). Failures are logged by the
+// logger of the request's context (klog.FromContext), successes are not.
 //
 // One thing has no limit here: a field of type resource.Quantity. resource.ParseQuantity
 // takes a second for 1e-7620000, a hundred times longer for an exponent with one digit

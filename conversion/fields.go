@@ -55,8 +55,8 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	}
 	hub := spoke.GroupKind().WithVersion(hubVersion)
 	return r.add(true,
-		&step{from: spoke, to: hub, convert: move(moves, true)},
-		&step{from: hub, to: spoke, convert: move(moves, false)})
+		&step{from: spoke, to: hub, convertPayload: move(moves, true)},
+		&step{from: hub, to: spoke, convertPayload: move(moves, false)})
 }
 
 // Move is one difference between two versions, made by [Rename], [Enum], [Split],
@@ -117,8 +117,8 @@ func checkMoves(moves []Move, whole bool) (faults []error) {
 }
 
 // move returns what does all moves, in one direction.
-func move(moves []Move, toHub bool) func(context.Context, *worker, parts) (parts, error) {
-	return func(_ context.Context, _ *worker, p parts) (parts, error) {
+func move(moves []Move, toHub bool) func(context.Context, *converter, payload) (payload, error) {
+	return func(_ context.Context, _ *converter, p payload) (payload, error) {
 		doc, err := parseNode(p.body)
 		if err != nil {
 			return p, err

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,17 +36,9 @@ func MaxRequestBytes(n int64) Option {
 	}
 }
 
-// Parallelism limits how many goroutines convert the objects of one review. The
-// default is GOMAXPROCS; a short list takes one. The order of the objects is kept in
-// any case.
-func Parallelism(n int) Option {
-	return func(h *handler) { h.parallel = max(1, n) }
-}
-
 type handler struct {
 	registry *Registry
 	maxBytes int64
-	parallel int
 	observe  func(Observation)
 	faults   []error
 }
@@ -63,7 +58,7 @@ type handler struct {
 // NewHandler panics if [Registry.Check] or an option finds a fault, with all of them in
 // one error: they are mistakes of the program, to be found when it starts.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
-	h := &handler{registry: r, maxBytes: 256 << 20, parallel: runtime.GOMAXPROCS(0)}
+	h := &handler{registry: r, maxBytes: 256 << 20}
 	for _, opt := range opts {
 		opt(h)
 	}
@@ -77,8 +72,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	return served.With(review.Protocol{
 		Group:   "apiextensions.k8s.io",
 		Kind:    "ConversionReview",
-		List:    "objects",
-		Head:    []string{"desiredAPIVersion"},
+		New:     func() review.Members { return &request{registry: r} },
 		Answer:  h.answer,
 		Failure: failure,
 	}.Handler(h.maxBytes), kinds)
@@ -86,46 +80,125 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 
 // answer converts all the objects of a ConversionRequest.
 func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
-	desired, err := h.desired(req)
+	asked := req.Members.(*request)
+	if asked.desired == "" {
+		return nil, apierrors.NewBadRequest("request.desiredAPIVersion: it is missing")
+	}
+	to, err := h.registry.groupVersion(asked.desired)
 	if err != nil {
 		return nil, apierrors.NewBadRequest("request.desiredAPIVersion: " + err.Error())
 	}
-	b = append(b, `{"uid":`...)
-	b = rawjson.AppendQuote(b, string(req.UID))
-	b = append(b, `,"convertedObjects":[`...)
 	var begin time.Time
 	if h.observe != nil {
 		begin = time.Now()
 	}
-	b, seen, err := h.convertList(ctx, req.List, desired, b)
-	if err == nil {
-		err = req.Finish()
+	b = append(b, `{"uid":`...)
+	b = rawjson.AppendQuote(b, string(req.UID))
+	b = append(b, `,"convertedObjects":[`...)
+
+	all := batch{objects: asked.objects, text: b}
+	if len(asked.objects) > batchSize && runtime.GOMAXPROCS(0) > 1 {
+		h.convertInParallel(ctx, &all, to)
+	} else {
+		h.convertAll(ctx, &all, to)
 	}
 	if h.observe != nil {
-		if err != nil {
-			seen.Objects = nil
-		}
-		seen.To, seen.Err, seen.Duration = desired, err, time.Since(begin)
-		h.observe(seen)
+		h.observe(Observation{To: to, Objects: all.seen, Failed: all.failed, Err: all.err, Duration: time.Since(begin)})
 	}
-	if err != nil {
-		return nil, err
+	if all.err != nil {
+		return nil, all.err
 	}
-	return append(b, `],"result":{"status":"Success"}}`...), nil
+	return append(all.text, `],"result":{"status":"Success"}}`...), nil
 }
 
-// desired returns the version that is asked for.
-func (h *handler) desired(req *review.Request) (schema.GroupVersion, error) {
-	if text := req.Head[0]; len(text) > 2 && text[0] == '"' {
-		if v, ok := h.registry.versions[string(text[1:len(text)-1])]; ok {
-			return v.gv, nil
+// batch is some of a review's objects in a row, and what has become of them.
+type batch struct {
+	objects []object
+	first   int    // the index of the first one
+	text    []byte // the converted objects, joined by commas
+	seen    map[schema.GroupVersionKind]int
+	failed  schema.GroupVersionKind
+	err     error // of the first object that failed
+}
+
+// convertAll converts the objects of a batch, until one fails.
+func (h *handler) convertAll(ctx context.Context, b *batch, to schema.GroupVersion) {
+	c := h.registry.newConverter()
+	if h.convertBatch(ctx, c, b, to); b.err == nil {
+		h.registry.release(c)
+	}
+}
+
+// convertBatch converts the objects of a batch, until one fails.
+func (h *handler) convertBatch(ctx context.Context, c *converter, b *batch, to schema.GroupVersion) {
+	for i := range b.objects {
+		if err := ctx.Err(); err != nil {
+			b.err = fmt.Errorf("stopped at request.objects[%d]: %w", b.first+i, err)
+			return
+		}
+		if i > 0 {
+			b.text = append(b.text, ',')
+		}
+		text, err := c.convertObject(ctx, b.text, &b.objects[i], to)
+		if err != nil {
+			b.failed, b.err = c.knownKind(), fmt.Errorf("request.objects[%d]: %w", b.first+i, err)
+			return
+		}
+		b.text = text
+		if h.observe != nil {
+			b.count(c.knownKind(), 1)
 		}
 	}
-	s, ok := rawjson.String(req.Head[0])
-	if !ok || s == "" {
-		return schema.GroupVersion{}, errors.New("it is missing")
+}
+
+const batchSize = 16 // objects are worth a goroutine
+
+// convertInParallel converts the objects of a long list with one goroutine for each
+// processor. Each converts another batch at a time, until one fails.
+func (h *handler) convertInParallel(ctx context.Context, all *batch, to schema.GroupVersion) {
+	var batches []batch
+	for objects := range slices.Chunk(all.objects, batchSize) {
+		batches = append(batches, batch{objects: objects, first: len(batches) * batchSize})
 	}
-	return schema.ParseGroupVersion(s)
+	converters := make([]*converter, min(runtime.GOMAXPROCS(0), len(batches)))
+	var taken atomic.Int64
+	work := func(c *converter) {
+		c.text = c.text[:0]
+		for i := int(taken.Add(1)) - 1; i < len(batches); i = int(taken.Add(1)) - 1 {
+			b := &batches[i]
+			begin := len(c.text)
+			b.text = c.text
+			h.convertBatch(ctx, c, b, to)
+			c.text, b.text = b.text, b.text[begin:]
+			if b.err != nil {
+				taken.Store(int64(len(batches))) // all batches before have been taken
+			}
+		}
+	}
+	var others sync.WaitGroup
+	for i := range converters {
+		c := h.registry.newConverter()
+		if converters[i] = c; i > 0 {
+			others.Go(func() { work(c) })
+		}
+	}
+	work(converters[0])
+	others.Wait()
+	for i, b := range batches {
+		if all.failed, all.err = b.failed, b.err; b.err != nil {
+			return
+		}
+		if i > 0 {
+			all.text = append(all.text, ',')
+		}
+		all.text = append(all.text, b.text...)
+		for kind, n := range b.seen {
+			all.count(kind, n)
+		}
+	}
+	for _, c := range converters {
+		h.registry.release(c)
+	}
 }
 
 // failure is the response that the API server turns into an error for the user.

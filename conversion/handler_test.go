@@ -100,12 +100,12 @@ func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
 	for name, c := range map[string]struct{ body, message string }{
 		"an error":         {question("v1", "v1beta1", good, pizza("v1alpha1", `{"name":"bad","namespace":"ns"}`, "")), "request.objects[1]: cannot convert Pizza ns/bad from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: out of flour"},
 		"a panic":          {question("v1", "v1beta1", good, good, pizza("v1alpha1", `{"name":"worse"}`, "")), "request.objects[2]: cannot convert Pizza worse from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: panic: dough everywhere"},
-		"no object":        {question("v1", "v1beta1", good, `"x"`), "request.objects[1]: cannot convert object to restaurant.programming-kubernetes.info/v1beta1: it is no JSON object: expected object, got string"},
-		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "request.objects[0]: expected array, got number"},
+		"no object":        {question("v1", "v1beta1", good, `"x"`), "request.objects[1]: expected object, got string"},
+		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "the body is no ConversionReview: expected array, got number"},
 		"unknown target":   {question("v1", "v7", good), "version v7 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
 		"malformed target": {question("v1", "v1/beta1", good), "request.desiredAPIVersion: unexpected GroupVersion string"},
 		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion: it is missing"},
-		"truncated":        {question("v1", "v1beta1", good)[:200], "request.objects[0]: cannot convert object"},
+		"truncated":        {question("v1", "v1beta1", good)[:200], "request.objects[0]: unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := ask(t, h, c.body)
@@ -145,7 +145,7 @@ func TestAPanicOfAnEncoderIsAFailureWhereverItHappens(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := conversion.NewHandler(reg, conversion.Parallelism(4))
+	h := conversion.NewHandler(reg)
 	for _, n := range []int{1, 100} {
 		things := make([]string, n)
 		for i := range things {
@@ -165,7 +165,7 @@ func TestTheFirstObjectThatFailsIsNamed(t *testing.T) {
 			return errors.New("out of flour")
 		}
 		return nil
-	}, nil), conversion.Parallelism(4))
+	}, nil))
 	list := make([]string, 1000)
 	for i := range list {
 		list[i] = pizza("v1alpha1", `{"name":"good"}`, "")

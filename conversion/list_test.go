@@ -2,10 +2,14 @@ package conversion_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	goruntime "runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -15,56 +19,79 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// randomThing returns an object that may hold others which look just like it, in a
-// list and in a string, and that may be long.
-func randomThing(r *rand.Rand, depth int) string {
-	space := strings.Repeat(" ", r.IntN(5)/4)
-	var b strings.Builder
-	fmt.Fprintf(&b, `{"apiVersion":"example.com/v%d","kind":"Thing","metadata":{"name":"t%d"}`, 1+r.IntN(8)/7, r.IntN(1000))
-	if r.IntN(3) > 0 {
-		fmt.Fprintf(&b, `%s,%s"value":%q`, space, space, strings.Repeat("x,{}[]\"", r.IntN(1<<r.IntN(10))))
-	}
-	if depth > 0 && r.IntN(3) == 0 {
-		b.WriteString(`,"parts":[0`)
-		for range r.IntN(8) {
-			b.WriteString("," + randomThing(r, depth-1))
-		}
-		b.WriteString(`]`)
-	}
-	return b.String() + "}"
+// withProcessors answers a review as on a machine with n processors.
+func withProcessors(t *testing.T, n int, h http.Handler, body string) string {
+	t.Helper()
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(n))
+	return post(t.Context(), h, body).Body.String()
 }
 
-// TestALongListBecomesTheSameWhoeverConvertsIt checks that it does not matter where
-// workers guess that an object begins.
-func TestALongListBecomesTheSameWhoeverConvertsIt(t *testing.T) {
-	reg := conversion.NewRegistry(runtime.NewScheme())
-	if err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, "v2", conversion.Rename("value", "content")); err != nil {
-		t.Fatal(err)
-	}
-	one := conversion.NewHandler(reg, conversion.Parallelism(1))
-	many := conversion.NewHandler(reg, conversion.Parallelism(4))
-	for seed := range uint64(20) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		things := make([]string, r.IntN(300))
-		for i := range things {
-			things[i] = randomThing(r, 2)
+func TestHandler_SameAnswerOnOneProcessorAndOnFour(t *testing.T) {
+	h := conversion.NewHandler(registry(t, func(ctx context.Context, in *alpha, out *beta) error {
+		if in.Name == "bad" {
+			return errors.New("out of flour")
 		}
-		if seed%3 == 0 && len(things) > 0 { // an object that cannot be converted, somewhere
-			things[r.IntN(len(things))] = `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"bad"},"value":1,"content":2}`
-		}
-		body := strings.Replace(question("v1", "", strings.Join(things, ", "[:1+r.IntN(2)])), `restaurant.programming-kubernetes.info/`, "example.com/v2", 1)
-		if seed%10 == 1 {
-			body = body[:len(body)*r.IntN(100)/100] // cut off
-		}
-		if diff := cmp.Diff(post(t.Context(), one, body).Body.String(), post(t.Context(), many, body).Body.String()); diff != "" {
-			t.Fatalf("seed %d (-one worker +four):\n%.2000s", seed, diff)
+		return copyToHub(ctx, in, out)
+	}, nil))
+	for _, n := range []int{0, 1, 16, 17, 32, 300} {
+		for _, bad := range [][]int{nil, {0}, {n - 1}, {n / 2, n - 1}} {
+			var pizzas []string
+			for i := range n {
+				name := fmt.Sprint("p", i)
+				if slices.Contains(bad, i) {
+					name = "bad"
+				}
+				pizzas = append(pizzas, pizza("v1alpha1", `{"name":"`+name+`"}`, `,"spec":{"toppings":["`+strings.Repeat("x", i)+`"]}`))
+			}
+			body := question("v1", "v1beta1", strings.Join(pizzas, ", "))
+			if diff := cmp.Diff(withProcessors(t, 1, h, body), withProcessors(t, 4, h, body)); diff != "" {
+				t.Errorf("%d objects, bad %v (-one processor +four):\n%.2000s", n, bad, diff)
+			}
 		}
 	}
 }
 
-func TestWhatComesAfterTheListIsReadToo(t *testing.T) {
+// What a function receives is its to keep: also when the handler answers other requests.
+func TestFunction_MayKeepItsObjects(t *testing.T) {
+	var mu sync.Mutex
+	var kept, copies []runtime.Object
+	reg := registry(t, func(ctx context.Context, in *alpha, out *beta) error {
+		err := copyToHub(ctx, in, out)
+		mu.Lock()
+		defer mu.Unlock()
+		kept, copies = append(kept, in, out), append(copies, in.DeepCopy(), out.DeepCopy())
+		return err
+	}, nil)
+	h := conversion.NewHandler(reg)
+	for round := range 3 {
+		var pizzas []string
+		for i := range 100 {
+			id := fmt.Sprintf("%d-%d", round, i)
+			pizzas = append(pizzas, pizza("v1alpha1", `{"name":"`+id+`","labels":{"a":"`+id+`"},"annotations":{"`+id+`":"\n"},"finalizers":["`+id+`"]}`,
+				`,"spec":{"toppings":["`+id+`","`+id+`"]},"status":{"cost":`+fmt.Sprint(i)+`}`))
+		}
+		if got := ask(t, h, question("v1", "v1beta1", pizzas...)).Response.Result; got.Status != "Success" {
+			t.Fatalf("%+v", got)
+		}
+		convert(t, reg, pizzas[0], v1beta1.GroupVersion)
+	}
+	if diff := cmp.Diff(copies, kept); diff != "" {
+		t.Errorf("(-when it was called +later):\n%.2000s", diff)
+	}
+}
+
+// Nothing but {} takes many times the memory of its text, and cannot be converted.
+func TestHandler_RefusesListOfTinyObjects(t *testing.T) {
+	answer := ask(t, conversion.NewHandler(registry(t, nil, nil)), question("v1", "v1beta1", slices.Repeat([]string{"{}"}, 100_000)...))
+	if r := answer.Response.Result; r.Code != 400 || !strings.Contains(r.Message, "request.objects: 10311 in 30933 bytes are too short for objects") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestHandler_ReadsWholeReview(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
 	o := pizza("v1alpha1", `{"name":"x"}`, "")
 	body := question("v1", "v1beta1", o)
@@ -75,9 +102,10 @@ func TestWhatComesAfterTheListIsReadToo(t *testing.T) {
 		"unknown members":          {strings.Replace(body, list, list+`,"more":[{}],"x":null`, 1), ""},
 		"the list comes first":     {strings.Replace(strings.Replace(strings.Replace(body, uid, "", 1), desired, "", 1), list, list+","+desired+uid[:len(uid)-1], 1), ""},
 		"the kind comes last":      {strings.Replace(body[:len(body)-1], `"kind":"ConversionReview",`, "", 1) + `,"kind":"ConversionReview"}`, ""},
-		"the list is there twice":  {strings.Replace(body, list, list+`,"objects":[]`, 1), "objects is there twice"},
-		"the version is twice":     {strings.Replace(body, list, list+`,`+desired[:len(desired)-1], 1), "desiredAPIVersion is there twice"},
-		"another request":          {body[:len(body)-1] + `,"request":{}}`, "request is there twice"},
+		"the list is there twice":  {strings.Replace(body, list, `"objects":[{}],`+list, 1), ""},
+		"the version is twice":     {strings.Replace(body, desired, `"desiredAPIVersion":"x",`+desired, 1), ""},
+		"another request":          {strings.Replace(body, `"request":`, `"request":{"uid":"u-0","objects":[{}]},"request":`, 1), ""},
+		"another request, empty":   {body[:len(body)-1] + `,"request":{}}`, "has no uid"},
 		"a member that is no JSON": {strings.Replace(body, list, list+`,"junk":{nonsense}`, 1), "unexpected character"},
 		"no end":                   {body[:len(body)-1], "unexpected EOF"},
 		"no end of the list":       {body[:len(body)-3], "unexpected EOF"},
@@ -97,8 +125,8 @@ func TestWhatComesAfterTheListIsReadToo(t *testing.T) {
 	}
 }
 
-// TestNothingOfAnObjectIsLeftForTheNext: a worker uses its memory again.
-func TestNothingOfAnObjectIsLeftForTheNext(t *testing.T) {
+// A converter uses its buffers again.
+func TestHandler_NothingLeftOfObjectBefore(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	var things []string
@@ -119,7 +147,7 @@ func TestNothingOfAnObjectIsLeftForTheNext(t *testing.T) {
 			pick("", `,"spec":{}`, `,"spec":{"toppings":[`+strings.Join(toppings, ",")+`]}`)+pick("", `,"status":{"cost":1.5}`)))
 	}
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		got := objects(ask(t, conversion.NewHandler(registry(t, nil, nil), conversion.Parallelism(1)), question("v1", version, things...)))
+		got := objects(ask(t, conversion.NewHandler(registry(t, nil, nil)), question("v1", version, things...)))
 		for i, thing := range things {
 			fresh := conversion.NewHandler(registry(t, nil, nil))
 			if diff := cmp.Diff(objects(ask(t, fresh, question("v1", version, thing)))[0], got[i]); diff != "" {
@@ -129,9 +157,9 @@ func TestNothingOfAnObjectIsLeftForTheNext(t *testing.T) {
 	}
 }
 
-func TestEachObjectIsConvertedOnceHoweverItIsWritten(t *testing.T) {
+func TestHandler_ConvertsEachObjectOnce(t *testing.T) {
 	var calls atomic.Int64
-	h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error { calls.Add(1); return nil }, nil), conversion.Parallelism(4))
+	h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error { calls.Add(1); return nil }, nil))
 	things := slices.Repeat([]string{pizza("v1alpha1", `{"name":"x"}`, "")}, 2000)
 	for _, comma := range []string{",", " , ", "\n,\n"} {
 		calls.Store(0)
@@ -141,13 +169,9 @@ func TestEachObjectIsConvertedOnceHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-func TestAReviewThatIsRefusedInTheEndIsObservedAsAFailure(t *testing.T) {
-	var seen []conversion.Observation
-	h := conversion.NewHandler(registry(t, nil, nil), conversion.Observe(func(o conversion.Observation) { seen = append(seen, o) }))
+func TestObserve_NotCalledForUnreadableReview(t *testing.T) {
+	h := conversion.NewHandler(registry(t, nil, nil), conversion.Observe(func(o conversion.Observation) { t.Errorf("observed: %+v", o) }))
 	ask(t, h, question("v1", "v1beta1", pizza("v1alpha1", `{"name":"x"}`, ""))+"x")
-	if len(seen) != 1 || seen[0].Err == nil || len(seen[0].Objects) != 0 {
-		t.Errorf("seen: %+v", seen)
-	}
 }
 
 // Twins have metadata that are not theirs.
@@ -163,7 +187,7 @@ type twin2 twin1
 func (*twin1) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
 func (*twin2) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
 
-func TestOtherMetadataAreNotLeftForTheNextObjectEither(t *testing.T) {
+func TestConvert_OtherMetadataOfObjectBefore(t *testing.T) {
 	gv := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(gv.WithKind("Twin"), &twin1{})

@@ -111,8 +111,8 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
 	l.there, l.back = new(*there), new(*back)
-	there.plain, there.convert = l.there, l.toSpoke
-	back.plain, back.convert = l.back, l.toHub
+	there.plain, there.convertPayload = l.there, l.toSpoke
+	back.plain, back.convertPayload = l.back, l.toHub
 	return nil
 }
 
@@ -168,26 +168,26 @@ type note struct {
 	Lost  json.RawMessage `json:"lost"`
 }
 
-// toSpoke converts hub parts to the spoke, and notes what is lost.
-func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, error) {
+// toSpoke converts a hub payload to the spoke, and notes what is lost.
+func (l *lossless) toSpoke(ctx context.Context, w *converter, hub payload) (payload, error) {
 	hub = hub.clone().without(LosslessAnnotation)
 	spoke, err := run(ctx, w, hub, l.there)
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	spoke = spoke.without(LosslessAnnotation)
 	back, err := run(ctx, w, spoke, l.back)
 	if err != nil {
-		return parts{}, fmt.Errorf("to see what is lost, it is converted back to %s: %w", l.hub, err)
+		return payload{}, fmt.Errorf("to see what is lost, it is converted back to %s: %w", l.hub, err)
 	}
 	withMetadata := !back.sameMetadata(hub)
 	b, err := back.document(withMetadata)
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	h, err := hub.document(withMetadata)
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	changes, err := lost.Diff(b, h, l.lists.At)
 	if err != nil || len(changes) == 0 {
@@ -195,7 +195,7 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	}
 	read, err := spoke.read()
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	of := read.Hash()
 	var text []byte
@@ -205,7 +205,7 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	}
 	text = append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 	if len(text) > l.maxBytes {
-		return parts{}, fmt.Errorf("what %s cannot express takes %d bytes in %s, which holds %d", l.spoke, len(text), l.field(), l.maxBytes)
+		return payload{}, fmt.Errorf("what %s cannot express takes %d bytes in %s, which holds %d", l.spoke, len(text), l.field(), l.maxBytes)
 	}
 	if spoke.annotations == nil {
 		spoke.annotations = map[string]string{}
@@ -214,8 +214,8 @@ func (l *lossless) toSpoke(ctx context.Context, w *worker, hub parts) (parts, er
 	return spoke, nil
 }
 
-// toHub converts spoke parts to the hub, and restores what was lost.
-func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, error) {
+// toHub converts a spoke payload to the hub, and restores what was lost.
+func (l *lossless) toHub(ctx context.Context, w *converter, spoke payload) (payload, error) {
 	text, noted := spoke.annotations[LosslessAnnotation]
 	spoke = spoke.clone().without(LosslessAnnotation)
 	hub, err := run(ctx, w, spoke, l.back)
@@ -227,40 +227,40 @@ func (l *lossless) toHub(ctx context.Context, w *worker, spoke parts) (parts, er
 		return restored, nil
 	}
 	if ctx.Err() != nil { // then the annotation may be valid
-		return parts{}, fmt.Errorf("%s: %w", l.field(), err)
+		return payload{}, fmt.Errorf("%s: %w", l.field(), err)
 	}
 	if l.drop {
 		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", w.object.kind,
 			"object", klog.KRef(w.object.meta.Namespace, w.object.meta.Name), "reason", fmt.Sprintf("%s: %v", l.field(), err))
 		return hub, nil
 	}
-	return parts{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove it if the rest of the object is what you want")
+	return payload{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove it if the rest of the object is what you want")
 }
 
 func (l *lossless) field() *field.Path {
 	return field.NewPath("metadata", "annotations").Key(LosslessAnnotation)
 }
 
-// restore returns the hub parts, which the spoke has become, with what the note says.
-func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, text string) (parts, error) {
+// restore returns the hub payload, which the spoke has become, with what the note says.
+func (l *lossless) restore(ctx context.Context, w *converter, spoke, hub payload, text string) (payload, error) {
 	if len(text) > l.maxBytes {
-		return parts{}, fmt.Errorf("it has %d bytes, and may have %d", len(text), l.maxBytes)
+		return payload{}, fmt.Errorf("it has %d bytes, and may have %d", len(text), l.maxBytes)
 	}
 	var n note
 	strict, err := kjson.UnmarshalStrict([]byte(text), &n)
 	if err := errors.Join(append(strict, err)...); err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	if n.Spoke != l.spoke || n.Hub == l.spoke {
-		return parts{}, fmt.Errorf("it was made for version %q of the hub %q", n.Spoke, n.Hub)
+		return payload{}, fmt.Errorf("it was made for version %q of the hub %q", n.Spoke, n.Hub)
 	}
 	changes, err := lost.Parse(n.Lost)
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	written, err := spoke.read()
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	m := merge{lossless: l, worker: w, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
 	// The note may have been made for a hub of former times.
@@ -268,14 +268,14 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 	now, then := gk.WithVersion(l.hub), gk.WithVersion(n.Hub)
 	toThen, err := w.registry.route(now, then.GroupVersion())
 	if err != nil {
-		return parts{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
+		return payload{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
 	}
 	fromThen, err := w.registry.route(then, now.GroupVersion())
 	if err != nil {
-		return parts{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
+		return payload{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
 	}
 	if m.base, err = run(ctx, w, hub, plain(toThen.steps)...); err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	m.back = plain(fromThen.steps)
 	restored, err := m.restore(ctx, changes)
@@ -284,15 +284,15 @@ func (l *lossless) restore(ctx context.Context, w *worker, spoke, hub parts, tex
 	}
 	object, err := w.object.append(nil, headOf(l.back.to), restored)
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	return restored, l.verify(ctx, object)
 }
 
-// run takes parts through steps. Neither what it is given nor what it returns is in the
-// worker's memory, or in the hands of a function.
-func run(ctx context.Context, w *worker, p parts, steps ...*step) (parts, error) {
-	p, err := w.run(ctx, steps, p.clone())
+// run takes a payload through steps. Neither what it is given nor what it returns is in the
+// converter's buffer, or in the hands of a function.
+func run(ctx context.Context, w *converter, p payload, steps ...*step) (payload, error) {
+	p, err := w.convertAlong(ctx, steps, p.clone())
 	return p.clone(), err
 }
 
@@ -307,12 +307,12 @@ func plain(steps []*step) []*step {
 	return steps
 }
 
-func (p parts) clone() parts {
-	return parts{bytes.Clone(p.body), maps.Clone(p.labels), maps.Clone(p.annotations)}
+func (p payload) clone() payload {
+	return payload{bytes.Clone(p.body), maps.Clone(p.labels), maps.Clone(p.annotations)}
 }
 
-// without returns the parts without an annotation.
-func (p parts) without(key string) parts {
+// without returns the payload without an annotation.
+func (p payload) without(key string) payload {
 	if _, ok := p.annotations[key]; ok {
 		p.annotations = maps.Clone(p.annotations)
 		delete(p.annotations, key)
@@ -320,12 +320,12 @@ func (p parts) without(key string) parts {
 	return p
 }
 
-func (p parts) sameMetadata(other parts) bool {
+func (p payload) sameMetadata(other payload) bool {
 	return maps.Equal(p.labels, other.labels) && maps.Equal(p.annotations, other.annotations)
 }
 
-// document returns the parts as one JSON object.
-func (p parts) document(withMetadata bool) ([]byte, error) {
+// document returns the payload as one JSON object.
+func (p payload) document(withMetadata bool) ([]byte, error) {
 	if !withMetadata {
 		return p.body, nil
 	}
@@ -336,22 +336,22 @@ func (p parts) document(withMetadata bool) ([]byte, error) {
 	return rawjson.Set(p.body, "metadata", metadata)
 }
 
-// partsOf is the reverse.
-func partsOf(document []byte) (parts, error) {
+// payloadOf is the reverse.
+func payloadOf(document []byte) (payload, error) {
 	body, metadata := []byte{'{'}, metadataOf{}
 	for m, err := range rawjson.Members(document) {
 		switch {
 		case err != nil:
-			return parts{}, err
+			return payload{}, err
 		case string(m.Name) != "metadata":
 			body = appendMember(body, m.Text)
 		default:
-			if err := codec.Slow(m.Value, &metadata); err != nil {
-				return parts{}, err
+			if err := codec.Decode(m.Value, &metadata); err != nil {
+				return payload{}, err
 			}
 		}
 	}
-	return parts{append(body, '}'), metadata.Labels, metadata.Annotations}, nil
+	return payload{append(body, '}'), metadata.Labels, metadata.Annotations}, nil
 }
 
 type metadataOf struct {
@@ -359,8 +359,8 @@ type metadataOf struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// read reads the parts as one object.
-func (p parts) read() (lost.Object, error) {
+// read reads the payload as one object.
+func (p payload) read() (lost.Object, error) {
 	document, err := p.document(true)
 	if err != nil {
 		return lost.Object{}, err

@@ -13,10 +13,10 @@ import (
 // what a user wrote in the spoke: the ones that show there.
 type merge struct {
 	*lossless
-	worker   *worker
+	worker   *converter
 	work     int         // how many bytes may be converted to find out which single changes show
-	hub      parts       // without any changes
-	base     parts       // the same for the hub that the changes were made for
+	hub      payload     // without any changes
+	base     payload     // the same for the hub that the changes were made for
 	back     []*step     // from that hub to this one
 	written  lost.Object // the spoke, as the user wrote it
 	unedited bool        // whether the spoke is the one that the note was made with
@@ -26,20 +26,20 @@ type merge struct {
 // views are what becomes of a hub object in the spoke, and there and back. The functions
 // need not give back an object as a user has written it, so both count.
 type views struct {
-	parts      // of the spoke
+	payload    // of the spoke
 	spoke, hub lost.Object
 }
 
 // outcome is the hub object that some changes make.
 type outcome struct {
-	hub   parts
-	spoke parts
+	hub   payload
+	spoke payload
 	void  []int // changes that had no effect
 }
 
 // restore makes the changes that do not show in the spoke. If nobody has edited the spoke
 // all of them must be possible: functions of another release may have made the hub.
-func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error) {
+func (m *merge) restore(ctx context.Context, changes lost.Changes) (payload, error) {
 	if len(changes) == 0 {
 		return m.hub, nil
 	}
@@ -54,21 +54,21 @@ func (m *merge) restore(ctx context.Context, changes lost.Changes) (parts, error
 		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always)
 	}
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	return good.hub, nil
 }
 
 // all makes all changes to what an unedited spoke has become. Where that is not what it
 // was, the functions of another release have made it.
-func (m *merge) all(ctx context.Context, changes lost.Changes) (parts, error) {
+func (m *merge) all(ctx context.Context, changes lost.Changes) (payload, error) {
 	modes := slices.Repeat([]lost.Mode{lost.Always}, len(changes))
 	made, err := m.attempt(ctx, changes, modes)
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	if len(made.void) > 0 {
-		return parts{}, fmt.Errorf("%s: has no place in what this release makes of %s", changes[made.void[0]].Path(), m.lossless.spoke)
+		return payload{}, fmt.Errorf("%s: has no place in what this release makes of %s", changes[made.void[0]].Path(), m.lossless.spoke)
 	}
 	differences, err := m.shows(ctx, made)
 	if err != nil || len(differences) == 0 {
@@ -78,12 +78,12 @@ func (m *merge) all(ctx context.Context, changes lost.Changes) (parts, error) {
 	// adds to the spoke, and does not contradict it.
 	larger, err := made.spoke.read()
 	if err != nil {
-		return parts{}, err
+		return payload{}, err
 	}
 	if m.written.Within(larger) || m.own.spoke.Within(larger) {
 		return made.hub, nil
 	}
-	return parts{}, fmt.Errorf("%s: contradicts the object", differences[0].Path())
+	return payload{}, fmt.Errorf("%s: contradicts the object", differences[0].Path())
 }
 
 // add makes more changes, which were left out or void, in another mode, and returns the
@@ -204,7 +204,7 @@ func (m *merge) attempt(ctx context.Context, changes lost.Changes, modes []lost.
 	if document, made.void, err = changes.ApplyAs(document, m.lists.At, modes, m.unedited); err != nil {
 		return nil, err
 	}
-	then, err := partsOf(document)
+	then, err := payloadOf(document)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) 
 		if err != nil {
 			return nil, err
 		}
-		own := &views{parts: spoke}
+		own := &views{payload: spoke}
 		if own.spoke, err = spoke.read(); err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) 
 		}
 		m.own = own
 	}
-	if made.spoke.equal(m.own.parts) {
+	if made.spoke.equal(m.own.payload) {
 		return nil, nil
 	}
 	spoke, err := made.spoke.read()
@@ -255,7 +255,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) 
 }
 
 // equal reports whether two objects are the same, byte for byte.
-func (p parts) equal(other parts) bool {
+func (p payload) equal(other payload) bool {
 	return bytes.Equal(p.body, other.body) && p.sameMetadata(other)
 }
 

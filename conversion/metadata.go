@@ -32,17 +32,23 @@ func typeMeta(obj runtime.Object) (*metav1.TypeMeta, error) {
 	return nil, fmt.Errorf("%T does not embed metav1.TypeMeta", obj)
 }
 
-// keepMetadata keeps the metadata of the worker's object: of what a function might
-// change in place, a copy. Labels and annotations are compared with their pairs.
-func (w *worker) keepMetadata() {
-	m := &w.object.meta
-	w.before = m
+// setMetadata sets the type and the metadata of a typed object, which has both: see kindOf.
+func setMetadata(obj runtime.Object, t metav1.TypeMeta, m *metav1.ObjectMeta, labels, annotations map[string]string) {
+	ofType, _ := typeMeta(obj)
+	meta, _ := objectMeta(obj)
+	*ofType, *meta = t, *m
+	meta.Labels, meta.Annotations = labels, annotations
+}
+
+// snapshotMetadata returns metadata as it was read: of what a function might change in
+// place, a copy. Labels and annotations are compared with their pairs.
+func snapshotMetadata(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	if len(m.OwnerReferences)+len(m.Finalizers) == 0 && m.DeletionTimestamp == nil && m.DeletionGracePeriodSeconds == nil {
-		return
+		return m
 	}
 	c := *m
 	c.Labels, c.Annotations = nil, nil
-	w.before = c.DeepCopy()
+	return c.DeepCopy()
 }
 
 // checkMetadata returns an error that names the fields, other than labels and
@@ -79,7 +85,7 @@ func equal(a, b *int64) bool {
 	return *a == *b
 }
 
-// same says whether a map still holds what was read.
+// same reports whether a map still holds what was read.
 func same(pairs []pair, m map[string]string) bool {
 	if len(pairs) != len(m) {
 		return false

@@ -20,43 +20,31 @@ type Observation struct {
 	Failed schema.GroupVersionKind
 	// Err is why the review failed; nil if it did not.
 	Err error
-	// Duration is how long the conversion took, from the review as it was read to
-	// the answer before it is written.
+	// Duration is how long the conversion of the objects took, without reading the review
+	// and writing the answer.
 	Duration time.Duration
 }
 
-// Observe has a function called with each review that asks for a version,
+// Observe has a function called with each review that can be read and asks for a version,
 // before it is answered. Package conversion/metrics has one for Prometheus. It may be
 // called from several goroutines at a time.
 func Observe(f func(Observation)) Option {
 	return func(h *handler) { h.observe = f }
 }
 
-// count notes an object.
-func (o *Observation) count(kind schema.GroupVersionKind) {
-	if o.Objects == nil {
-		o.Objects = map[schema.GroupVersionKind]int{}
+// count notes n objects of a kind.
+func (b *batch) count(kind schema.GroupVersionKind, n int) {
+	if b.seen == nil {
+		b.seen = map[schema.GroupVersionKind]int{}
 	}
-	o.Objects[kind]++
+	b.seen[kind] += n
 }
 
-// add adds what was seen of other objects.
-func (o *Observation) add(other Observation) {
-	if o.Objects == nil {
-		o.Objects = other.Objects
-	} else {
-		for kind, n := range other.Objects {
-			o.Objects[kind] += n
-		}
-	}
-	o.Failed = other.Failed
-}
-
-// known returns the kind and version of the worker's object; nothing if the
+// knownKind returns the kind and version of the converter's object; nothing if the
 // registry does not know it.
-func (w *worker) known() schema.GroupVersionKind {
-	gvk := w.object.gv.WithKind(w.object.kind)
-	if k := w.registry.kinds[gvk.GroupKind()]; k != nil {
+func (c *converter) knownKind() schema.GroupVersionKind {
+	gvk := c.object.gv.WithKind(c.object.kind)
+	if k := c.registry.kinds[gvk.GroupKind()]; k != nil {
 		if _, ok := k.routes[[2]string{gvk.Version, gvk.Version}]; ok {
 			return gvk
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,29 +19,34 @@ import (
 type Registry struct {
 	scheme   *runtime.Scheme
 	kinds    map[schema.GroupKind]*kind
-	versions map[string]version // by apiVersion
-	forms    map[reflect.Type]*typed
+	versions map[string]schema.GroupVersion // by apiVersion
+	types    map[reflect.Type]*typed
 	codecs   *codec.Codecs
-	workers  sync.Pool // of idle workers
-	chunks   sync.Pool // of lists
+	// decodeMetadata leaves out managedFields.
+	decodeMetadata codec.Decoder
+	converters     sync.Pool // that are idle
 }
 
 // NewRegistry returns an empty registry. The scheme tells which Go type belongs
 // to which group, version and kind; see package scheme.
 func NewRegistry(s *runtime.Scheme) *Registry {
+	codecs := codec.New()
 	return &Registry{
-		scheme:   s,
-		kinds:    map[schema.GroupKind]*kind{},
-		versions: map[string]version{},
-		forms:    map[reflect.Type]*typed{},
-		codecs:   codec.New(),
+		scheme:         s,
+		kinds:          map[schema.GroupKind]*kind{},
+		versions:       map[string]schema.GroupVersion{},
+		types:          map[reflect.Type]*typed{},
+		codecs:         codecs,
+		decodeMetadata: codecs.Decoder(reflect.TypeFor[metav1.ObjectMeta](), "managedFields"),
 	}
 }
 
-// version is a group and version, and how an object names it.
-type version struct {
-	gv   schema.GroupVersion
-	name string
+// groupVersion parses an apiVersion. Those of the registry have been parsed before.
+func (r *Registry) groupVersion(apiVersion string) (schema.GroupVersion, error) {
+	if gv, ok := r.versions[apiVersion]; ok {
+		return gv, nil
+	}
+	return schema.ParseGroupVersion(apiVersion)
 }
 
 // kind is the graph of one kind's versions.
@@ -100,10 +106,10 @@ func (r *Registry) add(hub bool, there, back *step) error {
 		k.steps = append(k.steps, s)
 	}
 	k.connect()
-	r.workers = sync.Pool{} // they remember routes
+	r.converters = sync.Pool{} // they remember routes
 	r.kinds[a.GroupKind()] = k
 	for _, gv := range []schema.GroupVersion{a.GroupVersion(), b.GroupVersion()} {
-		r.versions[gv.String()] = version{gv, gv.String()}
+		r.versions[gv.String()] = gv
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 			errs = append(errs, err)
 			continue
 		}
-		s, h := r.form(reflect.PointerTo(spokeType)), r.form(reflect.PointerTo(hubType))
+		s, h := r.typed(reflect.PointerTo(spokeType)), r.typed(reflect.PointerTo(hubType))
 		errs = append(errs, r.add(true,
 			&step{from: spoke, to: hub, in: s, out: h, call: convert, shares: true},
 			&step{from: hub, to: spoke, in: h, out: s, call: convert, shares: true}))

@@ -27,11 +27,8 @@ import (
 // the user with the name of the object before it; a panic becomes such an error.
 // It is called from several goroutines at a time.
 //
-// Both objects are the function's until it returns. Then their memory is used for
-// the next object: what is to outlive the call, other than strings, must be copied,
-// also if it is part of an error. A function may be called more than once for an
-// object, and for what only looks like an object of a list and is part of one; then
-// what it returns is not used.
+// Both objects are the function's to keep. A function may be called more than once for an
+// object: see [Lossless].
 //
 // It is an error if the scheme does not know one of the types, or knows it by
 // several names; if they are not two versions of one kind, or have no metadata;
@@ -58,7 +55,7 @@ func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.
 	if aToB == nil || bToA == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", a, b.Version)
 	}
-	formA, formB := r.form(reflect.TypeFor[A]()), r.form(reflect.TypeFor[B]())
+	formA, formB := r.typed(reflect.TypeFor[A]()), r.typed(reflect.TypeFor[B]())
 	return r.add(hub,
 		&step{from: a, to: b, in: formA, out: formB, call: func(ctx context.Context, in, out runtime.Object) error {
 			return aToB(ctx, in.(A), out.(B))

@@ -34,7 +34,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		return fmt.Errorf("conversion: %s has no version or no kind", spoke)
 	}
 	hub := schema.GroupVersionKind{Group: spoke.Group, Version: hubVersion, Kind: spoke.Kind}
-	var form form = unstructuredForm{}
+	var form representation = unstructuredContent{}
 	if t := reflect.TypeFor[H](); t == reflect.TypeFor[*unstructured.Unstructured]() {
 		if hubVersion == "" {
 			return fmt.Errorf("conversion: the hub of %s is unstructured, and needs a version", spoke)
@@ -47,25 +47,25 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		if hubVersion != "" && hubVersion != kind.Version {
 			return fmt.Errorf("conversion: the hub of %s is %s, and not version %s", spoke, kind, hubVersion)
 		}
-		hub, form = kind, r.form(t)
+		hub, form = kind, r.typed(t)
 	}
 	if toHub == nil || fromHub == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}
 	return r.add(true,
-		&step{from: spoke, to: hub, in: unstructuredForm{}, out: form, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: spoke, to: hub, in: unstructuredContent{}, out: form, call: func(ctx context.Context, in, out runtime.Object) error {
 			return toHub(ctx, in.(*unstructured.Unstructured), out.(H))
 		}},
-		&step{from: hub, to: spoke, in: form, out: unstructuredForm{}, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: hub, to: spoke, in: form, out: unstructuredContent{}, call: func(ctx context.Context, in, out runtime.Object) error {
 			return fromHub(ctx, in.(H), out.(*unstructured.Unstructured))
 		}})
 }
 
-// unstructuredForm is the form of maps.
-type unstructuredForm struct{}
+// unstructuredContent is the representation by a map.
+type unstructuredContent struct{}
 
-func (unstructuredForm) target(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
-	metadata, err := w.unstructuredMetadata()
+func (unstructuredContent) blank(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
+	metadata, err := c.unstructuredMetadata()
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +86,10 @@ func (unstructuredForm) target(w *worker, t metav1.TypeMeta, p parts) (runtime.O
 	}}, nil
 }
 
-// unstructuredMetadata returns the metadata of the worker's object, less labels,
+// unstructuredMetadata returns the metadata of the converter's object, less labels,
 // annotations and managedFields.
-func (w *worker) unstructuredMetadata() (map[string]any, error) {
-	text := w.object.metadata
+func (c *converter) unstructuredMetadata() (map[string]any, error) {
+	text := c.object.metadata
 	var err error
 	for _, name := range []string{"labels", "annotations", "managedFields"} {
 		if text, err = rawjson.Set(text, name, nil); err != nil {
@@ -97,31 +97,27 @@ func (w *worker) unstructuredMetadata() (map[string]any, error) {
 		}
 	}
 	metadata := map[string]any{}
-	return metadata, codec.Slow(text, &metadata)
+	return metadata, codec.Decode(text, &metadata)
 }
 
-func (f unstructuredForm) source(w *worker, t metav1.TypeMeta, p parts) (runtime.Object, error) {
-	obj, err := f.target(w, t, p)
+func (f unstructuredContent) decode(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
+	obj, err := f.blank(c, t, p)
 	if err != nil {
 		return nil, err
 	}
 	fields := map[string]any{}
-	if err := codec.Slow(p.body, &fields); err != nil {
+	if err := codec.Decode(p.body, &fields); err != nil {
 		return nil, err
 	}
 	maps.Copy(obj.(*unstructured.Unstructured).Object, fields)
 	return obj, nil
 }
 
-func (unstructuredForm) encode(w *worker, obj runtime.Object) ([]byte, error) {
-	text, err := w.memory.Encode(obj.(*unstructured.Unstructured).Object)
-	if err != nil {
-		return nil, err
-	}
-	return w.withoutMetadata(text)
+func (unstructuredContent) encode(c *converter, obj runtime.Object) ([]byte, error) {
+	return c.encodeBody(obj.(*unstructured.Unstructured).Object)
 }
 
-func (unstructuredForm) metadata(w *worker, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
+func (unstructuredContent) metadata(c *converter, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error) {
 	content := obj.(*unstructured.Unstructured).Object
 	content["apiVersion"], content["kind"] = t.APIVersion, t.Kind
 	metadata, ok := content["metadata"].(map[string]any)
@@ -135,7 +131,7 @@ func (unstructuredForm) metadata(w *worker, obj runtime.Object, t metav1.TypeMet
 		}
 		delete(after, name)
 	}
-	before, err := w.unstructuredMetadata()
+	before, err := c.unstructuredMetadata()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,14 +18,34 @@ func New() *Codecs {
 	return &Codecs{decoders{made: map[reflect.Type]*decoder{}}, encoders{}}
 }
 
-// Decoder returns the decoder of a type. That of a struct passes over the members at
-// the paths, names joined by dots, and leaves their fields zero.
+// Decoder returns the decoder of a type. That of a struct passes over the members at the
+// paths, names joined by dots, and leaves their fields zero, if the type has no decoder of
+// its own and the text has nothing unusual.
 func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 	decode := c.decoders.of(t)
 	if len(without) > 0 && t.Kind() == reflect.Struct && !DecodesItself(t) {
 		decode = c.decoders.structOf(t, without)
 	}
-	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error { return decode(m, c, placeOf(v, t)) }
+	return func(m *Memory, c *rawjson.Cursor, v reflect.Value) error {
+		begin := *c
+		if decode(m, c, pointerTo(v, t)) == nil && c.Err() == nil {
+			return nil
+		}
+		*c = begin
+		text := c.Value()
+		if err := c.Err(); err != nil {
+			return err
+		}
+		v.SetZero() // without what the decoder has left
+		return Decode(DropDuplicates(text), v.Addr().Interface())
+	}
+}
+
+// Allocator returns what returns pointers to new values of a type. Those of one Memory may
+// share allocations.
+func (c *Codecs) Allocator(t reflect.Type) func(m *Memory) reflect.Value {
+	allocate := c.decoders.allocator(t)
+	return func(m *Memory) reflect.Value { return reflect.NewAt(t, allocate(m).p) }
 }
 
 // Encoder returns the encoder of a type.
@@ -33,7 +53,7 @@ func (c *Codecs) Encoder(t reflect.Type) Encoder { return fromTheTop(t, c.encode
 
 // EncoderWithout returns an encoder of a struct that leaves out some members; ok is
 // false if that is not possible, because the type has an encoder of its own, or
-// strange fields.
+// unusual fields.
 func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok bool) {
 	fields, ok := fieldsOf(t)
 	if !ok || encodesItself(t) {
@@ -52,6 +72,6 @@ func (c *Codecs) EncoderWithout(t reflect.Type, names ...string) (e Encoder, ok 
 func fromTheTop(t reflect.Type, encode encoder) Encoder {
 	return func(m *Memory, b []byte, v reflect.Value) ([]byte, error) {
 		m.depth = 0
-		return encode(m, b, placeOf(v, t))
+		return encode(m, b, pointerTo(v, t))
 	}
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Slow decodes JSON with the API server's own decoder: case-sensitive, lenient
+// Decode decodes JSON with the API server's own decoder: case-sensitive, lenient
 // otherwise, integers not by way of floats.
-func Slow(text []byte, into any) error {
+func Decode(text []byte, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
-// Once returns the text of an object in which no member is there twice: the last one
-// counts. So the API server reads custom objects, because it decodes them into maps;
-// Slow would merge the two. Text without such members is returned as it is.
-func Once(text []byte) []byte {
+// DropDuplicates returns the text of an object in which no member is there twice: the last
+// one counts. So the API server reads custom objects, because it decodes them into maps;
+// [Decode] would merge the two. Text without duplicates is returned as it is.
+func DropDuplicates(text []byte) []byte {
 	var members map[string]any
-	twice, err := kjson.UnmarshalStrict(text, &members, kjson.DisallowDuplicateFields)
-	if err != nil || len(twice) == 0 {
+	duplicates, err := kjson.UnmarshalStrict(text, &members, kjson.DisallowDuplicateFields)
+	if err != nil || len(duplicates) == 0 {
 		return text
 	}
 	once, err := json.Marshal(members)
@@ -37,15 +37,16 @@ func Once(text []byte) []byte {
 	return once
 }
 
-// A Decoder decodes the value at a cursor into an addressable zero value of its type,
-// just as [Slow] does. Where there is anything that it is not made for, it returns an
-// error, and Slow has the last word: about what is an error, and what it says.
+// A Decoder decodes the value at a cursor into an addressable zero value of its type, as
+// [Decode] does, with the last of duplicate members. The error is that of Decode; if the
+// value is not JSON it is that of the cursor.
 type Decoder func(m *Memory, c *rawjson.Cursor, v reflect.Value) error
 
-// decoder is a Decoder of the value at a place.
-type decoder func(m *Memory, c *rawjson.Cursor, p place) error
+// decoder decodes the value at a cursor to where p points. Where there is anything that it
+// is not made for it returns an error, and Decode has the last word.
+type decoder func(m *Memory, c *rawjson.Cursor, p pointer) error
 
-var errSlow = errors.New("not for this decoder")
+var errFallback = errors.New("not for this decoder")
 
 // decoders makes the decoders of types, each once: types may be recursive.
 type decoders struct {
@@ -58,7 +59,7 @@ func (d *decoders) of(t reflect.Type) decoder {
 	if made := d.made[t]; made != nil && *made != nil {
 		return *made
 	} else if made != nil { // t is recursive, and its decoder is being made
-		return func(m *Memory, c *rawjson.Cursor, p place) error { return (*made)(m, c, p) }
+		return func(m *Memory, c *rawjson.Cursor, p pointer) error { return (*made)(m, c, p) }
 	}
 	made := new(decoder)
 	d.made[t] = made
@@ -117,48 +118,48 @@ func (d *decoders) make(t reflect.Type) decoder {
 	case reflect.Struct:
 		return d.structOf(t, nil)
 	}
-	return slowly(t)
+	return byReference(t)
 }
 
-// slowly is for types which are strange.
-func slowly(t reflect.Type) decoder {
-	return func(_ *Memory, c *rawjson.Cursor, p place) error { return Slow(c.Value(), p.pointerTo(t)) }
+// byReference is for types that no other decoder is made for.
+func byReference(t reflect.Type) decoder {
+	return func(_ *Memory, c *rawjson.Cursor, p pointer) error { return Decode(c.Value(), p.as(t)) }
 }
 
 // itself is for types which have a decoder of their own.
 func itself(t reflect.Type) decoder {
 	if t.Name() == "" {
-		// Slow does not find the methods that a struct without a name gets from what it
+		// Decode does not find the methods that a struct without a name gets from what it
 		// embeds, unless it begins there.
-		return func(*Memory, *rawjson.Cursor, place) error { return errSlow }
+		return func(*Memory, *rawjson.Cursor, pointer) error { return errFallback }
 	}
 	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return slowly(t)
+		return byReference(t)
 	}
-	return func(_ *Memory, c *rawjson.Cursor, p place) error {
+	return func(_ *Memory, c *rawjson.Cursor, p pointer) error {
 		text := c.Value()
 		if text == nil {
-			return errSlow
+			return errFallback
 		}
-		return p.pointerTo(t).(json.Unmarshaler).UnmarshalJSON(text)
+		return p.as(t).(json.Unmarshaler).UnmarshalJSON(text)
 	}
 }
 
 // A null leaves the zero value, whatever the type.
 
-func decodeBool(_ *Memory, c *rawjson.Cursor, p place) error {
+func decodeBool(_ *Memory, c *rawjson.Cursor, p pointer) error {
 	switch first := c.Begins(); first {
 	case 't', 'f':
 		*at[bool](p) = first == 't'
 	case 'n':
 	default:
-		return errSlow
+		return errFallback
 	}
 	c.Value()
 	return nil
 }
 
-func decodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, c *rawjson.Cursor, p place) error {
+func decodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, c *rawjson.Cursor, p pointer) error {
 	n, ok := c.Int()
 	if !ok {
 		if c.Begins() == 'n' {
@@ -167,19 +168,19 @@ func decodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, c *rawjson.Curso
 		}
 		var err error
 		if n, err = strconv.ParseInt(string(c.Value()), 10, 64); err != nil {
-			return errSlow
+			return errFallback
 		}
 	}
 	if int64(T(n)) != n {
-		return errSlow
+		return errFallback
 	}
 	*at[T](p) = T(n)
 	return nil
 }
 
-func decodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, c *rawjson.Cursor, p place) error {
+func decodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() == '-' { // -0 is an error
-		return errSlow
+		return errFallback
 	}
 	n, ok := c.Int()
 	u := uint64(n)
@@ -190,17 +191,17 @@ func decodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, c *rawjson
 		}
 		var err error
 		if u, err = strconv.ParseUint(string(c.Value()), 10, 64); err != nil {
-			return errSlow
+			return errFallback
 		}
 	}
 	if uint64(T(u)) != u {
-		return errSlow
+		return errFallback
 	}
 	*at[T](p) = T(u)
 	return nil
 }
 
-func decodeFloat[T float32 | float64](_ *Memory, c *rawjson.Cursor, p place) error {
+func decodeFloat[T float32 | float64](_ *Memory, c *rawjson.Cursor, p pointer) error {
 	first := c.Begins()
 	text := c.Value()
 	if first == 'n' {
@@ -208,19 +209,19 @@ func decodeFloat[T float32 | float64](_ *Memory, c *rawjson.Cursor, p place) err
 	}
 	f, err := strconv.ParseFloat(string(text), reflect.TypeFor[T]().Bits())
 	if err != nil || first != '-' && (first < '0' || '9' < first) {
-		return errSlow
+		return errFallback
 	}
 	*at[T](p) = T(f)
 	return nil
 }
 
-func decodeString(m *Memory, c *rawjson.Cursor, p place) error {
+func decodeString(m *Memory, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '"' {
-		return nullOrSlow(c)
+		return nullOrFallback(c)
 	}
 	s, ok := m.String(c)
 	if !ok {
-		return errSlow
+		return errFallback
 	}
 	*at[string](p) = s
 	return nil
@@ -228,7 +229,7 @@ func decodeString(m *Memory, c *rawjson.Cursor, p place) error {
 
 func (d *decoders) pointer(t reflect.Type) decoder {
 	elem, alloc := d.of(t.Elem()), d.allocator(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, p place) error {
+	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() == 'n' {
 			c.Value()
 			return nil
@@ -244,9 +245,9 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		return decodeStrings
 	}
 	elem, size := d.of(t.Elem()), t.Elem().Size()
-	return func(m *Memory, c *rawjson.Cursor, p place) error {
+	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '[' {
-			return nullOrSlow(c)
+			return nullOrFallback(c)
 		}
 		l, n := at[list](p), 0
 		for c.Enter('['); c.Next(); n++ {
@@ -267,16 +268,16 @@ func (d *decoders) slice(t reflect.Type) decoder {
 }
 
 // decodeStrings is slice for the most frequent type. Many lists share one allocation.
-func decodeStrings(m *Memory, c *rawjson.Cursor, p place) error {
+func decodeStrings(m *Memory, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '[' {
-		return nullOrSlow(c)
+		return nullOrFallback(c)
 	}
 	list := m.words[len(m.words):]
 	for c.Enter('['); c.Next(); {
 		null := c.Begins() == 'n'
 		s, ok := m.String(c)
 		if !ok && !null {
-			return errSlow
+			return errFallback
 		}
 		if len(list) == cap(list) {
 			list = append(make([]string, 0, max(64, 2*len(list))), list...)
@@ -297,17 +298,17 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 		return decodeStringMap
 	}
 	elem := d.of(t.Elem())
-	return func(m *Memory, c *rawjson.Cursor, p place) error {
+	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
-			return nullOrSlow(c)
+			return nullOrFallback(c)
 		}
 		decoded := reflect.MakeMap(t)
 		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
-		there := placeOf(value, t.Elem())
+		there := pointerTo(value, t.Elem())
 		for c.Enter('{'); c.Next(); {
 			name, ok := m.Name(c)
 			if !ok {
-				return errSlow
+				return errFallback
 			}
 			key.SetString(name)
 			value.SetZero()
@@ -322,9 +323,9 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 }
 
 // decodeStringMap is mapOf for the most frequent type.
-func decodeStringMap(m *Memory, c *rawjson.Cursor, p place) error {
+func decodeStringMap(m *Memory, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '{' {
-		return nullOrSlow(c)
+		return nullOrFallback(c)
 	}
 	decoded := map[string]string{}
 	for c.Enter('{'); c.Next(); {
@@ -332,7 +333,7 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, p place) error {
 		null := c.Begins() == 'n'
 		s, isString := m.String(c)
 		if !ok || !isString && !null {
-			return errSlow
+			return errFallback
 		}
 		decoded[name] = s
 	}
@@ -341,13 +342,13 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, p place) error {
 }
 
 // decodeTime decodes a timestamp as metav1.Time does.
-func decodeTime(_ *Memory, c *rawjson.Cursor, p place) error {
+func decodeTime(_ *Memory, c *rawjson.Cursor, p pointer) error {
 	if c.Begins() != '"' {
-		return nullOrSlow(c)
+		return nullOrFallback(c)
 	}
 	t, ok := Time(c.Value())
 	if !ok {
-		return errSlow
+		return errFallback
 	}
 	*at[metav1.Time](p) = t
 	return nil
@@ -376,7 +377,7 @@ type memberDecoder struct {
 func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 	fields, ok := fieldsOf(t)
 	if !ok || len(fields) == 0 {
-		return slowly(t)
+		return byReference(t)
 	}
 	// The API server writes the members of custom objects in this order; so the next one
 	// is easy to guess.
@@ -386,16 +387,16 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 		members[i] = memberDecoder{name: f.name, guess: append(rawjson.Quote(f.name), ':'), offset: f.offset}
 		switch below, it := under(without, f.name); {
 		case it:
-			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ place) error { c.Value(); return nil }
+			members[i].decode = func(_ *Memory, c *rawjson.Cursor, _ pointer) error { c.Value(); return nil }
 		case below != nil && f.goType.Kind() == reflect.Struct && !DecodesItself(f.goType):
 			members[i].decode = d.structOf(f.goType, below)
 		default:
 			members[i].decode = d.of(f.goType)
 		}
 	}
-	return func(m *Memory, c *rawjson.Cursor, p place) error {
+	return func(m *Memory, c *rawjson.Cursor, p pointer) error {
 		if c.Begins() != '{' {
-			return nullOrSlow(c)
+			return nullOrFallback(c)
 		}
 		var seen uint64
 		guess := 0
@@ -412,7 +413,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 				}
 			}
 			if seen&(1<<i) != 0 {
-				return errSlow // for Once
+				return errFallback // a duplicate
 			}
 			seen |= 1 << i
 			if guess = i + 1; guess == len(members) {
@@ -436,10 +437,10 @@ func find(members []memberDecoder, from int, name []byte) int {
 	return slices.IndexFunc(members[:from], func(m memberDecoder) bool { return m.name == string(name) })
 }
 
-// nullOrSlow passes over a null.
-func nullOrSlow(c *rawjson.Cursor) error {
+// nullOrFallback passes over a null.
+func nullOrFallback(c *rawjson.Cursor) error {
 	if c.Begins() != 'n' {
-		return errSlow
+		return errFallback
 	}
 	c.Value()
 	return nil

@@ -22,8 +22,8 @@ import (
 // For what it is not made for, it calls encoding/json.
 type Encoder func(m *Memory, b []byte, v reflect.Value) ([]byte, error)
 
-// encoder is an Encoder of the value at a place.
-type encoder func(m *Memory, b []byte, p place) ([]byte, error)
+// encoder is an Encoder of the value that p points to.
+type encoder func(m *Memory, b []byte, p pointer) ([]byte, error)
 
 // encoders makes the encoders of types, each once: types may be recursive.
 type encoders map[reflect.Type]*encoder
@@ -34,7 +34,7 @@ func (e encoders) of(t reflect.Type) encoder {
 		return *made
 	} else if made != nil { // t is recursive, and its encoder is being made
 		// A value that holds itself has no end; encoding/json says so.
-		return func(m *Memory, b []byte, p place) ([]byte, error) {
+		return func(m *Memory, b []byte, p pointer) ([]byte, error) {
 			if m.depth++; m.depth > maxDepth {
 				return b, errTooDeep
 			}
@@ -62,7 +62,7 @@ func (e encoders) make(t reflect.Type) encoder {
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		return func(_ *Memory, b []byte, p place) ([]byte, error) {
+		return func(_ *Memory, b []byte, p pointer) ([]byte, error) {
 			return strconv.AppendBool(b, *at[bool](p)), nil
 		}
 	case reflect.Int:
@@ -89,7 +89,7 @@ func (e encoders) make(t reflect.Type) encoder {
 		return encodeFloat
 	case reflect.String:
 		if t != reflect.TypeFor[json.Number]() {
-			return func(_ *Memory, b []byte, p place) ([]byte, error) {
+			return func(_ *Memory, b []byte, p pointer) ([]byte, error) {
 				return rawjson.AppendQuote(b, *at[string](p)), nil
 			}
 		}
@@ -108,27 +108,27 @@ func (e encoders) make(t reflect.Type) encoder {
 			return e.members(fields)
 		}
 	}
-	return e.slowly(t)
+	return e.byEncodingJSON(t)
 }
 
-// slowly is for types which are strange.
-func (e encoders) slowly(t reflect.Type) encoder {
-	return func(m *Memory, b []byte, p place) ([]byte, error) {
-		text, err := m.Encode(p.pointerTo(t))
+// byEncodingJSON is for types that no other encoder is made for.
+func (e encoders) byEncodingJSON(t reflect.Type) encoder {
+	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
+		text, err := m.Encode(p.as(t))
 		return append(b, text...), err
 	}
 }
 
 // itself is for types which have an encoder of their own.
 func (e encoders) itself(t reflect.Type) encoder {
-	slowly := e.slowly(t)
+	byEncodingJSON := e.byEncodingJSON(t)
 	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
-		return slowly
+		return byEncodingJSON
 	}
-	return func(m *Memory, b []byte, p place) ([]byte, error) {
-		text, err := p.pointerTo(t).(json.Marshaler).MarshalJSON()
+	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
+		text, err := p.as(t).(json.Marshaler).MarshalJSON()
 		if err != nil || !compact(text) {
-			return slowly(m, b, p)
+			return byEncodingJSON(m, b, p)
 		}
 		return append(b, text...), nil
 	}
@@ -143,7 +143,7 @@ func compact(text []byte) bool {
 	return len(text) > 0 && len(c.Value()) == len(text)
 }
 
-func encodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, b []byte, p place) ([]byte, error) {
+func encodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, b []byte, p pointer) ([]byte, error) {
 	n := *at[T](p)
 	if 0 <= n && n < 10 {
 		return append(b, '0'+byte(n)), nil
@@ -151,12 +151,12 @@ func encodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, b []byte, p plac
 	return strconv.AppendInt(b, int64(n), 10), nil
 }
 
-func encodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, b []byte, p place) ([]byte, error) {
+func encodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, b []byte, p pointer) ([]byte, error) {
 	return strconv.AppendUint(b, uint64(*at[T](p)), 10), nil
 }
 
 // encodeTime writes a timestamp as metav1.Time does.
-func encodeTime(_ *Memory, b []byte, p place) ([]byte, error) {
+func encodeTime(_ *Memory, b []byte, p pointer) ([]byte, error) {
 	t := at[metav1.Time](p)
 	if t.IsZero() {
 		return append(b, "null"...), nil
@@ -165,7 +165,7 @@ func encodeTime(_ *Memory, b []byte, p place) ([]byte, error) {
 }
 
 // encodeFloat writes a float as encoding/json and JavaScript do.
-func encodeFloat(m *Memory, b []byte, p place) ([]byte, error) {
+func encodeFloat(m *Memory, b []byte, p pointer) ([]byte, error) {
 	f := *at[float64](p)
 	if abs := math.Abs(f); !(abs < 1e21) || abs < 1e-6 && f != 0 {
 		text, err := m.Encode(f)
@@ -176,7 +176,7 @@ func encodeFloat(m *Memory, b []byte, p place) ([]byte, error) {
 
 func (e encoders) pointer(t reflect.Type) encoder {
 	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, p place) ([]byte, error) {
+	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
 		to := *at[pointer](p)
 		if to == (pointer{}) {
 			return append(b, "null"...), nil
@@ -187,9 +187,9 @@ func (e encoders) pointer(t reflect.Type) encoder {
 
 func (e encoders) slice(t reflect.Type) encoder {
 	elem, size := e.of(t.Elem()), t.Elem().Size()
-	return func(m *Memory, b []byte, p place) (_ []byte, err error) {
+	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
 		l := at[list](p)
-		if l.first == (place{}) {
+		if l.first == (pointer{}) {
 			return append(b, "null"...), nil
 		}
 		b = append(b, '[')
@@ -210,7 +210,7 @@ func (e encoders) mapOf(t reflect.Type) encoder {
 		return encodeStringMap
 	}
 	elem := e.of(t.Elem())
-	return func(m *Memory, b []byte, p place) (_ []byte, err error) {
+	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
 		v := p.value(t)
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -220,7 +220,7 @@ func (e encoders) mapOf(t reflect.Type) encoder {
 			values[key.String()] = value
 		}
 		addressable := reflect.New(t.Elem()).Elem()
-		there := placeOf(addressable, t.Elem())
+		there := pointerTo(addressable, t.Elem())
 		b = append(b, '{')
 		for i, key := range slices.Sorted(maps.Keys(values)) {
 			if i > 0 {
@@ -261,7 +261,7 @@ func needsAddress(t reflect.Type) bool {
 }
 
 // encodeStringMap is mapOf for the most frequent type.
-func encodeStringMap(m *Memory, b []byte, p place) ([]byte, error) {
+func encodeStringMap(m *Memory, b []byte, p pointer) ([]byte, error) {
 	strings := *at[map[string]string](p)
 	if strings == nil {
 		return append(b, "null"...), nil
@@ -284,7 +284,7 @@ func encodeStringMap(m *Memory, b []byte, p place) ([]byte, error) {
 type memberEncoder struct {
 	name   string // a comma, the name in quotation marks, and a colon
 	offset uintptr
-	omit   func(p place) bool // nil if it never is
+	omit   func(p pointer) bool // nil if it never is
 	encode encoder
 }
 
@@ -294,7 +294,7 @@ func (e encoders) members(fields []structField) encoder {
 	for i, f := range fields {
 		members[i] = memberEncoder{"," + string(rawjson.Quote(f.name)) + ":", f.offset, omission(f.goType, f.options), e.of(f.goType)}
 	}
-	return func(m *Memory, b []byte, p place) (_ []byte, err error) {
+	return func(m *Memory, b []byte, p pointer) (_ []byte, err error) {
 		begin := len(b)
 		for i := range members {
 			member := &members[i]

@@ -16,7 +16,7 @@ type structField struct {
 }
 
 // fieldsOf returns the fields of a struct that JSON knows; ok is false if it has
-// something strange, such as two fields of one name, of which either may win.
+// something unusual, such as two fields of one name, of which either may win.
 func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 	seen := map[string]bool{}
 	var walk func(t reflect.Type, offset uintptr) bool

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -9,50 +10,28 @@ import (
 )
 
 // Memory is what the decoders and encoders of one Codecs work with, in one goroutine.
-// The values that are decoded share it, and stay good: it is handed out once, unless
-// [Memory.Reset] is called.
+// What is decoded shares allocations of up to 16 KiB, and is never overwritten.
 type Memory struct {
+	strings strings.Builder // strings that are decoded
+	words   []string        // lists of strings that are decoded
+	slabs   []slab          // what pointers point to, by type
 	decoded []byte          // a string
-	strings strings.Builder // a chunk that decoded strings are parts of
-	words   []string        // memory of decoded lists of strings
-	slabs   []slab          // by type
 	encoded bytes.Buffer    // what encoding/json wrote
 	keys    []string        // of a map that is being encoded
 	depth   int             // of the value that is being encoded
-	held    int             // bytes of strings that decoded values hold
 }
 
-// Reset makes the memory of all values that have been decoded free for others. That of
-// their strings is not used again: somebody may have kept them.
-func (m *Memory) Reset() {
-	m.words, m.held = m.words[:0], 0
-	for i := range m.slabs {
-		m.slabs[i].reset()
-	}
-}
-
-// Size returns about how many bytes it keeps, with what those strings hold that have been
-// decoded since the last reset: they may be in values that it keeps.
-func (m *Memory) Size() int {
-	size := m.held + cap(m.decoded) + 16*cap(m.words) + m.encoded.Cap() + 16*cap(m.keys)
-	for i := range m.slabs {
-		size += m.slabs[i].bytes
-	}
-	return size
-}
-
-// stringBytes is how much memory for strings is taken at a time.
-const stringBytes = 16 << 10
+// maxAllocation is how many bytes are allocated for several small values at most.
+const maxAllocation = 16 << 10
 
 // Intern copies text into a string. Many strings share one allocation.
 func (m *Memory) Intern(text []byte) string {
-	m.held += len(text)
 	if m.strings.Cap()-m.strings.Len() < len(text) {
-		if len(text) > stringBytes/4 {
+		if len(text) > maxAllocation/4 {
 			return string(text)
 		}
 		m.strings = strings.Builder{}
-		m.strings.Grow(stringBytes)
+		m.strings.Grow(maxAllocation)
 	}
 	begin := m.strings.Len()
 	m.strings.Write(text)
@@ -68,8 +47,34 @@ func (m *Memory) String(c *rawjson.Cursor) (s string, ok bool) {
 	return m.Intern(m.decoded), ok
 }
 
-// Name decodes the name that the cursor is at; ok is false if it is no Unicode.
+// Name decodes the name that the cursor is at; ok is false if it is not Unicode.
 func (m *Memory) Name(c *rawjson.Cursor) (s string, ok bool) {
 	name := c.Name()
 	return m.Intern(name), utf8.Valid(name)
+}
+
+// slab is memory for several values of one type.
+type slab struct {
+	values    list
+	allocated int // of them
+}
+
+// allocator returns what returns a pointer to a zero value of a type.
+func (d *decoders) allocator(t reflect.Type) func(m *Memory) pointer {
+	id, size := d.slabs, t.Size()
+	d.slabs++
+	most := int(min(256, maxAllocation/max(1, size)))
+	return func(m *Memory) pointer {
+		for len(m.slabs) <= id {
+			m.slabs = append(m.slabs, slab{})
+		}
+		s := &m.slabs[id]
+		if s.allocated == s.values.len {
+			n := max(1, min(max(8, 2*s.values.len), most))
+			values := reflect.MakeSlice(reflect.SliceOf(t), n, n)
+			*s = slab{values: list{pointerTo(values.Index(0), t), n, n}}
+		}
+		s.allocated++
+		return s.values.elem(s.allocated-1, size)
+	}
 }

@@ -9,12 +9,12 @@ import (
 )
 
 // omission returns what says whether a field is left out; nil if it never is.
-func omission(t reflect.Type, options string) func(p place) bool {
+func omission(t reflect.Type, options string) func(p pointer) bool {
 	empty, zero := hasOption(options, "omitempty"), hasOption(options, "omitzero")
 	switch {
 	case empty && zero:
 		isEmpty, isZero := emptyOf(t), zeroOf(t)
-		return func(p place) bool { return isEmpty(p) || isZero(p) }
+		return func(p pointer) bool { return isEmpty(p) || isZero(p) }
 	case empty:
 		return emptyOf(t)
 	case zero:
@@ -30,31 +30,31 @@ func hasOption(options, option string) bool {
 }
 
 // emptyOf returns what says whether a value is empty, as encoding/json has it.
-func emptyOf(t reflect.Type) func(p place) bool {
+func emptyOf(t reflect.Type) func(p pointer) bool {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
-		return func(place) bool { return false }
+		return func(pointer) bool { return false }
 	case reflect.Array:
-		return func(place) bool { return t.Len() == 0 }
+		return func(pointer) bool { return t.Len() == 0 }
 	case reflect.Slice:
-		return func(p place) bool { return at[list](p).len == 0 }
+		return func(p pointer) bool { return at[list](p).len == 0 }
 	case reflect.String:
-		return func(p place) bool { return *at[string](p) == "" }
+		return func(p pointer) bool { return *at[string](p) == "" }
 	case reflect.Map:
-		return func(p place) bool { return *at[pointer](p) == pointer{} || p.value(t).Len() == 0 }
+		return func(p pointer) bool { return *at[pointer](p) == pointer{} || p.value(t).Len() == 0 }
 	default:
 		return allZero(t)
 	}
 }
 
 // zeroOf returns what says whether a value of a type is zero: its method, if it has one.
-func zeroOf(t reflect.Type) func(p place) bool {
+func zeroOf(t reflect.Type) func(p pointer) bool {
 	type zeroer interface{ IsZero() bool }
 	switch {
 	case t == reflect.TypeFor[metav1.Time]():
-		return func(p place) bool { return at[metav1.Time](p).IsZero() }
+		return func(p pointer) bool { return at[metav1.Time](p).IsZero() }
 	case t.Implements(reflect.TypeFor[zeroer]()):
-		return func(p place) bool {
+		return func(p pointer) bool {
 			v := p.value(t)
 			if k := v.Kind(); k == reflect.Interface && (v.IsNil() || v.Elem().Kind() == reflect.Pointer && v.Elem().IsNil()) || k == reflect.Pointer && v.IsNil() {
 				return true
@@ -62,39 +62,39 @@ func zeroOf(t reflect.Type) func(p place) bool {
 			return v.Interface().(zeroer).IsZero()
 		}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[zeroer]()):
-		return func(p place) bool { return p.value(t).Addr().Interface().(zeroer).IsZero() }
+		return func(p pointer) bool { return p.value(t).Addr().Interface().(zeroer).IsZero() }
 	default:
 		return allZero(t)
 	}
 }
 
 // allZero returns what says whether a value is the zero value of its type.
-func allZero(t reflect.Type) func(p place) bool {
+func allZero(t reflect.Type) func(p pointer) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map:
-		return func(p place) bool { return *at[pointer](p) == pointer{} }
+		return func(p pointer) bool { return *at[pointer](p) == pointer{} }
 	case reflect.Slice:
-		return func(p place) bool { return at[list](p).first == place{} }
+		return func(p pointer) bool { return at[list](p).first == pointer{} }
 	case reflect.String:
-		return func(p place) bool { return *at[string](p) == "" }
+		return func(p pointer) bool { return *at[string](p) == "" }
 	case reflect.Bool:
-		return func(p place) bool { return !*at[bool](p) }
+		return func(p pointer) bool { return !*at[bool](p) }
 	case reflect.Int32:
-		return func(p place) bool { return *at[int32](p) == 0 }
+		return func(p pointer) bool { return *at[int32](p) == 0 }
 	case reflect.Int64:
-		return func(p place) bool { return *at[int64](p) == 0 }
+		return func(p pointer) bool { return *at[int64](p) == 0 }
 	case reflect.Struct:
 		return allZeroInside(t)
 	default:
-		return func(p place) bool { return p.value(t).IsZero() }
+		return func(p pointer) bool { return p.value(t).IsZero() }
 	}
 }
 
 // allZeroInside is allZero of a struct.
-func allZeroInside(t reflect.Type) func(p place) bool {
+func allZeroInside(t reflect.Type) func(p pointer) bool {
 	type field struct {
 		offset uintptr
-		isZero func(p place) bool
+		isZero func(p pointer) bool
 	}
 	var fields []field
 	for i := range t.NumField() {
@@ -102,7 +102,7 @@ func allZeroInside(t reflect.Type) func(p place) bool {
 			fields = append(fields, field{f.Offset, allZero(f.Type)})
 		}
 	}
-	return func(p place) bool {
+	return func(p pointer) bool {
 		for i := range fields {
 			if !fields[i].isZero(p.inside(fields[i].offset)) {
 				return false

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // Cursor reads one JSON text from left to right:
@@ -23,7 +22,7 @@ import (
 //	}
 //	err := c.End()
 //
-// Each value must be taken by Enter, Value or Cut. After an error, Next returns
+// Each value must be taken by Enter or Value. After an error, Next returns
 // false and Value nil; End returns the error.
 type Cursor struct {
 	text  []byte
@@ -153,19 +152,6 @@ func (c *Cursor) take(at int, err error) []byte {
 // included.
 func (c *Cursor) Member() []byte { return c.text[c.start:c.at:c.at] }
 
-// Cut is like Value, and more than twice as fast, but it does not check that what
-// is inside an object or array is JSON, or how deeply it is nested. Whoever reads it must.
-func (c *Cursor) Cut() []byte {
-	if c.err != nil {
-		return nil
-	}
-	at, err := cutValue(c.text, c.at)
-	return c.take(at, err)
-}
-
-// SkipSpace passes over white space. After a value, nothing else does before Next.
-func (c *Cursor) SkipSpace() { c.at = skipSpace(c.text, c.at) }
-
 // Offset returns where the cursor is in the text.
 func (c *Cursor) Offset() int { return c.at }
 
@@ -174,15 +160,6 @@ func (c *Cursor) Since(offset int) []byte { return c.text[offset:c.at:c.at] }
 
 // Rest returns the text from the cursor to the end.
 func (c *Cursor) Rest() []byte { return c.text[c.at:] }
-
-// At returns a cursor elsewhere: behind an element or member, which ends at the
-// offset, of what c is in.
-func (c *Cursor) At(offset int) Cursor {
-	there := *c
-	there.at, there.first = offset, false
-	there.stack.deep = slices.Clone(c.stack.deep)
-	return there
-}
 
 // Begins returns the first byte of the value that begins here; 0 at the end.
 func (c *Cursor) Begins() byte {

@@ -88,60 +88,6 @@ func skipValue(b []byte, i, depth int) (int, error) {
 	}
 }
 
-// cutValue returns the offset after the value that begins at i, and trusts that
-// there is one: of an object or array it only counts the brackets outside of
-// strings. What it cuts out of a text that is not JSON, skipValue refuses.
-func cutValue(b []byte, i int) (int, error) {
-	depth := 0
-	for i < len(b) {
-		c := b[i]
-		if '"' < c && c < '[' && depth > 0 { // digits, commas and colons: most of it
-			i++
-			continue
-		}
-		switch c {
-		case '"':
-			end := i + 1
-			for end+8 <= len(b) { // a call of skipString takes as long as a short string
-				s := special(binary.LittleEndian.Uint64(b[end:]))
-				if s != 0 {
-					end += bits.TrailingZeros64(s) / 8
-					break
-				}
-				end += 8
-			}
-			if end < len(b) && b[end] == '"' {
-				i = end + 1
-			} else {
-				var err error
-				if i, err = skipString(b, i); err != nil {
-					return i, err
-				}
-			}
-			if depth == 0 {
-				return i, nil
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-			if depth == 0 {
-				return i + 1, nil
-			}
-			if depth < 0 {
-				return i, unexpected(b, i)
-			}
-		default:
-			if depth == 0 {
-				return skipValue(b, i, 0) // no object or array
-			}
-		}
-		i++
-	}
-	return i, io.ErrUnexpectedEOF
-}
-
 // skipName returns the offset of the value of the member whose name begins at i.
 func skipName(b []byte, i int) (int, error) {
 	if i >= len(b) {

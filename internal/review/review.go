@@ -24,14 +24,10 @@ import (
 // Protocol is one kind of review.
 type Protocol struct {
 	Group, Kind string
-	// Head names members of the request that are to be found in it.
-	Head []string
-	// List names the member of the request that is a list, and may be long; none if it
-	// is empty. It cannot be answered without those that Head names.
-	List string
-	// Answer, which finishes a request with a list, appends the JSON of the response to
-	// b. What it is given of the request is used again for the next one: it must not keep
-	// any of it.
+	// New returns what reads the members of requests, one after another.
+	New func() Members
+	// Answer appends the JSON of the response to b. It must not keep any of the request: its
+	// memory is used again for the next one.
 	Answer func(ctx context.Context, req *Request, b []byte) ([]byte, error)
 	// Failure returns the JSON of a response which says that the request failed.
 	// Where it is nil, a failure is an HTTP error with a Status: that is what
@@ -59,13 +55,13 @@ func (p Protocol) Handler(limit int64) http.Handler {
 	}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const keep = 32 << 20 // one enormous request must not stay for ever
+		const keep = 8 << 20 // one enormous request must not stay forever
 		buf, _ := pool.Get().(*buffers)
 		if buf == nil {
 			buf = &buffers{}
 		}
 		defer func() {
-			if buf.body.Cap() <= keep && cap(buf.response) <= keep {
+			if buf.body.Cap()+cap(buf.response) <= keep {
 				pool.Put(buf)
 			}
 		}()
@@ -79,17 +75,16 @@ func (p Protocol) Handler(limit int64) http.Handler {
 			p.fail(ctx, w, req, err)
 			return
 		}
-		in := &buf.parser
-		in.reset(&p)
-		if err := in.parse(body); err != nil {
+		if err := buf.parser.parse(&p, body); err != nil {
 			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
 			return
 		}
+		req := &buf.parser.Request
 		ctx, cancel := withTimeout(ctx, r)
 		defer cancel()
-		response, err := p.answer(ctx, &in.Request, p.begin(buf.response[:0], &in.Request))
+		response, err := p.answerOrRecover(ctx, req, p.begin(buf.response[:0], req))
 		if err != nil {
-			p.fail(ctx, w, &in.Request, err)
+			p.fail(ctx, w, req, err)
 			return
 		}
 		buf.response = append(response, '}')
@@ -97,9 +92,8 @@ func (p Protocol) Handler(limit int64) http.Handler {
 	})
 }
 
-// answer contains a panic, so that the next request is served, and this one
-// gets an answer with its UID.
-func (p *Protocol) answer(ctx context.Context, req *Request, b []byte) (response []byte, err error) {
+// answerOrRecover makes a panic an error, so that this request gets an answer with its UID.
+func (p *Protocol) answerOrRecover(ctx context.Context, req *Request, b []byte) (response []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Webhook panicked", "review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))

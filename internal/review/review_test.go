@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
 )
 
@@ -30,10 +31,37 @@ func protocol(answer func(ctx context.Context, req *review.Request) ([]byte, err
 			return fmt.Appendf(nil, `{"uid":%q,"echo":%s}`, req.UID, req.Raw), nil
 		}
 	}
-	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", Answer: func(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
+	return review.Protocol{Group: "test.k8s.io", Kind: "TestReview", New: func() review.Members { return &members{} }, Answer: func(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 		response, err := answer(ctx, req)
 		return append(b, response...), err
 	}}
+}
+
+// members reads a member of a request, and its list.
+type members struct {
+	desired string   // its text
+	objects []string // the texts of its elements
+}
+
+func (m *members) Reset() { *m = members{} }
+
+func (m *members) Read(name []byte, c *rawjson.Cursor) error {
+	switch string(name) {
+	case "desired":
+		m.desired = string(c.Value())
+	case "objects":
+		m.objects = nil
+		if c.Begins() == 'n' {
+			c.Value()
+			break
+		}
+		for c.Enter('['); c.Next(); {
+			m.objects = append(m.objects, string(c.Value()))
+		}
+	default:
+		c.Value()
+	}
+	return nil
 }
 
 func withFailure(p review.Protocol) review.Protocol {
