@@ -285,7 +285,7 @@ func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
 		"an aggregate":      {field.ErrorList{field.Required(field.NewPath("a"), ""), field.Required(field.NewPath("b"), "")}.ToAggregate(), true, 422, "[a: Required value, b: Required value]"},
 		"joined denials":    {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), apierrors.NewForbidden(pizzas, "x", errors.New("and full"))), true, 403, "closed; pizzas.restaurant.programming-kubernetes.info \"x\" is forbidden: and full"},
 		"two wrapped ones":  {fmt.Errorf("reading the quota: %w; and then: %w", apierrors.NewForbidden(pizzas, "x", errors.New("a")), apierrors.NewForbidden(pizzas, "x", errors.New("b"))), false, 500, "reading the quota: pizzas"},
-		"a nil field error": {(*field.Error)(nil), false, 500, "Pizza default/margherita: the handler panicked: "},
+		"a nil field error": {(*field.Error)(nil), false, 500, "panic: "},
 		"an odd code":       {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 1000, Message: "odd"}}, false, 500, "odd"},
 		"a mixture":         {errors.Join(apierrors.NewForbidden(pizzas, "x", errors.New("closed")), errors.New("out of flour")), true, 403, `pizzas.restaurant.programming-kubernetes.info "x" is forbidden: closed`},
 		"one field error":   {field.Invalid(field.NewPath("spec"), 7, "no"), true, 422, "spec: Invalid value: 7: no"},
@@ -393,7 +393,7 @@ func TestAnErrorNamesAnObjectThatHasNoNameYet(t *testing.T) {
 
 func TestAPanicOfTheConverterNamesTheObject(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(panicking{}), admission.Mutate(addTomato))
-	if got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); got.Message != "Pizza default/margherita: the handler panicked: no oven" {
+	if got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); got.Message != "Pizza default/margherita: the converter panicked: no oven" {
 		t.Errorf("got %s", got.Message)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,8 +31,7 @@ type call struct {
 	user        string
 
 	object, oldObject []byte   // text, in the version of the request; nil if there is none
-	patches           [][]byte // each for what the one before has made
-	applied           int      // how many of them are in object
+	patches           [][]byte // that have made the object, each of what the one before has made
 	seen              []seen
 	told              []string // what is wrong with the objects: see once
 	broken            bool     // by a panic: who knows in which state the memory is
@@ -126,11 +124,14 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 	if err != nil {
 		return nil, err
 	}
-	obj, err := form.decode(m, converted)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errMisfit, err)
-	}
-	return obj, nil
+	var obj runtime.Object
+	err = c.guard(ctx, "the decoder of the object", func() error {
+		if obj, err = form.decode(m, converted); err != nil {
+			return fmt.Errorf("%w: %w", errMisfit, err)
+		}
+		return nil
+	})
+	return obj, err
 }
 
 // inVersion returns the text of an object of the request in the version of a kind. If it
@@ -139,7 +140,7 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
 	if err != nil {
-		return nil, cmp.Or(c.misfit(text), err)
+		return nil, cmp.Or(c.misfit(ctx, text), err)
 	}
 	return converted, nil
 }
@@ -178,15 +179,17 @@ func withoutAnnotation(object []byte, key string) ([]byte, error) {
 var errMisfit = errors.New("the object does not fit its Go type")
 
 // misfit returns an error if the text does not fit the Go type of its own version.
-func (c *call) misfit(text []byte) error {
+func (c *call) misfit(ctx context.Context, text []byte) error {
 	obj, err := c.handler.scheme.New(c.kind)
 	if err != nil {
 		return nil
 	}
-	if err := codec.Decode(text, obj); err != nil {
-		return fmt.Errorf("%w: %w", errMisfit, err)
-	}
-	return nil
+	return c.guard(ctx, "the decoder of the object", func() error {
+		if err := codec.Decode(text, obj); err != nil {
+			return fmt.Errorf("%w: %w", errMisfit, err)
+		}
+		return nil
+	})
 }
 
 // convert converts the text of an object between versions, if they differ.
@@ -194,7 +197,11 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 	if from == to {
 		return text, nil
 	}
-	return c.handler.converter.Convert(ctx, text, to)
+	err := c.guard(ctx, "the converter", func() (err error) {
+		text, err = c.handler.converter.Convert(ctx, text, to)
+		return err
+	})
+	return text, err
 }
 
 // run calls a function of the author that is given objects of that kind.
@@ -204,8 +211,8 @@ func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func(ctx
 	return c.guard(ctx, "the admission function", func() error { return f(ctx) })
 }
 
-// guard calls what the author has written. A panic becomes an error, and reaches
-// the log with its stack.
+// guard calls what the author has written: one function, the converter, or the decoder or
+// encoder of a Go type. A panic becomes an error, and reaches the log with its stack.
 func (c *call) guard(ctx context.Context, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -215,21 +222,6 @@ func (c *call) guard(ctx context.Context, what string, f func() error) (err erro
 		}
 	}()
 	return f()
-}
-
-// current returns the text of the object with all patches so far. They are applied
-// with the API server's own library, and only if somebody wants to see the result.
-func (c *call) current() ([]byte, error) {
-	for ; c.applied < len(c.patches); c.applied++ {
-		patch, err := jsonpatch.DecodePatch(c.patches[c.applied])
-		if err != nil {
-			return nil, err
-		}
-		if c.object, err = patch.Apply(c.object); err != nil {
-			return nil, err
-		}
-	}
-	return c.object, nil
 }
 
 // patch makes one patch of all.

@@ -111,13 +111,10 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	if f.changed == nil || c.operation != admissionv1.Update {
 		return true, nil
 	}
-	object, err := c.current()
-	if err != nil {
-		return false, err
-	}
 	kind := f.kindFor(c)
-	if object, err = c.inVersion(ctx, object, kind); err != nil {
-		return false, c.once(c.theirs(err))
+	object, err := c.inVersion(ctx, c.object, kind)
+	if err != nil {
+		return false, c.once(c.asBadRequest(err))
 	}
 	old, err := c.storedInVersion(ctx, c.oldObject, kind)
 	if err != nil {

@@ -146,26 +146,18 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	ctx, end := c.enter(ctx, c.kind) // for the converter
 	defer end()
 	var status *metav1.Status
-	err := c.guard(ctx, "the handler", func() error {
-		err := c.decide(ctx)
-		if err == nil {
-			return nil
-		}
+	if err := c.decide(ctx); err != nil {
 		if status = c.denial(ctx, err); status == nil {
-			return err
+			return nil, c.undecided(err)
 		}
 		c.patches = nil
-		return nil
-	})
-	if err != nil {
-		return nil, c.undecided(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	patch := c.patch()
 	noteDecision(ctx, status, patch)
-	b, err = c.respond(b, req.UID, status, patch)
-	const keep = 4 << 20 // one enormous object must not stay for ever
+	b, err := c.respond(b, req.UID, status, patch)
+	const keep = 4 << 20 // one enormous object must not stay forever
 	if !c.broken && len(c.object)+len(c.oldObject) <= keep {
 		h.memories.Put(m)
 	}

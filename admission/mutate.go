@@ -41,17 +41,17 @@ func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters 
 // object alike share one decoded object, and so one patch.
 func (c *call) mutate(ctx context.Context) error {
 	var chain []*function
-	run := func() error {
+	run := func(more bool) error {
 		if len(chain) == 0 {
 			return nil
 		}
-		err := c.mutateWith(ctx, chain)
+		err := c.mutateWith(ctx, chain, more)
 		chain = chain[:0]
 		return err
 	}
 	for _, f := range c.handler.mutators {
 		if len(chain) > 0 && (f.form != chain[0].form || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
-			if err := run(); err != nil {
+			if err := run(true); err != nil {
 				return err
 			}
 		}
@@ -63,22 +63,19 @@ func (c *call) mutate(ctx context.Context) error {
 			chain = append(chain, f)
 		}
 	}
-	return run()
+	return run(len(c.handler.validators) > 0)
 }
 
-// mutateWith runs functions that want the object alike.
-func (c *call) mutateWith(ctx context.Context, chain []*function) error {
+// mutateWith runs functions that want the object alike. If more functions follow, they
+// see what has become of it.
+func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
 	kind, form := chain[0].kindFor(c), chain[0].form
-	object, err := c.current()
-	if err != nil {
-		return err
-	}
-	if object == nil {
+	if c.object == nil {
 		return c.noObject()
 	}
-	obj, err := c.decode(ctx, &c.memory.Memory, object, kind, form, false)
+	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, form, false)
 	if err != nil {
-		return c.theirs(err)
+		return c.asBadRequest(err)
 	}
 	before, err := c.encode(ctx, c.memory.before[:0], obj, kind, form)
 	if err != nil {
@@ -110,11 +107,15 @@ func (c *call) mutateWith(ctx context.Context, chain []*function) error {
 	if kind != c.kind {
 		makePatch = patch.MakeConverted
 	}
-	p, err := makePatch(object, before, after, c.listKeys(kind, form))
-	if err == nil && p != nil {
-		c.patches = append(c.patches, p)
+	p, merged, err := makePatch(c.object, before, after, c.listKeys(kind, form), more)
+	if err != nil || p == nil {
+		return err
 	}
-	return err
+	c.patches = append(c.patches, p)
+	if more {
+		c.object = merged
+	}
+	return nil
 }
 
 // encode appends the text of an object, with its type, which a function that

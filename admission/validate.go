@@ -87,13 +87,10 @@ func FirstDenialStops() Option {
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
-		err := c.guard(ctx, "the handler", func() error {
-			applies, err := f.applies(ctx, c)
-			if err != nil || !applies {
-				return err
-			}
-			return c.validateWith(ctx, f)
-		})
+		applies, err := f.applies(ctx, c)
+		if applies && err == nil {
+			err = c.validateWith(ctx, f)
+		}
 		if err == nil {
 			continue
 		}
@@ -107,19 +104,16 @@ func (c *call) validate(ctx context.Context) error {
 
 func (c *call) validateWith(ctx context.Context, f *function) error {
 	var obj, old runtime.Object
-	object, err := c.current()
-	if err != nil {
-		return err
-	}
-	if object != nil {
-		if obj, err = c.see(ctx, f, object, false); err != nil {
-			return c.once(c.theirs(err))
+	var err error
+	if c.object != nil {
+		if obj, err = c.decodeCached(ctx, f, c.object, false); err != nil {
+			return c.once(c.asBadRequest(err))
 		}
 	} else if c.operation != admissionv1.Delete {
 		return c.noObject()
 	}
 	if f.seesOld {
-		if old, err = c.see(ctx, f, c.oldObject, true); err != nil {
+		if old, err = c.decodeCached(ctx, f, c.oldObject, true); err != nil {
 			return c.once(stored(err))
 		}
 	}
@@ -143,8 +137,8 @@ func (c *call) once(err error) error {
 	return err
 }
 
-// see returns the object for a validating function.
-func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {
+// decodeCached returns the object for a validating function.
+func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {
 	kind := f.kindFor(c)
 	for _, s := range c.seen {
 		if s.form == f.form && s.kind == kind && s.old == old {
@@ -158,10 +152,10 @@ func (c *call) see(ctx context.Context, f *function, text []byte, old bool) (run
 	return obj, err
 }
 
-// theirs makes a denial of an error about an object that the user wrote and that
+// asBadRequest makes a denial of an error about an object that the user wrote and that
 // does not fit its Go type. What a function has changed, the user did not write.
-func (c *call) theirs(err error) error {
-	if !errors.Is(err, errMisfit) || c.applied > 0 {
+func (c *call) asBadRequest(err error) error {
+	if !errors.Is(err, errMisfit) || len(c.patches) > 0 {
 		return err
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", c, err))

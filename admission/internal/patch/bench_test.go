@@ -180,7 +180,7 @@ func benchmark(b *testing.B, raw, before, after []byte) {
 	b.SetBytes(int64(len(raw) + len(before) + len(after)))
 	b.ReportAllocs()
 	for b.Loop() {
-		p, err := Make(raw, before, after, nil)
+		p, _, err := Make(raw, before, after, nil, true)
 		if err != nil || p == nil {
 			b.Fatal(string(p), err)
 		}

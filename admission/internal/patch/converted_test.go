@@ -46,7 +46,7 @@ func TestAConversionMayHaveReorderedAList(t *testing.T) {
 			`{"items":[{"q":1.0,"x":1},{"q":3,"s":"a","y":null,"x":2}]}`,
 		},
 	} {
-		ops, err := MakeConverted([]byte(c.raw), []byte(c.before), []byte(c.after), nil)
+		ops, _, err := MakeConverted([]byte(c.raw), []byte(c.before), []byte(c.after), nil, true)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(decode(t, []byte(c.want)), decode(t, apply(t, []byte(c.raw), ops))); diff != "" {
@@ -88,7 +88,7 @@ func TestAReorderingConversionMixesNothingUp(t *testing.T) {
 		if rapid.Bool().Draw(t, "add") {
 			after = append(after, element{name: "new"})
 		}
-		ops, err := MakeConverted(text(raw, true), text(before, false), text(after, false), nil)
+		ops, _, err := MakeConverted(text(raw, true), text(before, false), text(after, false), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func TestPatchOfCorners(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			raw, before, after := long(c.raw), long(c.before), long(c.after)
-			got, err := Make(raw, before, after, nil)
+			got, _, err := Make(raw, before, after, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -124,7 +124,7 @@ func hostRuns(t *testing.T, runs int, converted bool, keys *listkeys.Tree, value
 			makePatch = MakeConverted
 		}
 		rawText := hostsText(raw, true)
-		ops, err := makePatch(rawText, hostsText(before, false), hostsText(after, false), keys)
+		ops, _, err := makePatch(rawText, hostsText(before, false), hostsText(after, false), keys, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,8 +320,8 @@ func TestElementsAreToldApart(t *testing.T) {
 				}
 			}
 			object := func(list string) []byte { return []byte(`{"spec":{"hosts":` + list + `}}`) }
-			for name, f := range map[string]func(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error){"Make": Make, "MakeConverted": MakeConverted} {
-				ops, err := f(object(c.raw), object(c.before), object(c.after), &keys)
+			for name, f := range map[string]func(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error){"Make": Make, "MakeConverted": MakeConverted} {
+				ops, _, err := f(object(c.raw), object(c.before), object(c.after), &keys, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -360,7 +360,7 @@ func TestManyPossibleKeysEndSoon(t *testing.T) {
 		"one large one is left": {object(append([]string{large("0")}, small...)...), object(large("1"))},
 	} {
 		start := time.Now()
-		if got, err := Make(in[0], in[0], in[1], nil); err != nil || got == nil {
+		if got, _, err := Make(in[0], in[0], in[1], nil, true); err != nil || got == nil {
 			t.Errorf("%s: %.100s, %v", name, got, err)
 		}
 		if took := time.Since(start); took > 2*time.Minute {

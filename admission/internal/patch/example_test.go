@@ -25,7 +25,7 @@ func ExampleMake() {
 	pizza.Toppings = append([]topping{{Name: "basil"}}, pizza.Toppings...)
 	after, _ := json.Marshal(pizza)
 
-	ops, err := patch.Make(raw, before, after, nil)
+	ops, _, err := patch.Make(raw, before, after, nil, true)
 	fmt.Println(string(ops), err)
 	// Output: [{"op":"add","path":"/toppings/0","value":{"name":"basil"}}] <nil>
 }

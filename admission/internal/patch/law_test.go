@@ -321,9 +321,12 @@ func TestEditsOfTheGoValueAreEditsOfRaw(t *testing.T) {
 		w := &world{T: t}
 		e := w.object(4, map[string]edit{})
 		raw := encode(e.raw, false)
-		got, err := Make(raw, encode(e.before, true), encode(e.after, true), nil)
+		got, merged, err := Make(raw, encode(e.before, true), encode(e.after, true), nil, true)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if got != nil && !equal(decode(t, merged), e.want) {
+			t.Fatalf("want   %s\nmerged %s", encode(e.want, false), merged)
 		}
 		if patched := decode(t, apply(t, raw, got)); !equal(patched, e.want) {
 			t.Fatalf("raw    %s\nbefore %s\nafter  %s\nwant   %s\ngot    %s\npatch  %s", raw,
@@ -343,7 +346,7 @@ func TestUnknownMembersAreNeverMixed(t *testing.T) {
 		before := w.doc(4)
 		raw := w.decorate(before)
 		after := w.mutate(before, 4)
-		got, err := Make(encode(raw, false), encode(before, true), encode(after, true), nil)
+		got, _, err := Make(encode(raw, false), encode(before, true), encode(after, true), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -573,25 +576,29 @@ func FuzzMakeConverted(f *testing.F) {
 	fuzz(f, MakeConverted)
 }
 
-func fuzz(f *testing.F, makePatch func(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error)) {
+func fuzz(f *testing.F, makePatch func(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error)) {
 	var said listkeys.Tree
 	if err := said.Add("l", "host"); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, raw, before, after []byte) {
 		check := func(raw, before, after []byte, keys *listkeys.Tree) (patched any, ok bool) {
-			got, err := makePatch(raw, before, after, keys)
+			got, merged, err := makePatch(raw, before, after, keys, true)
 			if err != nil {
 				return nil, false
 			}
-			if again, err := makePatch(raw, before, after, keys); err != nil || string(again) != string(got) {
+			if again, _, err := makePatch(raw, before, after, keys, true); err != nil || string(again) != string(got) {
 				t.Fatalf("%s, and then %s, %v", got, again, err)
 			}
 			if !json.Valid(raw) || !json.Valid(before) || !json.Valid(after) {
 				return nil, false // nothing changed, so that nothing was read
 			}
 			raw = []byte(strings.TrimLeft(string(raw), " \t\r\n")) // json-patch looks at the first byte
-			return decode(t, apply(t, raw, got)), true
+			patched = decode(t, apply(t, raw, got))
+			if got != nil && !equal(decode(t, merged), patched) {
+				t.Errorf("%s makes of %s\n%v, and not\n%s", got, raw, patched, merged)
+			}
+			return patched, true
 		}
 		for _, keys := range []*listkeys.Tree{nil, &said} {
 			check(raw, before, after, keys)

@@ -40,7 +40,7 @@ func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
 			`{"l":` + elements(6, `{"name":"%d","x":"`+longer+`","y":`+members(2_000, "2")+`}`) + `}`, 8_002},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Make([]byte(c.before), []byte(c.before), []byte(c.after), nil)
+			got, _, err := Make([]byte(c.before), []byte(c.before), []byte(c.after), nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
 // The API server bounds the bytes that copy operations copy; a move copies none.
 func TestAPatchDoesNotCopy(t *testing.T) {
 	raw, before, after := manyEdits()
-	got, err := Make(raw, before, after, nil)
+	got, _, err := Make(raw, before, after, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestAPatchIsNotNestedDeeperThanTheAPIServerReads(t *testing.T) {
 		return []byte(`{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
 	}
 	before := []byte(`{"a":1}`)
-	got, err := Make(before, before, nested(9_999), nil)
+	got, _, err := Make(before, before, nested(9_999), nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestAPatchIsNotNestedDeeperThanTheAPIServerReads(t *testing.T) {
 		t.Errorf("got %.100s", patched)
 	}
 	for _, depth := range []int{10_000, 10_001} {
-		if got, err := Make(before, before, nested(depth), nil); err == nil || !strings.Contains(err.Error(), "nested deeper") {
+		if got, _, err := Make(before, before, nested(depth), nil, true); err == nil || !strings.Contains(err.Error(), "nested deeper") {
 			t.Errorf("%d levels: %.100s, %v", depth, got, err)
 		}
 	}

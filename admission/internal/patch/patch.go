@@ -25,7 +25,8 @@ const maxOps = 10_000
 const shallow = 20_000
 
 // Make returns the JSON patch (RFC 6902) that makes to raw the changes that lead
-// from before to after. It returns nil when there are none.
+// from before to after, and, if merge is set, what raw becomes. Both are nil when
+// there are none.
 //
 // Raw is an API object as its sender wrote it, before the encoding of the Go
 // value that was decoded from it, and after the encoding of that value when the
@@ -34,21 +35,21 @@ const shallow = 20_000
 // elements of a list are told apart, where that is known; it may be nil. The inputs are
 // not changed. The error says which input is not a JSON object; when before and
 // after are the same to the byte, nothing is read and there is none.
-func Make(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
-	return newPatch(raw, before, after, keys, false)
+func Make(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+	return newPatch(raw, before, after, keys, merge, false)
 }
 
 // MakeConverted is like [Make], for a before and an after that a conversion to
 // another version and back has made. It may have put the elements of a list into
 // another order than raw's, or joined them: then they are found by the list's
 // key, or else by what they share, or, where that is not possible, the list is replaced, if it changed.
-func MakeConverted(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
-	return newPatch(raw, before, after, keys, true)
+func MakeConverted(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+	return newPatch(raw, before, after, keys, merge, true)
 }
 
-func newPatch(raw, before, after []byte, keys *listkeys.Tree, converted bool) ([]byte, error) {
+func newPatch(raw, before, after []byte, keys *listkeys.Tree, merge, converted bool) (patch, merged []byte, err error) {
 	if bytes.Equal(before, after) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	r := readers.Get().(*reader)
 	defer func() {
@@ -56,36 +57,40 @@ func newPatch(raw, before, after []byte, keys *listkeys.Tree, converted bool) ([
 		readers.Put(r)
 	}()
 	r.converted = converted
-	return r.make(raw, before, after, keys)
+	return r.make(raw, before, after, keys, merge)
 }
 
-func (r *reader) make(raw, before, after []byte, keys *listkeys.Tree) ([]byte, error) {
+func (r *reader) make(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
 	b, err := r.object(before, nil, false)
 	if err != nil {
-		return nil, fmt.Errorf("the object before: %w", err)
+		return nil, nil, fmt.Errorf("the object before: %w", err)
 	}
 	a, err := r.object(after, b, true)
 	if err != nil {
-		return nil, fmt.Errorf("the object after: %w", err)
+		return nil, nil, fmt.Errorf("the object after: %w", err)
 	}
 	old, err := r.object(raw, b, false)
 	if err != nil {
-		return nil, fmt.Errorf("the raw object: %w", err)
+		return nil, nil, fmt.Errorf("the raw object: %w", err)
 	}
 	p := &r.patch
 	p.spare = maxOps - 1
-	p.diff(old, r.merge(old, b, a, keys))
+	want := r.merge(old, b, a, keys)
+	p.diff(old, want)
 	if len(p.ops) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	p.ops = append(p.ops, ']')
 	if len(p.ops) > shallow {
 		c := rawjson.NewCursor(p.ops)
 		if c.Value(); c.End() != nil {
-			return nil, fmt.Errorf("the patch: %w", c.End())
+			return nil, nil, fmt.Errorf("the patch: %w", c.End())
 		}
 	}
-	return bytes.Clone(p.ops), nil
+	if merge {
+		merged = appendText(make([]byte, 0, len(raw)+len(p.ops)), want)
+	}
+	return bytes.Clone(p.ops), merged, nil
 }
 
 // diff writes the operations that make raw what merge made of it. A nil node is

@@ -209,7 +209,7 @@ func TestPatch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			raw, before, after := long(c.raw), long(c.before), long(c.after)
-			got, err := Make(raw, before, after, nil)
+			got, _, err := Make(raw, before, after, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +227,7 @@ func TestPatch(t *testing.T) {
 func TestInsertionIntoAThousandIsOneOperation(t *testing.T) {
 	for _, at := range []int{0, 1, 500, 999, 1000} {
 		after := thousand("quantity", func(l []string) []string { return slices.Insert(l, at, `{"name":"new"}`) })
-		got, err := Make(thousand("name", nil), thousand("quantity", nil), after, nil)
+		got, _, err := Make(thousand("name", nil), thousand("quantity", nil), after, nil, true)
 		want := fmt.Sprintf(`[{"op":"add","path":"/spec/toppings/%d","value":{"name":"new"}}]`, at)
 		if err != nil || string(got) != want {
 			t.Errorf("got %.300s, %v; want %s", got, err, want)
@@ -237,7 +237,7 @@ func TestInsertionIntoAThousandIsOneOperation(t *testing.T) {
 
 func TestMoveInAThousandIsOneOperation(t *testing.T) {
 	after := thousand("quantity", func(l []string) []string { return append(slices.Delete(slices.Clone(l), 3, 4), l[3]) })
-	got, err := Make(thousand("name", nil), thousand("quantity", nil), after, nil)
+	got, _, err := Make(thousand("name", nil), thousand("quantity", nil), after, nil, true)
 	want := `[{"op":"move","from":"/spec/toppings/3","path":"/spec/toppings/999"}]`
 	if err != nil || string(got) != want {
 		t.Errorf("got %.300s, %v; want %s", got, err, want)
@@ -248,7 +248,7 @@ func TestOnlyObjectsCanBePatched(t *testing.T) {
 	const ok, other = `{"a":1}`, `{"a":2}`
 	for _, bad := range []string{``, ` `, `null`, `[]`, `1`, `{`, `{"a"}`, `{"a":1]`, `{"a":[}`, `{} {}`, `{"a":1}}`, `{a:1}`, "{\"a\":\"\n\"}"} {
 		for i, in := range [][3]string{{bad, ok, other}, {ok, bad, other}, {ok, other, bad}} {
-			if got, err := Make([]byte(in[0]), []byte(in[1]), []byte(in[2]), nil); err == nil {
+			if got, _, err := Make([]byte(in[0]), []byte(in[1]), []byte(in[2]), nil, true); err == nil {
 				t.Errorf("%q as input %d gave %s", bad, i+1, got)
 			} else if !strings.Contains(err.Error(), []string{"raw", "before", "after"}[i]) {
 				t.Errorf("%q as input %d: the error does not say which: %v", bad, i+1, err)
@@ -263,7 +263,7 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	after := `{"l":[{"k":1},{"a":1,"b":2,"c":5},{},{"x":1},{"a":1,"b":2,"c":6},{}]}`
 	var want []byte
 	for range 100 {
-		got, err := Make([]byte(raw), []byte(before), []byte(after), nil)
+		got, _, err := Make([]byte(raw), []byte(before), []byte(after), nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestInputsAreNotChanged(t *testing.T) {
 	for i, s := range in {
 		texts[i] = []byte(s + "slack")[:len(s)]
 	}
-	got, err := Make(texts[0], texts[1], texts[2], nil)
+	got, _, err := Make(texts[0], texts[1], texts[2], nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestBigListsEndSoonAndLoseNothing(t *testing.T) {
 			raw, before := list(c.n, true, same, elements(c.before)), list(c.n, false, same, elements(c.before))
 			after, want := list(c.n, false, order, elements(c.after)), list(c.n, true, order, elements(c.after))
 			start := time.Now()
-			got, err := Make(raw, before, after, nil)
+			got, _, err := Make(raw, before, after, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -377,7 +377,7 @@ func TestDeepObjectsEndSoon(t *testing.T) {
 		big := strings.Repeat("x", 1<<18)
 		before, after := object(9_000, "1", `"`+big+`y"`), object(9_000, "2", `"`+big+`z"`)
 		start := time.Now()
-		got, err := Make(before, before, after, nil)
+		got, _, err := Make(before, before, after, nil, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +391,7 @@ func TestDeepObjectsEndSoon(t *testing.T) {
 		}
 
 		before, after = object(1_200, "1", "1"), object(1_200, "2", "1")
-		if got, err = Make(before, before, after, nil); err != nil {
+		if got, _, err = Make(before, before, after, nil, true); err != nil {
 			t.Fatal(err)
 		}
 		if !equal(decode(t, apply(t, before, got)), decode(t, after)) {

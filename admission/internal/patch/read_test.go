@@ -33,7 +33,7 @@ func manyEdits() (raw, before, after []byte) {
 func TestAReaderKeepsNothingOfItsInputs(t *testing.T) {
 	r := new(reader)
 	raw, before, after := manyEdits()
-	if got, err := r.make(raw, before, after, nil); err != nil || got == nil {
+	if got, _, err := r.make(raw, before, after, nil, true); err != nil || got == nil {
 		t.Fatal(string(got), err)
 	}
 	r.reset()
@@ -65,7 +65,7 @@ func TestAReaderGivesBackTheMemoryOfAHugeObject(t *testing.T) {
 		return slices.Concat([]byte(`{"l":[`), b.Bytes()[1:], []byte(`]}`))
 	}
 	r := new(reader)
-	if got, err := r.make(list(0), list(0), list(5), nil); err != nil || got == nil {
+	if got, _, err := r.make(list(0), list(0), list(5), nil, true); err != nil || got == nil {
 		t.Fatal(string(got), err)
 	}
 	r.reset()
@@ -77,14 +77,14 @@ func TestAReaderGivesBackTheMemoryOfAHugeObject(t *testing.T) {
 // Neither what a reader has read before nor the seed of its hash is in a patch.
 func TestANewReaderMakesTheSameBytes(t *testing.T) {
 	raw, before, after := manyEdits()
-	want, err := Make(raw, before, after, nil)
+	want, _, err := Make(raw, before, after, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := new(reader)
 	for range 50 {
 		for _, r := range []*reader{old, new(reader)} {
-			got, err := r.make(raw, before, after, nil)
+			got, _, err := r.make(raw, before, after, nil, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestANewReaderMakesTheSameBytes(t *testing.T) {
 
 func TestAPatchStaysWhileOthersAreMade(t *testing.T) {
 	raw, before, after := manyEdits()
-	want, err := Make(raw, before, after, nil)
+	want, _, err := Make(raw, before, after, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,13 @@ func TestAPatchStaysWhileOthersAreMade(t *testing.T) {
 		all.Go(func() {
 			var kept [][]byte
 			for i := range 50 {
-				got, err := Make(raw, before, after, nil)
+				got, _, err := Make(raw, before, after, nil, true)
 				if err != nil {
 					t.Error(err)
 				}
 				kept = append(kept, got)
 				other := fmt.Appendf(nil, `{"l":%d}`, 1000*n+i)
-				if got, err := Make(raw, before, other, nil); err != nil || !strings.Contains(string(got), string(other[5:len(other)-1])) {
+				if got, _, err := Make(raw, before, other, nil, true); err != nil || !strings.Contains(string(got), string(other[5:len(other)-1])) {
 					t.Errorf("to %s: %s, %v", other, got, err)
 				}
 			}

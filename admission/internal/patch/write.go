@@ -91,9 +91,16 @@ func (p *patch) pointer(name string, pointer []byte) {
 
 // appendValue writes a value without white space; strings and numbers keep
 // their text.
-func appendValue(dst []byte, n *node) []byte {
+func appendValue(dst []byte, n *node) []byte { return n.append(dst, rawjson.AppendCompact) }
+
+// appendText writes a value. What merge has left alone keeps its text.
+func appendText(dst []byte, n *node) []byte {
+	return n.append(dst, func(dst, text []byte) []byte { return append(dst, text...) })
+}
+
+func (n *node) append(dst []byte, appendText func(dst, text []byte) []byte) []byte {
 	if n.text != nil {
-		return rawjson.AppendCompact(dst, n.text)
+		return appendText(dst, n.text)
 	}
 	object := n.is('{')
 	open, end := byte('['), byte(']')
@@ -109,7 +116,7 @@ func appendValue(dst []byte, n *node) []byte {
 			dst, _ = jsontext.AppendQuote(dst, k.name)
 			dst = append(dst, ':')
 		}
-		dst = appendValue(dst, k)
+		dst = k.append(dst, appendText)
 	}
 	return append(dst, end)
 }
