@@ -109,6 +109,7 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to
 	if err != nil {
 		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", o, o.apiVersion, to, err)
 	}
+	o.meta = metav1.ObjectMeta{} // it is the functions' now
 	return dst, nil
 }
 
