@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/internal/logthrottle"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -31,10 +32,10 @@ import (
 // are safe for concurrent use.
 type Authority struct {
 	policy
-	hosts    []string
-	interval time.Duration
-	settle   time.Duration
-	carried  func(bundle []byte) error
+	hosts            []string
+	interval         time.Duration
+	propagationDelay time.Duration
+	propagated       func(bundle []byte) error
 
 	secret *secret
 	clock  clock
@@ -51,7 +52,7 @@ type Authority struct {
 	pending      *ca       // the next CA
 	pendingSince time.Time
 	refusal      error // why the registrations do not carry it
-	waiting      *ca   // the next CA, which all registrations have carried
+	waiting      *ca   // the next CA, which all registrations have had
 	waitingSince time.Time
 
 	mu      sync.Mutex
@@ -59,7 +60,7 @@ type Authority struct {
 	leaf    *tls.Certificate
 	due     time.Time     // the next leaf
 	changed chan struct{} // closed when the bundle is another one
-	problem error         // why the last look failed
+	problem error         // why the last sync failed
 }
 
 var _ webhook.Certificates = (*Authority)(nil)
@@ -76,10 +77,10 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 			caLifetime:   90 * 24 * time.Hour,
 			leafLifetime: 24 * time.Hour,
 		},
-		hosts:    slices.Clone(hosts),
-		interval: 5 * time.Second,
-		settle:   time.Minute,
-		changed:  make(chan struct{}),
+		hosts:            slices.Clone(hosts),
+		interval:         5 * time.Second,
+		propagationDelay: time.Minute,
+		changed:          make(chan struct{}),
 	}
 	for _, opt := range opts {
 		opt(a)
@@ -126,20 +127,20 @@ func (a *Authority) faults(namespace string) (errs []error) {
 		{"RotateAfter", a.rotateAfter, 1},
 		{"CertificateLifetime", a.leafLifetime, 1},
 		{"Interval", a.interval, 1},
-		{"Settle", a.settle, 0},
+		{"PropagationDelay", a.propagationDelay, 0},
 	} {
 		if option.value < option.from {
 			errs = append(errs, fmt.Errorf("%s is %s: it must be positive", option.name, option.value))
 		}
 	}
-	if a.caLifetime-a.rotateAfter < a.settle+4*a.interval {
-		errs = append(errs, fmt.Errorf("CAs that live for %s and are followed after %s leave no time for it, with a look every %s and %s to settle", a.caLifetime, a.rotateAfter, a.interval, a.settle))
+	if a.caLifetime-a.rotateAfter < a.propagationDelay+4*a.interval {
+		errs = append(errs, fmt.Errorf("CAs that live for %s and are followed after %s leave no time for it, with a look every %s and %s to propagate", a.caLifetime, a.rotateAfter, a.interval, a.propagationDelay))
 	}
 	return errs
 }
 
 // Run looks after the CA and the certificate until the context ends, and then returns
-// nil. Call it once. What goes wrong is tried again, for ever, and logged: the same
+// nil. Call it once. What goes wrong is tried again, forever, and logged: the same
 // error once, and no more than one a minute.
 func (a *Authority) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
@@ -147,9 +148,9 @@ func (a *Authority) Run(ctx context.Context) error {
 	seen := make(chan struct{}, 1)
 	watching.Go(func() { a.secret.watch(ctx, a.interval, seen) })
 	logger := klog.FromContext(ctx)
-	var told complaint
+	var throttle logthrottle.Throttle
 	for {
-		again, err := a.look(ctx)
+		again, err := a.sync(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -158,10 +159,10 @@ func (a *Authority) Run(ctx context.Context) error {
 		a.mu.Unlock()
 		switch {
 		case err == nil:
-			told.settled()
+			throttle.Resolved()
 		case errors.Is(err, errWaiting):
 			logger.V(1).Info("No CA yet", "secret", klog.KRef(a.secret.namespace, a.secret.name), "reason", err.Error())
-		case told.isNews(err):
+		case throttle.Allow(err):
 			logger.Error(err, "Cannot look after the webhooks' CA; trying again", "secret", klog.KRef(a.secret.namespace, a.secret.name))
 		}
 		// Events come in crowds; and should somebody undo each write, this is the limit.
@@ -191,8 +192,8 @@ var errWaiting = errors.New("the Secret is missing or broken; another replica ma
 // errFight says that this replica's writes do not last.
 var errFight = errors.New("the Secret is changed again and again: by another tool, or by replicas whose API servers' clocks are far apart")
 
-// look reads the Secret, does what is due, and says when to look again.
-func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
+// sync reads the Secret, does what is due, and returns when to do so again.
+func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	// Of two writers one has to look again.
 	soon := a.interval/20 + rand.N(a.interval/20+1)
 	obj, err := a.secret.read(ctx)
@@ -239,11 +240,11 @@ func (a *Authority) look(ctx context.Context) (again time.Duration, err error) {
 		return soon, err
 	}
 	if wants.next != nil {
-		if a.refusal != nil && time.Since(a.pendingSince) > 10*(a.settle+a.interval) {
-			err = fmt.Errorf("the rotation waits for a registration that does not carry the next CA; the present one expires at %s: %w",
+		if a.refusal != nil && time.Since(a.pendingSince) > 10*(a.propagationDelay+a.interval) {
+			err = fmt.Errorf("the rotation waits for a registration without the next CA; the present one expires at %s: %w",
 				utc(wants.current.cert.NotAfter), a.refusal)
 		}
-		return min(a.interval, max(a.settle, soon)), err
+		return min(a.interval, max(a.propagationDelay, soon)), err
 	}
 	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
 }
@@ -258,7 +259,7 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 			a.missingSince = time.Time{}
 			if wants, err = reconciled(mine, theirs, now); err == nil {
 				// A next CA counts when it is in the Secret, where all replicas see it.
-				wants, err = a.step(wants, now, wants == theirs && a.isCarried(wants))
+				wants, err = a.step(wants, now, wants == theirs && a.isPropagated(wants))
 			}
 			return theirs, wants, err
 		}
@@ -351,9 +352,9 @@ func parseSecret(obj *unstructured.Unstructured) (*state, error) {
 	return s, err
 }
 
-// isCarried says whether a state's next CA has been trusted everywhere for long enough
+// isPropagated says whether a state's next CA has been trusted everywhere for long enough
 // that each API server knows.
-func (a *Authority) isCarried(s *state) bool {
+func (a *Authority) isPropagated(s *state) bool {
 	a.refusal = nil
 	if s.next == nil {
 		a.pending, a.waiting = nil, nil
@@ -362,8 +363,8 @@ func (a *Authority) isCarried(s *state) bool {
 	if a.pending == nil || !a.pending.cert.Equal(s.next.cert) {
 		a.pending, a.pendingSince = s.next, time.Now()
 	}
-	if a.carried != nil {
-		if a.refusal = a.carried(s.bundle()); a.refusal != nil {
+	if a.propagated != nil {
+		if a.refusal = a.propagated(s.bundle()); a.refusal != nil {
 			a.waiting = nil
 			return false
 		}
@@ -371,7 +372,7 @@ func (a *Authority) isCarried(s *state) bool {
 	if a.waiting == nil || !a.waiting.cert.Equal(s.next.cert) {
 		a.waiting, a.waitingSince = s.next, time.Now()
 	}
-	return time.Since(a.waitingSince) >= a.settle
+	return time.Since(a.waitingSince) >= a.propagationDelay
 }
 
 // known returns the state to serve with, nil if there is none yet.

@@ -113,17 +113,17 @@ func TestEachNextCASettlesForItself(t *testing.T) {
 		for range 3 {
 			s := &state{current: current, next: makeCA(t, c.now(), day)}
 			for i, want := range []bool{false, false, true} {
-				if got := a.isCarried(s); got != want {
+				if got := a.isPropagated(s); got != want {
 					t.Errorf("after %d times 30 seconds: %t", i, got)
 				}
 				time.Sleep(30 * time.Second)
 			}
 		}
 		s := &state{current: current, next: makeCA(t, c.now(), day)}
-		a.isCarried(s)
+		a.isPropagated(s)
 		time.Sleep(time.Hour)
-		a.isCarried(&state{current: current}) // gone for a while
-		if a.isCarried(s) {
+		a.isPropagated(&state{current: current}) // gone for a while
+		if a.isPropagated(s) {
 			t.Error("one that has come back has not settled")
 		}
 	})

@@ -20,8 +20,8 @@
 //
 //  1. When the CA has reached its age ([RotateAfter]), a next one is put beside it.
 //     The bundle has both.
-//  2. When all registrations carry the next one ([CarriedBy]), and have done so for long
-//     enough that each API server must know ([Settle]), it becomes the current one, and
+//  2. When all registrations have the next one ([BundlePropagated]), and have done so for long
+//     enough that each API server must know ([PropagationDelay]), it becomes the current one, and
 //     every replica that sees this serves with a new certificate.
 //  3. The previous one is trusted until it expires, and with it the last certificate
 //     that anybody can have of it; or until 16 others have followed. Its key is gone.
@@ -51,7 +51,7 @@
 //     has put another CA there while no replica could reach the API server.
 //
 // What does not is logged: errors of the API server, a right that is missing, and a registration
-// that has not carried the next CA for many minutes (ten times [Settle] and [Interval]). A
+// without the next CA for many minutes (ten times [PropagationDelay] and [Interval]). A
 // rotation waits for it until the current CA expires.
 //
 // To stop trusting previous CAs before they expire, remove previous.crt from the Secret, and

@@ -190,7 +190,7 @@ func grant(t *testing.T, cp *controlplane.ControlPlane, admin kubernetes.Interfa
 func runFor(t *testing.T, config *rest.Config, namespace string) *running {
 	t.Helper()
 	a, err := New(config, namespace, "ca", []string{"pizza.ns.svc"},
-		CALifetime(time.Minute), RotateAfter(5*time.Second), CertificateLifetime(8*time.Second), Interval(time.Second), Settle(2*time.Second))
+		CALifetime(time.Minute), RotateAfter(5*time.Second), CertificateLifetime(8*time.Second), Interval(time.Second), PropagationDelay(2*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}

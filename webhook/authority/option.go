@@ -7,7 +7,7 @@ type Option func(*Authority)
 
 // CALifetime is for how long a CA is valid, and trusted: also after another one has
 // followed it. The default is 90 days. It must leave time for a rotation after
-// [RotateAfter]: the time of [Settle], and four times that of [Interval].
+// [RotateAfter]: the time of [PropagationDelay], and four times that of [Interval].
 func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifetime = d } }
 
 // RotateAfter is the age at which a CA is followed by the next one. The default
@@ -24,15 +24,15 @@ func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a
 // any case. The default is five seconds.
 func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
-// CarriedBy makes the next CA wait until carried returns nil: it says that a CA
-// bundle, or more, is in every registration with the API server. It is called at each look while
+// BundlePropagated makes the next CA wait until propagated returns nil: every registration with
+// the API server has the certificates of a CA bundle. It is called at each look while
 // there is a next CA, never twice at a time, and should not take long; its error is
-// logged if it stays for many minutes. Without it, what waits is [Settle] alone.
-func CarriedBy(carried func(bundle []byte) error) Option {
-	return func(a *Authority) { a.carried = carried }
+// logged if it stays for many minutes. Without it, the next CA waits for [PropagationDelay] alone.
+func BundlePropagated(propagated func(bundle []byte) error) Option {
+	return func(a *Authority) { a.propagated = propagated }
 }
 
-// Settle is how long every registration must have carried the next CA before
+// PropagationDelay is how long every registration must have had the next CA before
 // a replica serves with it: API servers learn of a new registration through a watch. It
 // begins anew when a replica restarts. The default is a minute; zero is for tests.
-func Settle(d time.Duration) Option { return func(a *Authority) { a.settle = d } }
+func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }

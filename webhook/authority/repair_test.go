@@ -101,7 +101,7 @@ func TestEachBrokenPartIsRestoredWithNoNewCA(t *testing.T) {
 				}
 				whole := encoded(t, &state{current: current, next: next, previous: makeState(t, c.now(), 2).previous})
 				c.put(whole)
-				r := run(t, c, Settle(time.Hour))
+				r := run(t, c, PropagationDelay(time.Hour))
 				time.Sleep(start)
 				if c.written() != 0 {
 					t.Fatal("what was whole has been written")
@@ -289,7 +289,7 @@ func TestAReplicaThatStartsAloneSavesWhatIsWhole(t *testing.T) {
 						delete(data, key)
 					}
 					c.put(data)
-					r := run(t, c, Settle(time.Hour))
+					r := run(t, c, PropagationDelay(time.Hour))
 					time.Sleep(start)
 					if err := r.Check(nil); err != nil {
 						t.Fatal(err)

@@ -78,7 +78,7 @@ func TestTheCARotatesAtItsAge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
-				r := run(t, c, append(test.opts, Interval(time.Hour), CertificateLifetime(4*time.Hour), Settle(5*time.Hour))...)
+				r := run(t, c, append(test.opts, Interval(time.Hour), CertificateLifetime(4*time.Hour), PropagationDelay(5*time.Hour))...)
 				time.Sleep(start)
 				old := c.state(t)
 				time.Sleep(test.age - 2*time.Hour)
@@ -126,7 +126,7 @@ func TestTheCARotatesAtItsAge(t *testing.T) {
 func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		var carried atomic.Bool
-		r := run(t, c, CarriedBy(func(bundle []byte) error {
+		r := run(t, c, BundlePropagated(func(bundle []byte) error {
 			if !bytes.Equal(bundle, c.snapshot()[bundleKey]) {
 				t.Error("it asks for another bundle")
 			}

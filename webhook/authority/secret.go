@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logthrottle"
 )
 
 // secret is the Secret in the cluster.
@@ -74,7 +76,7 @@ func (s *secret) watch(ctx context.Context, again time.Duration, seen chan<- str
 		default:
 		}
 	}
-	var told complaint
+	var throttle logthrottle.Throttle
 	for ctx.Err() == nil {
 		begin := time.Now()
 		w, err := s.client.Watch(ctx, metav1.ListOptions{
@@ -82,7 +84,7 @@ func (s *secret) watch(ctx context.Context, again time.Duration, seen chan<- str
 			TimeoutSeconds: new(int64(600)),
 		})
 		if err == nil {
-			told.settled()
+			throttle.Resolved()
 			tell() // of a deletion before it, no watch knows
 			for range w.ResultChan() {
 				tell()
@@ -90,7 +92,7 @@ func (s *secret) watch(ctx context.Context, again time.Duration, seen chan<- str
 			if time.Since(begin) >= again {
 				continue
 			}
-		} else if ctx.Err() == nil && told.isNews(err) {
+		} else if ctx.Err() == nil && throttle.Allow(err) {
 			klog.FromContext(ctx).Error(err, "Cannot watch the Secret of the webhooks' CA; changes are seen later", "secret", klog.KRef(s.namespace, s.name))
 		}
 		select {

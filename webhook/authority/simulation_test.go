@@ -103,7 +103,7 @@ func startReplica(t testing.TB, c *cluster, r *registrations) *replica {
 	t.Helper()
 	a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"},
 		CALifetime(20*time.Minute), RotateAfter(3*time.Minute), CertificateLifetime(80*time.Second),
-		Interval(10*time.Second), Settle(40*time.Second), CarriedBy(r.carry))
+		Interval(10*time.Second), PropagationDelay(40*time.Second), BundlePropagated(r.carry))
 	if err != nil {
 		t.Fatal(err)
 	}

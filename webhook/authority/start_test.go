@@ -126,8 +126,8 @@ func TestWhileItWaitsForOthersTheErrorSaysSo(t *testing.T) {
 
 func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 	_, err := New(nil, "Name space", "Se cret", nil,
-		CALifetime(time.Minute), RotateAfter(-1), CertificateLifetime(0), Interval(-time.Second), Settle(-1))
-	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter is -1ns", "CertificateLifetime is 0s", "Interval is -1s", "Settle is -1ns", "no client configuration")
+		CALifetime(time.Minute), RotateAfter(-1), CertificateLifetime(0), Interval(-time.Second), PropagationDelay(-1))
+	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter is -1ns", "CertificateLifetime is 0s", "Interval is -1s", "PropagationDelay is -1ns", "no client configuration")
 
 	for name, test := range map[string]struct {
 		hosts []string
@@ -159,7 +159,7 @@ func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 		_, err := New(&rest.Config{Host: "://"}, "ns", "ca", []string{"h"})
 		return err
 	}(), "authority: ")
-	if _, err := New(&rest.Config{Host: "https://cluster"}, "ns", "ca", []string{"h"}, CertificateLifetime(time.Minute), Settle(0), CALifetime(2*time.Minute)); err != nil {
+	if _, err := New(&rest.Config{Host: "https://cluster"}, "ns", "ca", []string{"h"}, CertificateLifetime(time.Minute), PropagationDelay(0), CALifetime(2*time.Minute)); err != nil {
 		t.Errorf("the shortest times: %v", err)
 	}
 }

@@ -103,7 +103,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := a.look(b.Context()); err != nil {
+		if _, err := a.sync(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -120,7 +120,7 @@ func BenchmarkGetCertificate(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := a.look(b.Context()); err != nil {
+	if _, err := a.sync(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

@@ -120,7 +120,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	}
 	issuing = func(context.Context) error { return nil }
 	if !r.external {
-		a, err := authority.New(config, r.hooks.Namespace(), r.secret, r.hooks.Hosts(), append([]authority.Option{authority.CarriedBy(r.hooks.Carry)}, r.authority...)...)
+		a, err := authority.New(config, r.hooks.Namespace(), r.secret, r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.Carry)}, r.authority...)...)
 		if err != nil {
 			r.fault("%w", err)
 			if r.hooks.Namespace() == "" {

@@ -151,6 +151,6 @@ func (o *options) authority() (opts []authority.Option) {
 	add(authority.RotateAfter, o.caRotateAfter)
 	add(authority.CertificateLifetime, o.certLifetime)
 	add(authority.Interval, o.caInterval)
-	add(authority.Settle, o.caSettle)
+	add(authority.PropagationDelay, o.caSettle)
 	return opts
 }
