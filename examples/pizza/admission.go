@@ -21,6 +21,14 @@ func defaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
 	return nil
 }
 
+// costsSomething refuses a free topping.
+func costsSomething(_ context.Context, topping *v1alpha1.Topping) (errs field.ErrorList, _ error) {
+	if topping.Spec.Cost == 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "cost"), topping.Spec.Cost, "nothing is free"))
+	}
+	return errs, nil
+}
+
 // toppingsOf returns the Toppings that a pizza names.
 func toppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
 	var refs []reference.Ref

@@ -31,7 +31,7 @@ func TestCertificatesMayComeFromFiles(t *testing.T) {
 	tier.VerifyOnly(t, "checks in a cluster what webhook/replica checks too")
 	t.Parallel()
 	cp := controlplane.ForTest(t)
-	c := setTheTable(t, cp)
+	c := setTheTable(t, cp, true)
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	client := &http.Client{Timeout: 10 * time.Second}

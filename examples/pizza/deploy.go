@@ -45,10 +45,10 @@ func Deployment(image string) ([]byte, error) {
 	return bytes.Replace(all, placeholder, append(append([]byte("image: "), quoted...), '\n'), 1), nil
 }
 
-// Manifests returns all that a cluster needs for the operator, as YAML: [Deployment], the
-// definitions, and the registration of the webhooks, which the operator itself keeps right
-// when it runs. The PEM certificates that the API server shall trust may be left to it too.
-func Manifests(image string, caBundle []byte) ([]byte, error) {
+// Manifests returns all that a cluster needs for the operator at an endpoint, as YAML:
+// [Deployment], the definitions, and the registration of the webhooks. The PEM certificates that
+// the API server shall trust may be left to the operator, when it runs.
+func Manifests(image string, e Endpoint, caBundle []byte) ([]byte, error) {
 	deployment, err := Deployment(image)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Manifests(image string, caBundle []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := op.declare(InCluster())
+	hooks, err := op.declare(e)
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,7 @@ func TestAStopLeavesTimeForTheDrain(t *testing.T) {
 // The API server reaches the webhooks by the Service that is in the manifests, and that
 // leads to the pods of the Deployment.
 func TestTheWebhooksAreBehindTheService(t *testing.T) {
-	manifests, err := pizza.Manifests("", nil)
+	manifests, err := pizza.Manifests("", pizza.InCluster(), nil)
 	must(t, err)
 	all := objects(t, manifests)
 	var service corev1.Service

@@ -5,7 +5,7 @@
 // admission.go for what is defaulted and checked, registration.go for what of this the
 // API server shall call, controller.go for the controller, leader.go for the one replica
 // whose controller works, and operator.go for how it all runs in one process, which
-// registers its webhooks and makes their certificates. How it runs in a cluster is in
+// makes the certificates of its webhooks. How it runs in a cluster is in
 // deploy.go, config/rbac and config/deploy. The program is in cmd/pizza-operator.
 package pizza
 

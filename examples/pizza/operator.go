@@ -39,8 +39,9 @@ func Replica(opts ...replica.Option) Option {
 	return func(s *settings) { s.replica = append(s.replica, opts...) }
 }
 
-// Run runs the operator, webhooks and controller, until the context ends. It tells the API
-// server where the webhooks are, and makes their certificates. In which order all of it
+// Run runs the operator, webhooks and controller, until the context ends. It makes the
+// certificates of the webhooks, and has the API server trust them, when the manifests of the
+// same endpoint have been applied ([Manifests]). In which order all of it
 // starts and stops is said in package [replica]. The listener is closed in any case.
 func Run(ctx context.Context, config *rest.Config, listener net.Listener, endpoint Endpoint, opts ...Option) error {
 	var set settings

@@ -19,6 +19,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -83,6 +84,7 @@ func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	d := declared(t, InCluster(), nil)
+	d.definitions[0].Spec.Conversion = nil
 	install(t, cp.Config(), d.definitions)
 	client, err := dynamic.NewForConfig(cp.Config())
 	if err != nil {
@@ -102,6 +104,25 @@ func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
 	// A kubelet does not verify the certificate either.
 	trust := &tls.Config{InsecureSkipVerify: true}
 	address, stop := operate(t, cp.Config(), Replica(replica.Server(webhook.ShutdownDelay(100*time.Millisecond))))
+	endpoint := InCluster()
+	endpoint.URL = "https://" + address
+	d = declared(t, endpoint, nil)
+	for resource, object := range map[schema.GroupVersionResource]any{
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}:               d.definitions[0],
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}:   d.mutating,
+		{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}: d.validating,
+	} {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(fields, "status")
+		u := &unstructured.Unstructured{Object: fields}
+		u.SetManagedFields(nil)
+		if _, err := client.Resource(resource).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	web := &http.Client{Transport: &http.Transport{TLSClientConfig: trust}}
 	for {
 		resp, err := web.Get("https://" + address + "/readyz")

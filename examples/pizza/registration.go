@@ -33,7 +33,8 @@ const (
 )
 
 // declare says what the API server shall call, and where it finds the operator. For which
-// requests, the handlers say by themselves.
+// requests, the handlers say by themselves. The manifests are made from it, and have to be
+// applied.
 //
 // A path begins with the version of the reviews that the API server is asked to send. All
 // handlers answer both: but so the metrics tell which are sent.
@@ -43,6 +44,10 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 	}
 	prefix := "/" + e.ReviewVersions[0]
 	measure := op.metrics.admission
+	ofToppings := []admission.Option{measure(validateToppings), admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](op.pizzasOf))}
+	if e.NoFreeToppings {
+		ofToppings = append(ofToppings, admission.Validate(costsSomething, admission.IfChanged("spec.cost")))
+	}
 	return registration.New(Name, append(e.options(),
 		registration.Definitions([]byte(pizzaDefinition), []byte(toppingDefinition)),
 		registration.Conversion(prefix+"/convert",
@@ -56,13 +61,12 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 				admission.Validate(reference.Exists(op.known, toppingsOf)),
 				admission.Validate(reference.Exists(op.known, toppingsOfAlpha)))),
 		registration.Validating(validateToppings, prefix+"/validate/toppings",
-			admission.NewHandler(op.scheme, measure(validateToppings),
-				admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](op.pizzasOf)))),
+			admission.NewHandler(op.scheme, ofToppings...)),
 		registration.Wrap(op.metrics.count),
 	)...)
 }
 
-// Endpoint is where the API server finds the operator.
+// Endpoint is where the API server finds the operator, and what it asks.
 type Endpoint struct {
 	// Namespace of the operator, of its Service [Name], and of the Secret with its CA.
 	Namespace string
@@ -74,6 +78,9 @@ type Endpoint struct {
 	// ReviewVersions are those in which the API server may send reviews, the preferred
 	// one first: v1, v1beta1, or both.
 	ReviewVersions []string
+	// NoFreeToppings refuses toppings that cost nothing. A release that has it asks for more
+	// requests than one that does not have it.
+	NoFreeToppings bool
 }
 
 // InCluster is the endpoint of the operator that the manifests deploy.

@@ -1,5 +1,5 @@
 // Package metrics tells Prometheus how long the certificates of a webhook are still
-// valid:
+// valid, and whether the webhook is registered as it is declared:
 //
 //	err := metrics.Prometheus(registry, certs)
 //
@@ -14,10 +14,13 @@
 //   - crdkit_webhook_ca_expiry_timestamp_seconds: when the CA certificate that is valid
 //     longest expires; 0 while there is none;
 //   - crdkit_webhook_ca_certificates: how many CA certificates the API server is told to
-//     trust.
+//     trust;
+//   - crdkit_webhook_registration_difference, with the labels kind, name and field: 1 for each
+//     field of a webhook configuration or definition that is not as this release declares it. In
+//     a rolling update there may be some for a while.
 //
-// The last two are there if the certificates come with a CA bundle, as those of
-// webhook/authority do.
+// Those of the CAs are there if the certificates come with a CA bundle, as those of
+// webhook/authority do. The last one is there in webhook/replica.
 package metrics
 
 import (
@@ -70,7 +73,31 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 				return float64(len(cas))
 			}))
 	}
+	if d, ok := certs.(registered); ok {
+		gauges = append(gauges, differences{d, prometheus.NewDesc("crdkit_webhook_registration_difference",
+			"1 for each field of a webhook configuration or definition that is not as it is declared.", []string{"kind", "name", "field"}, nil)})
+	}
 	return collectors.Register(r, gauges...)
+}
+
+// registered are certificates that come with a registration.
+type registered interface {
+	// Differences yields the fields that are not as they are declared.
+	Differences(yield func(kind, name, field string))
+}
+
+// differences collects one metric for each.
+type differences struct {
+	registered
+	desc *prometheus.Desc
+}
+
+func (d differences) Describe(descs chan<- *prometheus.Desc) { descs <- d.desc }
+
+func (d differences) Collect(metrics chan<- prometheus.Metric) {
+	d.Differences(func(kind, name, field string) {
+		metrics <- prometheus.MustNewConstMetric(d.desc, prometheus.GaugeValue, 1, kind, name, field)
+	})
 }
 
 func seconds(t time.Time) float64 {

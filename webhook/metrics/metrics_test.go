@@ -77,6 +77,30 @@ crdkit_webhook_certificate_expiry_timestamp_seconds %d
 	}
 }
 
+// registered are certificates of webhooks that are registered otherwise than they are declared.
+type registered struct{ onlyServed }
+
+func (registered) Differences(yield func(kind, name, field string)) {
+	yield("CustomResourceDefinition", "pizzas.example.com", "spec.conversion.strategy")
+	yield("MutatingWebhookConfiguration", "pizza-operator", "")
+}
+
+func TestPrometheus_NamesFieldsThatDiffer(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	if err := metrics.Prometheus(registry, registered{onlyServed{&certificates{}}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration or definition that is not as it is declared.
+# TYPE crdkit_webhook_registration_difference gauge
+crdkit_webhook_registration_difference{field="",kind="MutatingWebhookConfiguration",name="pizza-operator"} 1
+crdkit_webhook_registration_difference{field="spec.conversion.strategy",kind="CustomResourceDefinition",name="pizzas.example.com"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCertificatesWithoutABundleHaveOneMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err != nil {

@@ -1,7 +1,6 @@
 package registration_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -64,7 +63,6 @@ func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
 			"garbage":               []byte("garbage"),
 			"a key":                 pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}),
 			"no certificate at all": slices.Concat(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte{1}})),
-			"too long":              bytes.Repeat([]byte("x"), 1<<20+1),
 		} {
 			check(t, os.WriteFile(path, broken, 0o600))
 			time.Sleep(2 * time.Second)

@@ -4,87 +4,124 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
 )
 
-var errNotRunning = errors.New("registration: Reconcile does not run")
-
-// Check returns nil if all objects in the cluster are registered as they are declared, or as
-// another declaration says which holds, and carry the CA bundle. What waits for [ClaimWhen]
-// is no fault: the replica is to become ready. It is a check for /readyz, and makes no
-// request: it tells what [Webhooks.Reconcile] has seen last.
+// Check is for readiness, one of webhook.Checks: it returns an error while the API server cannot
+// call this replica as it is declared. That is so for each object
+//
+//   - that is declared and cannot be read, or is not in the cluster;
+//   - in which no webhook leads to this operator, such as a definition with strategy None;
+//   - in which a webhook that leads to this operator does not have the CA certificates;
+//   - that is a definition whose conversion leads to this operator, which does not declare any:
+//     whatever it answered, objects could not be read.
+//
+// Other [Webhooks.Differences] are no error: in a rolling update, the manifests of the next
+// release differ from what the replicas of this one declare, which are to serve on, and to be
+// started again. It makes no request: what [Webhooks.Inject] has seen last counts. The request may
+// be nil.
 func (w *Webhooks) Check(*http.Request) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.lives == nil {
-		return errNotRunning
-	}
-	var faults []error
-	for _, l := range w.lives {
-		if l.problem != nil {
-			faults = append(faults, fmt.Errorf("registration: %s: %w", l.object, l.problem))
+	return w.each(func(in *injector, s *objectState) error {
+		current, err := s.current()
+		if err == nil {
+			err = in.unreachable(s, current)
 		}
-	}
-	return errors.Join(faults...)
+		return err
+	})
 }
 
-// Carry returns nil if every webhook that is registered carries all certificates of a PEM
-// bundle: then no API server that has seen the registration refuses a serving certificate
-// which one of them has signed. It makes no request: it tells what [Webhooks.Reconcile] has
-// seen last.
-func (w *Webhooks) Carry(pem []byte) error {
-	certs, err := certificates(pem)
-	if err != nil {
-		return fmt.Errorf("registration: the CA bundle: %w", err)
+// CheckBundle returns nil if every webhook in the cluster that leads to this operator has all
+// certificates of a PEM bundle: then no API server that has seen these webhooks refuses a
+// serving certificate which one of them has signed. It makes no request: what [Webhooks.Inject]
+// has seen last counts.
+func (w *Webhooks) CheckBundle(pem []byte) error {
+	if _, err := cert.ParseCertsPEM(pem); err != nil {
+		return fmt.Errorf("registration: CA bundle: %w", err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.lives == nil {
-		return errNotRunning
-	}
-	var faults []error
-	for _, l := range w.lives {
-		if err := l.carry(certs); err != nil {
-			faults = append(faults, fmt.Errorf("registration: %s: %w", l.object, err))
+	return w.each(func(_ *injector, s *objectState) error {
+		current, err := s.current()
+		if err == nil {
+			err = w.untrusted(current, pem)
 		}
-	}
-	return errors.Join(faults...)
+		return err
+	})
 }
 
-func (l *live) carry(certs []string) error {
-	switch {
-	case l.pending:
+// Differences returns where the objects of the cluster are not as this release declares them, in
+// the order of the manifests; nil while [Webhooks.Inject] does not run. An object that has not been
+// read is passed over.
+func (w *Webhooks) Differences() (all []Difference) {
+	_ = w.each(func(_ *injector, s *objectState) error {
+		current, err := s.current()
+		if err == nil {
+			all = append(all, w.differences(s.object, current)...)
+		}
 		return nil
-	case !l.seen:
-		return errUnread
-	case l.current == nil && l.empty:
+	})
+	return all
+}
+
+// each calls check for each object, and joins the errors.
+func (w *Webhooks) each(check func(*injector, *objectState) error) error {
+	w.mu.Lock()
+	in := w.injector
+	w.mu.Unlock()
+	if in == nil {
+		return errNotRunning
+	}
+	var errs []error
+	for _, s := range in.states {
+		if err := check(in, s); err != nil {
+			errs = append(errs, fmt.Errorf("registration: %s: %w", s.object, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unreachable returns why the API server cannot call this replica by an object, nil if there is
+// none: see [Webhooks.Check].
+func (in *injector) unreachable(s *objectState, current *unstructured.Unstructured) error {
+	leads := len(in.webhooks.entries(current)) > 0
+	if declared := s.declared != nil; !leads && declared || leads && !declared && s.kind == definitionKind {
+		return joined(in.webhooks.differences(s.object, current))
+	}
+	pem, err := in.caBundle()
+	if err != nil || pem == nil {
+		return err
+	}
+	if err := in.webhooks.untrusted(current, pem); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.failure != nil {
+			return fmt.Errorf("%w: %w", err, s.failure)
+		}
+		return err
+	}
+	return nil
+}
+
+// entries returns those that lead to this operator.
+func (w *Webhooks) entries(current *unstructured.Unstructured) (entries []entry) {
+	if current == nil {
 		return nil
-	case l.current == nil:
-		return errors.New("it is not in the cluster")
 	}
-	bundles := map[string][]byte{}
-	for _, e := range entriesOf(l.current.Object) {
-		bundles[e.name] = e.caBundle()
-	}
-	entries := entriesOf(l.declared)
-	found := claimOf(l.current, time.Now())
-	if found.digest != "" && found.digest != l.digest { // but those of another release
-		theirs := owned(l.current, l.manager)
-		switch {
-		case theirs != nil:
-			entries = entriesOf(theirs.Object)
-		case !l.isDefinition() || !l.empty: // or else another operator converts it
-			return errors.New("nobody knows what another release has registered of it")
+	for _, e := range entriesOf(current.Object) {
+		if w.endpoint.contains(e.clientConfig) {
+			entries = append(entries, e)
 		}
 	}
-	for _, e := range entries {
-		if carries(bundles[e.name], certs) {
-			continue
+	return entries
+}
+
+// untrusted returns an error if a webhook that leads to this operator lacks one of the
+// certificates.
+func (w *Webhooks) untrusted(current *unstructured.Unstructured, pem []byte) error {
+	for _, e := range w.entries(current) {
+		if !trusts(e.caBundle(), pem) {
+			return fmt.Errorf("%s.clientConfig.caBundle does not have the operator's CA certificates", e.field)
 		}
-		if e.name == "" {
-			return errors.New("it does not carry the certificates")
-		}
-		return fmt.Errorf("webhook %s does not carry the certificates", e.name)
 	}
 	return nil
 }

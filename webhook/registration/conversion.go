@@ -34,22 +34,15 @@ func Conversion(path string, h http.Handler, definitions ...string) Option {
 // as pizzas.example.com: another one does, or the API server with strategy None, which changes
 // nothing but apiVersion, so that its versions must have the same fields.
 //
-// [Webhooks.Reconcile] does not write a definition that is not converted, and never takes a
-// conversion away. While the cluster has one that another release of this declaration has
-// registered, [Webhooks.Check] fails, since nobody serves it once that release is gone. To take
-// it back, stop the operator, set spec.conversion to {strategy: None}, and start this release.
+// While the cluster has a conversion that leads to this operator, such as that of an earlier
+// release, [Webhooks.Check] fails. To take a conversion back, apply the definition with strategy
+// None first; all versions must have the same fields.
 func NoConversion(definition string) Option {
 	return func(s *settings) { s.unconverted = append(s.unconverted, definition) }
 }
 
-// convertedDefinition is a definition with who converts its kind.
-type convertedDefinition struct {
-	*definition
-	by *conversion
-}
-
-// converted returns the definitions that are converted, in the order of the declaration.
-func (s *settings) converted() (all []convertedDefinition) {
+// converted returns which definitions are converted, and by what.
+func (s *settings) converted() map[*definition]*conversion {
 	by := map[*definition]*conversion{}
 	for _, c := range s.conversions {
 		for _, d := range s.convertedBy(c) {
@@ -72,14 +65,13 @@ func (s *settings) converted() (all []convertedDefinition) {
 			s.fault("%s: %s converts it, and NoConversion names it", d, c)
 		case c == nil && !none && len(used) > 1:
 			s.fault("%s has the versions %s, and nothing converts them: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.Metadata.Name)
-		case c != nil && len(d.Spec.Versions) > 1:
-			if d.Spec.PreserveUnknownFields {
-				s.fault("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
-			}
-			all = append(all, convertedDefinition{d, c})
+		case len(d.Spec.Versions) == 1:
+			delete(by, d)
+		case c != nil && d.Spec.PreserveUnknownFields:
+			s.fault("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
 		}
 	}
-	return all
+	return by
 }
 
 func (s *settings) convertedBy(c *conversion) (found []*definition) {

@@ -61,15 +61,6 @@ func (c cluster) get(t testing.TB, resource schema.GroupVersionResource, name st
 	return u
 }
 
-// define creates the definitions of a shop, without a conversion stanza.
-func (c cluster) define(t testing.TB, s *shop) {
-	t.Helper()
-	for _, u := range objects(t, s.definition()) {
-		_, err := c.Resource(definitions).Create(t.Context(), u, metav1.CreateOptions{FieldManager: "gitops"})
-		check(t, err)
-	}
-}
-
 func (c cluster) patch(t testing.TB, resource schema.GroupVersionResource, name, patch string) {
 	t.Helper()
 	_, err := c.Resource(resource).Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "somebody"})
@@ -93,16 +84,6 @@ func (c cluster) versions(t testing.TB, s *shop, name string) (versions []string
 		versions = append(versions, c.all(t, s, name)[resource].GetResourceVersion())
 	}
 	return versions
-}
-
-// applied returns an error if the manager has written an object by other means than apply.
-func applied(manager string, u *unstructured.Unstructured) error {
-	for _, m := range u.GetManagedFields() {
-		if m.Manager == manager && m.Operation != metav1.ManagedFieldsOperationApply {
-			return fmt.Errorf("%s %s has managed fields of %s by %s: %s", u.GetKind(), u.GetName(), manager, m.Operation, m.FieldsV1)
-		}
-	}
-	return nil
 }
 
 // clientConfigs returns all of an object, by the names of the webhooks.
@@ -153,22 +134,20 @@ func TestOnARealControlPlane(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for name, test := range map[string]func(*testing.T, cluster){
-		"the manifests are accepted":                                     manifestsAreAccepted,
-		"reconciling from nothing":                                       reconcilingFromNothing,
-		"what somebody changes is repaired at once":                      repairedAtOnce,
-		"a definition keeps its fields and its managers":                 definitionKeepsItsManagers,
-		"the webhooks of others stay":                                    webhooksOfOthersStay,
-		"a CA bundle of somebody else is left alone":                     foreignBundleIsLeftAlone,
-		"a new bundle is written, and none is not":                       newBundleIsWritten,
-		"replicas of one declaration write once":                         replicasWriteOnce,
-		"of different declarations at once, one wins":                    oneWins,
-		"in a rolling update the newest wins":                            newestWins,
-		"what a new release has no more is taken away":                   goneIsTakenAway,
-		"an API server that was away finds it right again":               awayAndBack,
-		"of a Service and a URL one holds":                               onePlaceHolds,
-		"a fight is not fought at full speed":                            fightIsSlow,
-		"the policy rules suffice, and each of their verbs is necessary": rulesSuffice,
-		"requests reach the handlers through a Service":                  requestsReachTheHandlers,
+		"the API server accepts the manifests":      manifestsAreAccepted,
+		"replicas wait for the manifests":           replicasWaitForManifests,
+		"an overwritten CA bundle is written again": overwrittenBundles,
+		"nothing but CA bundles is written":         onlyBundlesAreWritten,
+		"a webhook of the next release":             webhookOfTheNextRelease,
+		"a webhook that is taken away":              webhookTakenAway,
+		"what makes a replica unready":              unreadyReplicas,
+		"a CA bundle of somebody else":              foreignBundle,
+		"a new CA bundle":                           newBundleIsWritten,
+		"three replicas write once":                 replicasWriteOnce,
+		"an API server that was away":               awayAndBack,
+		"two writers that do not agree":             fightIsSlow,
+		"each verb of the policy rules":             rulesSuffice,
+		"requests through a Service":                requestsReachTheHandlers,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,11 +156,41 @@ func TestOnARealControlPlane(t *testing.T) {
 	}
 }
 
+// apply applies the manifests of a declaration as somebody who deploys does.
+func (c cluster) apply(t testing.TB, hooks *registration.Webhooks) {
+	t.Helper()
+	text, err := hooks.Manifests(nil)
+	check(t, err)
+	for _, u := range objects(t, text) {
+		resource := map[string]schema.GroupVersionResource{"CustomResourceDefinition": definitions, "MutatingWebhookConfiguration": mutating, "ValidatingWebhookConfiguration": validating}[u.GetKind()]
+		_, err := c.Resource(resource).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "deployer"})
+		check(t, err)
+	}
+}
+
+// installed has a shop's manifests applied, and a replica that injects the bundle.
+func (c cluster) installed(t *testing.T, s *shop, name string, b registration.Bundle) *registration.Webhooks {
+	t.Helper()
+	hooks := declare(t, name, s.options()...)
+	c.apply(t, hooks)
+	inject(t, hooks, c.Config(), b)
+	eventually(t, ready(hooks))
+	return hooks
+}
+
+// fields returns the fields that differ from what is declared.
+func fields(hooks *registration.Webhooks) (all []string) {
+	for _, d := range hooks.Differences() {
+		all = append(all, d.Kind+" "+d.Field)
+	}
+	return all
+}
+
 func manifestsAreAccepted(t *testing.T, c cluster) {
 	s := newShop(t, "manifests.example.com")
 	hooks := declare(t, "manifests", append(s.options(), registration.Annotations(map[string]string{"cert-manager.io/inject-ca-from": "pizza-system/ca"}))...)
 	ca, _, _ := newCA(t, "localhost")
-	for _, pem := range [][]byte{nil, ca} {
+	for _, pem := range [][]byte{nil, ca, nil} { // kubectl takes away what it has applied
 		text, err := hooks.Manifests(pem)
 		check(t, err)
 		for _, args := range [][]string{
@@ -203,55 +212,46 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 			}
 		}
 	}
-	// What was applied by hand is what the reconciler would write, but for its annotation.
-	before := c.all(t, s, "manifests")
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
+	inject(t, hooks, c.Config(), newBundle(ca))
 	eventually(t, ready(hooks))
-	for resource, after := range c.all(t, s, "manifests") {
-		for _, u := range []*unstructured.Unstructured{before[resource], after} {
-			u.SetManagedFields(nil)
-			u.SetResourceVersion("")
-			unstructured.RemoveNestedField(u.Object, "status")
-			annotations := u.GetAnnotations()
-			delete(annotations, registration.DeclaredAnnotation)
-			u.SetAnnotations(annotations)
-		}
-		if diff := cmp.Diff(before[resource].Object, after.Object); diff != "" {
-			t.Errorf("%s (-applied +reconciled):\n%s", resource.Resource, diff)
-		}
+	if got := hooks.Differences(); len(got) > 0 {
+		t.Errorf("the API server's defaults are differences: %v", got)
+	}
+	// A bundle of the replica's survives manifests without one, also those of kubectl.
+	text, err := hooks.Manifests(nil)
+	check(t, err)
+	c.kubectl(t, text, "apply", "-f", "-")
+	for _, u := range c.all(t, s, "manifests") {
+		check(t, carry(t, ca, u))
 	}
 }
 
-func reconcilingFromNothing(t *testing.T, c cluster) {
+func replicasWaitForManifests(t *testing.T, c cluster) {
 	s := newShop(t, "nothing.example.com")
 	hooks := declare(t, "nothing", s.options()...)
 	if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "does not run") {
 		t.Errorf("before it runs, the check says %v", err)
 	}
 	ca, _, _ := newCA(t, "localhost")
-	stop := reconcile(t, hooks, c.Config(), newBundle(ca))
+	stop := inject(t, hooks, c.Config(), newBundle(ca))
 	eventually(t, func() error {
-		const want = "registration: CustomResourceDefinition pizzas.nothing.example.com: it is not in the cluster: apply the manifests first, a definition is not created here"
-		if err := hooks.Check(nil); err == nil || err.Error() != want {
-			return fmt.Errorf("without the definition, the check says %w", err)
+		const want = "registration: CustomResourceDefinition pizzas.nothing.example.com: not in the cluster: apply the manifests\n" +
+			"registration: MutatingWebhookConfiguration nothing: not in the cluster: apply the manifests\n" +
+			"registration: ValidatingWebhookConfiguration nothing: not in the cluster: apply the manifests"
+		if diff := cmp.Diff(want, fmt.Sprint(hooks.Check(nil))); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
 		}
 		return nil
 	})
-	if err := hooks.Carry(ca); err == nil || !strings.Contains(err.Error(), "pizzas.nothing.example.com: it is not in the cluster") {
-		t.Errorf("without the definition, Carry says %v", err)
+	if err := hooks.Inject(t.Context(), c.Config(), nil); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("a second Inject says %v", err)
 	}
-	if _, err := c.Resource(definitions).Get(t.Context(), "pizzas.nothing.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("the definition: %v", err)
-	}
-	if err := hooks.Reconcile(t.Context(), c.Config(), nil); err == nil || !strings.Contains(err.Error(), "runs already") {
-		t.Errorf("a second Reconcile says %v", err)
-	}
-	c.define(t, s)
-	t.Logf("registered %s after the definition", eventually(t, ready(hooks)))
-	check(t, hooks.Carry(ca))
+	c.apply(t, hooks)
+	t.Logf("ready %s after the manifests", eventually(t, ready(hooks)))
+	check(t, hooks.CheckBundle(ca))
 	other, _, _ := newCA(t, "localhost")
-	if err := hooks.Carry(append(other, ca...)); err == nil {
-		t.Error("a certificate is carried that nobody has written")
+	if err := hooks.CheckBundle(append(other, ca...)); err == nil {
+		t.Error("a certificate is trusted that nobody has written")
 	}
 	for _, u := range c.all(t, s, "nothing") {
 		check(t, carry(t, ca, u))
@@ -262,17 +262,10 @@ func reconcilingFromNothing(t *testing.T, c cluster) {
 	}
 }
 
-func repairedAtOnce(t *testing.T, c cluster) {
+func overwrittenBundles(t *testing.T, c cluster) {
 	s := newShop(t, "repair.example.com")
-	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
-	hooks := declare(t, "repair", s.options()...)
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
-	eventually(t, ready(hooks))
-	want := map[schema.GroupVersionResource]map[string]map[string]any{}
-	for resource, u := range c.all(t, s, "repair") {
-		want[resource] = clientConfigs(u)
-	}
+	hooks := c.installed(t, s, "repair", newBundle(ca))
 	theirs, _, _ := newCA(t, "somebody")
 	encoded := base64.StdEncoding.EncodeToString(theirs)
 	for _, damage := range []struct {
@@ -284,170 +277,230 @@ func repairedAtOnce(t *testing.T, c cluster) {
 		{"another bundle for the mutating webhook", mutating, `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"` + encoded + `"}]`},
 		{"garbage for the validating webhook", validating, `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`},
 		{"no bundle", definitions, `[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]`},
-		{"no conversion", definitions, `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]`},
-		{"a url in the definition", definitions, `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig","value":{"url":"https://somebody.example.com/"}}]`},
-		{"a url for the mutating webhook", mutating, `[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://somebody.example.com/"}}]`},
-		{"no webhooks", validating, `[{"op":"remove","path":"/webhooks"}]`},
 	} {
 		begin := time.Now()
 		c.patch(t, damage.resource, c.all(t, s, "repair")[damage.resource].GetName(), damage.patch)
-		eventually(t, func() error {
-			if diff := cmp.Diff(want[damage.resource], clientConfigs(c.all(t, s, "repair")[damage.resource])); diff != "" {
-				return fmt.Errorf("%s (-want +got):\n%s", damage.what, diff)
-			}
-			return nil
-		})
+		eventually(t, func() error { return carry(t, ca, c.all(t, s, "repair")[damage.resource]) })
 		t.Logf("%s was repaired after %s", damage.what, time.Since(begin))
 		eventually(t, ready(hooks))
 	}
-	// Nothing stays behind that would keep half a webhook there, were it not declared any more.
-	eventually(t, func() error { return applied("repair", c.get(t, mutating, "repair")) })
-	eventually(t, ready(hooks))
 	check(t, c.Resource(mutating).Delete(t.Context(), "repair", metav1.DeleteOptions{}))
-	eventually(t, func() error {
-		_, err := c.Resource(mutating).Get(t.Context(), "repair", metav1.GetOptions{})
-		return err
-	})
+	c.apply(t, hooks)
+	eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "repair")) })
 }
 
-func definitionKeepsItsManagers(t *testing.T, c cluster) {
-	s := newShop(t, "gitops.example.com")
-	apply := func() {
-		for _, u := range objects(t, s.definition()) {
-			u.SetCreationTimestamp(metav1.Time{})
-			unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-			unstructured.RemoveNestedField(u.Object, "status")
-			_, err := c.Resource(definitions).Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "gitops"})
-			check(t, err)
-		}
-	}
-	apply()
-	owned := func() string {
-		for _, m := range c.get(t, definitions, "pizzas.gitops.example.com").GetManagedFields() {
-			if m.Manager == "gitops" {
-				return m.FieldsV1.String()
+// onlyBundlesAreWritten has somebody change all that a replica declares. It stays.
+func onlyBundlesAreWritten(t *testing.T, c cluster) {
+	s := newShop(t, "only.example.com")
+	ca, _, _ := newCA(t, "localhost")
+	b := newBundle(ca)
+	hooks := c.installed(t, s, "only", b)
+	for resource, u := range c.all(t, s, "only") {
+		for _, m := range u.GetManagedFields() {
+			if fields := m.FieldsV1.String(); m.Manager == "only" && (strings.Count(fields, `"f:`) > 5 || !strings.HasSuffix(strings.TrimRight(fields, "}{"), `"f:caBundle":`)) {
+				t.Errorf("%s: the replica has written %s", resource.Resource, fields)
 			}
 		}
-		return ""
 	}
-	before, fields := c.get(t, definitions, "pizzas.gitops.example.com"), owned()
-	ca, _, _ := newCA(t, "localhost")
-	hooks := declare(t, "keeps", s.options()...)
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
-	eventually(t, ready(hooks))
-	apply() // without force: there is no conflict
-	eventually(t, ready(hooks))
-	if diff := cmp.Diff(fields, owned()); diff != "" {
-		t.Errorf("what gitops manages (-before +after):\n%s", diff)
+	c.patch(t, definitions, "pizzas.only.example.com", `[{"op":"replace","path":"/spec/conversion/webhook/conversionReviewVersions","value":["v1"]}]`)
+	c.patch(t, mutating, "only", `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":3},{"op":"add","path":"/webhooks/0/matchConditions","value":[{"name":"never","expression":"false"}]},
+		{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com","clientConfig":{"url":"https://theirs.example.com/"},"sideEffects":"None","admissionReviewVersions":["v1"]}}]`)
+	c.patch(t, validating, "only", `[{"op":"replace","path":"/webhooks/0/clientConfig/service/path","value":"/other"},{"op":"remove","path":"/webhooks/0/rules"}]`)
+	want := []string{
+		"CustomResourceDefinition spec.conversion.webhook.conversionReviewVersions",
+		"MutatingWebhookConfiguration webhooks[default.pizzas.only.example.com].matchConditions",
+		"MutatingWebhookConfiguration webhooks[default.pizzas.only.example.com].timeoutSeconds",
+		"ValidatingWebhookConfiguration webhooks[validate.pizzas.only.example.com].clientConfig.service.path",
+		"ValidatingWebhookConfiguration webhooks[validate.pizzas.only.example.com].rules",
 	}
-	after := c.get(t, definitions, "pizzas.gitops.example.com")
-	check(t, carry(t, ca, after))
-	for _, u := range []*unstructured.Unstructured{before, after} {
-		unstructured.RemoveNestedField(u.Object, "spec", "conversion")
-		unstructured.RemoveNestedField(u.Object, "status")
-		u.SetManagedFields(nil)
-		u.SetResourceVersion("")
-		u.SetGeneration(0)
+	eventually(t, func() error {
+		if diff := cmp.Diff(want, fields(hooks)); diff != "" {
+			return fmt.Errorf("differences (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	if got, want := hooks.Differences()[2].String(), "MutatingWebhookConfiguration only: webhooks[default.pizzas.only.example.com].timeoutSeconds is 3, expected 10"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
-	annotations := after.GetAnnotations()
-	delete(annotations, registration.DeclaredAnnotation)
-	if after.SetAnnotations(annotations); len(annotations) == 0 {
-		after.SetAnnotations(nil)
+	check(t, hooks.Check(nil)) // it can be called
+	before := c.all(t, s, "only")
+	other, _, _ := newCA(t, "other")
+	b.set(other)
+	eventually(t, func() error { return hooks.CheckBundle(other) })
+	for resource, after := range c.all(t, s, "only") {
+		for _, u := range []*unstructured.Unstructured{before[resource], after} {
+			u.SetManagedFields(nil)
+			u.SetResourceVersion("")
+			u.SetGeneration(0)
+			unstructured.RemoveNestedField(u.Object, "status")
+			hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
+			for _, h := range hooks {
+				delete(h.(map[string]any)["clientConfig"].(map[string]any), "caBundle")
+			}
+			if len(hooks) > 0 {
+				u.Object["webhooks"] = hooks
+			}
+			unstructured.RemoveNestedField(u.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		}
+		if diff := cmp.Diff(before[resource].Object, after.Object); diff != "" {
+			t.Errorf("%s (-before +after):\n%s", resource.Resource, diff)
+		}
 	}
-	if diff := cmp.Diff(before.Object, after.Object); diff != "" {
-		t.Errorf("(-before +after):\n%s", diff)
+	if bundle := clientConfigs(c.get(t, mutating, "only"))["theirs.example.com"]["caBundle"]; bundle != nil {
+		t.Errorf("a webhook of somebody else has the bundle %v", bundle)
 	}
 }
 
-func webhooksOfOthersStay(t *testing.T, c cluster) {
-	s := newShop(t, "others.example.com")
-	c.define(t, s)
+// webhookOfTheNextRelease applies the manifests of the next release while replicas of this one run.
+func webhookOfTheNextRelease(t *testing.T, c cluster) {
+	s := newShop(t, "next.example.com")
 	ca, _, _ := newCA(t, "localhost")
-	hooks := declare(t, "others", s.options()...)
-	theirs := map[string]any{
-		"name":                    "theirs.example.com",
-		"clientConfig":            map[string]any{"url": "https://theirs.example.com/"},
-		"sideEffects":             "None",
-		"admissionReviewVersions": []any{"v1"},
+	old := declare(t, "next", s.definitions(), s.noConversion(), s.validating())
+	c.apply(t, old)
+	inject(t, old, c.Config(), newBundle(ca))
+	eventually(t, ready(old))
+	next := declare(t, "next", s.definitions(), s.conversion(), s.mutating(), s.validating(registration.Timeout(time.Second)))
+	c.apply(t, next)
+	// The replicas of this release write the CA bundle of the next.
+	eventually(t, func() error {
+		for _, u := range c.all(t, s, "next") {
+			if err := carry(t, ca, u); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	want := []string{
+		"CustomResourceDefinition spec.conversion.webhook",
+		"MutatingWebhookConfiguration webhooks[default.pizzas.next.example.com]",
+		"ValidatingWebhookConfiguration webhooks[validate.pizzas.next.example.com].timeoutSeconds",
 	}
-	foreign := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
-		"metadata": map[string]any{"name": "others"}, "webhooks": []any{theirs},
-	}}
-	_, err := c.Resource(mutating).Create(t.Context(), foreign, metav1.CreateOptions{FieldManager: "somebody"})
+	eventually(t, func() error {
+		if diff := cmp.Diff(want, fields(old)); diff != "" {
+			return fmt.Errorf("differences (-want +got):\n%s", diff)
+		}
+		return nil
+	})
+	inject(t, next, c.Config(), newBundle(ca))
+	eventually(t, ready(next))
+	if got := next.Differences(); len(got) > 0 {
+		t.Errorf("the next release differs from itself: %v", got)
+	}
+}
+
+// webhookTakenAway applies manifests without a webhook that has the replica's CA bundle.
+func webhookTakenAway(t *testing.T, c cluster) {
+	s := newShop(t, "gone.example.com")
+	ca, _, _ := newCA(t, "localhost")
+	second := registration.Validating("second.pizzas.example.com", "/second", admit(s.validate()))
+	old := declare(t, "gone", append(s.options(), second)...)
+	next := declare(t, "gone", s.options()...)
+	inject(t, old, c.Config(), newBundle(ca))
+	for _, apply := range []func(*registration.Webhooks){
+		func(hooks *registration.Webhooks) { c.apply(t, hooks) },
+		func(hooks *registration.Webhooks) {
+			text, err := hooks.Manifests(nil)
+			check(t, err)
+			c.kubectl(t, text, "apply", "-f", "-")
+		},
+	} {
+		apply(old)
+		eventually(t, func() error { return carry(t, ca, c.get(t, validating, "gone")) })
+		apply(next)
+		if configs := clientConfigs(c.get(t, validating, "gone")); len(configs) != 1 {
+			t.Errorf("the webhooks are %v", configs)
+		}
+		check(t, carry(t, ca, c.get(t, validating, "gone")))
+		for _, resource := range []schema.GroupVersionResource{mutating, validating} {
+			check(t, c.Resource(resource).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
+		}
+		check(t, c.Resource(definitions).Delete(t.Context(), "pizzas.gone.example.com", metav1.DeleteOptions{}))
+		eventually(t, func() error {
+			if _, err := c.Resource(definitions).Get(t.Context(), "pizzas.gone.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("the definition is still there: %w", err)
+			}
+			return nil
+		})
+	}
+}
+
+func unreadyReplicas(t *testing.T, c cluster) {
+	s := newShop(t, "unready.example.com")
+	ca, _, _ := newCA(t, "localhost")
+	hooks := c.installed(t, s, "unready", newBundle(ca))
+	says := func(hooks *registration.Webhooks, want string) {
+		t.Helper()
+		eventually(t, func() error {
+			if err := hooks.Check(nil); err == nil || err.Error() != want {
+				return fmt.Errorf("got %q, want %q", fmt.Sprint(err), want)
+			}
+			return nil
+		})
+	}
+	const definition = "registration: CustomResourceDefinition pizzas.unready.example.com: "
+	without := declare(t, "unready", s.definitions(), s.noConversion(), s.mutating(), s.validating())
+	stop := inject(t, without, c.Config(), newBundle(ca))
+	says(without, definition+`spec.conversion.webhook is {"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}}, expected absent`)
+	c.patch(t, definitions, "pizzas.unready.example.com", `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]`)
+	eventually(t, ready(without))
+	stop()
+	says(hooks, definition+`spec.conversion.strategy is "None", expected "Webhook"`+"\n"+
+		`spec.conversion.webhook is absent, expected {"clientConfig":{"service":{"name":"pizza-operator","namespace":"pizza-system","path":"/convert","port":443}},"conversionReviewVersions":["v1","v1beta1"]}`)
+	text, err := hooks.Manifests(nil)
 	check(t, err)
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
+	c.kubectl(t, text, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	eventually(t, ready(hooks))
-	check(t, hooks.Carry(ca))
-	configs := clientConfigs(c.get(t, mutating, "others"))
-	if diff := cmp.Diff(theirs["clientConfig"], any(configs["theirs.example.com"])); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(configs) != 2 {
-		t.Errorf("there are %d webhooks", len(configs))
-	}
+	c.patch(t, mutating, "unready", `[{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://somebody.example.com/"}}]`)
+	says(hooks, `registration: MutatingWebhookConfiguration unready: webhooks[default.pizzas.unready.example.com].clientConfig.service is absent, expected {"name":"pizza-operator","namespace":"pizza-system","path":"/admit","port":443}`+"\n"+
+		`webhooks[default.pizzas.unready.example.com].clientConfig.url is "https://somebody.example.com/", expected absent`)
 }
 
-func foreignBundleIsLeftAlone(t *testing.T, c cluster) {
+func foreignBundle(t *testing.T, c cluster) {
 	s := newShop(t, "cainjector.example.com")
-	c.define(t, s)
-	hooks := declare(t, "cainjector", s.options()...)
-	defer reconcile(t, hooks, c.Config(), nil)()
-	eventually(t, ready(hooks))
+	hooks := c.installed(t, s, "cainjector", nil)
+	before := c.versions(t, s, "cainjector")
 	theirs, _, _ := newCA(t, "somebody")
 	encoded := base64.StdEncoding.EncodeToString(theirs)
 	c.patch(t, definitions, "pizzas.cainjector.example.com", `[{"op":"add","path":"/spec/conversion/webhook/clientConfig/caBundle","value":"`+encoded+`"}]`)
 	for _, resource := range []schema.GroupVersionResource{mutating, validating} {
 		c.patch(t, resource, "cainjector", `[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+encoded+`"}]`)
 	}
-	// What is ours is repaired, and what is not stays.
-	c.patch(t, mutating, "cainjector", `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":3}]`)
-	eventually(t, func() error {
-		hooks, _, _ := unstructured.NestedSlice(c.get(t, mutating, "cainjector").Object, "webhooks")
-		if got := hooks[0].(map[string]any)["timeoutSeconds"]; got != int64(10) {
-			return fmt.Errorf("the timeout is %v", got)
+	eventually(t, func() error { return hooks.CheckBundle(theirs) })
+	check(t, hooks.Check(nil))
+	for resource, u := range c.all(t, s, "cainjector") {
+		for _, m := range u.GetManagedFields() {
+			if m.Manager == "cainjector" {
+				t.Errorf("%s: a replica has written, after versions %v: %s", resource.Resource, before, m.FieldsV1)
+			}
 		}
-		return nil
-	})
-	for _, u := range c.all(t, s, "cainjector") {
-		check(t, carry(t, theirs, u))
 	}
-	check(t, hooks.Carry(theirs))
 }
 
 func newBundleIsWritten(t *testing.T, c cluster) {
 	s := newShop(t, "bundle.example.com")
-	c.define(t, s)
 	hooks := declare(t, "bundle", s.options()...)
+	c.apply(t, hooks)
 	b := newBundle(nil)
-	defer reconcile(t, hooks, c.Config(), b)()
+	inject(t, hooks, c.Config(), b)
 	eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "pizzas.bundle.example.com: there is no CA certificate yet") {
+		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "pizzas.bundle.example.com: no CA certificate yet") {
 			return fmt.Errorf("without a certificate, the check says %w", err)
 		}
 		return nil
 	})
-	if _, err := c.Resource(mutating).Get(t.Context(), "bundle", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("without a certificate, something was written: %v", err)
-	}
 	first, _, _ := newCA(t, "first")
 	second, _, _ := newCA(t, "second")
 	for _, pem := range [][]byte{first, slices.Concat(first, second), second} {
 		b.set(pem)
 		t.Logf("written after %s", eventually(t, func() error {
-			for _, resource := range []schema.GroupVersionResource{mutating, validating} {
-				if _, err := c.Resource(resource).Get(t.Context(), "bundle", metav1.GetOptions{}); err != nil {
-					return err
-				}
-			}
 			return carry(t, pem, slices.Collect(maps.Values(c.all(t, s, "bundle")))...)
 		}))
 		eventually(t, ready(hooks))
-		check(t, hooks.Carry(pem))
+		check(t, hooks.CheckBundle(pem))
 	}
 	b.set([]byte("garbage"))
 	eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "the CA bundle: it has no PEM certificates") {
+		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "CA bundle: data does not contain any valid RSA or ECDSA certificates") {
 			return fmt.Errorf("with garbage, the check says %w", err)
 		}
 		return nil
@@ -459,179 +512,27 @@ func newBundleIsWritten(t *testing.T, c cluster) {
 
 func replicasWriteOnce(t *testing.T, c cluster) {
 	s := newShop(t, "replicas.example.com")
-	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
 	var replicas []*registration.Webhooks
-	for range 3 { // at once
+	for range 3 {
 		hooks := declare(t, "replicas", s.options()...)
 		replicas = append(replicas, hooks)
-		defer reconcile(t, hooks, c.Config(), newBundle(ca))()
+		inject(t, hooks, c.Config(), newBundle(ca))
 	}
+	c.apply(t, replicas[0])
 	for _, hooks := range replicas {
 		eventually(t, ready(hooks))
 	}
-	before := c.versions(t, s, "replicas")
-	hooks := declare(t, "replicas", s.options()...)
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
-	eventually(t, ready(hooks))
-	time.Sleep(500 * time.Millisecond)
-	if diff := cmp.Diff(before, c.versions(t, s, "replicas")); diff != "" {
-		t.Errorf("the resource versions (-before +after):\n%s", diff)
-	}
 	for _, resource := range []schema.GroupVersionResource{mutating, validating} {
-		if g := c.get(t, resource, "replicas").GetGeneration(); g != 1 {
+		if g := c.get(t, resource, "replicas").GetGeneration(); g != 2 { // the manifest, and the bundle
 			t.Errorf("three replicas made generation %d", g)
 		}
 	}
 }
 
-func oneWins(t *testing.T, c cluster) {
-	s := newShop(t, "race.example.com")
-	c.define(t, s)
-	ca, _, _ := newCA(t, "localhost")
-	var replicas []*registration.Webhooks
-	for seconds := range 4 {
-		hooks := declare(t, "race", s.definitions(), registration.Conversion(fmt.Sprint("/convert-", seconds), convert(s)),
-			s.mutating(registration.Timeout(time.Duration(seconds+1)*time.Second)), s.validating())
-		replicas = append(replicas, hooks)
-		defer reconcile(t, hooks, c.Config(), newBundle(ca))()
-	}
-	for _, hooks := range replicas {
-		eventually(t, ready(hooks))
-		eventually(t, func() error { return hooks.Carry(ca) })
-	}
-	before := c.versions(t, s, "race")
-	time.Sleep(500 * time.Millisecond)
-	if diff := cmp.Diff(before, c.versions(t, s, "race")); diff != "" {
-		t.Errorf("the resource versions go on (-before +after):\n%s", diff)
-	}
-	// Each may create it before it has seen it, and then each later claim may replace each earlier one.
-	if g := c.get(t, mutating, "race").GetGeneration(); g > 4+3+2+1 {
-		t.Errorf("four replicas made generation %d", g)
-	}
-}
-
-// onePlaceHolds starts a replica with a URL, as on a developer's machine, beside one with a Service.
-func onePlaceHolds(t *testing.T, c cluster) {
-	s := newShop(t, "places.example.com")
-	c.define(t, s)
-	ca, _, _ := newCA(t, "localhost")
-	service := declare(t, "places", s.options()...)
-	defer reconcile(t, service, c.Config(), newBundle(ca))()
-	eventually(t, ready(service))
-	url, err := registration.New("places", append(s.options(), registration.URL("https://127.0.0.1:9443"))...)
-	check(t, err)
-	defer reconcile(t, url, c.Config(), newBundle(ca))()
-	eventually(t, func() error {
-		for _, u := range c.all(t, s, "places") {
-			for name, config := range clientConfigs(u) {
-				if config["url"] == nil {
-					return fmt.Errorf("%s %q: %v", u.GetKind(), name, config)
-				}
-			}
-		}
-		return nil
-	})
-	for _, hooks := range []*registration.Webhooks{service, url} {
-		eventually(t, ready(hooks))
-	}
-	before := c.versions(t, s, "places")
-	time.Sleep(500 * time.Millisecond)
-	if diff := cmp.Diff(before, c.versions(t, s, "places")); diff != "" {
-		t.Errorf("the resource versions go on (-before +after):\n%s", diff)
-	}
-	check(t, applied("places", c.get(t, mutating, "places")))
-}
-
-func newestWins(t *testing.T, c cluster) {
-	s := newShop(t, "rolling.example.com")
-	c.define(t, s)
-	ca, _, _ := newCA(t, "localhost")
-	b := newBundle(ca)
-	timeout := func() any {
-		hooks, _, _ := unstructured.NestedSlice(c.get(t, mutating, "rolling").Object, "webhooks")
-		return hooks[0].(map[string]any)["timeoutSeconds"]
-	}
-	release := func(timeout time.Duration) *registration.Webhooks {
-		return declare(t, "rolling", s.definitions(), s.conversion(), s.mutating(registration.Timeout(timeout)), s.validating())
-	}
-	holds := func(want int64, replicas ...*registration.Webhooks) {
-		t.Helper()
-		for _, hooks := range replicas {
-			eventually(t, ready(hooks)) // the older ones too
-			eventually(t, func() error { return hooks.Carry(b.pem) })
-		}
-		before := c.versions(t, s, "rolling")
-		time.Sleep(300 * time.Millisecond)
-		if diff := cmp.Diff(before, c.versions(t, s, "rolling")); diff != "" {
-			t.Errorf("the resource versions go on (-before +after):\n%s", diff)
-		}
-		if got := timeout(); got != want {
-			t.Errorf("the timeout is %v, want %d", got, want)
-		}
-	}
-	first, second := release(time.Second), release(time.Second)
-	defer reconcile(t, first, c.Config(), b)()
-	defer reconcile(t, second, c.Config(), b)()
-	holds(1, first, second)
-
-	next := release(2 * time.Second)
-	stopNext := reconcile(t, next, c.Config(), b)
-	eventually(t, func() error {
-		if got := timeout(); got != int64(2) {
-			return fmt.Errorf("the timeout is %v", got)
-		}
-		return nil
-	})
-	holds(2, first, second, next)
-
-	// Whoever sees it first repairs it: the newest, and if it has stopped, an older one.
-	damage := `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`
-	for _, stop := range []func(){func() {}, stopNext} {
-		stop()
-		c.patch(t, mutating, "rolling", damage)
-		eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "rolling")) })
-		holds(2, first, second)
-	}
-	other, _, _ := newCA(t, "other")
-	b.set(other)
-	holds(2, first, second)
-	check(t, applied("rolling", c.get(t, mutating, "rolling")))
-
-	// A rollback: the old release starts again.
-	again := release(time.Second)
-	defer reconcile(t, again, c.Config(), b)()
-	holds(1, first, second, again)
-}
-
-func goneIsTakenAway(t *testing.T, c cluster) {
-	s := newShop(t, "gone.example.com")
-	c.define(t, s)
-	ca, _, _ := newCA(t, "localhost")
-	old := declare(t, "gone", s.definitions(), s.conversion(), s.mutating(), s.validating())
-	defer reconcile(t, old, c.Config(), newBundle(ca))()
-	eventually(t, ready(old))
-	// Something that the same operator has written in the days before it applied.
-	_, err := c.Resource(validating).Patch(t.Context(), "gone", types.JSONPatchType,
-		[]byte(`[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":7}]`), metav1.PatchOptions{FieldManager: "gone"})
-	check(t, err)
-	eventually(t, func() error { return applied("gone", c.get(t, validating, "gone")) })
-	next := declare(t, "gone", s.definitions(), s.conversion(), s.mutating())
-	user := c.user(t, "gone", next.PolicyRules())
-	defer reconcile(t, next, user, newBundle(ca))()
-	eventually(t, ready(next))
-	eventually(t, ready(old))
-	time.Sleep(100 * time.Millisecond)
-	if configs := clientConfigs(c.get(t, validating, "gone")); len(configs) > 0 {
-		t.Errorf("there are still %v", configs)
-	}
-	check(t, next.Carry(ca))
-}
-
 // awayAndBack puts a proxy before the API server that goes away and comes back.
 func awayAndBack(t *testing.T, c cluster) {
 	s := newShop(t, "away.example.com")
-	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -640,7 +541,8 @@ func awayAndBack(t *testing.T, c cluster) {
 	config := c.Config()
 	config.Host = "https://" + listener.Addr().String()
 	hooks := declare(t, "away", s.options()...)
-	defer reconcile(t, hooks, config, newBundle(ca))()
+	c.apply(t, hooks)
+	inject(t, hooks, config, newBundle(ca))
 	eventually(t, ready(hooks))
 	away()
 	c.patch(t, mutating, "away", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
@@ -693,16 +595,13 @@ func proxy(t *testing.T, listener net.Listener, target string) (stop func()) {
 
 func fightIsSlow(t *testing.T, c cluster) {
 	s := newShop(t, "fight.example.com")
-	c.define(t, s)
 	ours, _, _ := newCA(t, "ours")
 	theirs, _, _ := newCA(t, "theirs")
-	hooks, others := declare(t, "fight", s.options()...), declare(t, "fight", s.options()...)
-	defer reconcile(t, hooks, c.Config(), newBundle(ours))()
-	eventually(t, ready(hooks))
+	hooks := c.installed(t, s, "fight", newBundle(ours))
 	before := c.get(t, mutating, "fight").GetGeneration()
-	defer reconcile(t, others, c.Config(), newBundle(theirs))()
+	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
 	eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle is changed again and again, last by field manager "fight"`) {
+		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle does not have the operator's CA certificates: another writer changes the CA bundle again and again`) {
 			return fmt.Errorf("the check says %w", err)
 		}
 		return nil
@@ -732,9 +631,9 @@ func (c cluster) user(t testing.TB, name string, rules []rbacv1.PolicyRule) *res
 
 func rulesSuffice(t *testing.T, c cluster) {
 	s := newShop(t, "rbac.example.com")
-	c.define(t, s)
 	ca, _, _ := newCA(t, "localhost")
 	hooks := declare(t, "rbac", s.options()...)
+	c.apply(t, hooks)
 	rules := hooks.PolicyRules()
 	for i, rule := range rules {
 		for _, verb := range rule.Verbs {
@@ -742,7 +641,8 @@ func rulesSuffice(t *testing.T, c cluster) {
 				less := slices.Clone(rules)
 				less[i].Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(v string) bool { return v == verb })
 				hooks := declare(t, "rbac", s.options()...)
-				defer reconcile(t, hooks, c.user(t, fmt.Sprintf("without-%s-%d", verb, i), less), newBundle(ca))()
+				other, _, _ := newCA(t, "other") // which is to be written
+				defer inject(t, hooks, c.user(t, fmt.Sprintf("without-%s-%d", verb, i), less), newBundle(other))()
 				want := []string{"forbidden", "cannot " + verb + " resource \"" + rule.Resources[0]}
 				eventually(t, func() error {
 					err := hooks.Check(nil)
@@ -757,18 +657,11 @@ func rulesSuffice(t *testing.T, c cluster) {
 					return nil
 				})
 			})
-			// What the others could write is not to be there for the next.
-			for _, resource := range []schema.GroupVersionResource{mutating, validating} {
-				if err := c.Resource(resource).Delete(t.Context(), "rbac", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-					t.Fatal(err)
-				}
-			}
-			c.patch(t, definitions, "pizzas.rbac.example.com", `[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]`)
 		}
 	}
-	defer reconcile(t, hooks, c.user(t, "with-all", rules), newBundle(ca))()
+	inject(t, hooks, c.user(t, "with-all", rules), newBundle(ca))
 	eventually(t, ready(hooks))
-	check(t, hooks.Carry(ca))
+	check(t, hooks.CheckBundle(ca))
 	c.patch(t, validating, "rbac", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
 	eventually(t, func() error { return carry(t, ca, c.get(t, validating, "rbac")) })
 }
@@ -777,7 +670,6 @@ func rulesSuffice(t *testing.T, c cluster) {
 // resolved without endpoints: ResolveCluster in apiserver/pkg/util/proxy.
 func requestsReachTheHandlers(t *testing.T, c cluster) {
 	s := newShop(t, "service.example.com")
-	c.define(t, s)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	hooks, err := registration.New("service", append(s.options(),
@@ -810,7 +702,8 @@ func requestsReachTheHandlers(t *testing.T, c cluster) {
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}, metav1.CreateOptions{})
 	check(t, err)
-	defer reconcile(t, hooks, c.Config(), newBundle(ca))()
+	c.apply(t, hooks)
+	inject(t, hooks, c.Config(), newBundle(ca))
 	eventually(t, ready(hooks))
 
 	old := schema.GroupVersionResource{Group: s.group, Version: "v1alpha1", Resource: "pizzas"}

@@ -1,8 +1,6 @@
 package registration
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -74,7 +72,7 @@ func OwnNamespace(namespace string) Option {
 func (e *endpoint) check(s *settings) {
 	switch {
 	case e.given == 0:
-		s.fault("nobody says where the API server finds the handlers: give Service or URL")
+		s.fault("no endpoint: give Service or URL")
 	case e.given > 1:
 		s.fault("Service or URL may be given once")
 	case e.port != 0 && e.service == "":
@@ -83,25 +81,6 @@ func (e *endpoint) check(s *settings) {
 	if e.port == 0 {
 		e.port = 443
 	}
-}
-
-// checkPath says what the API server would refuse: ValidateWebhookService in
-// apiserver/pkg/util/webhook/validation.go.
-func (e *endpoint) checkPath(path string) error {
-	rest, ok := strings.CutPrefix(path, "/")
-	if !ok {
-		return fmt.Errorf("path %q must begin with /", path)
-	}
-	if rest == "" {
-		return nil
-	}
-	var faults []error
-	for _, segment := range strings.Split(strings.TrimSuffix(rest, "/"), "/") {
-		if errs := validation.IsDNS1123Subdomain(segment); len(errs) > 0 {
-			faults = append(faults, fmt.Errorf("path %q: segment %q: %s", path, segment, strings.Join(errs, "; ")))
-		}
-	}
-	return errors.Join(faults...)
 }
 
 // clientConfig returns the WebhookClientConfig for a path, without a CA bundle.
@@ -115,6 +94,18 @@ func (e *endpoint) clientConfig(path string) map[string]any {
 		"port":      int64(e.port),
 		"path":      path,
 	}}
+}
+
+// contains reports whether a WebhookClientConfig leads here, at whichever path and port of the
+// Service.
+func (e *endpoint) contains(clientConfig map[string]any) bool {
+	if e.url != nil {
+		text, _ := clientConfig["url"].(string)
+		u, err := url.Parse(text)
+		return err == nil && u.Scheme == e.url.Scheme && u.Host == e.url.Host
+	}
+	service, _ := clientConfig["service"].(map[string]any)
+	return service["namespace"] == e.namespace && service["name"] == e.service
 }
 
 func (e *endpoint) host() string {

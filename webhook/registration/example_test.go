@@ -175,21 +175,11 @@ func ExampleWebhooks_PolicyRules() {
 	//   - pizza-operator
 	//   resources:
 	//   - mutatingwebhookconfigurations
-	//   verbs:
-	//   - list
-	//   - watch
-	//   - patch
-	// - apiGroups:
-	//   - admissionregistration.k8s.io
-	//   resourceNames:
-	//   - pizza-operator
-	//   resources:
 	//   - validatingwebhookconfigurations
 	//   verbs:
 	//   - list
 	//   - watch
 	//   - patch
-	//   - create
 }
 
 // All that is wrong with a declaration is in one error.

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -41,7 +39,8 @@ func (h *hook) fault(format string, args ...any) {
 }
 
 // WebhookOption changes what the API server is told about one admission webhook. The
-// defaults are those of admissionregistration.k8s.io/v1, and as given with each option.
+// defaults are those of admissionregistration.k8s.io/v1, and as given with each option. The API
+// server checks the values when the manifests are applied.
 type WebhookOption func(*hook)
 
 // Mutating adds a mutating admission webhook: a name with at least three segments, unique
@@ -93,8 +92,7 @@ func addHook(kind hookKind, name, path string, handler http.Handler, opts []Webh
 // subresource that need Rules, such as those of scale, need a handler and a webhook of their
 // own: then the rules of the resource itself are still made from its handler.
 //
-// What the API server refuses is a fault: validateRuleWithOperations in
-// kubernetes/pkg/apis/admissionregistration/validation/validation.go. The resources of
+// The resources of
 // admissionregistration.k8s.io themselves, such as validatingwebhookconfigurations, are never
 // sent to webhooks, whatever the rules say
 // (apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go).
@@ -103,10 +101,7 @@ func Rules(rules ...admissionregistrationv1.RuleWithOperations) WebhookOption {
 		if len(rules) == 0 {
 			h.fault("Rules has no rules")
 		}
-		for i, r := range rules {
-			if errs := checkRule(r, field.NewPath("rules").Index(i)); len(errs) > 0 {
-				h.faults = append(h.faults, errs.ToAggregate().Errors()...)
-			}
+		for _, r := range rules {
 			r = *r.DeepCopy()
 			if r.Scope == nil {
 				r.Scope = new(admissionregistrationv1.AllScopes)
@@ -119,34 +114,19 @@ func Rules(rules ...admissionregistrationv1.RuleWithOperations) WebhookOption {
 // FailurePolicy says what becomes of a request that the webhook could not decide. The
 // default is Fail.
 func FailurePolicy(p admissionregistrationv1.FailurePolicyType) WebhookOption {
-	return func(h *hook) {
-		if p != admissionregistrationv1.Fail && p != admissionregistrationv1.Ignore {
-			h.fault("failure policy %q must be Fail or Ignore", p)
-		}
-		h.FailurePolicy = &p
-	}
+	return func(h *hook) { h.FailurePolicy = &p }
 }
 
 // MatchPolicy says whether the rules hold for other versions of their resources too. The
 // default is Equivalent: they do.
 func MatchPolicy(p admissionregistrationv1.MatchPolicyType) WebhookOption {
-	return func(h *hook) {
-		if p != admissionregistrationv1.Exact && p != admissionregistrationv1.Equivalent {
-			h.fault("match policy %q must be Exact or Equivalent", p)
-		}
-		h.MatchPolicy = &p
-	}
+	return func(h *hook) { h.MatchPolicy = &p }
 }
 
 // SideEffects says whether the handler does more than answer. The default is None; the other
 // that the API server takes is NoneOnDryRun.
 func SideEffects(c admissionregistrationv1.SideEffectClass) WebhookOption {
-	return func(h *hook) {
-		if c != admissionregistrationv1.SideEffectClassNone && c != admissionregistrationv1.SideEffectClassNoneOnDryRun {
-			h.fault("side effects %q must be None or NoneOnDryRun", c)
-		}
-		h.SideEffects = &c
-	}
+	return func(h *hook) { h.SideEffects = &c }
 }
 
 // Timeout says how long the API server waits for an answer: whole seconds, from 1 to 30. The
@@ -167,9 +147,6 @@ func ReinvocationPolicy(p admissionregistrationv1.ReinvocationPolicyType) Webhoo
 		if h.kind != mutating {
 			h.fault("ReinvocationPolicy is for mutating webhooks")
 		}
-		if p != admissionregistrationv1.NeverReinvocationPolicy && p != admissionregistrationv1.IfNeededReinvocationPolicy {
-			h.fault("reinvocation policy %q must be Never or IfNeeded", p)
-		}
 		h.ReinvocationPolicy = &p
 	}
 }
@@ -178,44 +155,19 @@ func ReinvocationPolicy(p admissionregistrationv1.ReinvocationPolicyType) Webhoo
 // labels. The empty selector is for all. The default excludes kube-system and the operator's
 // own namespace: see "Namespaces" in the package documentation.
 func NamespaceSelector(selector metav1.LabelSelector) WebhookOption {
-	return func(h *hook) { h.NamespaceSelector = h.selector("NamespaceSelector", selector) }
+	return func(h *hook) { h.NamespaceSelector = selector.DeepCopy() }
 }
 
 // ObjectSelector says for which objects the webhook is called, by their labels. Users can
 // set those as they like. The default is all objects.
 func ObjectSelector(selector metav1.LabelSelector) WebhookOption {
-	return func(h *hook) { h.ObjectSelector = h.selector("ObjectSelector", selector) }
-}
-
-func (h *hook) selector(name string, selector metav1.LabelSelector) *metav1.LabelSelector {
-	errs := metav1validation.ValidateLabelSelector(&selector, metav1validation.LabelSelectorValidationOptions{}, field.NewPath(name))
-	if err := errs.ToAggregate(); err != nil {
-		h.faults = append(h.faults, err)
-	}
-	return selector.DeepCopy()
+	return func(h *hook) { h.ObjectSelector = selector.DeepCopy() }
 }
 
 // MatchConditions are CEL expressions that must hold for a request, or else the webhook is
-// not called. Each has a name of its own. The API server compiles the expressions; this
-// package does not.
+// not called. Each has a name of its own.
 func MatchConditions(conditions ...admissionregistrationv1.MatchCondition) WebhookOption {
-	return func(h *hook) {
-		h.MatchConditions = append(h.MatchConditions, conditions...)
-		if len(h.MatchConditions) > 64 {
-			h.fault("%d match conditions are more than 64", len(h.MatchConditions))
-		}
-		for i, c := range h.MatchConditions {
-			if errs := validation.IsQualifiedName(c.Name); len(errs) > 0 {
-				h.fault("the name of match condition %q: %s", c.Name, strings.Join(errs, "; "))
-			}
-			if strings.TrimSpace(c.Expression) == "" {
-				h.fault("match condition %q has no expression", c.Name)
-			}
-			if slices.ContainsFunc(h.MatchConditions[:i], func(other admissionregistrationv1.MatchCondition) bool { return other.Name == c.Name }) {
-				h.fault("match condition %q is given twice", c.Name)
-			}
-		}
-	}
+	return func(h *hook) { h.MatchConditions = append(h.MatchConditions, conditions...) }
 }
 
 // complete fills in what depends on the other options, and notes all faults of the webhook.

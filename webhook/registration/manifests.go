@@ -3,9 +3,10 @@ package registration
 import (
 	"bytes"
 	"fmt"
-	"slices"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 )
 
@@ -14,13 +15,12 @@ import (
 // conversion stanza, then the configurations of the mutating and of the validating webhooks.
 //
 // Without caBundle, no object has one, and requests that need the webhooks fail until
-// somebody, such as [Webhooks.Reconcile], has put it there. See "Before the CA is known" in
-// the package documentation. It is an error if caBundle holds something else than PEM
-// certificates.
+// somebody, such as [Webhooks.Inject], has put it there. See "Before the CA is known" in
+// the package documentation. It is an error if caBundle has no PEM certificates.
 func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	if len(caBundle) > 0 {
-		if _, err := certificates(caBundle); err != nil {
-			return nil, fmt.Errorf("registration: the CA bundle: %w", err)
+		if _, err := cert.ParseCertsPEM(caBundle); err != nil {
+			return nil, fmt.Errorf("registration: CA bundle: %w", err)
 		}
 	}
 	var all bytes.Buffer
@@ -34,39 +34,37 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 		return nil
 	}
 	for _, d := range w.definitions {
-		i := slices.IndexFunc(w.objects, func(o *object) bool { return o.isDefinition() && !o.empty && o.name == d.Metadata.Name })
 		obj := d.Object
-		if i >= 0 {
-			obj = d.with(w.objects[i].desired(caBundle, claim{}))
+		for _, o := range w.objects {
+			if o.kind == definitionKind && o.declared != nil && o.name == d.Metadata.Name {
+				obj = d.with(o.manifest(caBundle))
+			}
 		}
 		if err := add(obj); err != nil {
 			return nil, err
 		}
 	}
 	for _, o := range w.objects {
-		if o.isDefinition() || o.empty {
+		if o.kind == definitionKind || o.declared == nil {
 			continue
 		}
-		if err := add(o.desired(caBundle, claim{})); err != nil {
+		if err := add(o.manifest(caBundle)); err != nil {
 			return nil, err
 		}
 	}
 	return all.Bytes(), nil
 }
 
-// with returns a copy of the definition with the conversion stanza and the annotations of
-// what is registered.
-func (d *definition) with(desired map[string]any) map[string]any {
+// with returns a copy of the definition with the conversion stanza and the annotations that are
+// declared.
+func (d *definition) with(declared map[string]any) map[string]any {
 	u := (&unstructured.Unstructured{Object: d.Object}).DeepCopy()
-	registered := &unstructured.Unstructured{Object: desired}
-	annotations := u.GetAnnotations()
-	for key, value := range registered.GetAnnotations() {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[key] = value
+	annotations := map[string]string{}
+	maps.Copy(annotations, u.GetAnnotations())
+	maps.Copy(annotations, (&unstructured.Unstructured{Object: declared}).GetAnnotations())
+	if len(annotations) > 0 {
+		u.SetAnnotations(annotations)
 	}
-	u.SetAnnotations(annotations)
-	u.Object["spec"].(map[string]any)["conversion"] = desired["spec"].(map[string]any)["conversion"]
+	u.Object["spec"].(map[string]any)["conversion"] = declared["spec"].(map[string]any)["conversion"]
 	return u.Object
 }

@@ -1,104 +1,61 @@
 package registration
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-const (
-	definitionKind  = "CustomResourceDefinition"
-	webhookStrategy = "Webhook"
-	matchConditions = "matchConditions"
-)
+const definitionKind = "CustomResourceDefinition"
 
-var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
-// object is something that is registered with the API server, as it is declared.
+// object is an object of the cluster in which the API server is told about webhooks.
 type object struct {
 	kind     string
 	resource schema.GroupVersionResource
 	name     string
-	manager  string // of the fields
-	// declared has what is ours of the object: no CA bundle, and no annotation of ours.
+	// declared is what the manifests say of it, without a CA bundle; of a definition,
+	// spec.conversion alone. It is nil if nothing is declared: then what another release has
+	// left there is looked at.
 	declared map[string]any
-	digest   string
-	// empty is a configuration without webhooks, or a definition that is not converted, which
-	// is never written. There need not be one; but what an older release has registered in it,
-	// nobody serves any more.
-	empty bool
 }
 
 func (o *object) String() string { return o.kind + " " + o.name }
 
-func (o *object) isDefinition() bool { return o.kind == definitionKind }
-
-// newObject completes an object with its name and annotations.
-func (s *settings) newObject(o *object) *object {
-	o.manager = s.name
-	metadata := map[string]any{"name": o.name}
-	if len(s.annotations) > 0 && !o.empty {
-		annotations := map[string]any{}
-		for key, value := range s.annotations {
-			annotations[key] = value
-		}
-		metadata["annotations"] = annotations
+func (s *settings) newObject(kind, group, resource, name string, declared map[string]any) *object {
+	o := &object{kind: kind, resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, name: name, declared: declared}
+	if declared == nil {
+		return o
 	}
-	o.declared["apiVersion"], o.declared["kind"] = o.resource.GroupVersion().String(), o.kind
-	o.declared["metadata"] = metadata
-	text, err := json.Marshal(o.declared)
-	if err != nil {
-		panic(err) // of strings, numbers, maps and lists
+	u := unstructured.Unstructured{Object: declared}
+	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(kind))
+	u.SetName(name)
+	if len(s.annotations) > 0 {
+		u.SetAnnotations(s.annotations)
 	}
-	digest := sha256.Sum256(text)
-	o.digest = hex.EncodeToString(digest[:16])
 	return o
 }
 
-// definitionObject returns the conversion stanza of a definition.
-func (s *settings) definitionObject(d convertedDefinition) *object {
-	return s.newObject(&object{
-		kind:     definitionKind,
-		resource: definitionResource,
-		name:     d.Metadata.Name,
-		declared: map[string]any{"spec": map[string]any{"conversion": map[string]any{
-			"strategy": webhookStrategy,
+// definitionObject returns the conversion stanza of a definition, which c converts, if not nil.
+func (s *settings) definitionObject(d *definition, c *conversion) *object {
+	var declared map[string]any
+	if c != nil {
+		declared = map[string]any{"spec": map[string]any{"conversion": map[string]any{
+			"strategy": "Webhook",
 			"webhook": map[string]any{
-				"clientConfig":             s.endpoint.clientConfig(d.by.path),
+				"clientConfig":             s.endpoint.clientConfig(c.path),
 				"conversionReviewVersions": list(s.reviewVersions),
 			},
-		}}},
-	})
-}
-
-// unconvertedObject returns what is declared of a definition that is not converted: nothing.
-func (s *settings) unconvertedObject(d *definition) *object {
-	return s.newObject(&object{
-		kind:     definitionKind,
-		resource: definitionResource,
-		name:     d.Metadata.Name,
-		declared: map[string]any{},
-		empty:    true,
-	})
+		}}}
+	}
+	return s.newObject(definitionKind, "apiextensions.k8s.io", "customresourcedefinitions", d.Metadata.Name, declared)
 }
 
 // configurationObject returns the configuration of all webhooks of a kind.
-func (s *settings) configurationObject(kind hookKind) *object {
-	o := &object{
-		kind:     string(kind) + "WebhookConfiguration",
-		resource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1"},
-		name:     s.name,
-		declared: map[string]any{},
-	}
-	o.resource.Resource = map[hookKind]string{mutating: "mutatingwebhookconfigurations", validating: "validatingwebhookconfigurations"}[kind]
+func (s *settings) configurationObject(kind hookKind, resource string) *object {
+	var declared map[string]any
 	var webhooks []any
 	for _, h := range s.hooks {
 		if h.kind != kind {
@@ -112,11 +69,9 @@ func (s *settings) configurationObject(kind hookKind) *object {
 		}
 		webhook["clientConfig"] = s.endpoint.clientConfig(h.path)
 		webhooks = append(webhooks, webhook)
+		declared = map[string]any{"webhooks": webhooks}
 	}
-	if o.empty = len(webhooks) == 0; !o.empty {
-		o.declared["webhooks"] = webhooks
-	}
-	return s.newObject(o)
+	return s.newObject(string(kind)+"WebhookConfiguration", "admissionregistration.k8s.io", resource, s.name, declared)
 }
 
 func list(texts []string) (all []any) {
@@ -126,52 +81,44 @@ func list(texts []string) (all []any) {
 	return all
 }
 
-// desired returns what the object shall be; without pem, it says nothing of CA bundles.
-func (o *object) desired(pem []byte, c claim) map[string]any {
+// manifest returns what is declared of the object, with a CA bundle if there is one.
+func (o *object) manifest(pem []byte) map[string]any {
 	obj := runtime.DeepCopyJSON(o.declared)
 	if len(pem) > 0 {
 		for _, e := range entriesOf(obj) {
 			e.clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(pem)
 		}
 	}
-	if c != (claim{}) {
-		u := unstructured.Unstructured{Object: obj}
-		annotations := u.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[DeclaredAnnotation] = c.String()
-		u.SetAnnotations(annotations)
-	}
 	return obj
 }
 
-// entry is a place where the API server is told about a handler.
+// entry is a place where the API server is told about a webhook.
 type entry struct {
 	name         string         // of the webhook; empty in a definition
-	path         string         // as a JSON pointer
-	parent       map[string]any // the webhook, or spec.conversion.webhook
+	field        string         // such as webhooks[validate.pizzas.example.com]
+	pointer      string         // the same as a JSON pointer
+	webhook      map[string]any // what is there
 	clientConfig map[string]any
 }
 
-// entriesOf returns the entries of an object, which may be somebody else's too. They are not
-// copies.
+// entriesOf returns the entries of an object, which are not copies.
 func entriesOf(obj map[string]any) (entries []entry) {
-	if obj["kind"] == definitionKind {
-		found, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "conversion", "webhook")
-		webhook, _ := found.(map[string]any)
+	add := func(name, field, pointer string, value any) {
+		webhook, _ := value.(map[string]any)
 		if c, ok := webhook["clientConfig"].(map[string]any); ok {
-			entries = append(entries, entry{"", "/spec/conversion/webhook", webhook, c})
+			entries = append(entries, entry{name, field, pointer, webhook, c})
 		}
+	}
+	if obj["kind"] == definitionKind {
+		webhook, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "conversion", "webhook")
+		add("", "spec.conversion.webhook", "/spec/conversion/webhook", webhook)
 		return entries
 	}
 	webhooks, _ := obj["webhooks"].([]any)
 	for i, w := range webhooks {
 		webhook, _ := w.(map[string]any)
 		name, _ := webhook["name"].(string)
-		if c, ok := webhook["clientConfig"].(map[string]any); ok {
-			entries = append(entries, entry{name, fmt.Sprintf("/webhooks/%d", i), webhook, c})
-		}
+		add(name, "webhooks["+name+"]", fmt.Sprintf("/webhooks/%d", i), w)
 	}
 	return entries
 }
@@ -185,105 +132,3 @@ func (e entry) caBundle() []byte {
 	}
 	return pem
 }
-
-// difference returns where an object of the cluster is not what it shall be; "" if it is.
-// What is there besides is somebody else's, but for the members of atomic ones.
-func difference(want, got any, path string) string {
-	switch want := want.(type) {
-	case map[string]any:
-		members, ok := got.(map[string]any)
-		if !ok {
-			return path
-		}
-		if name := foreignCondition(want, members); name != "" {
-			return path + "." + matchConditions + "[" + name + "]"
-		}
-		for _, name := range sortedKeys(want) {
-			at := path + "." + name
-			switch name {
-			case "namespaceSelector", "objectSelector": // +structType=atomic
-				if !equal(want[name], members[name]) {
-					return at
-				}
-			case "clientConfig":
-				for _, other := range []string{"url", "service"} {
-					config, _ := members[name].(map[string]any)
-					if _, ours := want[name].(map[string]any)[other]; !ours && config[other] != nil {
-						return at + "." + other
-					}
-				}
-				fallthrough
-			default:
-				if d := difference(want[name], members[name], at); d != "" {
-					return d
-				}
-			}
-		}
-		return ""
-	case []any:
-		elements, ok := got.([]any)
-		if !ok {
-			return path
-		}
-		if named(want) == nil { // atomic
-			if !equal(want, got) {
-				return path
-			}
-			return ""
-		}
-		theirs := named(elements)
-		for name, element := range named(want) {
-			if d := difference(element, theirs[name], path+"["+name+"]"); d != "" {
-				return d
-			}
-		}
-		return ""
-	default:
-		if !equal(want, got) {
-			return path
-		}
-		return ""
-	}
-}
-
-// foreignCondition returns the name of a match condition that a webhook of ours has, and that
-// is not declared; "" if there is none. They are the one list inside of a webhook that
-// server-side apply merges (k8s.io/api/admissionregistration/v1/types.go, +listType=map).
-func foreignCondition(want, got map[string]any) string {
-	if want["clientConfig"] == nil { // it is no webhook
-		return ""
-	}
-	theirs, _ := got[matchConditions].([]any)
-	declared, _ := want[matchConditions].([]any)
-	ours := named(declared)
-	for _, name := range sortedKeys(named(theirs)) {
-		if ours[name] == nil {
-			return name
-		}
-	}
-	return ""
-}
-
-// named returns the elements of a list by their names, nil if one has none: webhooks and
-// matchConditions are maps by name (+listType=map).
-func named(elements []any) map[string]any {
-	all := map[string]any{}
-	for _, e := range elements {
-		element, _ := e.(map[string]any)
-		name, ok := element["name"].(string)
-		if !ok {
-			return nil
-		}
-		all[name] = element
-	}
-	return all
-}
-
-// equal compares by the text: an int64 may come as another number.
-func equal(a, b any) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && string(x) == string(y)
-}
-
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -19,14 +19,14 @@ import (
 type Webhooks struct {
 	name        string
 	namespace   string // the operator's own, if it is known
-	hosts       []string
 	converted   []schema.GroupVersionResource
 	handlers    map[string]http.Handler
 	definitions []*definition
-	objects     []*object // what is registered: definitions first
+	endpoint    *endpoint
+	objects     []*object // that the cluster has: definitions first
 
-	mu    sync.Mutex
-	lives []*live // what the cluster has of the objects, while Reconcile runs
+	mu       sync.Mutex
+	injector *injector // while Inject runs
 }
 
 var _ http.Handler = (*Webhooks)(nil)
@@ -70,21 +70,15 @@ func ReviewVersions(versions ...string) Option {
 	}
 }
 
-// Annotations sets annotations on all objects that are registered, in the manifests and by
-// [Webhooks.Reconcile]: such as cert-manager.io/inject-ca-from, for who reconciles without
-// a [Bundle]. These are the webhook configurations, and the definitions that are converted.
+// Annotations sets annotations in the manifests of the webhook configurations, and of the
+// definitions that are converted: such as cert-manager.io/inject-ca-from, where cert-manager
+// writes the CA bundles.
 func Annotations(annotations map[string]string) Option {
 	return func(s *settings) {
-		for key, value := range annotations {
-			if errs := validation.IsQualifiedName(strings.ToLower(key)); len(errs) > 0 || key == DeclaredAnnotation {
-				s.fault("annotation %q: not a key that may be set: %s", key, strings.Join(errs, "; "))
-				continue
-			}
-			if s.annotations == nil {
-				s.annotations = map[string]string{}
-			}
-			s.annotations[key] = value
+		if s.annotations == nil {
+			s.annotations = map[string]string{}
 		}
+		maps.Copy(s.annotations, annotations)
 	}
 }
 
@@ -102,9 +96,8 @@ func Wrap(wrap func(path string, h http.Handler) http.Handler) Option {
 }
 
 // New returns the declaration that the options make. The name is that of the webhook
-// configurations and of the field manager, which owns what is registered: it must be unique
-// in the cluster, such as the operator's, and nobody else may apply anything under it.
-// [Service] or [URL] is required, and something to register.
+// configurations, and of the field manager of the CA bundles: it must be unique in the cluster,
+// such as the operator's. [Service] or [URL] is required, and something to register.
 //
 // The error has all faults of the declaration, joined: what the API server would refuse,
 // and what would never be called, or called in vain.
@@ -128,31 +121,26 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	if len(s.conversions)+len(s.hooks) == 0 {
 		s.fault("there is nothing to register: give Conversion, Mutating or Validating")
 	}
-	w := &Webhooks{name: name, namespace: s.ownNamespace, definitions: s.definitions, handlers: s.serve()}
+	w := &Webhooks{name: name, namespace: s.ownNamespace, endpoint: &s.endpoint, definitions: s.definitions, handlers: s.serve()}
 	s.checkDefinitions()
 	converted := s.converted()
-	for _, d := range converted {
-		for _, v := range d.Spec.Versions {
-			if v.Served {
-				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural})
+	for _, d := range s.definitions {
+		if len(d.Spec.Versions) == 1 {
+			continue // nothing is converted, whatever is registered
+		}
+		if converted[d] != nil {
+			for _, version := range d.served() {
+				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural})
 			}
 		}
-		w.objects = append(w.objects, s.definitionObject(d))
+		w.objects = append(w.objects, s.definitionObject(d, converted[d]))
 	}
-	for _, d := range s.definitions {
-		// Of a single version nothing is converted: what an older release has left there is
-		// of no use and no harm.
-		if len(d.Spec.Versions) > 1 && !slices.ContainsFunc(converted, func(c convertedDefinition) bool { return c.definition == d }) {
-			w.objects = append(w.objects, s.unconvertedObject(d))
-		}
-	}
-	for _, kind := range []hookKind{mutating, validating} {
-		w.objects = append(w.objects, s.configurationObject(kind))
-	}
+	w.objects = append(w.objects,
+		s.configurationObject(mutating, "mutatingwebhookconfigurations"),
+		s.configurationObject(validating, "validatingwebhookconfigurations"))
 	if err := errors.Join(s.faults...); err != nil {
 		return nil, err
 	}
-	w.hosts = []string{s.endpoint.host()}
 	return w, nil
 }
 
@@ -160,8 +148,8 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 func (s *settings) serve() map[string]http.Handler {
 	handlers := map[string]http.Handler{}
 	add := func(what, path string, h http.Handler) {
-		if err := s.endpoint.checkPath(path); err != nil {
-			s.fault("%s: %w", what, err)
+		if !strings.HasPrefix(path, "/") {
+			s.fault("%s: path %q must begin with /", what, path)
 		}
 		if _, twice := handlers[path]; twice {
 			s.fault("%s: path %q is given twice", what, path)
@@ -214,4 +202,4 @@ func (w *Webhooks) Converted() []schema.GroupVersionResource { return slices.Clo
 // Hosts returns the names or IP addresses that the serving certificate must have, because
 // the API server verifies them: the name of the [Service] as in
 // apiserver/pkg/util/webhook/client.go, or the host of the [URL].
-func (w *Webhooks) Hosts() []string { return slices.Clone(w.hosts) }
+func (w *Webhooks) Hosts() []string { return []string{w.endpoint.host()} }

@@ -38,7 +38,7 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		opts []registration.Option
 		want []string
 	}{
-		"nothing": {"", nil, []string{`name ""`, "give Service or URL", "there is nothing to register"}},
+		"nothing": {"", nil, []string{`name ""`, "no endpoint: give Service or URL", "there is nothing to register"}},
 		"names": {"Pizza", []registration.Option{registration.Service("A", "b.c"), registration.ServicePort(0), registration.OwnNamespace("x/y"), nil},
 			[]string{`name "Pizza"`, `"A" is not a name`, `"b.c" is not a name`, "ServicePort 0", `OwnNamespace "x/y"`, "an option is nil"}},
 		"a long name":                     {strings.Repeat("a", 129), []registration.Option{service}, []string{"at most 128 characters"}},
@@ -49,11 +49,10 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		"no URL":                          {"p", []registration.Option{registration.URL("https://a b")}, []string{"URL: parse"}},
 		"review versions":                 {"p", []registration.Option{service, registration.ReviewVersions("v1", "v2")}, []string{`ReviewVersions ["v1" "v2"]`}},
 		"no review versions":              {"p", []registration.Option{service, registration.ReviewVersions()}, []string{"ReviewVersions has no version"}},
-		"annotations":                     {"p", []registration.Option{service, registration.Annotations(map[string]string{"a b": "", registration.DeclaredAnnotation: "x"})}, []string{`annotation "a b"`, `annotation "` + registration.DeclaredAnnotation}},
 		"no wrapper":                      {"p", []registration.Option{service, registration.Wrap(nil)}, []string{"the function of Wrap is nil"}},
 		"a wrapper without a handler":     {"p", []registration.Option{service, s.definitions(), s.mutating(), registration.Wrap(func(string, http.Handler) http.Handler { return nil })}, []string{"Wrap made a nil handler"}},
 		"a path twice":                    {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "/admit", mutate), registration.Validating("b.example.com", "/admit", validate)}, []string{`Validating b.example.com: path "/admit" is given twice`}},
-		"a bad path":                      {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "admit", mutate), registration.Validating("b.example.com", "/a//B", validate)}, []string{`path "admit" must begin with /`, `segment ""`, `segment "B"`}},
+		"a bad path":                      {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "admit", mutate)}, []string{`path "admit" must begin with /`}},
 		"a name twice":                    {"p", []registration.Option{service, s.definitions(), registration.Validating("a.example.com", "/a", validate), registration.Validating("a.example.com", "/b", validate)}, []string{"Validating a.example.com: the name is given twice"}},
 		"a short name":                    {"p", []registration.Option{service, s.definitions(), registration.Validating("example.com", "/a", validate)}, []string{"three segments"}},
 		"no handlers":                     {"p", []registration.Option{service, registration.Conversion("/c", nil), registration.Mutating("a.example.com", "/a", nil)}, []string{"Conversion /c: the handler is nil", "Mutating a.example.com: the handler is nil"}},
@@ -76,21 +75,8 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"a function is for the subresource scale, and its objects, of kind Scale.autoscaling, do not tell of which resource: give Rules"}},
 		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"a function of every kind does not say for which"}},
 		"values of a webhook": {"p", []registration.Option{service, s.definitions(), s.validating(
-			nil,
-			registration.FailurePolicy("x"), registration.MatchPolicy("x"), registration.SideEffects("Some"), registration.ReinvocationPolicy("Never"),
-			registration.Timeout(1500*time.Millisecond), registration.Rules(), registration.Rules(admissionregistrationv1.RuleWithOperations{}),
-			registration.NamespaceSelector(metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}),
-			registration.ObjectSelector(metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "x"}}}),
-			registration.MatchConditions(admissionregistrationv1.MatchCondition{Name: "a b"}, condition("twice"), condition("twice")),
-		)}, []string{"an option is nil", `failure policy "x"`, `match policy "x"`, `side effects "Some"`, "ReinvocationPolicy is for mutating webhooks", "timeout 1.5s", "Rules has no rules", "rules[0].operations: Required value",
-			"NamespaceSelector.matchLabels", "ObjectSelector.matchExpressions", `match condition "a b": `, `match condition "a b" has no expression`, `match condition "twice" is given twice`}},
-		"rules that the API server refuses": {"p", []registration.Option{service, s.definitions(), s.validating(registration.Rules(anyRule, admissionregistrationv1.RuleWithOperations{
-			Operations: []admissionregistrationv1.OperationType{"*", "Create"},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*", "apps"}, APIVersions: []string{"", "*"}, Resources: []string{"*", "pods/*", "pods/status", "", "*/*", "pods"}, Scope: new(admissionregistrationv1.ScopeType("x"))},
-		}))}, []string{`rules[1].operations[1]: Unsupported value: "Create"`, "rules[1].operations: Invalid value", "rules[1].apiGroups: Invalid value", "rules[1].apiVersions: Invalid value", "rules[1].apiVersions[0]: Required value",
-			`rules[1].resources[2]: Invalid value: "pods/status": it is in pods/* already`, "rules[1].resources[3]: Required value", "if '*/*' is present", "if '*' is present, there must be no other without a subresource", `rules[1].scope: Unsupported value: "x"`}},
-		"many match conditions": {"p", []registration.Option{service, s.definitions(), s.validating(registration.MatchConditions(make([]admissionregistrationv1.MatchCondition, 65)...))}, []string{"65 match conditions"}},
-		"other reinvocation":    {"p", []registration.Option{service, s.definitions(), s.mutating(registration.ReinvocationPolicy("x"))}, []string{`reinvocation policy "x"`}},
+			nil, registration.ReinvocationPolicy("Never"), registration.Timeout(1500*time.Millisecond), registration.Rules(),
+		)}, []string{"an option is nil", "ReinvocationPolicy is for mutating webhooks", "timeout 1.5s", "Rules has no rules"}},
 		"definitions": {"p", []registration.Option{service, registration.Definitions(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.Definitions(
 			[]byte("kind: ConfigMap\napiVersion: v1"), []byte("\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}"),
 			[]byte(strings.Replace(one, "name: pizzas.", "name: pizza.", 1)),
@@ -328,39 +314,30 @@ func TestHandlersAreServedOnTheirPaths(t *testing.T) {
 
 func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	s, other := newShop(t, "a.example.com"), newShop(t, "b.example.com")
-	hooks := declare(t, "p", s.definitions(), other.definitions(), s.conversion(), registration.Conversion("/other", convert(other)), s.mutating())
+	hooks := declare(t, "p", s.definitions(), other.definitions(), s.conversion(), other.noConversion(), s.mutating())
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"list", "watch", "patch"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch", "create"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch"}},
 	}
 	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// A definition that is not converted may have been, by an older release. It is not written.
-	want = []rbacv1.PolicyRule{
-		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch", "create"}},
-	}
-	if diff := cmp.Diff(want, declare(t, "p", s.definitions(), s.noConversion(), s.mutating(), s.validating()).PolicyRules()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }
 
-func TestReconcileReportsAConfigThatIsOfNoUse(t *testing.T) {
+func TestInjectReportsAConfigThatIsOfNoUse(t *testing.T) {
 	s := newShop(t, "example.com")
 	hooks := declare(t, "p", s.options()...)
 	ca, _, _ := newCA(t, "localhost")
-	if err := hooks.Reconcile(t.Context(), &rest.Config{Host: "http://a b"}, newBundle(ca)); err == nil || !strings.HasPrefix(err.Error(), "registration: ") {
+	if err := hooks.Inject(t.Context(), &rest.Config{Host: "http://a b"}, newBundle(ca)); err == nil || !strings.HasPrefix(err.Error(), "registration: ") {
 		t.Errorf("got %v", err)
 	}
 	for name, f := range map[string]func() error{
-		"Check":                    ready(hooks),
-		"Carry":                    func() error { return hooks.Carry(ca) },
-		"Carry of no certificates": func() error { return hooks.Carry([]byte("x")) },
+		"Check":                          ready(hooks),
+		"CheckBundle":                    func() error { return hooks.CheckBundle(ca) },
+		"CheckBundle of no certificates": func() error { return hooks.CheckBundle([]byte("x")) },
 	} {
 		if err := f(); err == nil {
-			t.Errorf("%s says nothing before Reconcile runs", name)
+			t.Errorf("%s returns nil before Inject runs", name)
 		}
 	}
 }

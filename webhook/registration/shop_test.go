@@ -168,12 +168,12 @@ func newCA(t testing.TB, host string) (ca, chain, key []byte) {
 	return ca, chain, key
 }
 
-// reconcile reconciles until the test ends, or the returned function is called.
-func reconcile(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b registration.Bundle, opts ...registration.ReconcileOption) (stop func()) {
+// inject injects the bundle until the test ends, or the returned function is called.
+func inject(t testing.TB, hooks *registration.Webhooks, config *rest.Config, b registration.Bundle) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- hooks.Reconcile(ctx, config, b, opts...) }()
+	go func() { done <- hooks.Inject(ctx, config, b) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -193,7 +193,7 @@ func eventually(t testing.TB, f func() error) time.Duration {
 		if err == nil {
 			return time.Since(begin)
 		}
-		if time.Since(begin) > time.Minute {
+		if time.Since(begin) > 2*time.Minute {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Millisecond)

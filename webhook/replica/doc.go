@@ -2,7 +2,7 @@
 // operator start and stop?
 //
 // One call serves the webhooks, with certificates that it makes itself, tells the
-// API server about them, and runs what else the operator has:
+// API server to trust them, and runs what else the operator has:
 //
 //	hooks, err := registration.New("pizza-operator", …)
 //	err = replica.Run(ctx, config, listener, hooks,
@@ -16,17 +16,16 @@
 //
 //  1. HTTPS is served. /healthz says ok.
 //  2. There is a certificate, from the CA that all replicas share (webhook/authority).
-//  3. The API server has been told about the webhooks, and to trust that CA
-//     (webhook/registration). From now on it can convert objects.
+//  3. What the manifests have registered leads here, and has that CA (webhook/registration).
+//     From now on the API server can convert objects. Without the manifests, a replica waits
+//     for them.
 //  4. The informers run. Those of kinds that this operator converts could not sync earlier:
 //     the API server would ask nobody.
-//  5. They have synced. /readyz says ok; the controllers run. What the release before has
-//     registered, with other rules, is replaced only now: one that never gets here breaks
-//     nothing.
+//  5. They have synced. /readyz says ok; the controllers run.
 //
 // When the context ends:
 //
-//  1. The controllers are told to stop, what has been registered is left alone, and /readyz
+//  1. The controllers are told to stop, what is registered is left alone, and /readyz
 //     says no more. Requests are still answered for a while ([webhook.ShutdownDelay]),
 //     until no new ones come.
 //  2. The listener is closed. Requests in flight are finished, for which the informers
@@ -44,8 +43,9 @@
 // need the informer must say that they cannot decide yet, as package
 // admission/reference does.
 //
-// Once a replica has been ready, it stays so while it has a valid certificate: if somebody
-// breaks the registration of one webhook, being ready for the others does no harm.
+// Once the registration has been right, it does not make the replica unready any more: if
+// somebody breaks that of one webhook, being ready for the others does no harm. What is not as it
+// is declared is logged, and a metric ([Metrics]).
 //
 // # What it does not do
 //

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,6 +168,28 @@ func (c *town) informer(version string) cache.SharedIndexInformer {
 	}, &unstructured.Unstructured{}, 0, nil)
 }
 
+// apply applies the manifests of a release.
+func (c *town) apply(t *testing.T, hooks *registration.Webhooks) {
+	t.Helper()
+	text, err := hooks.Manifests(nil)
+	check(t, err)
+	for _, document := range strings.Split(string(text), "---\n")[1:] {
+		obj := &unstructured.Unstructured{}
+		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+		gvk := obj.GroupVersionKind()
+		resource := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+		_, err := c.client.Resource(resource).Apply(t.Context(), obj.GetName(), obj, metav1.ApplyOptions{FieldManager: "deployer", Force: true})
+		check(t, err)
+	}
+}
+
+// install applies the manifests, and starts a replica.
+func (c *town) install(t *testing.T, hooks *registration.Webhooks, opts ...replica.Option) (addr string, stop func() error) {
+	t.Helper()
+	c.apply(t, hooks)
+	return c.start(t, hooks, opts...)
+}
+
 // start starts a replica behind the Service, until the test ends or it is stopped.
 func (c *town) start(t *testing.T, hooks *registration.Webhooks, opts ...replica.Option) (addr string, stop func() error) {
 	t.Helper()
@@ -236,7 +259,7 @@ func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
 	working := make(chan struct{})
 	begin := time.Now()
 	registry := prometheus.NewRegistry()
-	addr, stop := c.start(t, c.hooks(),
+	addr, stop := c.install(t, c.hooks(),
 		replica.Informer("pizzas", informer),
 		replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) }),
 		replica.Controller(func(ctx context.Context) error {
@@ -308,7 +331,7 @@ func TestAReplicaStopsInOrder(t *testing.T) {
 	}
 	arrived, answer := make(chan struct{}), make(chan struct{})
 	ready := make(chan struct{})
-	addr, stop := c.start(t, c.hooks(),
+	addr, stop := c.install(t, c.hooks(),
 		replica.Informer("pizzas", informer),
 		replica.Handle("/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			close(arrived)
@@ -375,7 +398,9 @@ func TestAControllerThatFailsStopsTheReplica(t *testing.T) {
 	c := open(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
-	err = replica.Run(t.Context(), c.Config(), l, c.hooks(),
+	hooks := c.hooks()
+	c.apply(t, hooks)
+	err = replica.Run(t.Context(), c.Config(), l, hooks,
 		replica.Server(webhook.ShutdownDelay(0)),
 		replica.Controller(func(context.Context) error { return errors.New("out of flour") }),
 		replica.Controller(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }))
@@ -395,7 +420,7 @@ func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
 	check(t, err)
 	mayNot := *c
 	mayNot.client = client
-	addr, _ := c.start(t, c.hooks(), replica.Informer("pizzas", c.informer("v1alpha1")), replica.Informer("others", mayNot.informer("v1")))
+	addr, _ := c.install(t, c.hooks(), replica.Informer("pizzas", c.informer("v1alpha1")), replica.Informer("others", mayNot.informer("v1")))
 	eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]informer-pizzas ok") {
 			return errors.New(got)
@@ -439,6 +464,7 @@ func TestTheFirstReplicaOfANamespacedOperatorDoesNotWaitForItself(t *testing.T) 
 	cook.namespace = "default"
 	informer := cook.informer("v1alpha1")
 	begin := time.Now()
+	c.apply(t, hooks)
 	cook.start(t, hooks, replica.Informer("pizzas", informer))
 	eventually(t, func() error {
 		if !informer.HasSynced() {
@@ -449,64 +475,64 @@ func TestTheFirstReplicaOfANamespacedOperatorDoesNotWaitForItself(t *testing.T) 
 	t.Logf("after %s", time.Since(begin))
 }
 
-// A release that never gets ready has no say in what the API server asks: the replicas of the
-// one before could not answer it.
-func TestAReleaseThatDoesNotGetReadyRegistersNothing(t *testing.T) {
+// TestRollingUpdate_ManifestsFirst applies the manifests of the next release, which add a webhook,
+// while a replica of this one serves. It serves on, and so does one that starts then.
+func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	c := open(t)
-	addr, _ := c.start(t, c.hooks())
-	eventually(t, func() error {
-		if !c.balancer.IsReady(addr) {
-			return errors.New(readyz(addr))
-		}
-		return nil
-	})
-	configuration := c.client.Resource(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"})
-	webhooks := func() int {
-		obj, err := configuration.Get(t.Context(), c.operator, metav1.GetOptions{})
-		check(t, err)
-		list, _, _ := unstructured.NestedSlice(obj.Object, "webhooks")
-		return len(list)
-	}
-	second := registration.Validating("second.pizzas.example.com", "/second", admission.NewHandler(runtime.NewScheme(),
-		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(c.kind("v1")))))
-
-	nobody, err := c.User("nobody")
-	check(t, err)
-	client, err := dynamic.NewForConfig(nobody)
-	check(t, err)
-	mayNot := *c
-	mayNot.client = client
-	n := 0
-	for why, unready := range map[string]replica.Option{
-		"an informer that may not list": replica.Informer("pizzas", mayNot.informer("v1")),
-		"a check of its own":            replica.Ready("oven", func(*http.Request) error { return errors.New("it is cold") }),
-	} {
-		next, stop := c.start(t, c.hooks(second), unready)
+	isReady := func(addr string) {
+		t.Helper()
 		eventually(t, func() error {
-			if got := readyz(next); !strings.Contains(got, "[+]registration ok") {
-				return errors.New(got)
+			if !c.balancer.IsReady(addr) {
+				return errors.New(readyz(addr))
 			}
 			return nil
 		})
-		for range 20 {
-			_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
-			check(t, err)
-			n++
-			time.Sleep(100 * time.Millisecond)
-		}
-		if n := webhooks(); n != 1 {
-			t.Errorf("%d webhooks are registered while the next release is not ready for %s", n, why)
-		}
-		check(t, stop())
 	}
-
-	c.start(t, c.hooks(second), replica.Informer("pizzas", c.informer("v1")))
-	eventually(t, func() error {
-		if n := webhooks(); n != 2 {
-			return fmt.Errorf("%d webhooks are registered after the next release got ready", n)
-		}
-		return nil
+	registry := prometheus.NewRegistry()
+	inTime := replica.Server(webhook.ShutdownDelay(3 * time.Second)) // for a busy machine to notice
+	first, stop := c.install(t, c.hooks(), inTime, replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) }))
+	isReady(first)
+	eventually(t, func() error { // the API server has heard of the CA
+		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
+		return err
 	})
+	second := registration.Validating("second.pizzas.example.com", "/second", admission.NewHandler(runtime.NewScheme(),
+		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(c.kind("v1")))),
+		registration.FailurePolicy(admissionregistrationv1.Ignore))
+	next := c.hooks(second)
+	ordered := make(chan struct{})
+	stopOrders := sync.OnceFunc(func() { close(ordered) })
+	var orders sync.WaitGroup
+	defer orders.Wait()
+	defer stopOrders()
+	orders.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-ordered:
+				if n < 50 {
+					t.Errorf("only %d pizzas were ordered", n)
+				}
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if _, err := c.pizzas("v1alpha1").Create(context.Background(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{}); err != nil {
+				t.Errorf("order %d: %v", n, err)
+				return
+			}
+		}
+	})
+	c.apply(t, next)
+	want := fmt.Sprintf("# HELP crdkit_webhook_registration_difference 1 for each field of a webhook configuration or definition that is not as it is declared.\n# TYPE crdkit_webhook_registration_difference gauge\n"+
+		"crdkit_webhook_registration_difference{field=\"webhooks[second.pizzas.example.com]\",kind=\"ValidatingWebhookConfiguration\",name=%q} 1\n", c.operator)
+	eventually(t, func() error {
+		return testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_registration_difference")
+	})
+	restarted, stopRestarted := c.start(t, c.hooks(), inTime)
+	isReady(restarted)
+	check(t, stop())
+	updated, _ := c.start(t, next)
+	isReady(updated)
+	check(t, stopRestarted())
 }
 
 func TestTheCertificatesMayComeFromFiles(t *testing.T) {
@@ -523,7 +549,7 @@ func TestTheCertificatesMayComeFromFiles(t *testing.T) {
 	check(t, err)
 	bundle, err := registration.BundleFile(t.Context(), filepath.Join(dir, "ca.crt"))
 	check(t, err)
-	addr, _ := c.start(t, c.hooks(), replica.Certificates(certs, bundle))
+	addr, _ := c.install(t, c.hooks(), replica.Certificates(certs, bundle))
 	eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || !strings.Contains(got, "[+]ca-bundle ok") || strings.Contains(got, "[-]") {
 			return errors.New(got)

@@ -41,7 +41,7 @@ func Secret(name string) Option {
 }
 
 // Metrics has a function register metrics of the certificates and the CA bundle that the
-// replica serves with, once, before it starts. Its error is one of Run. For Prometheus it is
+// replica serves with, and of the registration, once, before it starts. Its error is one of Run. For Prometheus it is
 // that of package webhook/metrics, which this package does not import:
 //
 //	replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) })
@@ -68,13 +68,9 @@ func Handle(pattern string, h http.Handler) Option {
 	return func(r *replica) { r.handle(pattern, h) }
 }
 
-// Ready adds a check to /readyz. It is called without a client too, at most twenty times a
-// second until all have passed once: only then are the rules of another release replaced.
+// Ready adds a check to /readyz.
 func Ready(name string, check func(*http.Request) error) Option {
-	return func(r *replica) {
-		r.check(name, check)
-		r.own = append(r.own, check)
-	}
+	return func(r *replica) { r.check(name, check) }
 }
 
 // Informer is run when the API server can convert what it lists. It must not have been

@@ -29,8 +29,7 @@ type replica struct {
 	server      []webhook.Option
 	external    bool // somebody else makes the certificates
 	mux         *http.ServeMux
-	checks      webhook.Checks              // of /readyz
-	own         []func(*http.Request) error // checks of the author's
+	checks      webhook.Checks // of /readyz
 	measures    []func(webhook.Certificates) error
 	informers   []*informer
 	controllers []func(context.Context) error
@@ -39,15 +38,14 @@ type replica struct {
 	unconverted *unconverted
 	registered  atomic.Bool
 	ready       atomic.Bool
-	able        atomic.Bool // see prove
 }
 
 // pace is how often a step looks whether the one before is done.
 const pace = 50 * time.Millisecond
 
 // Run runs a replica until the context ends: see the package documentation for the order.
-// It serves the webhooks on the listener, and /healthz and /readyz. The API server of the
-// configuration is told about them. Then it returns nil.
+// It serves the webhooks on the listener, and /healthz and /readyz, and writes the CA bundle into
+// what is registered with the API server of the configuration. Then it returns nil.
 //
 // An error means that options are wrong, all of them in one error, but for those of [Server],
 // which webhook.Serve looks at; or that the replica could not be started, or that a part of it
@@ -78,11 +76,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 			}
 		})
 	}
-	go r.prove(ctx) // whom nobody waits for: a check of the author's may take its time
-	// Not longer: who uninstalls an operator deletes what it has registered.
-	run("the registration", func(ctx context.Context) error {
-		return r.hooks.Reconcile(ctx, config, r.bundle, registration.ClaimWhen(r.able.Load))
-	})
+	run("the registration", func(ctx context.Context) error { return r.hooks.Inject(ctx, config, r.bundle) })
 	for _, control := range r.controllers {
 		run("a controller", func(ctx context.Context) error {
 			if !await(ctx, r.ready.Load) {
@@ -120,7 +114,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	}
 	issuing = func(context.Context) error { return nil }
 	if !r.external {
-		a, err := authority.New(config, r.hooks.Namespace(), r.secret, r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.Carry)}, r.authority...)...)
+		a, err := authority.New(config, r.hooks.Namespace(), r.secret, r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
 		if err != nil {
 			r.fault("%w", err)
 			if r.hooks.Namespace() == "" {
@@ -157,15 +151,30 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	return issuing, errors.Join(r.faults...)
 }
 
-// measured returns the certificates with the CA bundle, which may come from somewhere else.
+// measured returns what metrics are made of: the certificates, with the CA bundle, which may come
+// from somewhere else, and the registration.
 func (r *replica) measured() webhook.Certificates {
+	m := measured{r.certs, r.hooks}
 	if r.bundle == nil {
-		return r.certs
+		return m
 	}
 	return struct {
-		webhook.Certificates
+		measured
 		registration.Bundle
-	}{r.certs, r.bundle}
+	}{m, r.bundle}
+}
+
+type measured struct {
+	webhook.Certificates
+	hooks *registration.Webhooks
+}
+
+// Differences is what package webhook/metrics looks for, which does not import
+// webhook/registration.
+func (m measured) Differences(yield func(kind, name, field string)) {
+	for _, d := range m.hooks.Differences() {
+		yield(d.Kind, d.Name, d.Field)
+	}
 }
 
 func (r *replica) fault(format string, args ...any) {
@@ -206,8 +215,7 @@ func (r *replica) checkRegistration(req *http.Request) error {
 	return r.hooks.Check(req)
 }
 
-// inform runs the informers, when the API server has been told of the webhooks, until
-// ctx ends.
+// inform runs the informers until ctx ends, from when the API server can ask this replica.
 func (r *replica) inform(ctx context.Context) error {
 	if !await(ctx, func() bool { return r.hooks.Check(nil) == nil }) {
 		return nil
@@ -230,41 +238,6 @@ func (r *replica) inform(ctx context.Context) error {
 	klog.FromContext(ctx).V(1).Info("The replica is ready", "webhooks", r.hooks.Name())
 	r.ready.Store(true)
 	return nil
-}
-
-// prove waits until this replica could answer what its declaration has the API server ask: so
-// one of a new release that never gets ready changes nothing. Neither the registration nor the
-// certificate is asked about: that they are right may depend on what is to be written then.
-func (r *replica) prove(ctx context.Context) {
-	if await(ctx, func() bool { return r.informed() && r.passes(ctx) }) {
-		r.able.Store(true)
-	}
-}
-
-// informed says whether the informers do not keep this replica from being ready.
-func (r *replica) informed() bool {
-	for _, i := range r.informers {
-		if i.check(r.unconverted.lacks.Load)(nil) != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// passes says whether the author's checks pass. One that panics fails, as it does in /readyz.
-func (r *replica) passes(ctx context.Context) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	for _, check := range r.own {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil)
-		if err != nil || check(req) != nil {
-			return false
-		}
-	}
-	return true
 }
 
 // await returns true when the condition holds, or false when the context ends.

@@ -26,7 +26,6 @@ type options struct {
 	kubeconfig  string
 	bindAddress net.IP
 	securePort  uint16
-	servicePort uint16
 	endpoint    pizza.Endpoint
 
 	leaderElect bool
@@ -44,11 +43,8 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.delay, "shutdown-delay", 5*time.Second, "How long to serve on after a signal to stop, until those who send requests have noticed.")
 	fs.DurationVar(&o.drainWithin, "drain-timeout", 30*time.Second, "How long requests in flight may take after that.")
 
-	in := pizza.InCluster()
 	fs.StringVar(&o.endpoint.Namespace, "namespace", defaultNamespace(), "The namespace of the operator, in which its Service, its lease and the Secret with its CA are.")
-	fs.Uint16Var(&o.servicePort, "webhook-service-port", uint16(in.ServicePort), "The port of the Service "+pizza.Name+" in --namespace, by which the API server finds the webhooks.")
-	fs.StringVar(&o.endpoint.URL, "webhook-url", "", "Where the API server finds the webhooks instead, such as https://127.0.0.1:9443: for an operator outside of the cluster.")
-	fs.StringSliceVar(&o.endpoint.ReviewVersions, "review-versions", in.ReviewVersions, "The versions in which the API server may send reviews, the preferred one first.")
+	addEndpointFlags(fs, &o.endpoint)
 
 	fs.DurationVar(&o.caLifetime, "ca-lifetime", 0, "How long a CA is valid that the operator makes. It is in the Secret "+pizza.Name+"-webhook in --namespace. "+byDefault)
 	fs.DurationVar(&o.caRotateAfter, "ca-rotate-after", 0, "The age at which a CA is followed by the next one. "+byDefault)
@@ -68,6 +64,15 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	klog.InitFlags(logging)
 	fs.AddGoFlag(logging.Lookup("v"))
 	fs.AddGoFlag(logging.Lookup("vmodule"))
+}
+
+// addEndpointFlags adds the flags that the operator and its manifests must agree on.
+func addEndpointFlags(fs *pflag.FlagSet, e *pizza.Endpoint) {
+	in := pizza.InCluster()
+	fs.Int32Var(&e.ServicePort, "webhook-service-port", in.ServicePort, "The port of the Service "+pizza.Name+" in the operator's namespace, by which the API server finds the webhooks.")
+	fs.StringVar(&e.URL, "webhook-url", "", "Where the API server finds the webhooks instead, such as https://127.0.0.1:9443: for an operator outside of the cluster.")
+	fs.StringSliceVar(&e.ReviewVersions, "review-versions", in.ReviewVersions, "The versions in which the API server may send reviews, the preferred one first.")
+	fs.BoolVar(&e.NoFreeToppings, "no-free-toppings", false, "Refuse toppings that cost nothing.")
 }
 
 const byDefault = "0 is the default of crdkit's webhook/authority."

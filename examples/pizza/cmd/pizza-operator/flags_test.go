@@ -39,7 +39,6 @@ func TestWithoutFlagsTheOperatorIsTheOneInTheManifests(t *testing.T) {
 	if _, err := parse(fs, []string{"--namespace=" + pizza.Namespace}); err != nil {
 		t.Fatal(err)
 	}
-	o.endpoint.ServicePort = int32(o.servicePort)
 	if diff := cmp.Diff(pizza.InCluster(), o.endpoint); diff != "" {
 		t.Errorf("(-manifests +flags):\n%s", diff)
 	}

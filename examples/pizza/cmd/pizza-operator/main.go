@@ -42,7 +42,6 @@ func run(ctx context.Context, args []string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	o.endpoint.ServicePort = int32(o.servicePort)
 	// Without a kubeconfig this falls back to the pod's service account.
 	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 // manifests prints all that a cluster needs for the operator, for kubectl apply.
 func manifests(out io.Writer, args []string) error {
 	var image, caFile string
+	endpoint := pizza.Endpoint{Namespace: pizza.Namespace}
 	fs := pflag.NewFlagSet("pizza-operator manifests", pflag.ContinueOnError)
+	addEndpointFlags(fs, &endpoint)
 	fs.StringVar(&image, "image", "", "The image of the operator. Without it, the manifests have a placeholder.")
-	fs.StringVar(&caFile, "ca-file", "", "File with the x509 certificates of the CAs that may have signed the operator's. Without it, the operator says whom to trust, when it runs.")
+	fs.StringVar(&caFile, "ca-file", "", "File with the x509 certificates of the CAs that may have signed the operator's. Without it, the operator writes them, when it runs.")
 	if done, err := parse(fs, args); done || err != nil {
 		return err
 	}
@@ -25,7 +27,7 @@ func manifests(out io.Writer, args []string) error {
 			return err
 		}
 	}
-	all, err := pizza.Manifests(image, caBundle)
+	all, err := pizza.Manifests(image, endpoint, caBundle)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ type faults struct {
 	*restaurant
 	ledger *ledger
 
-	kills, restarts, deletions, corruptions, overwrites int
-	repairs                                             []time.Duration
+	kills, restarts, updates, deletions, corruptions, overwrites int
+	repairs                                                      []time.Duration
 }
 
 // run makes one fault after the other until ctx ends. A replica goes only while the other one
@@ -47,12 +47,18 @@ func (f *faults) run(ctx context.Context, spareFrom time.Time) error {
 			do   func() error
 		}{
 			{"a kill of replica " + victim.name, func() error { return f.kill(ctx, victim) }},
+			{"a rolling update", func() error {
+				if time.Now().Add(patience).After(spareFrom) {
+					return f.restart(ctx, f.operators[1])
+				}
+				return f.update(ctx)
+			}},
 			{"a restart of replica " + victim.name, func() error { return f.restart(ctx, victim) }},
 			{"a deletion of the Secret", func() error { return f.deleteSecret(ctx) }},
 			{"a kill of replica " + victim.name, func() error { return f.kill(ctx, victim) }},
 			{"a corruption of the Secret", func() error { return f.corruptSecret(ctx) }},
-			{"an overwritten CA bundle", func() error { return f.overwrite(ctx, n/6) }},
-		}[n%6]
+			{"an overwritten CA bundle", func() error { return f.overwrite(ctx, n/7) }},
+		}[n%7]
 		begin := time.Now()
 		err := fault.do()
 		f.ledger.happened(window{fault.what, begin, time.Now()})
@@ -93,7 +99,7 @@ func (f *faults) idle(took time.Duration, rotations int) error {
 		n     int
 		every time.Duration
 	}{
-		{"rotations", rotations, 12 * time.Second}, {"kills", f.kills, 50 * time.Second}, {"restarts in order", f.restarts, 2 * time.Minute},
+		{"rotations", rotations, 12 * time.Second}, {"kills", f.kills, 50 * time.Second}, {"restarts in order", f.restarts, 2 * time.Minute}, {"rolling updates", f.updates, 4 * time.Minute},
 		{"deletions of the Secret", f.deletions, 2 * time.Minute}, {"corruptions of the Secret", f.corruptions, 2 * time.Minute},
 		{"overwritten CA bundles", f.overwrites, 2 * time.Minute},
 	} {
@@ -131,6 +137,26 @@ func (f *faults) kill(ctx context.Context, o *operator) error {
 // endpoints change with the deletion, not when the pod is seen not to be ready.
 const propagation = 300 * time.Millisecond
 
+// update rolls out the other release, of which the rules are others, as somebody who deploys does:
+// first the manifests, then one replica after the other. No request may fail.
+func (f *faults) update(ctx context.Context) error {
+	if err := f.allReady(ctx); err != nil {
+		return err
+	}
+	f.next = !f.next
+	if err := f.apply(ctx); err != nil {
+		return err
+	}
+	for _, o := range f.operators {
+		o.args = f.release(o.base)
+		if err := f.restart(ctx, o); err != nil {
+			return err
+		}
+	}
+	f.updates++
+	return nil
+}
+
 // restart stops a replica in order, as a rollout does. No request may fail.
 func (f *faults) restart(ctx context.Context, o *operator) error {
 	if err := f.allReady(ctx); err != nil {
@@ -140,11 +166,11 @@ func (f *faults) restart(ctx context.Context, o *operator) error {
 	if err := o.stop(); err != nil {
 		return err
 	}
-	f.restarts++
 	if err := o.start(); err != nil {
 		return err
 	}
 	f.balancer.Add(o.addr)
+	f.restarts++
 	return o.await(ctx)
 }
 

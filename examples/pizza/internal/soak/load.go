@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
@@ -75,6 +76,7 @@ func (l *load) run(ctx context.Context) {
 		clients.Go(func() { l.list(ctx, version) })
 		clients.Go(func() { l.watch(ctx, version) })
 	}
+	clients.Go(func() { l.price(ctx) })
 	clients.Wait()
 }
 
@@ -128,6 +130,19 @@ func (l *load) eat(ctx context.Context, client int) {
 				return
 			}
 		}
+	}
+}
+
+// price changes the price of a topping, about which the next release is asked.
+func (l *load) price(ctx context.Context) {
+	client := l.client.Resource(schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "toppings"})
+	for ctx.Err() == nil {
+		_ = l.request(ctx, "price", func(ctx context.Context) error {
+			patch := fmt.Sprintf(`{"spec":{"cost":%d}}`, 1+rand.IntN(99))
+			_, err := client.Patch(ctx, toppings[rand.IntN(len(toppings))], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			return err
+		})
+		sleep(ctx, 200*time.Millisecond)
 	}
 }
 

@@ -19,6 +19,7 @@ type operator struct {
 	*show.Process
 	name    string
 	binary  string
+	base    []string // arguments of every release
 	args    []string
 	addr    string
 	logFile string

@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,6 +41,8 @@ type restaurant struct {
 	typed     kubernetes.Interface
 	balancer  *balancer.Balancer
 	operators []*operator
+	binary    string
+	next      bool // the release that is deployed is the next one
 
 	mu       sync.Mutex
 	foreigns map[string]bool // the CA bundles that were put in the place of the right ones
@@ -60,7 +62,7 @@ func (r *restaurant) foreign(pem []byte) bool {
 
 // open prepares it all, and starts two replicas.
 func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, flags []string) (_ *restaurant, err error) {
-	r := &restaurant{cp: cp, foreigns: map[string]bool{}}
+	r := &restaurant{cp: cp, binary: binary, foreigns: map[string]bool{}}
 	if r.client, err = dynamic.NewForConfig(cp.Config()); err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, fla
 		return nil, err
 	}
 	r.balancer = balancer.New(listener)
-	if err := r.install(ctx, binary); err != nil {
+	if err := r.install(ctx); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
 	user, err := cp.User("system:serviceaccount:" + namespace + ":" + name)
@@ -92,11 +94,9 @@ func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, fla
 		}
 		o := &operator{
 			name: id, binary: binary, addr: fmt.Sprintf("127.0.0.1:%d", port), logFile: filepath.Join(cp.Dir(), "operator-"+id+".log"),
-			args: append([]string{
-				"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port),
-				fmt.Sprintf("--webhook-service-port=%d", listener.Addr().(*net.TCPAddr).Port),
-			}, flags...),
+			base: append([]string{"--kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)}, flags...),
 		}
+		o.args = r.release(o.base)
 		if err := o.start(); err != nil {
 			return nil, errors.Join(err, r.close())
 		}
@@ -111,10 +111,32 @@ func open(ctx context.Context, cp *controlplane.ControlPlane, binary string, fla
 	return r, r.menu(ctx)
 }
 
+// release returns arguments with those of the release that is deployed. The next one has a rule
+// more: it is asked about toppings that are created and changed.
+func (r *restaurant) release(args []string) []string {
+	args = append(slices.Clone(args), fmt.Sprintf("--webhook-service-port=%d", r.balancer.Addr().(*net.TCPAddr).Port))
+	if r.next {
+		args = append(args, "--no-free-toppings")
+	}
+	return args
+}
+
 // install applies the operator's own manifests. In the place of its Service is one that the
 // API server resolves to the balancer (apiserver/pkg/util/proxy, ResolveCluster).
-func (r *restaurant) install(ctx context.Context, binary string) error {
-	manifests, err := exec.CommandContext(ctx, binary, "manifests").Output()
+func (r *restaurant) install(ctx context.Context) error {
+	if err := r.apply(ctx); err != nil {
+		return err
+	}
+	_, err := r.typed.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+// apply applies the manifests of the release, but for the Service.
+func (r *restaurant) apply(ctx context.Context) error {
+	manifests, err := exec.CommandContext(ctx, r.binary, append([]string{"manifests"}, r.release(nil)...)...).Output()
 	if err != nil {
 		return fmt.Errorf("the operator's manifests: %w", err)
 	}
@@ -127,8 +149,7 @@ func (r *restaurant) install(ctx context.Context, binary string) error {
 		} else if err != nil {
 			return err
 		}
-		// The operator registers itself; before, nothing could be created.
-		if kind := obj.GetKind(); kind == "Service" || strings.HasSuffix(kind, "WebhookConfiguration") || obj.Object == nil {
+		if obj.GetKind() == "Service" || obj.Object == nil {
 			continue
 		}
 		text, err := obj.MarshalJSON()
@@ -148,11 +169,7 @@ func (r *restaurant) install(ctx context.Context, binary string) error {
 	if output, err := apply.CombinedOutput(); err != nil {
 		return fmt.Errorf("kubectl apply: %w\n%s", err, output)
 	}
-	_, err = r.typed.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
-	}, metav1.CreateOptions{})
-	return err
+	return nil
 }
 
 // menu creates the toppings, and waits until a pizza can be ordered.

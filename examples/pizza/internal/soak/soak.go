@@ -16,7 +16,7 @@ import (
 
 // Report is what came of it.
 type Report struct {
-	Requests, Failed, Rotations, Kills int
+	Requests, Failed, Rotations, Kills, Updates int
 	// Problems are what else is wrong: a replica that did not stop in order, or that takes
 	// more and more.
 	Problems error
@@ -24,7 +24,7 @@ type Report struct {
 
 // String is the line that scripts read.
 func (r *Report) String() string {
-	return fmt.Sprintf("soak: %d requests, %d failed, %d rotations, %d kills", r.Requests, r.Failed, r.Rotations, r.Kills)
+	return fmt.Sprintf("soak: %d requests, %d failed, %d rotations, %d kills, %d rolling updates", r.Requests, r.Failed, r.Rotations, r.Kills, r.Updates)
 }
 
 // flags make everything happen within seconds that takes months otherwise.
@@ -66,7 +66,7 @@ func Run(ctx context.Context, cp *controlplane.ControlPlane, binary string, dura
 	for _, n := range requests {
 		report.Requests += n
 	}
-	report.Failed, report.Kills = len(failed), f.kills
+	report.Failed, report.Kills, report.Updates = len(failed), f.kills, f.updates
 	grown := growth(samples, out)
 	took := time.Since(begin)
 	report.Problems = errors.Join(faultErr, f.idle(min(took, duration), report.Rotations), grown, r.close())
@@ -79,8 +79,8 @@ func tell(out io.Writer, ledger *ledger, requests map[string]int, failed []failu
 	for _, kind := range slices.Sorted(maps.Keys(requests)) {
 		fmt.Fprintf(out, "  %6d × %s\n", requests[kind], kind)
 	}
-	fmt.Fprintf(out, "  %d replicas were killed, %d restarted in order; the Secret was deleted %d times, corrupted %d times; %d CA bundles were overwritten",
-		f.kills, f.restarts, f.deletions, f.corruptions, f.overwrites)
+	fmt.Fprintf(out, "  %d replicas were killed, %d restarted in order, for %d rolling updates among others; the Secret was deleted %d times, corrupted %d times; %d CA bundles were overwritten",
+		f.kills, f.restarts, f.updates, f.deletions, f.corruptions, f.overwrites)
 	if len(f.repairs) > 0 {
 		slices.Sort(f.repairs)
 		fmt.Fprintf(out, " and repaired within %s (median), %s (longest)", f.repairs[len(f.repairs)/2].Round(time.Millisecond), f.repairs[len(f.repairs)-1].Round(time.Millisecond))

@@ -22,7 +22,7 @@ func TestTwoMinutesOfSoaking(t *testing.T) {
 	if report.Problems != nil {
 		t.Error(report.Problems)
 	}
-	if report.Failed > 0 || report.Requests < 1000 || report.Rotations < 10 || report.Kills < 2 {
-		t.Error("want no failed request of at least 1000, 10 rotations and 2 kills")
+	if report.Failed > 0 || report.Requests < 1000 || report.Rotations < 10 || report.Kills < 2 || report.Updates < 1 {
+		t.Error("want no failed request of at least 1000, 10 rotations, 2 kills and a rolling update")
 	}
 }

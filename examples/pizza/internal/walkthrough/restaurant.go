@@ -63,16 +63,30 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 	r.args = []string{
 		"--kubeconfig=" + userConfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.port),
-		fmt.Sprintf("--webhook-service-port=%d", r.port),
 		"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s", // a demo is short
 		"-v=1",
 	}
 	return r, nil
 }
 
+// apply applies what the operator says that a cluster needs. The arguments are those of the endpoint.
+func (r *Restaurant) apply(ctx context.Context, endpoint []string) error {
+	fmt.Fprintf(r.Out, "$ pizza-operator manifests %s >all.yaml\n", show.Quote(endpoint))
+	manifests, err := exec.CommandContext(ctx, r.binary, append([]string{"manifests"}, endpoint...)...).Output()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(r.Out, "# The operator runs beside the cluster, so the API server finds it by another Service.")
+	rest, err := without(manifests, "Service")
+	if err != nil {
+		return err
+	}
+	return r.Apply(ctx, rest, "rest.yaml")
+}
+
 // startOperator starts the operator and waits until it is ready.
-func (r *Restaurant) startOperator(ctx context.Context, args ...string) (err error) {
-	args = append(slices.Clone(r.args), args...)
+func (r *Restaurant) startOperator(ctx context.Context, endpoint []string) (err error) {
+	args := append(slices.Clone(r.args), endpoint...)
 	fmt.Fprintf(r.Out, "$ pizza-operator --kubeconfig=… %s &\n", show.Quote(args[1:]))
 	if r.operator, err = show.Start("the operator", filepath.Join(r.dir, "operator.log"), exec.Command(r.binary, args...)); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func (r *Restaurant) Steps() []show.Step {
 		} else {
 			add("the operator starts again and asks for them", of(r.restart))
 		}
-		add("the operator has registered itself", of(r.registered))
+		add("the API server trusts the operator", of(r.registered))
 		add("the API server sends them", of(r.called))
 		add("unknown toppings are denied, all in one answer", r.unknownToppings)
 		add("toppings and a margherita are created in one go", r.Margherita)
@@ -64,22 +63,16 @@ func (r *Restaurant) Steps() []show.Step {
 // Leave puts toppings and a pizza on the menu again.
 func (r *Restaurant) Leave(ctx context.Context) error { return r.Margherita(ctx) }
 
+// endpoint returns the arguments on which the operator and its manifests must agree.
+func (r *Restaurant) endpoint(args ...string) []string {
+	return append([]string{fmt.Sprintf("--webhook-service-port=%d", r.port)}, args...)
+}
+
 // start applies what the operator says that a cluster needs, and starts the operator.
 func (r *Restaurant) start(ctx context.Context) error {
-	fmt.Fprintln(r.Out, "$ pizza-operator manifests >all.yaml")
-	manifests, err := exec.CommandContext(ctx, r.binary, "manifests").Output()
-	if err != nil {
-		return err
-	}
 	// No node is here to run the Deployment: the operator runs beside, with the
 	// permissions of its service account and no others.
-	fmt.Fprintln(r.Out, "# The operator runs beside the cluster, so the API server finds it by another Service.")
-	fmt.Fprintln(r.Out, "# The webhook configurations are left out, too: the operator makes them itself.")
-	rest, err := without(manifests, "Service", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
-	if err != nil {
-		return err
-	}
-	if err := r.Apply(ctx, rest, "rest.yaml"); err != nil {
+	if err := r.apply(ctx, r.endpoint()); err != nil {
 		return err
 	}
 	service := menu.Manifest("v1", "Service", pizza.Name, "  namespace: "+pizza.Namespace+"\nspec: {type: ExternalName, externalName: localhost}")
@@ -89,7 +82,7 @@ func (r *Restaurant) start(ctx context.Context) error {
 	if err := r.Succeed(ctx, "", []string{"wait", "--for=condition=Established", "--timeout=20s", "crd/pizzas." + menu.Group, "crd/toppings." + menu.Group}); err != nil {
 		return err
 	}
-	return r.startOperator(ctx)
+	return r.startOperator(ctx, r.endpoint())
 }
 
 // without returns YAML documents without the objects of some kinds; there must be one of each.
@@ -118,7 +111,11 @@ func (r *Restaurant) restart(ctx context.Context, version string) error {
 	if err := r.Close(); err != nil {
 		return err
 	}
-	return r.startOperator(ctx, "--review-versions="+version)
+	endpoint := r.endpoint("--review-versions=" + version)
+	if err := r.apply(ctx, endpoint); err != nil {
+		return err
+	}
+	return r.startOperator(ctx, endpoint)
 }
 
 // webhook is what is registered of one.
@@ -181,18 +178,11 @@ func (r *Restaurant) trusted(ctx context.Context) error {
 	return nil
 }
 
-// registered checks what the operator has told the API server.
+// registered checks what the API server has been told.
 func (r *Restaurant) registered(ctx context.Context, version string) error {
 	if err := r.Succeed(ctx, "", []string{"get", "mutatingwebhookconfigurations,validatingwebhookconfigurations"},
 		"mutatingwebhookconfiguration.admissionregistration.k8s.io/"+pizza.Name, "validatingwebhookconfiguration.admissionregistration.k8s.io/"+pizza.Name); err != nil {
 		return err
-	}
-	// It changes the rules of another release when it is ready itself, and so a moment later.
-	for _, w := range [][2]string{{"mutating", "/default/pizzas"}, {"validating", "/validate/pizzas"}} {
-		if err := r.Succeed(ctx, "", []string{"wait", w[0] + "webhookconfigurations/" + pizza.Name, "--timeout=10s",
-			"--for=jsonpath={.webhooks[0].clientConfig.service.path}=/" + version + w[1]}); err != nil {
-			return err
-		}
 	}
 	if err := r.Succeed(ctx, "", []string{"get", "validatingwebhookconfigurations", pizza.Name, "-o",
 		`jsonpath={range .webhooks[*]}{.name} {.clientConfig.service.path}{"\n"}{end}`}, "/"+version+"/validate/pizzas", "/"+version+"/validate/toppings"); err != nil {

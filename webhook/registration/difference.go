@@ -1,0 +1,124 @@
+package registration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Difference is a field of an object of the cluster that is not as this release declares it.
+type Difference struct {
+	// Kind and Name are those of the object.
+	Kind, Name string
+	// Field is such as webhooks[validate.pizzas.example.com].rules. It is empty if the object is
+	// missing.
+	Field string
+	// Found and Expected are the values, as JSON; empty where there is none.
+	Found, Expected string
+}
+
+func (d Difference) String() string { return fmt.Sprintf("%s %s: %s", d.Kind, d.Name, d.text()) }
+
+func (d Difference) text() string {
+	if d.Field == "" {
+		return "not in the cluster: apply the manifests"
+	}
+	orAbsent := func(value string) string {
+		if value == "" {
+			return "absent"
+		}
+		return value
+	}
+	return fmt.Sprintf("%s is %s, expected %s", d.Field, orAbsent(d.Found), orAbsent(d.Expected))
+}
+
+// joined returns an error of several lines, nil without differences.
+func joined(differences []Difference) error {
+	var errs []error
+	for _, d := range differences {
+		errs = append(errs, errors.New(d.text()))
+	}
+	return errors.Join(errs...)
+}
+
+// differences compares an object of the cluster, nil if there is none, with what is declared of
+// it: the webhooks that are declared, and others that lead to this operator. What is there besides
+// is somebody else's, and so are CA bundles.
+func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (all []Difference) {
+	add := func(field string, found, expected any) {
+		all = append(all, Difference{o.kind, o.name, field, jsonOf(found), jsonOf(expected)})
+	}
+	if current == nil {
+		if o.declared != nil {
+			add("", nil, nil)
+		}
+		return all
+	}
+	found := current.Object
+	if o.kind == definitionKind && o.declared != nil {
+		is, _, _ := unstructured.NestedFieldNoCopy(found, "spec", "conversion")
+		shall, _, _ := unstructured.NestedFieldNoCopy(o.declared, "spec", "conversion")
+		compare("spec.conversion", is, shall, add)
+		return all
+	}
+	registered := map[string]entry{}
+	for _, e := range entriesOf(found) {
+		registered[e.name] = e
+	}
+	for _, e := range entriesOf(o.declared) {
+		is, ok := registered[e.name]
+		delete(registered, e.name)
+		if !ok {
+			add(e.field, nil, e.clientConfig)
+			continue
+		}
+		// A later API server may have defaults for fields that are not declared.
+		fields := map[string]any{"matchConditions": nil}
+		maps.Copy(fields, e.webhook)
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			compare(e.field+"."+name, is.webhook[name], fields[name], add)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(registered)) {
+		if e := registered[name]; w.endpoint.contains(e.clientConfig) {
+			config := maps.Clone(e.clientConfig)
+			delete(config, "caBundle")
+			add(e.field, config, nil)
+		}
+	}
+	return all
+}
+
+// compare calls add for each field in which two values differ. A list is one field.
+func compare(field string, found, expected any, add func(field string, found, expected any)) {
+	a, isObject := found.(map[string]any)
+	b, both := expected.(map[string]any)
+	if !isObject || !both {
+		if jsonOf(found) != jsonOf(expected) {
+			add(field, found, expected)
+		}
+		return
+	}
+	names := maps.Clone(a)
+	maps.Copy(names, b)
+	delete(names, "caBundle")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		compare(field+"."+name, a[name], b[name], add)
+	}
+}
+
+// jsonOf returns the JSON of a value, "" of none: a number may have another Go type.
+func jsonOf(value any) string {
+	if value == nil {
+		return ""
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value) // not from a JSON decoder
+	}
+	return string(text)
+}

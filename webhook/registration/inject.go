@@ -1,0 +1,298 @@
+package registration
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logthrottle"
+)
+
+const (
+	writeTimeout = 30 * time.Second
+	// Where somebody else writes other CA bundles, an object is written that often at once, and
+	// then once in a while.
+	writeBurst    = 5
+	writeInterval = 5 * time.Second
+)
+
+// Inject writes the CA bundle into the webhook configurations and definitions of the declaration,
+// until ctx ends, and then returns nil. An error means that it could not begin.
+//
+// It writes clientConfig.caBundle of each webhook, and of each conversion, that leads to the
+// [Service] or [URL] of the declaration, those of other releases too, and nothing else. Each object
+// is watched, so that a bundle that somebody overwrites or removes is written again at once. What
+// fails is tried again, ever more slowly, and logged. Every replica may run Inject: one of them
+// writes, and the others find nothing to do.
+//
+// Where an object is not as it is declared, Inject logs it once. See [Webhooks.Check] and
+// [Webhooks.Differences].
+//
+// The bundle may be nil: then somebody else writes it, such as cert-manager's cainjector (see
+// [Annotations]). Without QPS in the config, the client is not limited. [Webhooks.PolicyRules] has
+// the rights that it needs.
+func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundle) error {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 && config.RateLimiter == nil {
+		config.QPS = -1 // the default would delay the start where there are many definitions
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("registration: %w", err)
+	}
+	in := &injector{webhooks: w, bundle: bundle, queue: workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[*objectState](100*time.Millisecond, 30*time.Second))}
+	var states []*objectState
+	for _, o := range w.objects {
+		s := &objectState{object: o, client: client.Resource(o.resource), writes: rate.NewLimiter(rate.Every(writeInterval), writeBurst)}
+		if err := s.watch(in.queue.Add); err != nil {
+			return fmt.Errorf("registration: %w", err)
+		}
+		states = append(states, s)
+	}
+	w.mu.Lock()
+	if w.injector != nil {
+		w.mu.Unlock()
+		return errors.New("registration: Inject runs already")
+	}
+	in.states, w.injector = states, in
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.injector = nil
+	}()
+
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, s := range states {
+		running.Go(func() { s.informer.RunWithContext(ctx) })
+	}
+	running.Go(func() { in.followBundle(ctx) })
+	context.AfterFunc(ctx, in.queue.ShutDown)
+	for {
+		s, done := in.queue.Get()
+		if done {
+			return nil
+		}
+		in.sync(ctx, s)
+		in.queue.Done(s)
+	}
+}
+
+// injector is one call of Inject.
+type injector struct {
+	webhooks *Webhooks
+	bundle   Bundle
+	states   []*objectState
+	queue    workqueue.TypedRateLimitingInterface[*objectState]
+}
+
+// objectState is what the cluster has of an object.
+type objectState struct {
+	*object
+	client   dynamic.ResourceInterface
+	informer cache.SharedIndexInformer
+	writes   *rate.Limiter
+	logged   logthrottle.Throttle
+
+	mu      sync.Mutex
+	watched bool  // it can be watched
+	unread  error // why it could not be listed or watched last
+	failure error // why the CA bundle could not be written last
+}
+
+var (
+	errNotRunning = errors.New("registration: Inject does not run")
+	errUnread     = errors.New("not read yet")
+	errNoCA       = errors.New("no CA certificate yet")
+	errContended  = errors.New("another writer changes the CA bundle again and again")
+)
+
+// listWatch has the informer list before it watches. For one object that is as good as a
+// streamed list, and which verbs it takes does not depend on the server.
+type listWatch struct{ *cache.ListWatch }
+
+func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
+
+// watch makes the informer, which calls changed.
+func (s *objectState) watch(changed func(*objectState)) error {
+	note := func(err error, watched bool) {
+		s.mu.Lock()
+		s.unread = err
+		s.watched = s.watched || watched && err == nil
+		s.mu.Unlock()
+		changed(s)
+	}
+	selector := "metadata.name=" + s.name
+	s.informer = cache.NewSharedIndexInformer(listWatch{&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			opts.FieldSelector = selector
+			list, err := s.client.List(ctx, opts)
+			note(err, false)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			opts.FieldSelector = selector
+			w, err := s.client.Watch(ctx, opts)
+			note(err, true)
+			return w, err
+		},
+	}}, &unstructured.Unstructured{}, 0, nil)
+	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { changed(s) },
+		UpdateFunc: func(any, any) { changed(s) },
+		DeleteFunc: func(any) { changed(s) },
+	})
+	return err
+}
+
+// current returns the object of the cluster, nil if there is none, which is not to be changed. The
+// error is why that is not known.
+func (s *objectState) current() (*unstructured.Unstructured, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.watched || !s.informer.HasSynced() {
+		if s.unread != nil {
+			return nil, s.unread
+		}
+		return nil, errUnread
+	}
+	for _, obj := range s.informer.GetStore().List() {
+		return obj.(*unstructured.Unstructured), nil
+	}
+	return nil, nil
+}
+
+func (s *objectState) setFailure(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failure = err
+}
+
+// followBundle has all objects looked at when there is another CA bundle.
+func (in *injector) followBundle(ctx context.Context) {
+	if in.bundle == nil {
+		return
+	}
+	for {
+		_, changed := in.bundle.CABundle()
+		for _, s := range in.states {
+			in.queue.Add(s)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// caBundle returns the CA bundle, nil if somebody else writes it.
+func (in *injector) caBundle() ([]byte, error) {
+	if in.bundle == nil {
+		return nil, nil
+	}
+	pem, _ := in.bundle.CABundle()
+	if len(pem) == 0 {
+		return nil, errNoCA
+	}
+	if _, err := cert.ParseCertsPEM(pem); err != nil {
+		return nil, fmt.Errorf("CA bundle: %w", err)
+	}
+	return pem, nil
+}
+
+// sync writes the CA bundle into an object where it is not, and logs what is wrong otherwise.
+func (in *injector) sync(ctx context.Context, s *objectState) {
+	current, err := s.current()
+	pem, unusable := in.caBundle()
+	if patch := in.patch(current, pem); err == nil && unusable == nil && len(patch) > 0 {
+		err = in.write(ctx, s, patch)
+		s.setFailure(err)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errContended):
+			in.queue.AddAfter(s, writeInterval)
+		case err != nil:
+			in.queue.AddRateLimited(s)
+		}
+		if err == nil || apierrors.IsConflict(err) {
+			return // the watch tells what is there now
+		}
+	} else {
+		s.setFailure(nil)
+		in.queue.Forget(s)
+	}
+	if err == nil {
+		err = in.unreachable(s, current)
+	}
+	if err == nil {
+		err = joined(in.webhooks.differences(s.object, current))
+	}
+	switch {
+	case err == nil:
+		s.logged.Resolved()
+	case errors.Is(err, errUnread) || errors.Is(err, errNoCA) || ctx.Err() != nil:
+	case s.logged.Allow(err):
+		klog.FromContext(ctx).Error(err, "What is registered with the API server does not fit this replica", "kind", s.kind, "name", s.name)
+	default:
+		in.queue.AddAfter(s, logthrottle.Interval)
+	}
+}
+
+// patch returns a JSON patch (RFC 6902) of the CA bundles that are not pem. It fails with a conflict
+// if the object is another one by then, as what is written is found by its place in a list.
+func (in *injector) patch(current *unstructured.Unstructured, pem []byte) (patch []map[string]any) {
+	if len(pem) == 0 {
+		return nil
+	}
+	text := base64.StdEncoding.EncodeToString(pem)
+	for _, e := range in.webhooks.entries(current) {
+		if e.clientConfig["caBundle"] != text {
+			patch = append(patch, map[string]any{"op": "add", "path": e.pointer + "/clientConfig/caBundle", "value": text})
+		}
+	}
+	if len(patch) > 0 {
+		patch = append(patch, map[string]any{"op": "add", "path": "/metadata/resourceVersion", "value": current.GetResourceVersion()})
+	}
+	return patch
+}
+
+func (in *injector) write(ctx context.Context, s *objectState, patch []map[string]any) error {
+	if s.writes.Tokens() < 1 {
+		return errContended
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	_, err = s.client.Patch(ctx, s.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: in.webhooks.name})
+	if err == nil {
+		s.writes.Allow()
+	}
+	return err
+}
