@@ -200,7 +200,7 @@ func (c *cluster) same() {
 	}
 }
 
-// roll rolls out a step: first its definition, then its replica, then the one before stops. The
+// roll rolls out a step: first its manifests, then its replica, then the one before stops. The
 // test does not wait for that one to return, which takes five seconds, but nobody reaches it.
 func (c *cluster) roll(webhooks func(...registration.Option) (*registration.Webhooks, error), run func(context.Context, *rest.Config, net.Listener, ...registration.Option) error) {
 	c.t.Helper()
@@ -212,7 +212,9 @@ func (c *cluster) roll(webhooks func(...registration.Option) (*registration.Webh
 	check(c.t, err)
 	manifests, err := hooks.Manifests(nil)
 	check(c.t, err)
-	c.apply([]byte(strings.Split(string(manifests), "---\n")[1])) // the operator applies the others
+	for _, manifest := range strings.Split(string(manifests), "---\n")[1:] {
+		c.apply([]byte(manifest))
+	}
 
 	ctx, cancel := context.WithCancel(context.Background())
 	c.ending.Go(func() {
@@ -308,7 +310,9 @@ func (c *cluster) apply(manifest []byte) {
 	c.t.Helper()
 	var obj unstructured.Unstructured
 	check(c.t, yaml.Unmarshal(manifest, &obj.Object))
-	_, err := c.client.Resource(definitions).Apply(c.t.Context(), obj.GetName(), &obj, metav1.ApplyOptions{FieldManager: "kubectl", Force: true})
+	gvk := obj.GroupVersionKind()
+	resource := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+	_, err := c.client.Resource(resource).Apply(c.t.Context(), obj.GetName(), &obj, metav1.ApplyOptions{FieldManager: "kubectl"})
 	check(c.t, err)
 	versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
 	for _, v := range versions {

@@ -489,7 +489,13 @@ func ownerOf(entry any) string {
 // webhooks, and not its controller, which writes costs at a time of its own.
 func operate(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
-	manifests, err := pizza.Manifests("", nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := pizza.InCluster()
+	endpoint.URL = "https://" + listener.Addr().String()
+	manifests, err := pizza.Manifests("", endpoint, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -501,7 +507,7 @@ metadata: {name: %s, namespace: %s}
 spec: {holderIdentity: somebody, leaseDurationSeconds: 3600, acquireTime: %[3]q, renewTime: %[3]q}
 `, pizza.Name, pizza.Namespace, metav1.NowMicro().UTC().Format(metav1.RFC3339Micro))}
 	for _, document := range strings.Split(string(manifests), "---\n") {
-		if strings.Contains(document, "\nkind: CustomResourceDefinition\n") || strings.Contains(document, "kind: Namespace\n") {
+		if strings.Contains(document, "\nkind: CustomResourceDefinition\n") || strings.Contains(document, "WebhookConfiguration\n") || strings.Contains(document, "kind: Namespace\n") {
 			parts = append([]string{document}, parts...)
 		}
 	}
@@ -517,12 +523,6 @@ spec: {holderIdentity: somebody, leaseDurationSeconds: 3600, acquireTime: %[3]q,
 	if output, err := kubectl.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := pizza.InCluster()
-	endpoint.URL = "https://" + listener.Addr().String()
 	lease := pizza.Lease{Namespace: pizza.Namespace, Name: pizza.Name, Identity: "test", Duration: time.Hour, RenewDeadline: 50 * time.Minute, RetryPeriod: time.Minute}
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)

@@ -295,13 +295,16 @@ func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	ca, _, _ := newCA(t, "localhost")
 	b := newBundle(ca)
 	hooks := c.installed(t, s, "only", b)
-	for resource, u := range c.all(t, s, "only") {
-		for _, m := range u.GetManagedFields() {
-			if fields := m.FieldsV1.String(); m.Manager == "only" && (strings.Count(fields, `"f:`) > 5 || !strings.HasSuffix(strings.TrimRight(fields, "}{"), `"f:caBundle":`)) {
-				t.Errorf("%s: the replica has written %s", resource.Resource, fields)
+	eventually(t, func() error {
+		for resource, u := range c.all(t, s, "only") {
+			for _, m := range u.GetManagedFields() {
+				if m.Manager == "only" {
+					return fmt.Errorf("%s: the replica owns %s", resource.Resource, m.FieldsV1)
+				}
 			}
 		}
-	}
+		return nil
+	})
 	c.patch(t, definitions, "pizzas.only.example.com", `[{"op":"replace","path":"/spec/conversion/webhook/conversionReviewVersions","value":["v1"]}]`)
 	c.patch(t, mutating, "only", `[{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":3},{"op":"add","path":"/webhooks/0/matchConditions","value":[{"name":"never","expression":"false"}]},
 		{"op":"add","path":"/webhooks/-","value":{"name":"theirs.example.com","clientConfig":{"url":"https://theirs.example.com/"},"sideEffects":"None","admissionReviewVersions":["v1"]}}]`)
@@ -388,13 +391,14 @@ func webhookOfTheNextRelease(t *testing.T, c cluster) {
 	}
 }
 
-// webhookTakenAway applies manifests without a webhook that has the replica's CA bundle.
+// webhookTakenAway applies manifests without a webhook and a conversion that have the replica's
+// CA bundle.
 func webhookTakenAway(t *testing.T, c cluster) {
 	s := newShop(t, "gone.example.com")
 	ca, _, _ := newCA(t, "localhost")
 	second := registration.Validating("second.pizzas.example.com", "/second", admit(s.validate()))
 	old := declare(t, "gone", append(s.options(), second)...)
-	next := declare(t, "gone", s.options()...)
+	next := declare(t, "gone", s.definitions(), s.noConversion(), s.mutating(), s.validating())
 	inject(t, old, c.Config(), newBundle(ca))
 	for _, apply := range []func(*registration.Webhooks){
 		func(hooks *registration.Webhooks) { c.apply(t, hooks) },
@@ -405,12 +409,27 @@ func webhookTakenAway(t *testing.T, c cluster) {
 		},
 	} {
 		apply(old)
-		eventually(t, func() error { return carry(t, ca, c.get(t, validating, "gone")) })
+		eventually(t, func() error {
+			for _, u := range c.all(t, s, "gone") {
+				if err := carry(t, ca, u); err != nil {
+					return err
+				}
+				for _, m := range u.GetManagedFields() {
+					if m.Manager == "gone" {
+						return fmt.Errorf("the replica owns %s", m.FieldsV1)
+					}
+				}
+			}
+			return nil
+		})
 		apply(next)
 		if configs := clientConfigs(c.get(t, validating, "gone")); len(configs) != 1 {
 			t.Errorf("the webhooks are %v", configs)
 		}
 		check(t, carry(t, ca, c.get(t, validating, "gone")))
+		if strategy, _, _ := unstructured.NestedMap(c.get(t, definitions, "pizzas.gone.example.com").Object, "spec", "conversion"); strategy["strategy"] != "None" || len(strategy) != 1 {
+			t.Errorf("the conversion is %v", strategy)
+		}
 		for _, resource := range []schema.GroupVersionResource{mutating, validating} {
 			check(t, c.Resource(resource).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
 		}

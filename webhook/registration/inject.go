@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +39,8 @@ const (
 // until ctx ends, and then returns nil. An error means that it could not begin.
 //
 // It writes clientConfig.caBundle of each webhook, and of each conversion, that leads to the
-// [Service] or [URL] of the declaration, those of other releases too, and nothing else. Each object
+// [Service] or [URL] of the declaration, those of other releases too, and nothing else: no field
+// manager owns it then, so that whoever deploys may write and remove it. Each object
 // is watched, so that a bundle that somebody overwrites or removes is written again at once. What
 // fails is tried again, ever more slowly, and logged. Every replica may run Inject: one of them
 // writes, and the others find nothing to do.
@@ -184,12 +186,6 @@ func (s *objectState) current() (*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
-func (s *objectState) setFailure(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failure = err
-}
-
 // followBundle has all objects looked at when there is another CA bundle.
 func (in *injector) followBundle(ctx context.Context) {
 	if in.bundle == nil {
@@ -223,27 +219,18 @@ func (in *injector) caBundle() ([]byte, error) {
 	return pem, nil
 }
 
-// sync writes the CA bundle into an object where it is not, and logs what is wrong otherwise.
+// sync writes the CA bundle into an object, and logs what is wrong otherwise.
 func (in *injector) sync(ctx context.Context, s *objectState) {
 	current, err := s.current()
-	pem, unusable := in.caBundle()
-	if patch := in.patch(current, pem); err == nil && unusable == nil && len(patch) > 0 {
-		err = in.write(ctx, s, patch)
-		s.setFailure(err)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, errContended):
-			in.queue.AddAfter(s, writeInterval)
-		case err != nil:
-			in.queue.AddRateLimited(s)
+	if err == nil {
+		var stale bool
+		stale, err = in.inject(ctx, s, current)
+		s.mu.Lock()
+		s.failure = err
+		s.mu.Unlock()
+		if stale {
+			return // the watch brings the next
 		}
-		if err == nil || apierrors.IsConflict(err) {
-			return // the watch tells what is there now
-		}
-	} else {
-		s.setFailure(nil)
-		in.queue.Forget(s)
 	}
 	if err == nil {
 		err = in.unreachable(s, current)
@@ -262,37 +249,84 @@ func (in *injector) sync(ctx context.Context, s *objectState) {
 	}
 }
 
-// patch returns a JSON patch (RFC 6902) of the CA bundles that are not pem. It fails with a conflict
-// if the object is another one by then, as what is written is found by its place in a list.
-func (in *injector) patch(current *unstructured.Unstructured, pem []byte) (patch []map[string]any) {
+// inject writes the CA bundle into an object where it is not. It reports whether the object is
+// another one now.
+func (in *injector) inject(ctx context.Context, s *objectState, current *unstructured.Unstructured) (stale bool, err error) {
+	pem, err := in.caBundle()
+	if err != nil || pem == nil {
+		return false, nil // unreachable returns the error
+	}
+	patch := in.bundlePatch(current, pem)
+	isBundle := len(patch) > 0
+	if isBundle && s.writes.Tokens() < 1 {
+		in.queue.AddAfter(s, writeInterval)
+		return false, errContended
+	}
+	if !isBundle {
+		patch = in.disownPatch(current)
+	}
+	if len(patch) == 0 {
+		in.queue.Forget(s)
+		return false, nil
+	}
+	if err := in.write(ctx, s, current, patch); err != nil {
+		in.queue.AddRateLimited(s)
+		if apierrors.IsConflict(err) {
+			return true, nil
+		}
+		return false, err
+	}
+	if isBundle {
+		s.writes.Allow()
+	}
+	return true, nil
+}
+
+// operation is one of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// bundlePatch returns a patch of the CA bundles that are not pem.
+func (in *injector) bundlePatch(current *unstructured.Unstructured, pem []byte) (patch []operation) {
 	if len(pem) == 0 {
 		return nil
 	}
 	text := base64.StdEncoding.EncodeToString(pem)
 	for _, e := range in.webhooks.entries(current) {
 		if e.clientConfig["caBundle"] != text {
-			patch = append(patch, map[string]any{"op": "add", "path": e.pointer + "/clientConfig/caBundle", "value": text})
+			patch = append(patch, operation{"add", e.pointer + "/clientConfig/caBundle", text})
 		}
-	}
-	if len(patch) > 0 {
-		patch = append(patch, map[string]any{"op": "add", "path": "/metadata/resourceVersion", "value": current.GetResourceVersion()})
 	}
 	return patch
 }
 
-func (in *injector) write(ctx context.Context, s *objectState, patch []map[string]any) error {
-	if s.writes.Tokens() < 1 {
-		return errContended
+// disownPatch returns a patch after which the CA bundles are no field manager's. Otherwise they
+// would stay where server-side apply takes away a conversion, which would be invalid then, and
+// manifests with a CA bundle would conflict.
+func (in *injector) disownPatch(current *unstructured.Unstructured) (patch []operation) {
+	if current == nil {
+		return nil
 	}
-	text, err := json.Marshal(patch)
+	for i, m := range slices.Backward(current.GetManagedFields()) {
+		if m.Manager == in.webhooks.name && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == "" {
+			patch = append(patch, operation{Op: "remove", Path: fmt.Sprintf("/metadata/managedFields/%d", i)})
+		}
+	}
+	return patch
+}
+
+// write patches the object as it was seen, or fails with a conflict: what is patched is found by
+// its place in a list.
+func (in *injector) write(ctx context.Context, s *objectState, current *unstructured.Unstructured, patch []operation) error {
+	text, err := json.Marshal(append(patch, operation{"add", "/metadata/resourceVersion", current.GetResourceVersion()}))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	_, err = s.client.Patch(ctx, s.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: in.webhooks.name})
-	if err == nil {
-		s.writes.Allow()
-	}
 	return err
 }

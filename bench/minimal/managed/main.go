@@ -1,5 +1,5 @@
-// Command managed is a conversion webhook that needs nobody: it makes its own
-// certificates, and registers itself with the API server.
+// Command managed is a conversion webhook that makes its own certificates, and has the API
+// server trust them.
 package main
 
 import (

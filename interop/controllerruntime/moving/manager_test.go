@@ -25,6 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/controlplane"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
@@ -32,6 +33,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step4"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/webhook"
+	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
@@ -62,6 +64,8 @@ func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
 			})))
 			hooks, err := step4.Hooks(mgr.GetScheme(), definition(t))
 			check(t, err)
+
+			register(t, cp, hooks)
 
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -214,6 +218,22 @@ func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 		}
 		return nil
 	})
+}
+
+// register applies the webhook configurations.
+func register(t *testing.T, cp *controlplane.ControlPlane, hooks *registration.Webhooks) {
+	t.Helper()
+	text, err := hooks.Manifests(nil)
+	check(t, err)
+	for _, document := range strings.Split(string(text), "---\n")[1:] {
+		obj := &unstructured.Unstructured{}
+		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+		if gvk := obj.GroupVersionKind(); gvk.Group == "admissionregistration.k8s.io" {
+			resource := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+			_, err := dynamic.NewForConfigOrDie(cp.Config()).Resource(resource).Create(t.Context(), obj, metav1.CreateOptions{})
+			check(t, err)
+		}
+	}
 }
 
 // certManager writes what is in the Secret of a Certificate.

@@ -1,5 +1,5 @@
-// Package step4 needs no certificate manager, and no manifests of webhooks: the operator makes
-// its certificates, and tells the API server about its webhooks.
+// Package step4 needs no certificate manager, and no markers of webhooks: the operator makes
+// its certificates, and prints the manifests of its webhooks.
 package step4
 
 import (
