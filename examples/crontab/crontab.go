@@ -17,10 +17,10 @@ import (
 var definition string
 
 // Run serves the conversion of CronTabs on the listener until the context ends. It makes its
-// certificates, with a CA in the Secret crontab-webhook in the namespace default, and tells
-// the API server of config about itself: url is where that finds the listener, such as
-// https://127.0.0.1:9443. The options change how it is served; see package [replica], also
-// for the errors. The listener is closed in any case.
+// certificates, with a CA in the Secret crontab-webhook in the namespace default, and has the API
+// server of config trust that CA. The url is where the definition in the cluster says that the
+// listener is, such as https://127.0.0.1:9443. The options change how it is served; see package
+// [replica], also for the errors. The listener is closed in any case.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, url string, opts ...replica.Option) error {
 	reg, err := NewRegistry()
 	if err != nil {

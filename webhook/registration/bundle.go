@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"os"
@@ -42,11 +41,9 @@ var _ Bundle = (*FileBundle)(nil)
 //
 // Until ctx ends, the file is read every second. It does not matter how it changes: in
 // place, by a rename, or by the swap of a symbolic link. Should the new content be broken,
-// the last good one is kept, and [FileBundle.Check] says what is wrong. Certificates are
-// sorted, and what is not a certificate is left out, so that the order in the file does not
-// matter. Replicas whose files differ for a while, such as those of a volume on several nodes,
-// overwrite each other's bundle until the files agree: put a new CA there beside the old one
-// before anybody serves with it.
+// the last good one is kept, and [FileBundle.Check] says what is wrong. Replicas whose files
+// differ for a while, such as those of a volume on several nodes, overwrite each other's bundle
+// until the files agree: put a new CA there beside the old one before anybody serves with it.
 func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
 	f := &FileBundle{path: path, changed: make(chan struct{})}
 	if err := f.Check(nil); err != nil {
@@ -67,7 +64,7 @@ func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
 	return f, nil
 }
 
-// CABundle returns the certificates.
+// CABundle returns the content of the file.
 func (f *FileBundle) CABundle() (pem []byte, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,19 +78,13 @@ func (f *FileBundle) Check(*http.Request) error {
 	if err != nil {
 		return fmt.Errorf("registration: CA bundle: %w", err)
 	}
-	certs, err := cert.ParseCertsPEM(text)
-	if err != nil {
+	if _, err := cert.ParseCertsPEM(text); err != nil {
 		return fmt.Errorf("registration: CA bundle: %s: %w", f.path, err)
-	}
-	slices.SortFunc(certs, func(a, b *x509.Certificate) int { return bytes.Compare(a.Raw, b.Raw) })
-	var all []byte
-	for _, c := range slices.CompactFunc(certs, (*x509.Certificate).Equal) {
-		all = append(all, pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: c.Raw})...)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !bytes.Equal(all, f.pem) {
-		f.pem = all
+	if !bytes.Equal(text, f.pem) {
+		f.pem = text
 		close(f.changed)
 		f.changed = make(chan struct{})
 	}

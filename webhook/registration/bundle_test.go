@@ -1,7 +1,6 @@
 package registration_test
 
 import (
-	"context"
 	"encoding/pem"
 	"errors"
 	"os"
@@ -86,31 +85,6 @@ func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
 		check(t, os.WriteFile(path, ca, 0o600))
 		check(t, b.Check(nil))
 	})
-}
-
-func TestTheOrderInABundleFileDoesNotMatter(t *testing.T) {
-	first, _, _ := newCA(t, "first")
-	second, _, _ := newCA(t, "second")
-	var bundles [][]byte
-	for _, text := range [][]byte{
-		slices.Concat(first, second),
-		slices.Concat([]byte("# two\n"), second, []byte("and\n"), first, second),
-	} {
-		path := filepath.Join(t.TempDir(), "ca.crt")
-		check(t, os.WriteFile(path, text, 0o600))
-		ctx, cancel := context.WithCancel(t.Context())
-		b, err := registration.BundleFile(ctx, path)
-		check(t, err)
-		cancel()
-		pem, _ := b.CABundle()
-		bundles = append(bundles, pem)
-	}
-	if diff := cmp.Diff(bundles[0], bundles[1]); diff != "" {
-		t.Errorf("(-first +second):\n%s", diff)
-	}
-	if len(bundles[0]) != len(first)+len(second) {
-		t.Errorf("the bundle is\n%s", bundles[0])
-	}
 }
 
 func TestAMissingBundleFileIsAnError(t *testing.T) {

@@ -92,10 +92,8 @@ func (in *injector) unreachable(s *objectState, current *unstructured.Unstructur
 		return err
 	}
 	if err := in.webhooks.untrusted(current, pem); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.failure != nil {
-			return fmt.Errorf("%w: %w", err, s.failure)
+		if failure := s.failure.Load(); failure != nil && *failure != nil {
+			err = fmt.Errorf("%w: %w", err, *failure)
 		}
 		return err
 	}

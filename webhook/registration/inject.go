@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -64,8 +66,8 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 		workqueue.NewTypedItemExponentialFailureRateLimiter[*objectState](100*time.Millisecond, 30*time.Second))}
 	var states []*objectState
 	for _, o := range w.objects {
-		s := &objectState{object: o, client: client.Resource(o.resource), writes: rate.NewLimiter(rate.Every(writeInterval), writeBurst)}
-		if err := s.watch(in.queue.Add); err != nil {
+		s, err := newState(o, client, in.queue.Add)
+		if err != nil {
 			return fmt.Errorf("registration: %w", err)
 		}
 		states = append(states, s)
@@ -118,10 +120,8 @@ type objectState struct {
 	writes   *rate.Limiter
 	logged   logthrottle.Throttle
 
-	mu      sync.Mutex
-	watched bool  // it can be watched
-	unread  error // why it could not be listed or watched last
-	failure error // why the CA bundle could not be written last
+	unread  atomic.Pointer[error] // why it could not be listed or watched last
+	failure atomic.Pointer[error] // why the CA bundle could not be written last
 }
 
 var (
@@ -131,52 +131,39 @@ var (
 	errContended  = errors.New("another writer changes the CA bundle again and again")
 )
 
-// listWatch has the informer list before it watches. For one object that is as good as a
-// streamed list, and which verbs it takes does not depend on the server.
-type listWatch struct{ *cache.ListWatch }
-
-func (listWatch) IsWatchListSemanticsUnSupported() bool { return true }
-
-// watch makes the informer, which calls changed.
-func (s *objectState) watch(changed func(*objectState)) error {
-	note := func(err error, watched bool) {
-		s.mu.Lock()
-		s.unread = err
-		s.watched = s.watched || watched && err == nil
-		s.mu.Unlock()
-		changed(s)
-	}
-	selector := "metadata.name=" + s.name
-	s.informer = cache.NewSharedIndexInformer(listWatch{&cache.ListWatch{
+// newState returns the state of an object, and calls changed whenever there is another.
+func newState(o *object, client dynamic.Interface, changed func(*objectState)) (*objectState, error) {
+	s := &objectState{object: o, client: client.Resource(o.resource), writes: rate.NewLimiter(rate.Every(writeInterval), writeBurst)}
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String()
+	s.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			opts.FieldSelector = selector
-			list, err := s.client.List(ctx, opts)
-			note(err, false)
-			return list, err
+			return s.client.List(ctx, opts)
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 			opts.FieldSelector = selector
-			w, err := s.client.Watch(ctx, opts)
-			note(err, true)
-			return w, err
+			return s.client.Watch(ctx, opts)
 		},
-	}}, &unstructured.Unstructured{}, 0, nil)
+	}, &unstructured.Unstructured{}, 0, nil)
+	noted := s.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		s.unread.Store(&err)
+		changed(s)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	})
 	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed(s) },
 		UpdateFunc: func(any, any) { changed(s) },
 		DeleteFunc: func(any) { changed(s) },
 	})
-	return err
+	return s, errors.Join(noted, err)
 }
 
 // current returns the object of the cluster, nil if there is none, which is not to be changed. The
 // error is why that is not known.
 func (s *objectState) current() (*unstructured.Unstructured, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.watched || !s.informer.HasSynced() {
-		if s.unread != nil {
-			return nil, s.unread
+	if !s.informer.HasSynced() {
+		if err := s.unread.Load(); err != nil {
+			return nil, *err
 		}
 		return nil, errUnread
 	}
@@ -186,19 +173,18 @@ func (s *objectState) current() (*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
-// followBundle has all objects looked at when there is another CA bundle.
+// followBundle has all objects looked at, and again when there is another CA bundle.
 func (in *injector) followBundle(ctx context.Context) {
-	if in.bundle == nil {
-		return
-	}
-	for {
-		_, changed := in.bundle.CABundle()
+	for ctx.Err() == nil {
+		var changed <-chan struct{}
+		if in.bundle != nil {
+			_, changed = in.bundle.CABundle()
+		}
 		for _, s := range in.states {
 			in.queue.Add(s)
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-changed:
 		}
 	}
@@ -223,14 +209,12 @@ func (in *injector) caBundle() ([]byte, error) {
 func (in *injector) sync(ctx context.Context, s *objectState) {
 	current, err := s.current()
 	if err == nil {
-		var stale bool
-		stale, err = in.inject(ctx, s, current)
-		s.mu.Lock()
-		s.failure = err
-		s.mu.Unlock()
+		stale, failure := in.inject(ctx, s, current)
+		s.failure.Store(&failure)
 		if stale {
 			return // the watch brings the next
 		}
+		err = failure
 	}
 	if err == nil {
 		err = in.unreachable(s, current)
@@ -241,7 +225,9 @@ func (in *injector) sync(ctx context.Context, s *objectState) {
 	switch {
 	case err == nil:
 		s.logged.Resolved()
-	case errors.Is(err, errUnread) || errors.Is(err, errNoCA) || ctx.Err() != nil:
+	case errors.Is(err, errUnread):
+		in.queue.AddAfter(s, time.Second) // an object that is missing is no event
+	case errors.Is(err, errNoCA) || ctx.Err() != nil:
 	case s.logged.Allow(err):
 		klog.FromContext(ctx).Error(err, "What is registered with the API server does not fit this replica", "kind", s.kind, "name", s.name)
 	default:
@@ -291,9 +277,6 @@ type operation struct {
 
 // bundlePatch returns a patch of the CA bundles that are not pem.
 func (in *injector) bundlePatch(current *unstructured.Unstructured, pem []byte) (patch []operation) {
-	if len(pem) == 0 {
-		return nil
-	}
 	text := base64.StdEncoding.EncodeToString(pem)
 	for _, e := range in.webhooks.entries(current) {
 		if e.clientConfig["caBundle"] != text {

@@ -53,8 +53,8 @@ func Webhooks(where ...registration.Option) (*registration.Webhooks, error) {
 	}, where...)...)
 }
 
-// Run serves the webhooks until the context ends, with certificates that it makes, and
-// tells the API server about them. The listener is closed in any case.
+// Run serves the webhooks until the context ends, with certificates that it makes, and has
+// the API server trust them. The listener is closed in any case.
 func Run(ctx context.Context, config *rest.Config, listener net.Listener, where ...registration.Option) error {
 	hooks, err := Webhooks(where...)
 	if err != nil {

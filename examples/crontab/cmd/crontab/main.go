@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	fs.StringVar(&rules.ExplicitPath, "kubeconfig", "", "Path to a kubeconfig file. Without it, that of kubectl.")
 	listen := fs.String("listen", address, "The address on which to serve HTTPS.")
-	url := fs.String("url", "", "Where the API server finds that. Without it, https:// and the address of --listen.")
+	url := fs.String("url", "", "Where the definition says that the API server finds it. Without it, https:// and the address of --listen.")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return nil

@@ -96,7 +96,8 @@ func trimmed(text string) []string {
 	return lines
 }
 
-// start runs the program, on a port that is free, and returns what stops it.
+// start runs the program, on a port that is free, which the definition is told, and returns what
+// stops it.
 func start(t *testing.T) (stop func()) {
 	t.Helper()
 	port, err := controlplane.FreePort()
@@ -104,6 +105,10 @@ func start(t *testing.T) (stop func()) {
 		t.Fatal(err)
 	}
 	free := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	patch := `[{"op":"replace","path":"/spec/conversion/webhook/clientConfig/url","value":"https://` + free + `/convert"}]`
+	if output, err := exec.CommandContext(t.Context(), "kubectl", "patch", "crd", "crontabs.stable.example.com", "--type=json", "-p", patch).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	stopped := make(chan error, 1)
 	go func() { stopped <- run(ctx, []string{"--listen=" + free, "--url=https://" + free}) }()
