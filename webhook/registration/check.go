@@ -12,7 +12,7 @@ import (
 // Check is for readiness, one of webhook.Checks: it returns an error while the API server cannot
 // call this replica as it is declared. That is so for each object
 //
-//   - that is declared and cannot be read, or is not in the cluster;
+//   - that cannot be read, or is declared and not in the cluster;
 //   - in which no webhook leads to this operator, such as a definition with strategy None;
 //   - in which a webhook that leads to this operator does not have the CA certificates;
 //   - that is a definition whose conversion leads to this operator, which does not declare any:

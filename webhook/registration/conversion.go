@@ -35,8 +35,8 @@ func Conversion(path string, h http.Handler, definitions ...string) Option {
 // nothing but apiVersion, so that its versions must have the same fields.
 //
 // While the cluster has a conversion that leads to this operator, such as that of an earlier
-// release, [Webhooks.Check] fails. To take a conversion back, apply the definition with strategy
-// None first; all versions must have the same fields.
+// release, [Webhooks.Check] fails. Server-side apply of the manifests takes it away, where it has
+// applied it.
 func NoConversion(definition string) Option {
 	return func(s *settings) { s.unconverted = append(s.unconverted, definition) }
 }
@@ -53,7 +53,7 @@ func (s *settings) converted() map[*definition]*conversion {
 		}
 	}
 	for _, name := range s.unconverted {
-		if !slices.ContainsFunc(s.definitions, func(d *definition) bool { return d.Metadata.Name == name }) {
+		if s.named(name) == nil {
 			s.fault("NoConversion: there is no definition %q: give it with Definitions", name)
 		}
 	}
@@ -91,12 +91,12 @@ func (s *settings) convertedBy(c *conversion) (found []*definition) {
 		return nil
 	}
 	for _, name := range c.names {
-		i := slices.IndexFunc(s.definitions, func(d *definition) bool { return d.Metadata.Name == name })
-		if i < 0 {
+		d := s.named(name)
+		if d == nil {
 			s.fault("%s: there is no definition %q: give it with Definitions", c, name)
 			continue
 		}
-		found = append(found, s.definitions[i])
+		found = append(found, d)
 	}
 	for _, k := range known.Conversions {
 		d := s.definition(k.GroupKind)

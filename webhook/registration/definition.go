@@ -28,7 +28,7 @@ func Definitions(texts ...[]byte) Option {
 				d := &definition{read}
 				unstructured.RemoveNestedField(d.Object, "status")
 				unstructured.RemoveNestedField(d.Object, "metadata", "creationTimestamp")
-				if slices.ContainsFunc(s.definitions, func(other *definition) bool { return other.Metadata.Name == d.Metadata.Name }) {
+				if s.named(d.Metadata.Name) != nil {
 					s.fault("%s is given twice", d)
 					continue
 				}
@@ -63,6 +63,16 @@ func (d *definition) hasStatus(version string) bool {
 func (s *settings) definition(kind schema.GroupKind) *definition {
 	for _, d := range s.definitions {
 		if d.GroupKind() == kind {
+			return d
+		}
+	}
+	return nil
+}
+
+// named returns the definition of a name, nil if there is none.
+func (s *settings) named(name string) *definition {
+	for _, d := range s.definitions {
+		if d.Metadata.Name == name {
 			return d
 		}
 	}

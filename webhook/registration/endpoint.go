@@ -31,12 +31,7 @@ func Service(namespace, name string) Option {
 
 // ServicePort is the port of the [Service], if it is not 443.
 func ServicePort(port int32) Option {
-	return func(s *settings) {
-		if errs := validation.IsValidPortNum(int(port)); len(errs) > 0 {
-			s.fault("ServicePort %d: %s", port, strings.Join(errs, "; "))
-		}
-		s.endpoint.port = port
-	}
+	return func(s *settings) { s.endpoint.port = port }
 }
 
 // URL says that the API server finds the handlers at a URL such as https://127.0.0.1:9443,
@@ -61,12 +56,7 @@ func URL(base string) Option {
 // OwnNamespace is the namespace in which the operator runs, if that is not the namespace of
 // its [Service]. Webhooks are not called for objects in it: see [NamespaceSelector].
 func OwnNamespace(namespace string) Option {
-	return func(s *settings) {
-		if errs := validation.IsDNS1123Label(namespace); len(errs) > 0 {
-			s.fault("OwnNamespace %q: %s", namespace, strings.Join(errs, "; "))
-		}
-		s.ownNamespace = namespace
-	}
+	return func(s *settings) { s.ownNamespace = namespace }
 }
 
 func (e *endpoint) check(s *settings) {

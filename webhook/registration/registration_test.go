@@ -39,8 +39,8 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		want []string
 	}{
 		"nothing": {"", nil, []string{`name ""`, "no endpoint: give Service or URL", "there is nothing to register"}},
-		"names": {"Pizza", []registration.Option{registration.Service("A", "b.c"), registration.ServicePort(0), registration.OwnNamespace("x/y"), nil},
-			[]string{`name "Pizza"`, `"A" is not a name`, `"b.c" is not a name`, "ServicePort 0", `OwnNamespace "x/y"`, "an option is nil"}},
+		"names": {"Pizza", []registration.Option{registration.Service("A", "b.c"), nil},
+			[]string{`name "Pizza"`, `"A" is not a name`, `"b.c" is not a name`, "an option is nil"}},
 		"a long name":                     {strings.Repeat("a", 129), []registration.Option{service}, []string{"at most 128 characters"}},
 		"two places":                      {"p", []registration.Option{service, registration.URL("https://localhost")}, []string{"may be given once"}},
 		"a port without a Service":        {"p", []registration.Option{registration.URL("https://localhost"), registration.ServicePort(1)}, []string{"ServicePort is given without Service"}},
