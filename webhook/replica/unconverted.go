@@ -21,7 +21,9 @@ const conversionFailed = "conversion webhook for "
 // all namespaces.
 const silence = 10 * time.Second
 
-// unconverted finds out whether the API server lacks somebody who converts.
+// unconverted finds out whether the API server lacks somebody who converts. An informer does not
+// tell: the reflector retries in silence. With a time limit in place of the question, a replica with
+// many objects would get ready before it could decide about them, or the first one late.
 type unconverted struct {
 	client *http.Client
 	server *url.URL
