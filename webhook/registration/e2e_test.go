@@ -656,13 +656,13 @@ func rulesSuffice(t *testing.T, c cluster) {
 	rules := hooks.PolicyRules()
 	// Without list or watch, a replica does with the other.
 	for i, rule := range rules {
-		t.Run(fmt.Sprint("without patch ", rule.Resources), func(t *testing.T) {
+		t.Run(fmt.Sprint("without update ", rule.Resources), func(t *testing.T) {
 			less := slices.Clone(rules)
 			less[i].Verbs = []string{"list", "watch"}
 			hooks := declare(t, "rbac", s.options()...)
 			other, _, _ := newCA(t, "other") // which is to be written
-			defer inject(t, hooks, c.user(t, fmt.Sprintf("without-patch-%d", i), less), newBundle(other))()
-			want := []string{"forbidden", "cannot patch resource \"" + rule.Resources[0]}
+			defer inject(t, hooks, c.user(t, fmt.Sprintf("without-update-%d", i), less), newBundle(other))()
+			want := []string{"forbidden", "cannot update resource \"" + rule.Resources[0]}
 			eventually(t, func() error {
 				err := hooks.Check(nil)
 				for _, w := range want {

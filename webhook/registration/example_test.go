@@ -168,7 +168,7 @@ func ExampleWebhooks_PolicyRules() {
 	//   verbs:
 	//   - list
 	//   - watch
-	//   - patch
+	//   - update
 	// - apiGroups:
 	//   - admissionregistration.k8s.io
 	//   resourceNames:
@@ -179,7 +179,7 @@ func ExampleWebhooks_PolicyRules() {
 	//   verbs:
 	//   - list
 	//   - watch
-	//   - patch
+	//   - update
 }
 
 // All that is wrong with a declaration is in one error.

@@ -3,7 +3,6 @@ package registration
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -239,77 +237,51 @@ func (in *injector) sync(ctx context.Context, s *objectState) {
 // another one now.
 func (in *injector) inject(ctx context.Context, s *objectState, current *unstructured.Unstructured) (stale bool, err error) {
 	pem, err := in.caBundle()
-	if err != nil || pem == nil {
+	if err != nil || pem == nil || current == nil {
 		return false, nil // unreachable returns the error
 	}
-	patch := in.bundlePatch(current, pem)
-	isBundle := len(patch) > 0
-	if isBundle && s.writes.Tokens() < 1 {
+	obj := current.DeepCopy()
+	injected := false
+	for _, e := range in.webhooks.entries(obj) {
+		if text := base64.StdEncoding.EncodeToString(pem); e.clientConfig["caBundle"] != text {
+			e.clientConfig["caBundle"], injected = text, true
+		}
+	}
+	switch {
+	case injected && s.writes.Tokens() < 1:
 		in.queue.AddAfter(s, writeInterval)
 		return false, errContended
-	}
-	if !isBundle {
-		patch = in.disownPatch(current)
-	}
-	if len(patch) == 0 {
+	case !injected && !in.disown(obj):
 		in.queue.Forget(s)
 		return false, nil
 	}
-	if err := in.write(ctx, s, current, patch); err != nil {
-		in.queue.AddRateLimited(s)
-		if apierrors.IsConflict(err) {
-			return true, nil
-		}
-		return false, err
-	}
-	if isBundle {
-		s.writes.Allow()
-	}
-	return true, nil
-}
-
-// operation is one of a JSON patch (RFC 6902).
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value,omitempty"`
-}
-
-// bundlePatch returns a patch of the CA bundles that are not pem.
-func (in *injector) bundlePatch(current *unstructured.Unstructured, pem []byte) (patch []operation) {
-	text := base64.StdEncoding.EncodeToString(pem)
-	for _, e := range in.webhooks.entries(current) {
-		if e.clientConfig["caBundle"] != text {
-			patch = append(patch, operation{"add", e.pointer + "/clientConfig/caBundle", text})
-		}
-	}
-	return patch
-}
-
-// disownPatch returns a patch after which the CA bundles are no field manager's. Otherwise they
-// would stay where server-side apply takes away a conversion, which would be invalid then, and
-// manifests with a CA bundle would conflict.
-func (in *injector) disownPatch(current *unstructured.Unstructured) (patch []operation) {
-	if current == nil {
-		return nil
-	}
-	for i, m := range slices.Backward(current.GetManagedFields()) {
-		if m.Manager == in.webhooks.name && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == "" {
-			patch = append(patch, operation{Op: "remove", Path: fmt.Sprintf("/metadata/managedFields/%d", i)})
-		}
-	}
-	return patch
-}
-
-// write patches the object as it was seen, or fails with a conflict: what is patched is found by
-// its place in a list.
-func (in *injector) write(ctx context.Context, s *objectState, current *unstructured.Unstructured, patch []operation) error {
-	text, err := json.Marshal(append(patch, operation{"add", "/metadata/resourceVersion", current.GetResourceVersion()}))
-	if err != nil {
-		return err
-	}
+	// It fails with a conflict if the object is another one by now.
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err = s.client.Patch(ctx, s.name, types.JSONPatchType, text, metav1.PatchOptions{FieldManager: in.webhooks.name})
-	return err
+	_, err = s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: in.webhooks.name})
+	switch {
+	case err == nil && injected:
+		s.writes.Allow()
+	case err != nil:
+		in.queue.AddRateLimited(s)
+	}
+	if err == nil || apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// disown leaves the CA bundles to no field manager, and reports whether the object has changed.
+// Otherwise they would stay where server-side apply takes a conversion away, which would be
+// invalid then, and manifests with a CA bundle would conflict.
+func (in *injector) disown(obj *unstructured.Unstructured) bool {
+	all := obj.GetManagedFields()
+	others := slices.DeleteFunc(slices.Clone(all), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Manager == in.webhooks.name && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
+	})
+	if len(others) == len(all) || len(others) == 0 { // without any, the API server keeps those that there are
+		return false
+	}
+	obj.SetManagedFields(others)
+	return true
 }

@@ -2,7 +2,6 @@ package registration
 
 import (
 	"encoding/base64"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -96,29 +95,28 @@ func (o *object) manifest(pem []byte) map[string]any {
 type entry struct {
 	name         string         // of the webhook; empty in a definition
 	field        string         // such as webhooks[validate.pizzas.example.com]
-	pointer      string         // the same as a JSON pointer
 	webhook      map[string]any // what is there
 	clientConfig map[string]any
 }
 
 // entriesOf returns the entries of an object, which are not copies.
 func entriesOf(obj map[string]any) (entries []entry) {
-	add := func(name, field, pointer string, value any) {
+	add := func(name, field string, value any) {
 		webhook, _ := value.(map[string]any)
 		if c, ok := webhook["clientConfig"].(map[string]any); ok {
-			entries = append(entries, entry{name, field, pointer, webhook, c})
+			entries = append(entries, entry{name, field, webhook, c})
 		}
 	}
 	if obj["kind"] == definitionKind {
 		webhook, _, _ := unstructured.NestedFieldNoCopy(obj, "spec", "conversion", "webhook")
-		add("", "spec.conversion.webhook", "/spec/conversion/webhook", webhook)
+		add("", "spec.conversion.webhook", webhook)
 		return entries
 	}
 	webhooks, _ := obj["webhooks"].([]any)
-	for i, w := range webhooks {
+	for _, w := range webhooks {
 		webhook, _ := w.(map[string]any)
 		name, _ := webhook["name"].(string)
-		add(name, "webhooks["+name+"]", fmt.Sprintf("/webhooks/%d", i), w)
+		add(name, "webhooks["+name+"]", w)
 	}
 	return entries
 }

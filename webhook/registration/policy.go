@@ -16,7 +16,7 @@ func (w *Webhooks) PolicyRules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, o := range w.objects {
 		if n := len(rules); n == 0 || rules[n-1].APIGroups[0] != o.resource.Group {
-			rules = append(rules, rbacv1.PolicyRule{Verbs: []string{"list", "watch", "patch"}, APIGroups: []string{o.resource.Group}})
+			rules = append(rules, rbacv1.PolicyRule{Verbs: []string{"list", "watch", "update"}, APIGroups: []string{o.resource.Group}})
 		}
 		rule := &rules[len(rules)-1]
 		if !slices.Contains(rule.Resources, o.resource.Resource) {

@@ -56,18 +56,7 @@ func (s *settings) fault(format string, args ...any) {
 // first: v1, v1beta1, or both, which is the default. The API server takes the first that
 // it knows.
 func ReviewVersions(versions ...string) Option {
-	return func(s *settings) {
-		for i, v := range versions {
-			if v != "v1" && v != "v1beta1" || slices.Contains(versions[:i], v) {
-				s.fault("ReviewVersions %q: say v1, v1beta1, or both", versions)
-				return
-			}
-		}
-		if len(versions) == 0 {
-			s.fault("ReviewVersions has no version: say v1, v1beta1, or both")
-		}
-		s.reviewVersions = slices.Clone(versions)
-	}
+	return func(s *settings) { s.reviewVersions = slices.Clone(versions) }
 }
 
 // Annotations sets annotations in the manifests of the webhook configurations, and of the

@@ -47,8 +47,6 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		"no https":                        {"p", []registration.Option{registration.URL("http://localhost")}, []string{`URL "http://localhost": want https://host`}},
 		"a URL with a path":               {"p", []registration.Option{registration.URL("https://localhost/x")}, []string{"want https://host"}},
 		"no URL":                          {"p", []registration.Option{registration.URL("https://a b")}, []string{"URL: parse"}},
-		"review versions":                 {"p", []registration.Option{service, registration.ReviewVersions("v1", "v2")}, []string{`ReviewVersions ["v1" "v2"]`}},
-		"no review versions":              {"p", []registration.Option{service, registration.ReviewVersions()}, []string{"ReviewVersions has no version"}},
 		"no wrapper":                      {"p", []registration.Option{service, registration.Wrap(nil)}, []string{"the function of Wrap is nil"}},
 		"a wrapper without a handler":     {"p", []registration.Option{service, s.definitions(), s.mutating(), registration.Wrap(func(string, http.Handler) http.Handler { return nil })}, []string{"Wrap made a nil handler"}},
 		"a path twice":                    {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "/admit", mutate), registration.Validating("b.example.com", "/admit", validate)}, []string{`Validating b.example.com: path "/admit" is given twice`}},
@@ -316,8 +314,8 @@ func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	s, other := newShop(t, "a.example.com"), newShop(t, "b.example.com")
 	hooks := declare(t, "p", s.definitions(), other.definitions(), s.conversion(), other.noConversion(), s.mutating())
 	want := []rbacv1.PolicyRule{
-		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"list", "watch", "patch"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "patch"}},
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"list", "watch", "update"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "update"}},
 	}
 	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

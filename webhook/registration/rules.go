@@ -2,7 +2,6 @@ package registration
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -124,65 +123,53 @@ func builtIn(f served.Function) ([]requests, error) {
 	return all, nil
 }
 
-// merge makes rules of the operations for each resource and version: first of versions, then
-// of resources with the same operations.
+// merge makes rules of the operations for each resource and version: first it joins versions, then
+// resources.
 func merge(operations map[requests][]string) (rules []admissionregistrationv1.RuleWithOperations) {
-	type key struct{ group, resource, versions, operations string }
-	versions := map[key][]string{}
-	scopes := map[key]admissionregistrationv1.ScopeType{}
-	for r, ops := range operations {
-		k := key{group: r.group, resource: r.resource, operations: strings.Join(inOrder(ops), " ")}
-		versions[k] = append(versions[k], r.version)
-		scopes[k] = r.scope
-	}
-	resources := map[key][]string{}
-	scopesOf := map[key]map[admissionregistrationv1.ScopeType]bool{}
-	for k, list := range versions {
-		slices.SortFunc(list, kubeversion.CompareKubeAwareVersionStrings)
-		if slices.Contains(list, "*") { // the API server takes no other beside it
-			list = []string{"*"}
-		}
-		merged := key{group: k.group, versions: strings.Join(list, " "), operations: k.operations}
-		resources[merged] = append(resources[merged], k.resource)
-		if scopesOf[merged] == nil {
-			scopesOf[merged] = map[admissionregistrationv1.ScopeType]bool{}
-		}
-		scopesOf[merged][scopes[k]] = true
-	}
-	for k, list := range resources {
-		slices.Sort(list)
-		scope := admissionregistrationv1.AllScopes
-		if all := slices.Collect(maps.Keys(scopesOf[k])); len(all) == 1 {
-			scope = all[0]
-		}
+	for r, wanted := range operations {
 		rule := admissionregistrationv1.RuleWithOperations{Rule: admissionregistrationv1.Rule{
-			APIGroups:   []string{k.group},
-			APIVersions: strings.Fields(k.versions),
-			Resources:   list,
-			Scope:       &scope,
+			APIGroups: []string{r.group}, APIVersions: []string{r.version}, Resources: []string{r.resource}, Scope: &r.scope,
 		}}
-		for _, op := range strings.Fields(k.operations) {
-			rule.Operations = append(rule.Operations, admissionregistrationv1.OperationType(op))
+		for _, op := range []admissionregistrationv1.OperationType{ // in the order in which they happen to an object
+			admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect,
+		} {
+			if slices.Contains(wanted, string(op)) {
+				rule.Operations = append(rule.Operations, op)
+			}
 		}
 		rules = append(rules, rule)
 	}
-	slices.SortFunc(rules, func(a, b admissionregistrationv1.RuleWithOperations) int {
-		text := func(r admissionregistrationv1.RuleWithOperations) string {
-			return fmt.Sprint(r.APIGroups, r.Resources, r.APIVersions, r.Operations)
-		}
-		return strings.Compare(text(a), text(b))
-	})
-	return rules
-}
-
-// inOrder returns operations in the order in which they happen to an object, each once.
-func inOrder(operations []string) (sorted []string) {
-	for _, op := range []admissionregistrationv1.OperationType{
-		admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect,
-	} {
-		if slices.Contains(operations, string(op)) {
-			sorted = append(sorted, string(op))
+	rules = join(rules, func(r *admissionregistrationv1.RuleWithOperations) *[]string { return &r.APIVersions })
+	for i, r := range rules {
+		slices.SortFunc(r.APIVersions, kubeversion.CompareKubeAwareVersionStrings)
+		if slices.Contains(r.APIVersions, "*") { // the API server takes no other beside it
+			rules[i].APIVersions = []string{"*"}
 		}
 	}
-	return sorted
+	return join(rules, func(r *admissionregistrationv1.RuleWithOperations) *[]string { return &r.Resources })
+}
+
+// join joins rules that differ in nothing but a list, and sorts them. Where the scopes differ too,
+// the joined one is for all: each resource has one scope.
+func join(rules []admissionregistrationv1.RuleWithOperations, list func(*admissionregistrationv1.RuleWithOperations) *[]string) (joined []admissionregistrationv1.RuleWithOperations) {
+	text := func(r admissionregistrationv1.RuleWithOperations) string {
+		return fmt.Sprint(r.APIGroups, r.Resources, r.APIVersions, r.Operations)
+	}
+	at := map[string]int{}
+	for _, r := range rules {
+		values := *list(&r)
+		*list(&r) = nil
+		i, ok := at[text(r)]
+		if !ok {
+			i = len(joined)
+			at[text(r)] = i
+			joined = append(joined, r)
+		}
+		if *joined[i].Scope != *r.Scope {
+			joined[i].Scope = new(admissionregistrationv1.AllScopes)
+		}
+		*list(&joined[i]) = slices.Sorted(slices.Values(append(values, *list(&joined[i])...)))
+	}
+	slices.SortFunc(joined, func(a, b admissionregistrationv1.RuleWithOperations) int { return strings.Compare(text(a), text(b)) })
+	return joined
 }
