@@ -29,8 +29,8 @@ import (
 
 const (
 	writeTimeout = 30 * time.Second
-	// Where somebody else writes other CA bundles, an object is written that often at once, and
-	// then once in a while.
+	// Where somebody else writes other CA bundles, one is written that often at once, and then once
+	// in a while.
 	writeBurst    = 5
 	writeInterval = 5 * time.Second
 )
@@ -115,8 +115,9 @@ type objectState struct {
 	*object
 	client   dynamic.ResourceInterface
 	informer cache.SharedIndexInformer
-	writes   *rate.Limiter
 	logged   logthrottle.Throttle
+	caBundle string        // written last
+	writes   *rate.Limiter // of that
 
 	unread  atomic.Pointer[error] // why it could not be listed or watched last
 	failure atomic.Pointer[error] // why the CA bundle could not be written last
@@ -131,7 +132,7 @@ var (
 
 // newState returns the state of an object, and calls changed whenever there is another.
 func newState(o *object, client dynamic.Interface, changed func(*objectState)) (*objectState, error) {
-	s := &objectState{object: o, client: client.Resource(o.resource), writes: rate.NewLimiter(rate.Every(writeInterval), writeBurst)}
+	s := &objectState{object: o, client: client.Resource(o.resource)}
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String()
 	s.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
@@ -240,16 +241,20 @@ func (in *injector) inject(ctx context.Context, s *objectState, current *unstruc
 	if err != nil || pem == nil || current == nil {
 		return false, nil // unreachable returns the error
 	}
+	text := base64.StdEncoding.EncodeToString(pem)
+	if text != s.caBundle {
+		s.caBundle, s.writes = text, rate.NewLimiter(rate.Every(writeInterval), writeBurst)
+	}
 	obj := current.DeepCopy()
 	injected := false
 	for _, e := range in.webhooks.entries(obj) {
-		if text := base64.StdEncoding.EncodeToString(pem); e.clientConfig["caBundle"] != text {
+		if e.clientConfig["caBundle"] != text {
 			e.clientConfig["caBundle"], injected = text, true
 		}
 	}
 	switch {
 	case injected && s.writes.Tokens() < 1:
-		in.queue.AddAfter(s, writeInterval)
+		in.queue.AddAfter(s, time.Second)
 		return false, errContended
 	case !injected && !in.disown(obj):
 		in.queue.Forget(s)
