@@ -1,6 +1,7 @@
 package pizza
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/webhook/authority"
 )
 
@@ -39,6 +41,26 @@ func TestTheAPIServerIsToldWhatTheHandlersDo(t *testing.T) {
 	}
 	if len(d.mutating.Webhooks) != 1 || len(d.validating.Webhooks) != 2 {
 		t.Errorf("%d webhooks mutate and %d validate", len(d.mutating.Webhooks), len(d.validating.Webhooks))
+	}
+}
+
+func TestDeclare_NoFreeToppingsWidensRules(t *testing.T) {
+	e := InCluster()
+	e.NoFreeToppings = true
+	var got []admissionregistrationv1.OperationType
+	for _, w := range declared(t, e, nil).validating.Webhooks {
+		if w.Name == validateToppings {
+			got = w.Rules[0].Operations
+		}
+	}
+	if diff := cmp.Diff([]admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for cost, want := range map[float64]string{0: `[spec.cost: Invalid value: 0: nothing is free]`, 0.5: "[]"} {
+		errs, err := costsSomething(t.Context(), &v1alpha1.Topping{Spec: v1alpha1.ToppingSpec{Cost: cost}})
+		if got := fmt.Sprint(errs); err != nil || got != want {
+			t.Errorf("%v: got %s, %v, want %s", cost, got, err, want)
+		}
 	}
 }
 

@@ -23,13 +23,7 @@ import (
 // started again. It makes no request: what [Webhooks.Inject] has seen last counts. The request may
 // be nil.
 func (w *Webhooks) Check(*http.Request) error {
-	return w.each(func(in *injector, s *objectState) error {
-		current, err := s.current()
-		if err == nil {
-			err = in.unreachable(s, current)
-		}
-		return err
-	})
+	return w.each((*injector).unreachable)
 }
 
 // CheckBundle returns nil if every webhook in the cluster that leads to this operator has all
@@ -40,12 +34,8 @@ func (w *Webhooks) CheckBundle(pem []byte) error {
 	if _, err := cert.ParseCertsPEM(pem); err != nil {
 		return fmt.Errorf("registration: CA bundle: %w", err)
 	}
-	return w.each(func(_ *injector, s *objectState) error {
-		current, err := s.current()
-		if err == nil {
-			err = w.untrusted(current, pem)
-		}
-		return err
+	return w.each(func(_ *injector, _ *objectState, current *unstructured.Unstructured) error {
+		return w.untrusted(current, pem)
 	})
 }
 
@@ -53,18 +43,15 @@ func (w *Webhooks) CheckBundle(pem []byte) error {
 // the order of the manifests; nil while [Webhooks.Inject] does not run. An object that has not been
 // read is passed over.
 func (w *Webhooks) Differences() (all []Difference) {
-	_ = w.each(func(_ *injector, s *objectState) error {
-		current, err := s.current()
-		if err == nil {
-			all = append(all, w.differences(s.object, current)...)
-		}
+	_ = w.each(func(_ *injector, s *objectState, current *unstructured.Unstructured) error {
+		all = append(all, w.differences(s.object, current)...)
 		return nil
 	})
 	return all
 }
 
-// each calls check for each object, and joins the errors.
-func (w *Webhooks) each(check func(*injector, *objectState) error) error {
+// each calls check for each object as the cluster has it, and joins the errors.
+func (w *Webhooks) each(check func(in *injector, s *objectState, current *unstructured.Unstructured) error) error {
 	w.mu.Lock()
 	in := w.injector
 	w.mu.Unlock()
@@ -73,7 +60,11 @@ func (w *Webhooks) each(check func(*injector, *objectState) error) error {
 	}
 	var errs []error
 	for _, s := range in.states {
-		if err := check(in, s); err != nil {
+		current, err := s.current()
+		if err == nil {
+			err = check(in, s, current)
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("registration: %s: %w", s.object, err))
 		}
 	}
@@ -88,7 +79,7 @@ func (in *injector) unreachable(s *objectState, current *unstructured.Unstructur
 		return joined(in.webhooks.differences(s.object, current))
 	}
 	pem, err := in.caBundle()
-	if err != nil || pem == nil {
+	if err != nil || pem == nil || !leads {
 		return err
 	}
 	if err := in.webhooks.untrusted(current, pem); err != nil {
