@@ -10,6 +10,8 @@ import (
 // to the objects by their names. A watch of one object by the field selector metadata.name is
 // authorized with that name (apiserver/pkg/endpoints/request/requestinfo.go).
 //
+// It lists where the API server cannot stream a list.
+//
 // A configuration without webhooks of its kind is among them, and so is a definition of several
 // versions that is not converted: other releases may have some.
 func (w *Webhooks) PolicyRules() []rbacv1.PolicyRule {
