@@ -6,12 +6,13 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/util/cert"
+
+	"github.com/crdkit/crdkit/internal/reload"
 )
 
 // Bundle is the CA bundle that the API server shall trust.
@@ -22,12 +23,9 @@ type Bundle interface {
 	CABundle() (pem []byte, changed <-chan struct{})
 }
 
-// reloadInterval is how often the file of a bundle is read.
-const reloadInterval = time.Second
-
 // FileBundle is the CA bundle in a file, and follows its changes. See [BundleFile].
 type FileBundle struct {
-	path string
+	file *reload.Files[[]byte]
 
 	mu      sync.Mutex
 	pem     []byte
@@ -45,12 +43,18 @@ var _ Bundle = (*FileBundle)(nil)
 // differ for a while, such as those of a volume on several nodes, overwrite each other's bundle
 // until the files agree: put a new CA there beside the old one before anybody serves with it.
 func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
-	f := &FileBundle{path: path, changed: make(chan struct{})}
-	if err := f.Check(nil); err != nil {
-		return nil, err
+	file, err := reload.New(func(contents [][]byte) ([]byte, error) {
+		if _, err := cert.ParseCertsPEM(contents[0]); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return contents[0], nil
+	}, path)
+	if err != nil {
+		return nil, fmt.Errorf("registration: CA bundle: %w", err)
 	}
+	f := &FileBundle{file: file, pem: file.Value(), changed: make(chan struct{})}
 	go func() {
-		ticker := time.NewTicker(reloadInterval)
+		ticker := time.NewTicker(reload.Interval)
 		defer ticker.Stop()
 		for {
 			select {
@@ -71,22 +75,19 @@ func (f *FileBundle) CABundle() (pem []byte, changed <-chan struct{}) {
 	return slices.Clone(f.pem), f.changed
 }
 
-// Check reads the file. It is for readiness, one of webhook.Checks: it returns an error if the file
-// has no certificates that could be used now. The request may be nil.
+// Check reads the file. It is for readiness, one of webhook.Checks: it returns an error if
+// the file has no certificates that could be used now. The request may be nil.
 func (f *FileBundle) Check(*http.Request) error {
-	text, err := os.ReadFile(f.path)
-	if err != nil {
-		return fmt.Errorf("registration: CA bundle: %w", err)
-	}
-	if _, err := cert.ParseCertsPEM(text); err != nil {
-		return fmt.Errorf("registration: CA bundle: %s: %w", f.path, err)
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !bytes.Equal(text, f.pem) {
-		f.pem = text
+	pem, err := f.file.Check()
+	if !bytes.Equal(pem, f.pem) {
+		f.pem = pem
 		close(f.changed)
 		f.changed = make(chan struct{})
+	}
+	if err != nil {
+		return fmt.Errorf("registration: CA bundle: %w", err)
 	}
 	return nil
 }
