@@ -77,7 +77,7 @@ soak: controlplane ## Run two replicas for T under fault injection, and count fa
 .PHONY: differential
 differential: N ?= 20000
 differential: controlplane ## Compare package schema with a real kube-apiserver: N=20000 requests, SEED=… again.
-	@go build -o bin/ ./schema/internal/differential/cmd/differential
+	@go build -o bin/ ./internal/testing/differential/cmd/differential
 	@bin/differential -n $(N) $(if $(SEED),-seed $(SEED))
 
 .PHONY: migrate
@@ -97,7 +97,7 @@ test-matrix: export CRDKIT_VERIFY = 1
 test-matrix: N ?= 20000
 test-matrix: ## Run what needs a control plane, and differential, against each Kubernetes: VERSIONS="1.33 1.34".
 	@$(MAKE) --no-print-directory $(addsuffix /bin/.built,$(RELEASES))
-	@go build -o bin/ ./schema/internal/differential/cmd/differential ./internal/matrix/cmd/matrix
+	@go build -o bin/ ./internal/testing/differential/cmd/differential ./internal/testing/matrix/cmd/matrix
 	@bin/matrix -n $(N) $(if $(SEED),-seed $(SEED)) -modules "$(MODULES)" $(RELEASES)
 
 .PHONY: release-check

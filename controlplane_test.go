@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 // TestControlPlane_Missing says once, for all packages, what is left out where there is no

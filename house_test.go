@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRoomsStaySmall checks what an importer of one package pays for.
-func TestRoomsStaySmall(t *testing.T) {
+// TestPackages_StaySmall checks what an importer of one package pays for.
+func TestPackages_StaySmall(t *testing.T) {
 	const (
 		clientGo   = "k8s.io/client-go"
 		apiServer  = "k8s.io/apiserver"
@@ -23,7 +23,7 @@ func TestRoomsStaySmall(t *testing.T) {
 	offline := slices.Concat(cluster, []string{this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"})
 	// What has a cluster, and still must be small.
 	serving := []string{apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer", this + "/conversion", this + "/admission", this + "/examples"}
-	for room, forbidden := range map[string][]string{
+	for pkg, forbidden := range map[string][]string{
 		"scheme":             {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
 		"conversion/metrics": {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion":         {clientGo, apiServer, extensions, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
@@ -45,12 +45,12 @@ func TestRoomsStaySmall(t *testing.T) {
 		"webhook/registration": {apiServer, extensions, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer",
 			clientGo + "/applyconfigurations", this + "/conversion", this + "/admission", this + "/schema", this + "/examples"},
 	} {
-		t.Run(room, func(t *testing.T) {
-			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+room).Output()
+		t.Run(pkg, func(t *testing.T) {
+			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg).Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			self := this + "/" + room
+			self := this + "/" + pkg
 			for dep := range strings.Lines(string(output)) {
 				dep = strings.TrimSpace(dep)
 				if dep == self || strings.HasPrefix(dep, self+"/internal/") || strings.HasPrefix(dep, this+"/internal/") {
@@ -58,10 +58,35 @@ func TestRoomsStaySmall(t *testing.T) {
 				}
 				for _, f := range forbidden {
 					if strings.HasPrefix(dep, f) {
-						t.Errorf("%s imports %s", room, dep)
+						t.Errorf("%s imports %s", pkg, dep)
 					}
 				}
 			}
 		})
+	}
+}
+
+// TestImports_RunDownward checks that what ships needs nothing that is for tests, and that
+// shared code knows nothing of the packages that share it.
+func TestImports_RunDownward(t *testing.T) {
+	const this = "github.com/crdkit/crdkit/"
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(output)) {
+		from, to, _ := strings.Cut(strings.TrimSpace(line), " ")
+		to, ours := strings.CutPrefix(to, this)
+		if !ours {
+			continue
+		}
+		from = strings.TrimPrefix(from, this)
+		testing := strings.HasPrefix(from, "internal/testing/")
+		switch {
+		case strings.HasPrefix(to, "internal/testing/") && !testing && !strings.HasPrefix(from, "examples/"):
+			t.Errorf("%s ships, and imports %s", from, to)
+		case strings.HasPrefix(from, "internal/") && !testing && !strings.HasPrefix(to, "internal/"):
+			t.Errorf("%s is shared, and imports %s", from, to)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
-	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // function is a function of the author, and when it is called.
@@ -62,7 +62,7 @@ func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []
 		filter(f)
 	}
 	if !everyKind(f.goType) {
-		kind, err := kinds.Of(h.scheme, f.goType)
+		kind, err := gvk.Of(h.scheme, f.goType)
 		switch {
 		case err != nil:
 			f.faults = append(f.faults, err)

@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/review"
-	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Option adds a function to a handler, or changes how it works.
@@ -109,7 +109,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	for _, f := range h.functions {
 		h.kindTexts[kindText(f.kind)] = f.kind
 	}
-	return served.With(h.observed(review.Protocol{
+	return handlerinfo.With(h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
 		New:    func() review.Members { return &members{} },

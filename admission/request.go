@@ -15,7 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/fieldpath"
-	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
 )
@@ -85,7 +85,7 @@ func kindText(kind schema.GroupVersionKind) string {
 }
 
 // String names the object as users know it.
-func (c *call) String() string { return kinds.Name(c.kind.Kind, c.namespace, c.objectName()) }
+func (c *call) String() string { return gvk.Name(c.kind.Kind, c.namespace, c.objectName()) }
 
 // objectName returns the name of the object. In the request it is empty if the API server
 // has yet to generate it, and when a collection is deleted.
@@ -203,7 +203,7 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		form = c.handler.forms[t]
 	}
 	if !everyKind(t) && c.handler != nil {
-		if kind, err = kinds.Of(c.handler.scheme, t); err != nil {
+		if kind, err = gvk.Of(c.handler.scheme, t); err != nil {
 			return old, fmt.Errorf("admission: %w", err)
 		}
 		if kind != c.kind && (c.handler.converter == nil || kind.GroupKind() != c.kind.GroupKind()) {

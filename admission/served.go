@@ -5,13 +5,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/served"
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
 // served returns what the handler serves, for its registration with the API server.
-func (h *handler) served() (all served.Served) {
+func (h *handler) served() (all handlerinfo.Served) {
 	for _, f := range h.functions {
-		s := served.Function{
+		s := handlerinfo.Function{
 			Kind:        f.kind.GroupKind(),
 			Versions:    h.versionsOf(f),
 			Subresource: f.subresource,

@@ -12,7 +12,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
-	"github.com/crdkit/crdkit/internal/watch"
+	"github.com/crdkit/crdkit/internal/trace"
 )
 
 // Convert converts one object, given as JSON, to another version of its kind,
@@ -26,7 +26,7 @@ import (
 // logged too, with its stack, by the logger of the context.
 func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVersion) ([]byte, error) {
 	c := r.newConverter()
-	c.watcher, c.throughHub = watch.From(ctx), watch.IsThroughHub(ctx)
+	c.watcher, c.throughHub = trace.From(ctx), trace.IsThroughHub(ctx)
 	o, cursor := &object{}, rawjson.NewCursor(text)
 	r.parseObject(&c.memory, &cursor, o)
 	if err := cursor.End(); err != nil {
@@ -55,7 +55,7 @@ type converter struct {
 	text    []byte // of objects: see convertParts
 	largest int    // size of an object so far
 
-	watcher    watch.Watcher // of this conversion alone; nil if nobody watches
+	watcher    trace.Watcher // of this conversion alone; nil if nobody watches
 	throughHub bool          // for an object that has the version already: see package watch
 }
 
@@ -173,7 +173,7 @@ func (c *converter) callFunction(ctx context.Context, s *step, in, out runtime.O
 	if c.watcher == nil {
 		return s.call(ctx, in, out)
 	}
-	after := c.watcher(watch.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
+	after := c.watcher(trace.Call{From: s.from, To: s.to, In: in, Out: out, Func: s.call, Shares: s.shares})
 	err := s.call(ctx, in, out)
 	after()
 	return err

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 )
 
 // TestTheAPIServerConvertsWithTheHandler checks the handler, and every form of

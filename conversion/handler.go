@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
-	"github.com/crdkit/crdkit/internal/served"
 )
 
 // Option changes a handler.
@@ -65,11 +65,11 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	if err := errors.Join(append(h.faults, r.Check())...); err != nil {
 		panic(err)
 	}
-	var kinds served.Served
+	var kinds handlerinfo.Served
 	for _, k := range r.Kinds() {
-		kinds.Conversions = append(kinds.Conversions, served.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
+		kinds.Conversions = append(kinds.Conversions, handlerinfo.Kind{GroupKind: k.GroupKind, Versions: k.Versions})
 	}
-	return served.With(review.Protocol{
+	return handlerinfo.With(review.Protocol{
 		Group:   "apiextensions.k8s.io",
 		Kind:    "ConversionReview",
 		New:     func() review.Members { return &request{registry: r} },

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/codec"
-	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -34,7 +34,7 @@ var noMetadata = []byte(`{}`)
 
 // String names the object as users know it.
 func (o *object) String() string {
-	return kinds.Name(cmp.Or(o.kind, "object"), o.meta.Namespace, o.meta.Name)
+	return gvk.Name(cmp.Or(o.kind, "object"), o.meta.Namespace, o.meta.Name)
 }
 
 // append appends an object that begins with head, as far as to its metadata, which are

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/watch"
+	"github.com/crdkit/crdkit/internal/trace"
 )
 
 // RefreshLossless gives an object of a [Lossless] spoke, which a user has edited, the
@@ -36,7 +36,7 @@ func RefreshLossless(ctx context.Context, r *Registry, object metav1.Object) err
 	if err != nil {
 		return fmt.Errorf("conversion: %s: apiVersion: %w", object.GetName(), err)
 	}
-	if text, err = r.Convert(watch.ThroughHub(ctx), text, gv); err != nil {
+	if text, err = r.Convert(trace.ThroughHub(ctx), text, gv); err != nil {
 		return err
 	}
 	now = metav1.PartialObjectMetadata{}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/internal/kinds"
+	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // AddSpoke adds the two conversions between a version of a kind, the spoke S,
@@ -68,7 +68,7 @@ func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.
 // kindOf returns the one kind under which the scheme knows a type, a pointer to a
 // struct with metadata.
 func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
-	kind, err := kinds.Of(r.scheme, t)
+	kind, err := gvk.Of(r.scheme, t)
 	if err == nil {
 		obj := reflect.New(t.Elem()).Interface().(runtime.Object)
 		_, metaErr := objectMeta(obj)

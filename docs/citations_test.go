@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
 // pages are the pages that this folder proves.
@@ -33,7 +33,7 @@ var citation = regexp.MustCompile("`([a-z-]+)/([\\w./-]+\\.go)#(\\w+)`")
 func TestCitationsExist(t *testing.T) {
 	directories := map[string]string{}
 	for _, name := range pages {
-		for _, match := range citation.FindAllStringSubmatch(page.Read(t, name).Text, -1) {
+		for _, match := range citation.FindAllStringSubmatch(mdtest.Read(t, name).Text, -1) {
 			module, known := cited[match[1]]
 			if !known {
 				t.Errorf("%s: nobody knows where to find %s", name, match[0])
@@ -75,7 +75,7 @@ var (
 // TestLinksLead checks that each link to a file or a heading leads there.
 func TestLinksLead(t *testing.T) {
 	for _, name := range append([]string{"../CONTRIBUTING.md", "../CHANGELOG.md", "../README.md"}, pages...) {
-		p := page.Read(t, name)
+		p := mdtest.Read(t, name)
 		text := p.Text
 		for _, s := range p.Sections {
 			for _, b := range s.Blocks {
@@ -93,7 +93,7 @@ func TestLinksLead(t *testing.T) {
 				if match[2] == "" {
 					continue
 				}
-				target = page.Read(t, path)
+				target = mdtest.Read(t, path)
 			}
 			if !hasAnchor(target, strings.TrimPrefix(match[2], "#")) {
 				t.Errorf("%s: there is no heading %s%s", name, match[1], match[2])
@@ -105,7 +105,7 @@ func TestLinksLead(t *testing.T) {
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
 // hasAnchor says whether a page has a heading that GitHub calls so.
-func hasAnchor(p *page.Page, anchor string) bool {
+func hasAnchor(p *mdtest.Page, anchor string) bool {
 	for _, s := range p.Sections {
 		if strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(s.Title), ""), " ", "-") == anchor {
 			return true

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/page"
-	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 )
 
 func TestTheCodeInContributingIsCompiled(t *testing.T) {
-	page.Read(t, "../CONTRIBUTING.md").GoIsIn(t, ".")
+	mdtest.Read(t, "../CONTRIBUTING.md").GoIsIn(t, ".")
 }
 
 var handler = admission.NewHandler(scheme.Scheme, admission.Validate(func(context.Context, *corev1.Pod) (field.ErrorList, error) {

@@ -24,9 +24,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/page"
-	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 )
 
 // diary is what the API server has asked, in order.
@@ -274,7 +274,7 @@ var stories = []story{
 // and answered with what the page says.
 func TestTheOrderOfThings(t *testing.T) {
 	t.Parallel()
-	p := page.Read(t, "what-the-api-server-does.md")
+	p := mdtest.Read(t, "what-the-api-server-does.md")
 	// Caches convert too, at any time: see TestProbes_WithWatchCaches.
 	o := observe(t, controlplane.ForTest(t, controlplane.APIServerArgs("--watch-cache=false")))
 	var printed []replacement

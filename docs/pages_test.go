@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
 // TestTheMoveIsCompiled checks that the code of the page is that of the packages which its
@@ -19,7 +19,7 @@ func TestTheMoveIsCompiled(t *testing.T) {
 	for _, step := range []string{"step0", "step1", "step2", "step3", "step4"} {
 		directories = append(directories, filepath.Join(moving, step))
 	}
-	page.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
+	mdtest.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
 }
 
 // TestTheDrawingIsWellFormed reads the drawing as XML; no browser is there to look at it.

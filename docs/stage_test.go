@@ -27,8 +27,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into the pages")
@@ -39,8 +39,8 @@ type stage struct {
 	testing.TB
 	*cluster
 	operator *operator
-	page     *page.Page
-	section  page.Section
+	page     *mdtest.Page
+	section  mdtest.Section
 	dir      string // with the files of the page
 	path     string // where commands are found first
 	next     int    // block to play
@@ -50,7 +50,7 @@ type stage struct {
 
 // replacement is what a command has printed instead of what the page says.
 type replacement struct {
-	block page.Block
+	block mdtest.Block
 	text  string
 }
 
@@ -67,7 +67,7 @@ func (u *updates) add(r replacement) {
 }
 
 // files writes the files of a section into the directory of the stage.
-func (s *stage) files(section page.Section) {
+func (s *stage) files(section mdtest.Section) {
 	s.Helper()
 	for _, b := range section.Blocks {
 		if name, is := b.File(); is {
@@ -107,7 +107,7 @@ var writes = regexp.MustCompile(`^kubectl (apply|create|replace|delete|patch|ann
 
 // play runs a command until it prints what the page says, for what was done before takes a
 // moment to get to the API server. What changes something is tried without doing it first.
-func (s *stage) play(c page.Command) (got string) {
+func (s *stage) play(c mdtest.Command) (got string) {
 	s.Helper()
 	try := c.Line
 	if writes.MatchString(c.Line) && !strings.Contains(c.Line, "--dry-run") {
@@ -238,7 +238,7 @@ func (o *operator) webhookConversion() map[string]any {
 
 // newStages starts a control plane with the operator of the pages, and returns a function that
 // sets the stage for a section.
-func newStages(t *testing.T, p *page.Page, u *updates) func(t *testing.T, section page.Section) *stage {
+func newStages(t *testing.T, p *mdtest.Page, u *updates) func(t *testing.T, section mdtest.Section) *stage {
 	t.Helper()
 	c := newCluster(t, controlplane.ForTest(t, controlplane.APIServerArgs("--enable-aggregator-routing=true")))
 	c.SkipIfOlder(t, "the page shows its words")
@@ -250,7 +250,7 @@ func newStages(t *testing.T, p *page.Page, u *updates) func(t *testing.T, sectio
 	c.patch(t, crd.Name, map[string]any{"spec": map[string]any{"conversion": o.webhookConversion()}})
 	crd, err = c.definitions.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), crd.Name, metav1.GetOptions{})
 	check(t, err)
-	return func(t *testing.T, section page.Section) *stage {
+	return func(t *testing.T, section mdtest.Section) *stage {
 		s := &stage{TB: t, cluster: c, operator: o, page: p, section: section, dir: t.TempDir(), base: crd, updates: u}
 		s.reset()
 		for _, every := range p.Sections {
@@ -264,7 +264,7 @@ func newStages(t *testing.T, p *page.Page, u *updates) func(t *testing.T, sectio
 }
 
 // rewrite puts what was printed into a page.
-func rewrite(t *testing.T, p *page.Page, printed []replacement) {
+func rewrite(t *testing.T, p *mdtest.Page, printed []replacement) {
 	t.Helper()
 	if len(printed) == 0 {
 		return

@@ -30,8 +30,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/page"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
@@ -39,7 +39,7 @@ import (
 // what the page says, applies the cure, and sees it work.
 func TestTroubleshooting(t *testing.T) {
 	tier.VerifyOnly(t, "replays a page")
-	p := page.Read(t, "troubleshooting.md")
+	p := mdtest.Read(t, "troubleshooting.md")
 	scenarios := map[string]func(*stage){
 		"The conversion webhook is down":                      down,
 		"The Service has no endpoints":                        noEndpoints,
@@ -73,7 +73,7 @@ func TestTroubleshooting(t *testing.T) {
 	for title := range scenarios {
 		p.Section(t, title)
 	}
-	var slow, fast []page.Section
+	var slow, fast []mdtest.Section
 	for _, section := range p.Sections {
 		switch {
 		case scenarios[section.Title] == nil:
@@ -88,7 +88,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 	updates := &updates{}
 	t.Cleanup(func() { rewrite(t, p, updates.replacements) })
-	for name, sections := range map[string][]page.Section{"slow": slow, "fast": fast} {
+	for name, sections := range map[string][]mdtest.Section{"slow": slow, "fast": fast} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			set := newStages(t, p, updates)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
-	"github.com/crdkit/crdkit/internal/watch"
+	"github.com/crdkit/crdkit/internal/trace"
 )
 
 // convertValue converts a Go value to another version of the subject's kind.
@@ -137,7 +137,7 @@ func findHubFunctions(reg *conversion.Registry, cfg *config, kind conversion.Kin
 			continue
 		}
 		calls := 0
-		ctx := watch.With(silent(context.Background()), func(c watch.Call) func() {
+		ctx := trace.With(silent(context.Background()), func(c trace.Call) func() {
 			if calls++; c.To.Version == runtime.APIVersionInternal {
 				f.to = c.Func
 			} else {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/rawjson"
-	"github.com/crdkit/crdkit/internal/watch"
+	"github.com/crdkit/crdkit/internal/trace"
 	crd "github.com/crdkit/crdkit/schema"
 )
 
@@ -200,7 +200,7 @@ type failure struct {
 func (s *subject) along(ctx context.Context, object []byte, versions ...string) ([]byte, error) {
 	for _, v := range versions {
 		if v == runtime.APIVersionInternal {
-			ctx = watch.ThroughHub(ctx) // on the way to the next version, which is the same
+			ctx = trace.ThroughHub(ctx) // on the way to the next version, which is the same
 			continue
 		}
 		var err error
@@ -364,8 +364,8 @@ func determinism(ctx context.Context, s *subject, object []byte) *failure {
 
 // watched converts an object, and looks at each call of a conversion function with look,
 // which is called before the function and returns what is called after it.
-func (s *subject) watched(ctx context.Context, object []byte, look func(c watch.Call) func() *failure) (broken *failure) {
-	ctx = watch.With(ctx, func(c watch.Call) func() {
+func (s *subject) watched(ctx context.Context, object []byte, look func(c trace.Call) func() *failure) (broken *failure) {
+	ctx = trace.With(ctx, func(c trace.Call) func() {
 		after := look(c)
 		return func() {
 			if broken == nil {
@@ -380,7 +380,7 @@ func (s *subject) watched(ctx context.Context, object []byte, look func(c watch.
 }
 
 func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
-	return s.watched(ctx, object, func(c watch.Call) func() *failure {
+	return s.watched(ctx, object, func(c trace.Call) func() *failure {
 		before := c.In.DeepCopyObject()
 		return func() *failure {
 			// Not reflect.DeepEqual: a Quantity may remember its text.
@@ -393,7 +393,7 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
 }
 
 // changed returns the failure of a function that has changed its input.
-func changed(c watch.Call, before runtime.Object) *failure {
+func changed(c trace.Call, before runtime.Object) *failure {
 	want, err := json.Marshal(before)
 	if err != nil {
 		return &failure{err: err}
@@ -411,7 +411,7 @@ func changed(c watch.Call, before runtime.Object) *failure {
 // aliasing converts an object twice: what the two results have in common is of neither input.
 func aliasing(ctx context.Context, s *subject, object []byte) *failure {
 	var made []runtime.Object
-	broken := s.watched(ctx, object, func(c watch.Call) func() *failure {
+	broken := s.watched(ctx, object, func(c trace.Call) func() *failure {
 		given := blocks(c.Out) // by the registry
 		return func() *failure {
 			if c.Shares {
@@ -431,7 +431,7 @@ func aliasing(ctx context.Context, s *subject, object []byte) *failure {
 		return broken
 	}
 	before, next := made, 0
-	return s.watched(ctx, object, func(c watch.Call) func() *failure {
+	return s.watched(ctx, object, func(c trace.Call) func() *failure {
 		given := blocks(c.Out)
 		return func() *failure {
 			if c.Shares || next >= len(before) {

@@ -19,12 +19,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/crdfuzz"
+	"github.com/crdkit/crdkit/internal/testing/differential"
 	"github.com/crdkit/crdkit/internal/testing/tier"
-	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 	"github.com/crdkit/crdkit/schema"
-	"github.com/crdkit/crdkit/schema/internal/differential"
-	"github.com/crdkit/crdkit/schema/internal/wild"
 )
 
 // TestTheAPIServerDoesTheSame sends every request of testdata/traps to a real API server
@@ -66,7 +66,7 @@ func TestTheAPIServerDoesTheSameToRandomObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	tally := &differential.Tally{Limit: tier.Pick(300, 2000)}
-	if _, err := wild.Run(t.Context(), server, tally, 1, -1); err != nil {
+	if _, err := crdfuzz.Run(t.Context(), server, tally, 1, -1); err != nil {
 		t.Fatal(err)
 	}
 	report(t, tally)

@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/schema/internal/differential"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/differential"
 )
 
 // TestTheAPIServerServesTheSame compares tables, scales and field selectors with those of a

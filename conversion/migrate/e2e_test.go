@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	warehouses "github.com/crdkit/crdkit/internal/testing/migratetest"
 	"github.com/crdkit/crdkit/internal/testing/tier"
-	warehouses "github.com/crdkit/crdkit/internal/warehouse"
 )
 
 func TestNothingButTheStorageVersionChanges(t *testing.T) {

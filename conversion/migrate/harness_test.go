@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	boxes "github.com/crdkit/crdkit/internal/warehouse"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
 )
 
 // warehouse is the fixture of these tests.

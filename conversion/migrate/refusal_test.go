@@ -20,8 +20,8 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion/migrate"
-	boxes "github.com/crdkit/crdkit/internal/warehouse"
-	"github.com/crdkit/crdkit/internal/webhooktest"
+	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 )
 
 // hook installs a webhook for updates of boxes, or of a subresource.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	boxes "github.com/crdkit/crdkit/internal/warehouse"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
 )
 
 func (w *warehouse) versions() []string {

@@ -35,7 +35,7 @@ import (
 	step6 "github.com/crdkit/crdkit/docs/tutorial/step6"
 	step7 "github.com/crdkit/crdkit/docs/tutorial/step7"
 	step8 "github.com/crdkit/crdkit/docs/tutorial/step8"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 

@@ -27,9 +27,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/examples/at/api/v1alpha1"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
@@ -126,7 +126,7 @@ func (c *cluster) start(t *testing.T, pkg string) (stop func()) {
 // print that is given again for a while: the API server takes a moment to use a definition.
 func TestReadme(t *testing.T) {
 	tier.VerifyOnly(t, "replays the README")
-	readme := page.Read(t, "README.md")
+	readme := mdtest.Read(t, "README.md")
 	all := readme.Commands()
 	if len(all) < 10 {
 		t.Fatalf("the README has only %d commands", len(all))

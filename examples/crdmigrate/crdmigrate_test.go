@@ -22,10 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/examples/crdmigrate"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
+	"github.com/crdkit/crdkit/internal/testing/migratetest"
 	"github.com/crdkit/crdkit/internal/testing/tier"
-	"github.com/crdkit/crdkit/internal/warehouse"
 )
 
 // count returns how many objects are migrated: as many as `make migrate N=…` names, or a default.
@@ -54,7 +54,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	check(t, err)
 	path, n := gobuild.Binary(t, "./cmd/crdmigrate"), count(t)
-	w := warehouse.New(t, cp.Config())
+	w := migratetest.New(t, cp.Config())
 	start := time.Now()
 	stage := func(what string) { fmt.Printf("%6.0f s: %s\n", time.Since(start).Seconds(), what) }
 	stage(fmt.Sprintf("creating %d objects", n))
@@ -91,7 +91,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	stage("migrating them, with a kill after a third")
 	first, _ := run(n / 3) // it needs two seconds for the rest, and is killed before
 	for done := 0; done < n/3; {
-		warehouse.Eventually(t, "it goes on", func() error {
+		migratetest.Eventually(t, "it goes on", func() error {
 			before := done
 			if done = rewritten(port); done == before {
 				return fmt.Errorf("%d of %d", done, n)
@@ -181,7 +181,7 @@ func TestWhatTheCommandSays(t *testing.T) {
 	cp := controlplane.Shared(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	check(t, err)
-	w := warehouse.New(t, cp.Config())
+	w := migratetest.New(t, cp.Config())
 	for _, i := range []int{0, 1, 2} {
 		check(t, w.Create(i))
 	}
@@ -206,7 +206,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
 	step("error: migrate: CustomResourceDefinition "+w.CRD+": its storage version v1 is not served, so that objects could be rewritten in v1alpha1 only, and lose what that has no field for: set served: true for v1\n2", "run", w.CRD)
 	w.Change(func(v map[string]any) { v["served"] = true })
-	warehouse.Eventually(t, "v1 is served", func() error {
+	migratetest.Eventually(t, "v1 is served", func() error {
 		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{Limit: 1})
 		return err
 	})
@@ -219,7 +219,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	}
 	rules(map[string]any{"rule": "self.metadata.name != 'box-00000' || oldSelf.metadata.name == ''", "message": "the box is sealed"})
 	for want, names := range map[string][]string{"1": {w.CRD}, "2": {w.CRD, "pallets.example.com"}} {
-		warehouse.Eventually(t, "a box is refused", func() error {
+		migratetest.Eventually(t, "a box is refused", func() error {
 			got := run(append([]string{"run", "--dry-run"}, names...)...)
 			if !strings.Contains(got, `default/box-00000: Box.`+w.Group+` "box-00000" is invalid`) || !strings.HasSuffix(got, want) {
 				return fmt.Errorf("want a refusal and the exit code %s: %s", want, got)
@@ -228,7 +228,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 		})
 	}
 	rules()
-	warehouse.Eventually(t, "no box is refused", func() error {
+	migratetest.Eventually(t, "no box is refused", func() error {
 		if got := run("run", w.CRD, "--dry-run"); !strings.HasSuffix(got, "\n0") {
 			return errors.New(got)
 		}

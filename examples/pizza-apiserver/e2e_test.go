@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/internal/walkthrough"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
 )
 

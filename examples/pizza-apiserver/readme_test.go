@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/internal/walkthrough"
-	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
 func TestTheReadmeShowsTheCodeAndCountsRightly(t *testing.T) {
-	readme := page.Read(t, "README.md")
+	readme := mdtest.Read(t, "README.md")
 	if n := len(readme.Blocks("go")); n != 2 {
 		t.Errorf("there are %d blocks of Go, not 2", n)
 	}

@@ -22,7 +22,7 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/restaurant"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 // TestItAnswersAsTheCustomResourceDoes sends the same requests to the restaurant of package

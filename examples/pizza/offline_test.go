@@ -27,8 +27,8 @@ import (
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/webhooktest"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/offline"
 	"github.com/crdkit/crdkit/webhook/registration"

@@ -34,8 +34,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
-	"github.com/crdkit/crdkit/internal/balancer"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/balancer"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 const serviceAccount = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name

@@ -20,9 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/differential"
 	"github.com/crdkit/crdkit/schema"
-	"github.com/crdkit/crdkit/schema/internal/differential"
 	"github.com/crdkit/crdkit/schema/offline"
 )
 

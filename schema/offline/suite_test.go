@@ -23,8 +23,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/crdkit/crdkit/internal/testing/differential"
 	"github.com/crdkit/crdkit/schema"
-	"github.com/crdkit/crdkit/schema/internal/differential"
 	"github.com/crdkit/crdkit/schema/offline"
 )
 

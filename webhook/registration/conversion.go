@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdkit/crdkit/internal/served"
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
 // conversion is a conversion webhook.
@@ -78,7 +78,7 @@ func (s *settings) convertedBy(c *conversion) (found []*definition) {
 	if c.handler == nil {
 		return nil // a fault already
 	}
-	known, ok := served.By(c.handler)
+	known, ok := handlerinfo.By(c.handler)
 	switch {
 	case ok && len(known.Conversions) == 0:
 		s.fault("%s: the handler converts nothing: give one of conversion.NewHandler", c)

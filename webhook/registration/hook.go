@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/served"
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
 type hookKind string
@@ -209,14 +209,14 @@ func (s *settings) deriveRules(h *hook) {
 	if h.handler == nil {
 		return // a fault already
 	}
-	known, ok := served.By(h.handler)
+	known, ok := handlerinfo.By(h.handler)
 	if !ok || len(known.Functions) == 0 {
 		if ok || len(h.Rules) == 0 {
 			h.faults = append(h.faults, errUnknownHandler)
 		}
 		return
 	}
-	mutates := slices.ContainsFunc(known.Functions, func(f served.Function) bool { return f.Mutates })
+	mutates := slices.ContainsFunc(known.Functions, func(f handlerinfo.Function) bool { return f.Mutates })
 	switch {
 	case mutates && h.kind == validating:
 		h.fault("the handler has functions of Mutate, and the API server refuses a patch from a validating webhook: register it with Mutating")

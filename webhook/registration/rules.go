@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
-	"github.com/crdkit/crdkit/internal/served"
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
 // requests are those for one resource in one version.
@@ -20,7 +20,7 @@ type requests struct {
 
 // rules returns the rules for the functions of a handler: as few as can say exactly that, and
 // always in the same order.
-func (s *settings) rules(functions []served.Function, policy admissionregistrationv1.MatchPolicyType) (rules []admissionregistrationv1.RuleWithOperations, faults []error) {
+func (s *settings) rules(functions []handlerinfo.Function, policy admissionregistrationv1.MatchPolicyType) (rules []admissionregistrationv1.RuleWithOperations, faults []error) {
 	operations := map[requests][]string{}
 	for _, f := range functions {
 		for _, op := range f.Operations {
@@ -48,7 +48,7 @@ func (s *settings) rules(functions []served.Function, policy admissionregistrati
 // which the API server converts them (matchPolicy Equivalent), and the others would not be
 // called: GetMatchKind in apiserver/pkg/admission/plugin/webhook/matchconditions and
 // generic/webhook.go prefers a rule that matches exactly.
-func versionsBeside(f served.Function, functions []served.Function) (versions []string) {
+func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (versions []string) {
 	for _, other := range functions {
 		if other.Kind != f.Kind || other.Subresource != f.Subresource || !slices.Contains(other.Operations, f.Operations[0]) {
 			continue
@@ -63,7 +63,7 @@ func versionsBeside(f served.Function, functions []served.Function) (versions []
 }
 
 // requests returns for which ones a function is called.
-func (s *settings) requests(f served.Function) ([]requests, error) {
+func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	if f.Kind.Empty() {
 		return nil, fmt.Errorf("a function of every kind does not say for which: use ForKind of package admission, or give Rules")
 	}
@@ -98,7 +98,7 @@ func (s *settings) requests(f served.Function) ([]requests, error) {
 }
 
 // builtIn returns the requests for a kind without a definition.
-func builtIn(f served.Function) ([]requests, error) {
+func builtIn(f handlerinfo.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
 		return nil, fmt.Errorf("a function is for %s, of which there is no definition: give it with Definitions, or give Rules", f.Kind)
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 // Step is one thing that is shown. Steps build upon the ones before.

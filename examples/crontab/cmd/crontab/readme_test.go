@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
-	"github.com/crdkit/crdkit/internal/page"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
@@ -35,8 +35,8 @@ const (
 // print. They build upon each other: after a failure the rest is not run.
 func TestTheReadmeOnARealAPIServer(t *testing.T) {
 	tier.VerifyOnly(t, "replays the README")
-	commands := page.Read(t, filepath.Join(root, "examples/crontab/README.md")).Commands()
-	started, stopped := slices.Index(commands, page.Command{Line: program}), slices.Index(commands, page.Command{Line: stops})
+	commands := mdtest.Read(t, filepath.Join(root, "examples/crontab/README.md")).Commands()
+	started, stopped := slices.Index(commands, mdtest.Command{Line: program}), slices.Index(commands, mdtest.Command{Line: stops})
 	if started < 0 || stopped < started {
 		t.Fatalf("of the %d commands of the README, %d starts the program and %d stops it", len(commands), started+1, stopped+1)
 	}
@@ -72,7 +72,7 @@ var reads = regexp.MustCompile(`^kubectl (get|wait|api-resources) [^|]*$`)
 var revision = regexp.MustCompile(`revision=[0-9]+`)
 
 // prints runs a command, and compares what it prints.
-func prints(t *testing.T, c page.Command) {
+func prints(t *testing.T, c mdtest.Command) {
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", c.Line)
 		cmd.Dir = root

@@ -15,7 +15,7 @@ import (
 	"github.com/crdkit/crdkit/examples/internal/menu"
 	"github.com/crdkit/crdkit/examples/internal/show"
 	apiserver "github.com/crdkit/crdkit/examples/pizza-apiserver"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 const (

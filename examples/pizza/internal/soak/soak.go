@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 // Report is what came of it.

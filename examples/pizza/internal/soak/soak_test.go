@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/crdkit/crdkit/examples/pizza/internal/soak"
-	"github.com/crdkit/crdkit/internal/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
