@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -103,7 +104,11 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to
 		c.source = o.body(c.source[:0])
 		p := payload{c.source, o.meta.Labels, o.meta.Annotations}
 		if p, err = c.convertAlong(ctx, c.route.steps, p); err == nil {
+			begin := len(dst)
 			dst, err = o.append(dst, c.route.head, p)
+			if err == nil && !rawjson.IsNestedIn(dst[begin:], reviewLevels) {
+				err = errors.New("the result is nested deeper than the API server reads")
+			}
 		}
 	}
 	if err != nil {
@@ -112,6 +117,9 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to
 	o.meta = metav1.ObjectMeta{} // it is the functions' now
 	return dst, nil
 }
+
+// reviewLevels is how many levels a ConversionReview has around an object.
+const reviewLevels = 3
 
 // findRoute sets the route of an object. It is most likely that of the last one.
 func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersion) (err error) {

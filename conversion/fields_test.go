@@ -316,3 +316,21 @@ func FuzzFields(f *testing.F) {
 		}
 	})
 }
+
+// A move may nest a value deeper than the API server reads.
+func TestRename_NestsNoDeeperThanTheServerReads(t *testing.T) {
+	h := conversion.NewHandler(fieldsRegistry(t, conversion.Rename("spec.a", "spec.b.c.d.e")))
+	success := map[bool]int{}
+	for levels := 9_985; levels <= 9_995; levels++ {
+		thing := thingText("v1", `,"spec":{"a":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)+`}`)
+		w := post(t.Context(), h, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"`+
+			thingVersion("v2").String()+`","objects":[`+thing+`]}}`)
+		if !json.Valid(w.Body.Bytes()) {
+			t.Errorf("%d levels: the API server cannot read the answer", levels)
+		}
+		success[strings.Contains(w.Body.String(), `"Success"`)]++
+	}
+	if success[true] == 0 || success[false] == 0 {
+		t.Errorf("the limit is elsewhere: %v", success)
+	}
+}

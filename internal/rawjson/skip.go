@@ -10,6 +10,15 @@ import (
 // maxDepth is how deeply a text may be nested, as in encoding/json.
 const maxDepth = 10_000
 
+// IsNestedIn reports whether a JSON value can be nested in so many levels, and still be read.
+func IsNestedIn(text []byte, levels int) bool {
+	if len(text) <= 2*(maxDepth-levels) { // each level takes two bytes
+		return true
+	}
+	_, err := skipValue(text, 0, maxDepth-levels)
+	return err == nil
+}
+
 // skipSpace returns the offset of the first byte from i that is no white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
