@@ -19,7 +19,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		etcd       = "go.etcd.io"
 	)
 	// What brings in a cluster.
-	cluster := []string{etcd, clientGo + "/informers", clientGo + "/kubernetes", clientGo + "/dynamic", clientGo + "/tools/cache", extensions + "/pkg/registry", extensions + "/pkg/client"}
+	cluster := []string{etcd, clientGo + "/informers", clientGo + "/kubernetes", clientGo + "/dynamic", clientGo + "/tools/cache", apiServer + "/pkg/registry/generic", extensions + "/pkg/client"}
 	offline := slices.Concat(cluster, []string{this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"})
 	// What has a cluster, and still must be small.
 	serving := []string{apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer", this + "/conversion", this + "/admission", this + "/examples"}

@@ -23,17 +23,17 @@ import (
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
 // getOrCreateServingInfoFor).
 type compiled struct {
-	steps
-	spec      *apiextensionsv1.CustomResourceDefinitionVersion
-	status    validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
-	scale     *apiextensionsv1.CustomResourceSubresourceScale
-	hasStatus bool // there is a status subresource
+	compiledSchema
+	spec            *apiextensionsv1.CustomResourceDefinitionVersion
+	statusValidator validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
+	scale           *apiextensionsv1.CustomResourceSubresourceScale
+	hasStatus       bool // there is a status subresource
 }
 
-// steps is what of it comes from the schema alone.
-type steps struct {
+// compiledSchema is the part of it that is made from the schema alone.
+type compiledSchema struct {
 	structural *structuralschema.Structural
-	schema     validation.SchemaValidator
+	validator  validation.SchemaValidator
 	cel        *cel.Validator // nil if there are no rules
 }
 
@@ -102,7 +102,7 @@ func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv
 			}
 		}
 	}
-	if c.schema, _, err = validation.NewSchemaValidator(props); err != nil {
+	if c.validator, _, err = validation.NewSchemaValidator(props); err != nil {
 		return nil, err
 	}
 	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
@@ -114,7 +114,7 @@ func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv
 	c.scale = subresources.Scale
 	if c.hasStatus = subresources.Status != nil; c.hasStatus && props != nil {
 		if status, ok := props.Properties["status"]; ok {
-			c.status, _, err = validation.NewSchemaValidator(&status)
+			c.statusValidator, _, err = validation.NewSchemaValidator(&status)
 		}
 	}
 	return c, err

@@ -1,16 +1,18 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
@@ -39,69 +41,38 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	if err != nil {
 		return r.fail(err)
 	}
-	// WipeObjectMetaSystemFields of registry/rest/meta.go; selfLink is of the past.
-	pipeline.RemoveMetadata(u, "creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-	namespace := r.requestNamespace(u)
-	if err := setNamespace(u, namespace); err != nil {
+	rest.WipeObjectMetaSystemFields(u)
+	namespace := cmp.Or(r.Namespace, v.defaultNamespace(u))
+	if err := v.setNamespace(u, namespace); err != nil {
 		return r.fail(err)
 	}
 	r.dedupOwnerReferences(u, "")
-	pipeline.RemoveMetadata(u, "managedFields") // the server makes its own
+	u.SetManagedFields(nil) // the server makes its own
 	if err := r.admit(ctx, u); err != nil {
 		return r.fail(err)
 	}
-	// Admission does not decide on what is the system's (FillObjectMetaSystemFields).
-	pipeline.RemoveMetadata(u, "creationTimestamp", "uid")
-	if generate := u.GetGenerateName(); generate != "" && u.GetName() == "" {
-		// apiserver/pkg/storage/names/generate.go, with a suffix that is no secret.
-		u.SetName(generate[:min(len(generate), 58)] + "xxxxx")
+	rest.FillObjectMetaSystemFields(u)
+	s := v.strategy(false)
+	if u.GetGenerateName() != "" && u.GetName() == "" {
+		u.SetName(s.GenerateName(u.GetGenerateName()))
 	}
-	if err := setNamespace(u, namespace); err != nil {
+	ctx = genericapirequest.WithNamespace(ctx, namespace)
+	if err := inTime(ctx, func(ctx context.Context) error { return rest.BeforeCreate(s, ctx, u) }); err != nil {
 		return r.fail(err)
 	}
-	if v.hasStatus {
-		delete(u.Object, "status")
+	if version, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(u); err == nil && version != 0 && !r.DryRun {
+		return r.fail(pipeline.InternalError(storage.ErrResourceVersionSetOnCreate.Error()))
 	}
-	u.SetGeneration(1)
-	errs, err := inTime(ctx, func(ctx context.Context) field.ErrorList { return v.validateCreate(ctx, u) })
-	if err != nil {
-		return r.fail(err)
-	}
-	if len(errs) > 0 {
-		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
-	}
-	r.warnOfFinalizers(u.GetFinalizers(), nil)
-	if version, err := resourceVersion(u); err == nil && version != 0 && !r.DryRun {
-		// apiserver/pkg/storage/errors.go, ErrResourceVersionSetOnCreate.
-		return r.fail(pipeline.InternalError("resourceVersion should not be set on objects to be created"))
-	}
-	pipeline.RemoveMetadata(u, "resourceVersion")
+	u.SetResourceVersion("")
+	// Two objects that are created alike are stored alike here.
+	u.SetUID("")
+	u.SetCreationTimestamp(metav1.Time{})
 	return r.finish(u)
 }
 
-// requestNamespace is the namespace in the URL of a create request.
-func (r *request) requestNamespace(u *unstructured.Unstructured) string {
-	switch {
-	case !r.namespaced():
-		return ""
-	case r.Namespace != "":
-		return r.Namespace
-	case u.GetNamespace() != "":
-		return u.GetNamespace()
-	}
-	return metav1.NamespaceDefault
-}
-
-// setNamespace is EnsureObjectNamespaceMatchesRequestNamespace of registry/rest/meta.go.
-func setNamespace(o metav1.Object, namespace string) error {
-	switch own := o.GetNamespace(); {
-	case own == namespace:
-	case own == "" || namespace == "":
-		o.SetNamespace(namespace)
-	default:
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
-	}
-	return nil
+// setNamespace gives an object the namespace of the request. The error is that it has another one.
+func (v *Version) setNamespace(o metav1.Object, namespace string) error {
+	return rest.EnsureObjectNamespaceMatchesRequestNamespace(rest.ExpectedNamespaceForScope(namespace, v.namespaced()), o)
 }
 
 // admit is mutating admission.

@@ -18,23 +18,6 @@ import (
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
-// Decode is the first step of a write alone: it reads an object as the server reads the body
-// of a request, in JSON or YAML, prunes it, coerces its metadata, removes its nulls and sets
-// its defaults. What is unknown or there twice is an error or a warning, by
-// [FieldValidation]. The result's Object is the object; its Stored is nil. See
-// [Version.Create] for the errors.
-func (v *Version) Decode(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
-	_, r, u, err := v.receive(ctx, object, opts)
-	if err != nil {
-		return r.fail(err)
-	}
-	out := r.result()
-	if out.Object, err = u.MarshalJSON(); err != nil {
-		return r.fail(err)
-	}
-	return out, nil
-}
-
 // receive begins the creation of an object.
 func (v *Version) receive(ctx context.Context, object []byte, opts []Option) (context.Context, *request, *unstructured.Unstructured, error) {
 	ctx, r, err := v.begin(ctx, "post", opts)

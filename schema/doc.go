@@ -9,10 +9,10 @@
 // error is the one that kubectl would print, with the same causes. (The server itself has no
 // fixed order for faults of different fields.)
 //
-//   - [Version.Create], [Version.Update], [Version.UpdateStatus] and [Version.UpdateScale]
-//     do what a POST or PUT does. [Version.Read] and [Version.Scale] do what a GET does.
-//   - [Version.Decode], [Version.Prune], [Version.Default], [Version.Validate],
-//     [Version.ValidateUpdate] and [Version.ValidateStatusUpdate] are single steps.
+//   - [Version.Create], [Version.Update] and [Version.UpdateStatus] do what a POST or PUT
+//     does. [Version.Read] does what a GET does.
+//   - [Version.Prune], [Version.Default], [Version.Validate] and [Version.ValidateUpdate]
+//     are single steps.
 //   - [Version.Table] is what kubectl get prints, and [Version.SelectableFields] what a
 //     field selector sees.
 //   - [Check] lists the faults of a definition, each with its line in the file and with

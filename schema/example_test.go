@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/schema"
@@ -129,21 +130,21 @@ func ExampleVersion_Prune() {
 
 // A conversion that restores what an older version cannot express, from an annotation that
 // anybody may have edited, can be told what the schema thinks of it.
-func ExampleVersion_Decode() {
+func ExampleVersion_Validate() {
 	crd, err := schema.Parse([]byte(cronTabs))
 	if err != nil {
 		panic(err)
 	}
 	v := crd.Version("v1")
 	verify := func(ctx context.Context, hub []byte) error {
-		out, err := v.Decode(ctx, hub, schema.FieldValidation(metav1.FieldValidationStrict))
-		if err != nil {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(hub); err != nil {
 			return err
 		}
-		u, err := out.Unstructured()
-		if err != nil {
-			return err
+		if unknown := v.Prune(u.Object); len(unknown) > 0 {
+			return fmt.Errorf("unknown fields: %v", unknown)
 		}
+		v.Default(u.Object)
 		return v.Validate(ctx, u.Object).ToAggregate()
 	}
 	_ = conversion.VerifyRestored(verify) // an option of conversion.Lossless
@@ -151,7 +152,9 @@ func ExampleVersion_Decode() {
 	ctx := context.Background()
 	fmt.Println(verify(ctx, []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly"},"spec":{"schedule":"0 3 * * *"}}`)))
 	fmt.Println(verify(ctx, []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly"},"spec":{"image":"backup","schedule":"0 3 * * *"}}`)))
+	fmt.Println(verify(ctx, []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly"},"spec":{"shedule":"0 3 * * *"}}`)))
 	// Output:
 	// <nil>
 	// spec.image: Invalid value: "backup": an image needs a tag
+	// unknown fields: [spec.shedule]
 }

@@ -18,7 +18,7 @@ import (
 // the schema of a version, and nothing of what needs a group, a kind or a scope: it checks
 // neither apiVersion and kind nor metadata. It does not change, and its methods are safe for
 // concurrent use.
-type Schema struct{ steps }
+type Schema struct{ compiledSchema }
 
 // ParseSchema reads one schema, in YAML or JSON, and compiles it. The schema is what a
 // definition has as openAPIV3Schema: it is structural, and describes a whole object. The error
@@ -42,7 +42,7 @@ func ParseSchema(data []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{d.Version(d.StorageVersion()).steps}, nil
+	return &Schema{d.Version(d.StorageVersion()).compiledSchema}, nil
 }
 
 // CheckSchema is [Check] for one schema without a definition, as [ParseSchema] reads it. Paths
@@ -97,14 +97,14 @@ func (s *Schema) Default(object map[string]any) {
 // Validate returns the faults of the schema, of embedded resources, of lists that are sets or
 // maps, and of the CEL rules, in the order and form of [Version.Validate].
 func (s *Schema) Validate(ctx context.Context, object map[string]any) field.ErrorList {
-	errs := validation.ValidateCustomResource(nil, object, s.schema)
-	return s.validateRest(ctx, object, errs)
+	errs := validation.ValidateCustomResource(nil, object, s.validator)
+	return s.validateRest(ctx, object, nil, nil, errs)
 }
 
 // ValidateUpdate is [Schema.Validate] for an object that replaces an old one: faults of parts
 // that have not changed are left out, as by [Version.ValidateUpdate].
 func (s *Schema) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
 	correlation := s.correlate(object, old)
-	errs := validation.ValidateCustomResourceUpdate(nil, object, old, s.schema, s.ratcheting(correlation)...)
-	return s.validateUpdateRest(ctx, object, old, correlation, errs)
+	errs := validation.ValidateCustomResourceUpdate(nil, object, old, s.validator, validation.WithRatcheting(correlation))
+	return s.validateRest(ctx, object, old, correlation, errs)
 }

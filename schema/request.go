@@ -19,6 +19,35 @@ import (
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
+// Result is the outcome of a request. If the request fails, it has the warnings alone.
+type Result struct {
+	// Object is what the server answers, to a dry run too: the object in the version of
+	// the request, read back from what is stored, in JSON. Metadata that only a server
+	// knows are not there: see [Version.Create] and [Version.Update].
+	Object json.RawMessage
+	// Stored is what a write leaves in storage: the object in the storage version, in JSON.
+	// Where that is not the version of the request, it has been converted and has lost what
+	// the schema of the storage version does not have. If a webhook would have to convert
+	// it, and there is none here, Stored is nil and Object is as it was before that. (Package
+	// offline has one.) A read has no Stored.
+	Stored json.RawMessage
+	// Warnings are those of the response, each once, in the server's order. (Where they
+	// have more than 4096 characters in all, the server cuts them short to fit in a
+	// header.)
+	Warnings []string
+	// Deleted reports whether the server deletes the object, because its deletion was waiting
+	// for the finalizers that are gone now.
+	Deleted bool
+}
+
+// Unstructured decodes Object in the form that [Version.Validate], [Version.Table] and the
+// other steps take: whole numbers are int64. (For an object of a Go type, decode Object
+// with encoding/json.)
+func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	return u, u.UnmarshalJSON(r.Object)
+}
+
 // request is one request on its way through the server.
 type request struct {
 	*Version
@@ -129,4 +158,35 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 		return r.fail(err)
 	}
 	return out, nil
+}
+
+// inTime works until the context ends, or the time of a write is over; the error is the
+// server's Timeout then. Some of the server's validation takes quadratic time, and does not
+// look at a context: like the server, inTime leaves it alone
+// (apiserver/pkg/endpoints/handlers/finisher/finisher.go, FinishRequest).
+func inTime(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, pipeline.MaxTime)
+	defer cancel()
+	type result struct {
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panicked = recover()
+			done <- r
+		}()
+		r.err = work(ctx)
+	}()
+	select {
+	case r := <-done:
+		if r.panicked != nil {
+			panic(r.panicked)
+		}
+		return r.err
+	case <-ctx.Done():
+		return pipeline.Timeout(ctx.Err())
+	}
 }

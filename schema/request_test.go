@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/schema"
@@ -287,26 +288,22 @@ func TestTheStepsSayWhatTheRequestsSay(t *testing.T) {
 			`"spec":{"size":"huge","toppings":[{"name":"ham"},{"name":"ham"}],"crust":{"thick":1}},"status":{"slices":"two"}`,
 		} {
 			decoded := func(text []byte) map[string]any {
-				out, err := v.Decode(t.Context(), text)
-				if err != nil {
+				u := &unstructured.Unstructured{}
+				if err := u.UnmarshalJSON(text); err != nil {
 					t.Fatal(err)
 				}
-				u, err := out.Unstructured()
-				if err != nil {
-					t.Fatal(err)
-				}
+				v.Prune(u.Object)
+				v.Default(u.Object)
 				return u.Object
 			}
 			was, is := decoded(object(old)), decoded(object(now))
 			_, created := v.Create(t.Context(), []byte(strings.Replace(string(object(now)), `,"resourceVersion":"7"`, "", 1)))
 			_, updated := v.Update(t.Context(), object(now), object(old))
-			_, status := v.UpdateStatus(t.Context(), object(now), object(old))
 			for _, step := range []struct {
 				errs field.ErrorList
 				err  error
 			}{
 				{v.ValidateUpdate(t.Context(), is, was), updated},
-				{v.ValidateStatusUpdate(t.Context(), is, was), status},
 				{func() field.ErrorList { delete(is, "status"); return v.Validate(t.Context(), is) }(), created},
 			} {
 				var want []string

@@ -2,27 +2,23 @@ package schema_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/differential"
 )
 
-// TestTheAPIServerServesTheSame compares tables, scales and field selectors with those of a
+// TestTheAPIServerServesTheSame compares tables and field selectors with those of a
 // real API server.
 func TestTheAPIServerServesTheSame(t *testing.T) {
 	t.Parallel()
@@ -98,77 +94,7 @@ func TestTheAPIServerServesTheSame(t *testing.T) {
 				t.Errorf("%s is not among those of %s=%s", name, field, value)
 			}
 		}
-
-		text, err = answer(client.RESTClient().Get().AbsPath(path + "/scale").Do(ctx))
-		scale, offlineErr := v.Scale(ctx, jsonOf(t, stored))
-		if (err == nil) != (offlineErr == nil) || err != nil && err.Error() != offlineErr.Error() {
-			t.Fatalf("%s: the server says %v, offline it is %v", name, err, offlineErr)
-		}
-		if err != nil {
-			scale = &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
-		} else if diff := cmp.Diff(valueOf(t, text), valueOf(t, marshal(t, scale))); diff != "" {
-			t.Errorf("%s: scale (-server +offline):\n%s", name, diff)
-		}
-		for what, change := range map[string]func(*autoscalingv1.Scale){
-			"another name":        func(s *autoscalingv1.Scale) { s.Name = "other" },
-			"no name":             func(s *autoscalingv1.Scale) { s.Name = "" },
-			"another namespace":   func(s *autoscalingv1.Scale) { s.Namespace = "other" },
-			"another uid":         func(s *autoscalingv1.Scale) { s.UID = "other" },
-			"an old version":      func(s *autoscalingv1.Scale) { s.ResourceVersion = "1" },
-			"no replicas":         func(s *autoscalingv1.Scale) { s.Spec.Replicas = math.MinInt32 },
-			"too few replicas":    func(s *autoscalingv1.Scale) { s.Spec.Replicas = -1 },
-			"a kind of its own":   func(s *autoscalingv1.Scale) { s.Labels = map[string]string{"a": "b"}; s.Spec.Replicas = 7 },
-			"a status of its own": func(s *autoscalingv1.Scale) { s.Status.Replicas = 99; s.Spec.Replicas = 6 },
-		} {
-			scale := scale.DeepCopy()
-			scale.Spec.Replicas = 3
-			change(scale)
-			_, err := answer(client.RESTClient().Put().AbsPath(path + "/scale").Body(marshal(t, scale)).Do(ctx))
-			_, offlineErr := v.UpdateScale(ctx, scale, jsonOf(t, stored))
-			if fmt.Sprint(err) != fmt.Sprint(offlineErr) {
-				t.Errorf("%s, with %s: the server says %v, offline it is %v", name, what, err, offlineErr)
-			}
-			if err == nil {
-				t.Errorf("%s, with %s: it is accepted", name, what)
-			}
-		}
-		for _, replicas := range []int32{4, 6} {
-			scale.Spec.Replicas = replicas
-			text, err := answer(client.RESTClient().Put().AbsPath(path + "/scale").Body(marshal(t, scale)).Do(ctx))
-			out, offlineErr := v.UpdateScale(ctx, scale, jsonOf(t, stored))
-			if (err == nil) != (offlineErr == nil) || err != nil && err.Error() != offlineErr.Error() {
-				t.Errorf("%s, %d: the server says %v, offline it is %v", name, replicas, err, offlineErr)
-			}
-			if err != nil {
-				continue
-			}
-			var updated autoscalingv1.Scale
-			if err := json.Unmarshal(text, &updated); err != nil {
-				t.Fatal(err)
-			}
-			now, err := resource.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			now.SetManagedFields(nil)
-			now.SetResourceVersion("")
-			if diff := cmp.Diff(valueOf(t, jsonOf(t, now)), valueOf(t, out.Object)); diff != "" || updated.Spec.Replicas != replicas {
-				t.Errorf("%s, %d (-server +offline):\n%s", name, replicas, diff)
-			}
-			if stored, err = resource.Get(ctx, name, metav1.GetOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			scale.ResourceVersion = ""
-		}
 	}
-}
-
-// answer is the body of a response, or its Status as an error.
-func answer(result rest.Result) ([]byte, error) {
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	return result.Raw()
 }
 
 func cells(t *testing.T, rows []metav1.TableRow) any {

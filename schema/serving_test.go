@@ -1,18 +1,11 @@
 package schema_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema"
 )
@@ -64,34 +57,17 @@ func fleets(t testing.TB) *schema.Definition {
 	return d
 }
 
-func TestATableIsWhatTheServerMakes(t *testing.T) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal([]byte(deployments), crd); err != nil {
-		t.Fatal(err)
+func TestTable_WithoutColumns(t *testing.T) {
+	table := fleets(t).Version("v1beta1").Table(object(t, `{"kind":"Fleet","apiVersion":"example.com/v1beta1","metadata":{"name":"x"}}`))
+	var names []string
+	for _, column := range table.ColumnDefinitions {
+		names = append(names, column.Name)
 	}
-	converter, err := tableconvertor.New(crd.Spec.Versions[0].AdditionalPrinterColumns)
-	if err != nil {
-		t.Fatal(err)
+	if diff := cmp.Diff([]string{"Name", "Age"}, names); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, text := range []string{
-		`"metadata":{}`,
-		`"metadata":{"name":"x","labels":{"a.b/c":"d"}},"spec":{"replicas":3,"share":0.5,"colour":"red","list":[1,"a",null,{"b":[]}]},"status":{"ready":true,"since":"2020-01-01T00:00:00Z"}`,
-		`"metadata":{"name":"x"},"spec":{"replicas":3.7,"share":2,"colour":7,"list":[]},"status":{"ready":"yes","since":"yesterday"}`,
-		`"metadata":{"name":"x"},"spec":{"replicas":"3","share":null,"colour":null,"list":"a"},"status":{"since":7}`,
-		`"metadata":{"name":"x"},"spec":"none","status":[]`,
-	} {
-		o := object(t, `{"kind":"Fleet","apiVersion":"example.com/v1",`+text+`}`)
-		want, err := converter.ConvertToTable(t.Context(), &unstructured.Unstructured{Object: o}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := fleets(t).Version("v1").Table(o)
-		if diff := cmp.Diff(want.ColumnDefinitions, got.ColumnDefinitions); diff != "" {
-			t.Errorf("(-server +offline):\n%s", diff)
-		}
-		if diff := cmp.Diff(want.Rows, got.Rows); diff != "" {
-			t.Errorf("%s (-server +offline):\n%s", text, diff)
-		}
+	if diff := cmp.Diff([]any{"x", nil}, table.Rows[0].Cells); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -111,55 +87,6 @@ func TestSelectableFieldsAreWhatASelectorCanAskFor(t *testing.T) {
 	}
 	if _, err := fleets(t).Version("v9").SelectableFields(nil); err == nil {
 		t.Error("there is no v9")
-	}
-}
-
-const fleet = `{"apiVersion":"example.com/v1","kind":"Fleet","metadata":{"name":"x","namespace":"n","generation":1,"resourceVersion":"7"},"spec":{"replicas":3},"status":{"replicas":2,"selector":"a=b"}}`
-
-func TestScaleReadsWhatItsPathsSay(t *testing.T) {
-	v := fleets(t).Version("v1")
-	got, err := v.Scale(t.Context(), []byte(fleet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}, Status: autoscalingv1.ScaleStatus{Replicas: 2, Selector: "a=b"}}
-	want.APIVersion, want.Kind, want.Name, want.Namespace, want.ResourceVersion = "autoscaling/v1", "Scale", "x", "n", "7"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := v.Scale(t.Context(), []byte(strings.Replace(fleet, `"replicas":3`, "", 1))); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `the spec replicas field ".spec.replicas" does not exist`) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := v.Scale(t.Context(), []byte(strings.Replace(fleet, `"a=b"`, "1", 1))); err == nil {
-		t.Error("a selector is a string")
-	}
-	if _, err := fleets(t).Version("v1beta1").Scale(t.Context(), []byte(fleet)); !apierrors.IsNotFound(err) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestUpdateScaleSetsTheReplicasAndNothingElse(t *testing.T) {
-	v := fleets(t).Version("v1")
-	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 4}, Status: autoscalingv1.ScaleStatus{Replicas: 9}}
-	scale.Name = "x"
-	out, err := v.UpdateScale(t.Context(), scale, []byte(fleet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.NewReplacer(`"replicas":3`, `"replicas":4`, `"generation":1,"resourceVersion":"7"`, `"generation":2`).Replace(fleet)
-	if diff := cmp.Diff(valueOf(t, []byte(want)), valueOf(t, out.Stored)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	scale.Spec.Replicas = 6
-	if _, err := v.UpdateScale(t.Context(), scale, []byte(fleet)); !apierrors.IsInvalid(err) {
-		t.Errorf("the schema has a maximum of 5: got %v", err)
-	}
-	scale.Spec.Replicas, scale.ResourceVersion = 4, "6"
-	if _, err := v.UpdateScale(t.Context(), scale, []byte(fleet)); !apierrors.IsConflict(err) {
-		t.Errorf("it is version 7: got %v", err)
-	}
-	if _, err := fleets(t).Version("v1beta1").UpdateScale(t.Context(), scale, []byte(fleet)); !apierrors.IsNotFound(err) {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -196,25 +123,4 @@ func ExampleVersion_SelectableFields() {
 	}))
 	// Output:
 	// map[metadata.name:nightly metadata.namespace:ops spec.schedule:0 3 * * *] <nil>
-}
-
-// kubectl scale and autoscalers read a Scale, and write one.
-func ExampleVersion_UpdateScale() {
-	crd, err := schema.Parse([]byte(strings.Replace(cronTabs, "    schema:", "    subresources: {scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}\n    schema:", 1)))
-	if err != nil {
-		panic(err)
-	}
-	v, ctx := crd.Version("v1"), context.Background()
-	stored := []byte(`{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"nightly","namespace":"ops"},"spec":{"schedule":"0 3 * * *","replicas":1}}`)
-	scale, err := v.Scale(ctx, stored)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(scale.Spec.Replicas)
-	scale.Spec.Replicas = 2
-	out, err := v.UpdateScale(ctx, scale, stored)
-	fmt.Println(string(out.Stored), err)
-	// Output:
-	// 1
-	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"generation":2,"name":"nightly","namespace":"ops"},"spec":{"replicas":2,"schedule":"0 3 * * *"}} <nil>
 }

@@ -1,14 +1,14 @@
 package schema
 
 import (
-	"bytes"
-	"reflect"
+	"context"
+	"fmt"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metatable "k8s.io/apimachinery/pkg/api/meta/table"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 )
 
@@ -18,101 +18,63 @@ import (
 // they are read in this version ([Version.Read]), and do not change; a row has its object
 // whole.
 //
-// A column without a value, or with one of another type, has nil. One of type date says how
-// long ago that was, so the table depends on the time
+// A column without a value, or with one of another type, has nil. One of type date has the time
+// since then, so the table depends on the time
 // (apiextensions-apiserver/pkg/registry/customresource/tableconvertor/tableconvertor.go).
 func (v *Version) Table(objects ...map[string]any) *metav1.Table {
 	v.mustExist()
 	columns := v.spec.AdditionalPrinterColumns
 	if len(columns) == 0 {
-		// serveDefaultColumnsIfEmpty of apis/apiextensions/helpers.go
+		// serveDefaultColumnsIfEmpty of apiextensions-apiserver/pkg/apiserver/helpers.go
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{
 			{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
 		}
 	}
-	table := &metav1.Table{
-		TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"},
-		ColumnDefinitions: []metav1.TableColumnDefinition{
-			{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
-		},
-		Rows: make([]metav1.TableRow, 0, len(objects)),
-	}
-	var paths []*jsonpath.JSONPath
-	for _, column := range columns {
-		path, err := parsePath(column.JSONPath)
-		if err != nil {
-			// The server serves no columns from here on, as New does: it returns what there is.
-			break
-		}
-		paths = append(paths, path)
-		description := column.Description
-		if description == "" {
-			description = "Custom resource definition column (in JSONPath format): " + column.JSONPath
-		}
-		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{
-			Name: column.Name, Type: column.Type, Format: column.Format, Description: description, Priority: column.Priority,
-		})
-	}
+	// After an error, the server goes on with the columns before it. So it does if an object is
+	// none: there is no row for it.
+	convertor, _ := tableconvertor.New(columns)
+	list := &unstructured.UnstructuredList{}
 	for _, object := range objects {
-		u := &unstructured.Unstructured{Object: object}
-		cells := []any{u.GetName()}
-		for i, path := range paths {
-			cells = append(cells, cell(columns[i].Type, path, object))
-		}
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: u}})
+		list.Items = append(list.Items, unstructured.Unstructured{Object: object})
 	}
+	table, _ := convertor.ConvertToTable(context.Background(), list, nil)
+	table.TypeMeta = metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "Table"}
 	return table
 }
 
-// parsePath parses the path of a column or a selectable field.
-func parsePath(path string) (*jsonpath.JSONPath, error) {
-	p := jsonpath.New("").AllowMissingKeys(true)
-	return p, p.Parse("{" + path + "}")
-}
-
-// cell is the value of a column: ConvertToTable and cellForJSONValue of
-// tableconvertor.go.
-func cell(kind string, path *jsonpath.JSONPath, object map[string]any) any {
-	results, err := path.FindResults(object)
-	if err != nil || len(results) == 0 || len(results[0]) == 0 {
-		return nil
+// SelectableFields returns what a field selector can ask of an object: metadata.name, and
+// metadata.namespace if the kind has namespaces, and the selectableFields of the version,
+// by their paths without the leading dot. One without a value is empty. The object is as it
+// is read in this version. The error is of a path that leads to several values
+// (customresource/strategy.go, selectableFields).
+func (v *Version) SelectableFields(object map[string]any) (map[string]string, error) {
+	if err := v.unknown(); err != nil {
+		return nil, err
 	}
-	value := results[0][0].Interface()
-	switch kind {
-	case "string":
-		var text bytes.Buffer
-		if path.PrintResults(&text, []reflect.Value{reflect.ValueOf(value)}) != nil {
-			return nil
-		}
-		return text.String()
-	case "integer":
-		switch n := value.(type) {
-		case int64:
-			return n
-		case float64:
-			return int64(n)
-		}
-	case "number":
-		switch n := value.(type) {
-		case int64:
-			return float64(n)
-		case float64:
-			return n
-		}
-	case "boolean":
-		if b, ok := value.(bool); ok {
-			return b
-		}
-	case "date":
-		text, ok := value.(string)
-		if !ok {
-			return nil
-		}
-		var at metav1.Time
-		if at.UnmarshalQueryParameter(text) != nil {
-			return "<invalid>"
-		}
-		return metatable.ConvertToHumanReadableDateType(at)
+	u := &unstructured.Unstructured{Object: object}
+	set := map[string]string{"metadata.name": u.GetName()}
+	if v.namespaced() {
+		set["metadata.namespace"] = u.GetNamespace()
 	}
-	return nil
+	for _, f := range v.spec.SelectableFields {
+		path := jsonpath.New("").AllowMissingKeys(true)
+		if err := path.Parse("{" + f.JSONPath + "}"); err != nil {
+			return nil, fmt.Errorf("schema: the selectable field %s: %w", f.JSONPath, err)
+		}
+		results, err := path.FindResults(object)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("schema: the selectable field %s: %w", f.JSONPath, err)
+		case len(results) > 1 || len(results) == 1 && len(results[0]) > 1:
+			return nil, fmt.Errorf("schema: the selectable field %s leads to several values", f.JSONPath)
+		}
+		name := strings.TrimPrefix(f.JSONPath, ".")
+		set[name] = ""
+		if len(results) == 1 && len(results[0]) == 1 {
+			if value := results[0][0].Interface(); value != nil {
+				set[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	return set, nil
 }

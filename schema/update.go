@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
@@ -56,7 +57,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 		if err != nil {
 			return r.fail(err)
 		}
-		key = keyOf(old)
+		key = types.NamespacedName{Namespace: old.GetNamespace(), Name: old.GetName()}
 		read = func() (*unstructured.Unstructured, error) { return old, v.restore(old) }
 	}
 	if status && !r.hasStatus {
@@ -69,7 +70,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if err != nil {
 		return r.fail(err)
 	}
-	if err := checkPlace(u, key); err != nil {
+	if err := v.checkKey(u, key); err != nil {
 		return r.fail(err)
 	}
 	if r.Decoded == nil { // see DuplicateOwnerReferencesAfterMutatingAdmissionWarningFormat of handlers/rest.go
@@ -83,7 +84,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 		old = old.DeepCopy()
 	}
 	if r.Decoded == nil {
-		if err := r.checkUID(u.GetUID(), old); err != nil {
+		if err := r.checkUID(u, old); err != nil {
 			return r.fail(err)
 		}
 	}
@@ -96,22 +97,21 @@ func (v *Version) parseOld(stored []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	old.Object = v.inNamespace(old.Object)
+	old.SetNamespace(v.defaultNamespace(old))
 	return old, nil
 }
 
 // replace stores an object instead of the old one: Update of registry/generic/registry/store.go.
 // It changes both.
 func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured, status bool) (*Result, error) {
-	namespace := old.GetNamespace()
-	pipeline.RemoveMetadata(u, "managedFields") // the server makes its own
-	pipeline.RemoveMetadata(old, "managedFields")
+	u.SetManagedFields(nil) // the server makes its own
+	old.SetManagedFields(nil)
 	// An old object that a server has stored has these.
 	if old.GetUID() == "" {
-		pipeline.RemoveMetadata(u, "uid")
+		u.SetUID("")
 	}
 	if created := old.GetCreationTimestamp(); created.IsZero() {
-		pipeline.RemoveMetadata(u, "creationTimestamp")
+		u.SetCreationTimestamp(metav1.Time{})
 	}
 	if err := r.admit(ctx, u); err != nil {
 		return r.fail(err)
@@ -119,23 +119,14 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 	if err := r.checkResourceVersion(u, old); err != nil {
 		return r.fail(err)
 	}
-	if err := setNamespace(u, namespace); err != nil {
+	ctx = genericapirequest.WithNamespace(ctx, old.GetNamespace())
+	if err := inTime(ctx, func(ctx context.Context) error { return rest.BeforeUpdate(r.strategy(status), ctx, u, old) }); err != nil {
 		return r.fail(err)
 	}
-	r.prepare(u, old, status)
-	errs, err := inTime(ctx, func(ctx context.Context) field.ErrorList { return r.validateReplacement(ctx, u, old, status) })
-	if err != nil {
+	if r.DryRun {
+		u.SetResourceVersion("")
+	} else if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(u); err != nil {
 		return r.fail(err)
-	}
-	if len(errs) > 0 {
-		return r.fail(apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), errs))
-	}
-	if !status {
-		r.warnOfFinalizers(u.GetFinalizers(), old.GetFinalizers())
-	}
-	// apiserver/pkg/storage/api_object_versioner.go, PrepareObjectForStorage.
-	if pipeline.RemoveMetadata(u, "resourceVersion"); !r.DryRun {
-		pipeline.RemoveMetadata(u, "selfLink")
 	}
 	out, err := r.finish(u)
 	if err == nil {
@@ -144,70 +135,9 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 	return out, err
 }
 
-// prepare is BeforeUpdate of registry/rest/update.go, until it validates.
-func (v *Version) prepare(u, old *unstructured.Unstructured, status bool) {
-	u.SetGeneration(old.GetGeneration())
-	if status {
-		v.prepareStatus(u, old)
-	} else {
-		v.prepareUpdate(u, old)
-	}
-	if u.GetUID() == "" {
-		u.SetUID(old.GetUID())
-	}
-	if created := old.GetCreationTimestamp(); !created.IsZero() {
-		u.SetCreationTimestamp(created)
-	}
-	if deleted := old.GetDeletionTimestamp(); !deleted.IsZero() {
-		u.SetDeletionTimestamp(deleted)
-	}
-	if grace := old.GetDeletionGracePeriodSeconds(); grace != nil && u.GetDeletionGracePeriodSeconds() == nil {
-		u.SetDeletionGracePeriodSeconds(grace)
-	}
-}
-
-// prepareUpdate is PrepareForUpdate of customresource/strategy.go.
-func (v *Version) prepareUpdate(u, old *unstructured.Unstructured) {
-	if v.hasStatus {
-		if status, ok := old.Object["status"]; ok {
-			u.Object["status"] = status
-		} else {
-			delete(u.Object, "status")
-		}
-	}
-	if !apiequality.Semantic.DeepEqual(withoutMetadata(u), withoutMetadata(old)) {
-		u.SetGeneration(old.GetGeneration() + 1)
-	}
-}
-
-// prepareStatus is PrepareForUpdate of customresource/status_strategy.go.
-func (v *Version) prepareStatus(u, old *unstructured.Unstructured) {
-	status, ok := u.Object["status"]
-	u.Object = old.DeepCopy().Object
-	if ok {
-		u.Object["status"] = status
-	} else {
-		delete(u.Object, "status")
-	}
-}
-
-func withoutMetadata(u *unstructured.Unstructured) map[string]any {
-	m := make(map[string]any, len(u.Object))
-	for name, value := range u.Object {
-		if name != "metadata" {
-			m[name] = value
-		}
-	}
-	return m
-}
-
-func keyOf(o metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-}
-
-// checkPlace says whether an object has the namespace and the name of the request.
-func checkPlace(o metav1.Object, key types.NamespacedName) error {
-	if err := setNamespace(o, key.Namespace); err != nil {
+// checkKey returns an error if an object has another namespace or name than the request.
+func (v *Version) checkKey(o metav1.Object, key types.NamespacedName) error {
+	if err := v.setNamespace(o, key.Namespace); err != nil {
 		return err
 	}
 	// checkName of apiserver/pkg/endpoints/handlers/rest.go
@@ -221,37 +151,39 @@ func checkPlace(o metav1.Object, key types.NamespacedName) error {
 	}
 }
 
-// checkUID is the precondition that a uid in the object makes
-// (apiserver/pkg/registry/rest/update.go, Preconditions, and apiserver/pkg/storage/interfaces.go,
-// Check).
-func (r *request) checkUID(uid types.UID, old *unstructured.Unstructured) error {
-	if uid == "" || old.GetUID() == "" || uid == old.GetUID() {
+// checkUID checks the precondition that a uid in an object makes
+// (apiserver/pkg/registry/rest/update.go, Preconditions).
+func (r *request) checkUID(u, old *unstructured.Unstructured) error {
+	if u.GetUID() == "" || old.GetUID() == "" {
 		return nil
 	}
-	key := "/" + r.resource().Group + "/" + r.resource().Resource + "/"
+	resource := r.resource()
+	key := "/" + resource.Group + "/" + resource.Resource + "/"
 	if r.namespaced() {
 		key += old.GetNamespace() + "/"
 	}
 	if !r.DryRun {
 		key = "/registry" + key
 	}
-	return apierrors.NewConflict(r.resource(), old.GetName(), fmt.Errorf(
-		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
-		key+old.GetName(), uid, old.GetUID()))
+	if err := storage.NewUIDPreconditions(string(u.GetUID())).Check(key+old.GetName(), old); err != nil {
+		return apierrors.NewConflict(resource, old.GetName(), err)
+	}
+	return nil
 }
 
 // checkResourceVersion is the optimistic lock of registry/generic/registry/store.go. An old
 // object without a version gets one that fits.
 func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error {
-	existing, err := resourceVersion(old)
+	var versioner storage.APIObjectVersioner
+	existing, err := versioner.ObjectResourceVersion(old)
 	if err != nil {
 		return pipeline.InternalError(err.Error())
 	}
 	if existing == 0 {
-		giveResourceVersion(u, old)
+		setResourceVersion(u, old)
 		return nil
 	}
-	version, err := resourceVersion(u)
+	version, err := versioner.ObjectResourceVersion(u)
 	switch {
 	case err != nil:
 		return pipeline.InternalError(err.Error())
@@ -264,18 +196,10 @@ func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error 
 	return nil
 }
 
-// giveResourceVersion gives both objects of an update one, where the old one has none.
-func giveResourceVersion(u, old *unstructured.Unstructured) {
+// setResourceVersion gives both objects of an update the same version.
+func setResourceVersion(u, old *unstructured.Unstructured) {
 	old.SetResourceVersion("1")
 	u.SetResourceVersion("1")
-}
-
-// resourceVersion is ObjectResourceVersion of apiserver/pkg/storage/api_object_versioner.go.
-func resourceVersion(u *unstructured.Unstructured) (uint64, error) {
-	if u.GetResourceVersion() == "" {
-		return 0, nil
-	}
-	return strconv.ParseUint(u.GetResourceVersion(), 10, 64)
 }
 
 // deletes is ShouldDeleteDuringUpdate of registry/generic/registry/store.go.

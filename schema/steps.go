@@ -1,0 +1,127 @@
+package schema
+
+import (
+	"cmp"
+	"context"
+	"maps"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Prune removes, in place, the fields that the schema does not have, and returns their
+// paths, sorted, as in spec.toppings[0].colour. It keeps apiVersion, kind and
+// metadata, at the root and in embedded resources, and what
+// x-kubernetes-preserve-unknown-fields protects. It does nothing if the whole
+// definition has preserveUnknownFields. The object is of this version, whatever its
+// apiVersion says.
+//
+// Two things surprise: additionalProperties: true keeps a key but prunes everything
+// below it; and what is protected reaches through lists, but ends at a field that has
+// properties of its own
+// (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go).
+func (v *Version) Prune(object map[string]any) (pruned []string) {
+	v.mustExist()
+	if v.definition.crd.Spec.PreserveUnknownFields {
+		return nil
+	}
+	return v.prune(object)
+}
+
+func (s *compiledSchema) prune(object map[string]any) (pruned []string) {
+	return pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+}
+
+// Default sets, in place, the defaults of the schema. Before that it removes each field
+// that is null, but neither nullable nor with a default; an element of a list stays
+// null. A default is set where its parent is there, and it creates no parent
+// (apiextensions-apiserver/pkg/apiserver/schema/defaulting). The server prunes first: see
+// [Version.Prune].
+func (v *Version) Default(object map[string]any) {
+	v.mustExist()
+	if !v.definition.crd.Spec.PreserveUnknownFields {
+		defaulting.PruneNonNullableNullsWithoutDefaults(object, v.structural)
+	}
+	defaulting.Default(object, v.structural)
+}
+
+// Validate returns what creating the object would report, in the server's order: the
+// errors of apiVersion and kind, and if there are none, those of metadata, of the schema,
+// of the numbers that the scale subresource reads, of embedded resources, of lists that
+// are sets or maps, and of the CEL rules. As on the server, the rules are not run if an
+// error of the schema could mislead them, and one more error says so
+// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate, and
+// apiserver/pkg/registry/rest/create.go, ValidateCreate).
+//
+// The object is as it is after pruning and defaulting, and does not change. It holds
+// JSON as [unstructured.Unstructured] does: int64, float64, string, bool, nil, []any and
+// map[string]any, and no other types. An object without a namespace, of a kind that has
+// one, is taken to be in the namespace of the request. The context bounds the rules.
+func (v *Version) Validate(ctx context.Context, object map[string]any) field.ErrorList {
+	if v.unknown() != nil {
+		return v.unsupported()
+	}
+	return rest.ValidateCreate(ctx, v.inNamespace(object), v.strategy(false))
+}
+
+// ValidateUpdate returns what replacing the old object would report: see [Version.Update]
+// and, for the objects, [Version.Validate]. Errors of parts that have not changed are left
+// out; those of rules become warnings, which go to the recorder of the context, if it has
+// one (k8s.io/apiserver/pkg/warning). Metadata that an update takes from the old object, such
+// as the uid, need not be there
+// (apiserver/pkg/registry/rest/update.go, BeforeUpdate).
+func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
+	if v.unknown() != nil {
+		return v.unsupported()
+	}
+	u, was := v.inNamespace(object), v.inNamespace(old)
+	if was.GetResourceVersion() == "" {
+		setResourceVersion(u, was)
+	}
+	s := v.strategy(false)
+	// The first call only prepares the object: the second one has its errors in a list.
+	_ = rest.BeforeUpdate(withoutValidation{s}, genericapirequest.WithNamespace(ctx, u.GetNamespace()), u, was)
+	return rest.ValidateUpdate(ctx, u, was, s)
+}
+
+// withoutValidation is a strategy that neither validates an update nor warns.
+type withoutValidation struct{ strategy }
+
+func (withoutValidation) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
+	return nil
+}
+
+func (withoutValidation) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// unsupported is the error for objects of a version that the definition does not have.
+func (v *Version) unsupported() field.ErrorList {
+	return field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), v.name, v.definition.names)}
+}
+
+// inNamespace returns an object in the namespace that the server would give it. What is not
+// metadata is shared with the original.
+func (v *Version) inNamespace(object map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: maps.Clone(object)}
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		u.Object["metadata"] = maps.Clone(metadata)
+	}
+	u.SetNamespace(v.defaultNamespace(u))
+	return u
+}
+
+// defaultNamespace returns the namespace of an object, if none is asked for.
+func (v *Version) defaultNamespace(u *unstructured.Unstructured) string {
+	if !v.namespaced() {
+		return metav1.NamespaceNone
+	}
+	return cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)
+}

@@ -1,0 +1,324 @@
+package schema
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apiextensions-apiserver/pkg/crdserverscheme"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/operation"
+	metavalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/features"
+	"k8s.io/apiserver/pkg/registry/rest"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+// strategy tells the server's generic code how custom resources are created and updated. The
+// server's own strategy comes with the client of etcd, so it is written anew here, method by method
+// (apiextensions-apiserver/pkg/registry/customresource, strategy.go, status_strategy.go and
+// validator.go).
+type strategy struct {
+	*crdserverscheme.UnstructuredObjectTyper
+	v      *Version
+	status bool // an update is of the status subresource
+}
+
+var (
+	_ rest.RESTCreateStrategy = strategy{}
+	_ rest.RESTUpdateStrategy = strategy{}
+)
+
+func (v *Version) strategy(status bool) strategy {
+	return strategy{crdserverscheme.NewUnstructuredObjectTyper(), v, status}
+}
+
+// GenerateName makes a name as the server does, but with a fixed suffix
+// (apiserver/pkg/storage/names/generate.go).
+func (strategy) GenerateName(base string) string { return base[:min(len(base), 58)] + "xxxxx" }
+
+func (s strategy) NamespaceScoped() bool                       { return s.v.namespaced() }
+func (strategy) AllowCreateOnUpdate(context.Context) bool      { return false }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+func (strategy) Canonicalize(runtime.Object)                   {}
+
+func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	u := obj.(*unstructured.Unstructured)
+	if s.v.hasStatus {
+		delete(u.Object, "status")
+	}
+	u.SetGeneration(1)
+}
+
+func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	u, was := obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
+	if s.status {
+		status, ok := u.Object["status"]
+		u.Object = was.DeepCopy().Object
+		setStatus(u, status, ok)
+		return
+	}
+	if s.v.hasStatus {
+		status, ok := was.Object["status"]
+		setStatus(u, status, ok)
+	}
+	if !apiequality.Semantic.DeepEqual(withoutMetadata(u), withoutMetadata(was)) {
+		u.SetGeneration(was.GetGeneration() + 1)
+	}
+}
+
+// setStatus sets the status, or removes it if there is none.
+func setStatus(u *unstructured.Unstructured, status any, ok bool) {
+	if delete(u.Object, "status"); ok {
+		u.Object["status"] = status
+	}
+}
+
+func withoutMetadata(u *unstructured.Unstructured) map[string]any {
+	m := make(map[string]any, len(u.Object))
+	for name, value := range u.Object {
+		if name != "metadata" {
+			m[name] = value
+		}
+	}
+	return m
+}
+
+func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	u := obj.(*unstructured.Unstructured)
+	errs := s.v.validateTypeMeta(u)
+	if len(errs) == 0 {
+		errs = append(errs, s.v.validateMetadata(ctx, operation.Create, u, nil)...)
+		errs = append(errs, validation.ValidateCustomResource(nil, u.Object, s.v.validator)...)
+		errs = append(errs, s.v.validateScaleSpec(u)...)
+		errs = append(errs, s.v.validateScaleStatus(u)...)
+	}
+	return s.v.validateRest(ctx, u.Object, nil, nil, errs)
+}
+
+func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	u, was := obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
+	if s.status {
+		return s.v.validateStatusUpdate(ctx, u, was)
+	}
+	correlation := s.v.correlate(u.Object, was.Object)
+	errs := s.v.validateTypeMeta(u)
+	if len(errs) == 0 {
+		errs = append(errs, s.v.validateMetadata(ctx, operation.Update, u, was)...)
+		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, s.v.validator, s.v.ratcheting(correlation)...)...)
+		errs = append(errs, s.v.validateScaleSpec(u)...)
+		errs = append(errs, s.v.validateScaleStatus(u)...)
+	}
+	return s.v.validateRest(ctx, u.Object, was.Object, correlation, errs)
+}
+
+// validateStatusUpdate validates the status alone by the schema, but the whole object by the
+// rules.
+func (v *Version) validateStatusUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
+	correlation := v.correlate(u.Object, old.Object)
+	errs := v.validateTypeMeta(u)
+	if len(errs) == 0 {
+		errs = append(errs, v.validateMetadata(ctx, operation.Update, u, old)...)
+		if status, ok := u.Object["status"]; ok {
+			errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], v.statusValidator, v.ratcheting(correlation, "status")...)...)
+		}
+		errs = append(errs, v.validateScaleStatus(u)...)
+	}
+	errs = append(errs, v.validateLists(u.Object, old.Object)...)
+	return v.validateRules(ctx, u.Object, old.Object, correlation, errs)
+}
+
+func (s *compiledSchema) correlate(object, old map[string]any) *common.CorrelatedObject {
+	return common.NewCorrelatedObject(object, old, &model.Structural{Structural: s.structural})
+}
+
+// ratcheting forgives errors of what has not changed, in the field that keys lead to. That takes a
+// structural schema.
+func (s *compiledSchema) ratcheting(correlation *common.CorrelatedObject, keys ...string) []validation.ValidationOption {
+	if s.structural == nil {
+		return nil
+	}
+	for _, key := range keys {
+		correlation = correlation.Key(key)
+	}
+	return []validation.ValidationOption{validation.WithRatcheting(correlation)}
+}
+
+// validateRest adds to the errors of the schema those of embedded resources, of lists and of
+// rules. An object that is created has neither an old object nor a correlation with it.
+func (s *compiledSchema) validateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+	errs = append(errs, objectmeta.Validate(ctx, nil, object, s.structural, false)...)
+	errs = append(errs, s.validateLists(object, old)...)
+	return s.validateRules(ctx, object, old, correlation, errs)
+}
+
+// validateLists validates lists that are sets or maps, unless some list of the old object was
+// invalid already.
+func (s *compiledSchema) validateLists(object, old map[string]any) field.ErrorList {
+	if old != nil && len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) > 0 {
+		return nil
+	}
+	return listtype.ValidateListSetsAndMaps(nil, s.structural, object)
+}
+
+// validateRules adds the errors of the rules. A rule that does not mention the old object only
+// warns if its part of the object has not changed
+// (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, validateExpressions).
+func (s *compiledSchema) validateRules(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+	switch {
+	case s.cel == nil:
+		return errs
+	case slices.ContainsFunc(errs, preventsRules):
+		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+	case old == nil:
+		ruleErrs, _ := s.cel.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+		return append(errs, ruleErrs...)
+	}
+	ruleErrs, _ := s.cel.Validate(ctx, nil, s.structural, object, old, celconfig.RuntimeCELCostBudget, cel.WithRatcheting(correlation))
+	return append(errs, ruleErrs...)
+}
+
+// preventsRules reports whether the rules are not run because of an error (hasBlockingErr).
+func preventsRules(err *field.Error) bool {
+	switch err.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	}
+	return false
+}
+
+func (v *Version) validateTypeMeta(u *unstructured.Unstructured) (errs field.ErrorList) {
+	apiVersion, kind := v.gvk().ToAPIVersionAndKind()
+	if u.GetKind() != kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), u.GetKind(), "must be "+kind))
+	}
+	if u.GetAPIVersion() != apiVersion {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), "must be "+apiVersion))
+	}
+	return errs
+}
+
+// validateMetadata validates the metadata of an object that is created, or that replaces an old
+// one.
+func (v *Version) validateMetadata(ctx context.Context, op operation.Type, u, old *unstructured.Unstructured) field.ErrorList {
+	metadata, errs := objectMeta(u)
+	if len(errs) > 0 {
+		return errs
+	}
+	var oldMetadata *metav1.ObjectMeta
+	validateName := metavalidation.ValidateNameFunc(metavalidation.NameIsDNSSubdomain)
+	if op == operation.Update {
+		if oldMetadata, errs = objectMeta(old); len(errs) > 0 {
+			return errs
+		}
+		validateName = nil
+	}
+	return metavalidation.ValidateObjectMetaDeclaratively(ctx, op, metadata, oldMetadata, v.namespaced(), validateName,
+		field.NewPath("metadata"), utilfeature.DefaultFeatureGate.Enabled(features.DeclarativeValidationBeta))
+}
+
+func objectMeta(u *unstructured.Unstructured) (*metav1.ObjectMeta, field.ErrorList) {
+	raw := u.Object["metadata"]
+	if raw == nil {
+		return &metav1.ObjectMeta{}, nil
+	}
+	metadata, ok := raw.(map[string]any)
+	if !ok {
+		return nil, field.ErrorList{field.Invalid(field.NewPath("metadata"), raw, fmt.Sprintf("expected map[string]interface{}, got %T", raw))}
+	}
+	typed := &metav1.ObjectMeta{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, typed); err != nil {
+		return nil, field.ErrorList{field.Invalid(field.NewPath("metadata"), raw, err.Error())}
+	}
+	return typed, nil
+}
+
+func (v *Version) validateScaleSpec(u *unstructured.Unstructured) field.ErrorList {
+	if v.scale == nil {
+		return nil
+	}
+	return validateReplicas(u, v.scale.SpecReplicasPath)
+}
+
+func (v *Version) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList {
+	if v.scale == nil {
+		return nil
+	}
+	errs := validateReplicas(u, v.scale.StatusReplicasPath)
+	if path := v.scale.LabelSelectorPath; path != nil {
+		selector, _, err := unstructured.NestedString(u.Object, splitPath(*path)...)
+		if err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(*path), selector, err.Error()))
+		}
+	}
+	return errs
+}
+
+func validateReplicas(u *unstructured.Unstructured, path string) field.ErrorList {
+	replicas, _, err := unstructured.NestedInt64(u.Object, splitPath(path)...)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, err.Error())}
+	case replicas < 0:
+		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, "should be a non-negative integer")}
+	case replicas > math.MaxInt32:
+		return field.ErrorList{field.Invalid(field.NewPath(path), replicas, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32))}
+	}
+	return nil
+}
+
+// splitPath splits a JSON path of the scale subresource, such as .spec.replicas.
+func splitPath(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
+
+func (v *Version) namespaced() bool {
+	return v.definition.crd.Spec.Scope == apiextensionsv1.NamespaceScoped
+}
+
+func (strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	return finalizerWarnings(obj.(*unstructured.Unstructured).GetFinalizers(), nil)
+}
+
+func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	if s.status {
+		return nil
+	}
+	return finalizerWarnings(obj.(*unstructured.Unstructured).GetFinalizers(), old.(*unstructured.Unstructured).GetFinalizers())
+}
+
+// finalizerWarnings returns the warnings about the names of finalizers that are new.
+func finalizerWarnings(finalizers, old []string) (warnings []string) {
+	warn := func(name, message string) {
+		warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: %s", name, message))
+	}
+	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, string(corev1.FinalizerKubernetes)}
+	for _, name := range sets.List(sets.New(finalizers...).Difference(sets.New(old...))) {
+		for _, message := range utilvalidation.IsQualifiedName(name) {
+			warn(name, message)
+		}
+		switch {
+		case strings.Contains(name, "/") || slices.Contains(standard, name):
+		case strings.Contains(name, "."):
+			warn(name, "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers")
+		default:
+			warn(name, "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers")
+		}
+	}
+	return warnings
+}
