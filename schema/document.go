@@ -135,7 +135,7 @@ func split(data []byte) (docs []*document) {
 	return docs
 }
 
-// marker says whether a line begins with a marker of YAML, and returns the rest.
+// marker reports whether a line begins with a marker of YAML, and returns the rest.
 func marker(line []byte, m string) (rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(line, []byte(m))
 	return rest, ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))

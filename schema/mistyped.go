@@ -148,7 +148,7 @@ func inUse(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	return t
 }
 
-// decodesItself says whether a type has a method that decodes it.
+// decodesItself reports whether a type has a method that decodes it.
 func decodesItself(t reflect.Type) bool {
 	_, ok := reflect.New(t).Interface().(interface{ UnmarshalJSON([]byte) error })
 	return ok

@@ -123,7 +123,7 @@ func (r *request) result() *Result {
 	return &Result{Warnings: slices.Clone(r.warnings)}
 }
 
-// statusReturns says whether a status that is taken away is there again when the object is
+// statusReturns reports whether a status that is taken away is there again when the object is
 // read back.
 func (v *Version) statusReturns() bool {
 	return v.hasStatus && v.structural != nil && v.structural.Properties["status"].Default.Object != nil

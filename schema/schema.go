@@ -57,7 +57,7 @@ func (d *Definition) Version(name string) *Version {
 	return &Version{definition: d, name: name}
 }
 
-// Served says whether the definition has this version, and the server serves it.
+// Served reports whether the definition has this version, and the server serves it.
 func (v *Version) Served() bool { return v.compiled != nil && v.spec.Served }
 
 // Structural returns the structural schema, with its defaults pruned, as the server

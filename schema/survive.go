@@ -105,7 +105,7 @@ func deadly(crd *apiextensions.CustomResourceDefinition) (fields []string) {
 	return fields
 }
 
-// panics says whether the server panics as it follows a path through a schema. That of a
+// panics reports whether the server panics as it follows a path through a schema. That of a
 // rule it follows only if the schema can be read as structural.
 func panics(s *apiextensions.JSONSchemaProps, path string, ofRule bool) (yes bool) {
 	structural, err := structuralschema.NewStructural(s)

@@ -12,10 +12,9 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// Change is a difference between an old definition and a new one for which something that
-// worked does so no longer.
+// Change is a difference between an old definition and a new one that breaks something.
 type Change struct {
-	// Effect says what breaks.
+	// Effect is what breaks.
 	Effect Effect
 	// Version is the version that it concerns. It is empty if it concerns all.
 	Version string
@@ -25,10 +24,10 @@ type Change struct {
 	Path string
 	// What has changed, and Why that breaks something, for a person to read.
 	What, Why string
-	// Proof is an object that shows it. It is nil if none was found, or if there is
-	// nothing to show: of names, for example.
+	// Proof is an object that shows it. It is nil if none was found, or if it takes none: for
+	// a name or a version, for example.
 	Proof *Proof
-	// Unproven says that an object should show it, but that none was found. There may be
+	// Unproven reports that an object should show it, but that none was found. There may be
 	// none: whether a pattern or a rule allows less than another one cannot be decided in
 	// general.
 	Unproven bool
@@ -67,9 +66,9 @@ type Proof struct {
 	// Stored is the object that Object replaces, if it takes an update to show the change.
 	// It is nil if Object is created.
 	Stored json.RawMessage
-	// Errors are those that the new definition has for the change. Altered says what is
+	// Errors are those that the new definition has for the change. Altered lists what is
 	// stored otherwise than with the old one, such as: spec.size: "large", was "small".
-	// Fields that the old definition does not have are not looked at.
+	// Fields that the old definition does not have are left out.
 	Errors  field.ErrorList
 	Altered []string
 }
@@ -81,23 +80,23 @@ type Proof struct {
 // The schemas are compared field by field, and each change is then proven by an object: the
 // old definition accepts it, and the new one refuses it at that field, or stores it
 // otherwise. A new rule about updates (with oldSelf) is proven by two objects: in the old
-// definition one may replace the other, and in the new one it may not. At last, some
-// random objects are put to both definitions, to find what the comparison overlooks. That
+// definition one may replace the other, and in the new one it may not. Finally, some
+// random objects are judged by both definitions, to find what the comparison overlooks. That
 // is a sample: it does not show that nothing else breaks.
 //
-// What only allows more is no breaking change: a field that is new and not required, one
-// more value in an enum, a higher maximum.
+// A change that only allows more does not break anything: a field that is new and not required,
+// one more value in an enum, a higher maximum.
 //
-// An object is judged as when it is created. The server is milder with objects that are
-// stored already: it forgives a fault that was there before in a part that does not change
-// (see [schema.Version.Update]). But clients that create objects meet the change at once. Nobody
-// creates objects in a version that is not served. If objects may be stored in it (it is
+// An object is judged as when it is created. The server tolerates more in objects that are
+// stored already: an old error in a part that does not change
+// (see [schema.Version.Update]). But clients that create objects meet the change at once. A
+// version that is not served has no such clients. If objects may be stored in it (it is
 // the storage version, or in status.storedVersions of the old definition), then data that
 // is lost or changed is reported, and nothing else.
 //
 // Proving takes up to 15 seconds for each version, and random objects take up to 5 seconds
-// more. Then, or when the context ends, what was being tried is given up soon, and the
-// changes that are left are unproven. But for that, the result is the same each time.
+// more. Then, or when the context ends, the search stops, and the changes that are left are
+// unproven. Apart from that, the result is the same each time.
 func Changes(ctx context.Context, before, after *schema.Definition) []Change {
 	up := &upgrade{ctx: ctx, old: newDefinition(before), new: newDefinition(after)}
 	up.names()
@@ -124,12 +123,11 @@ type upgrade struct {
 	changes  []Change
 }
 
-func (up *upgrade) add(effect Effect, version, path, what, why string) *Change {
+func (up *upgrade) add(effect Effect, version, path, what, why string) {
 	up.changes = append(up.changes, Change{Effect: effect, Version: version, Path: path, What: what, Why: why})
-	return &up.changes[len(up.changes)-1]
 }
 
-// mayBeStored says whether objects may be stored in a version.
+// mayBeStored reports whether objects may be stored in a version.
 func (up *upgrade) mayBeStored(version string) bool {
 	return version == up.old.storage || slices.Contains(up.old.crd.Status.StoredVersions, version)
 }
@@ -137,7 +135,7 @@ func (up *upgrade) mayBeStored(version string) bool {
 // objects compares what objects of a version may be.
 func (up *upgrade) objects(was, is *version) {
 	if up.old.crd.Spec.PreserveUnknownFields || was.structural == nil || is.structural == nil {
-		return // no objects are made of a schema that is not structural
+		return // objects are made of structural schemas only
 	}
 	if sameSchema(was, is) && sameSchema(up.old.versions[up.old.storage], up.new.versions[up.new.storage]) {
 		return
@@ -150,7 +148,7 @@ func (up *upgrade) objects(was, is *version) {
 	slices.SortStableFunc(c.changes, func(x, y *change) int { return cmp.Compare(x.Path, y.Path) })
 	s := newSearch(up, was, is, c.changes)
 	s.proveAll()
-	s.net()
+	s.tryRandomObjects()
 	for _, change := range s.changes {
 		change.Version = was.name
 		change.Effect = change.effect()

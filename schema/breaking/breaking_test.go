@@ -255,9 +255,9 @@ spec:
 		{"other names", replace("singular: apple", "singular: fruit, listKind: Apples", "[ap]", "[a]", "[fruit]", "[]"), []string{
 			"spec.names.listKind: AppleList is now Apples", "spec.names.singular: apple is now fruit", "spec.names.shortNames: ap is removed", "spec.names.categories: fruit is removed"}},
 		{"a stored version", old[:strings.Index(old, "  - name: v1\n")] + strings.Replace(old[strings.Index(old, "  - name: v1beta1"):], "storage: false", "storage: true", 1), []string{
-			`v1 spec.versions[v1]: the version is removed {} => apiVersion: Unsupported value: "v1": supported values: "v1beta1", "v1alpha1"`}},
+			`v1 spec.versions[v1]: the version is removed`}},
 		{"a served version", old[:strings.Index(old, "  - name: v1beta1")], []string{
-			`v1beta1 spec.versions[v1beta1]: the version is removed {} => apiVersion: Unsupported value: "v1beta1": supported values: "v1"`}},
+			`v1beta1 spec.versions[v1beta1]: the version is removed`}},
 		{"a version that is no longer served", replace("true\n    storage: false", "false\n    storage: false"), []string{"v1beta1 spec.versions[v1beta1].served: true is now false"}},
 		{"the status", replace("status: {}, ", ""), []string{"v1 subresources.status: the subresource is removed"}},
 		{"scale", replace(", scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}", ""), []string{"v1 subresources.scale: the subresource is removed"}},
@@ -321,7 +321,7 @@ func TestKeysOfMapsHaveNoNameInAPath(t *testing.T) {
 func TestPruningBreaksOldDefinitions(t *testing.T) {
 	new := withSchema("{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}")
 	old := strings.Replace(new, "scope:", "preserveUnknownFields: true\n  scope:", 1)
-	want := []string{`spec.preserveUnknownFields: true is now false {"unknown":"field"} -> unknown: removed, was "field"`}
+	want := []string{`spec.preserveUnknownFields: true is now false`}
 	if diff := cmp.Diff(want, breaks(t, old, new)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -408,8 +408,6 @@ func definition(t testing.TB, text string) *schema.Definition {
 	return d
 }
 
-// Many changes of one object are proven in groups, by definitions that have only some of
-// the fields: each proof must hold for the whole ones, too.
 func TestManyFieldsAreProvenQuickly(t *testing.T) {
 	const n = 100 // on a busy machine there is no time to prove more
 	fields := func(most int) *schema.Definition {

@@ -21,18 +21,18 @@ type change struct {
 	// change. put returns what to try in the place of a value. Either may be nil.
 	narrow func(s *structuralschema.Structural)
 	put    func(value any) []any
-	shown  shown
+	shown  evidence
 	says   []string // an error has one of these words; none for any error
 	merged bool     // it is about how objects are merged, not about what they may be
-	// updates says that an update shows it, and creates that creating an object does, too.
+	// updates reports that an update shows it, and creates that creating an object does, too.
 	updates, creates bool
 }
 
-// shown says what shows a change.
-type shown int
+// evidence is what shows a change.
+type evidence int
 
 const (
-	byError shown = 1 << iota // an error at the place
+	byError evidence = 1 << iota // an error at the place
 	byData                    // what is stored there
 	inside                    // and either below the place, too
 )
@@ -60,7 +60,7 @@ func (c *comparison) add(steps []string, what, why string) *change {
 // compare compares what is at a place.
 func (c *comparison) compare(was, is *structuralschema.Structural, steps []string) {
 	if reflect.DeepEqual(was, is) {
-		return // this ends it, too, where both are anything, all the way down
+		return // also where both allow anything, all the way down
 	}
 	if typeOf(was) != typeOf(is) && !widerType(was, is) {
 		c.otherType(was, is, steps)
@@ -97,7 +97,7 @@ func typeOf(s *structuralschema.Structural) string {
 	return s.Type
 }
 
-// widerType says whether values of the old type are of the new type too.
+// widerType reports whether values of the old type are of the new type too.
 func widerType(was, is *structuralschema.Structural) bool {
 	switch from, to := typeOf(was), typeOf(is); to {
 	case "any":
@@ -143,7 +143,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		was, is, at := propertyOf(before, name), propertyOf(now, name), below(steps, name)
 		switch {
-		case was == nil: // nobody has it
+		case was == nil: // objects do not have it
 		case root && isMeta(name) && (!declares(before, name) || !declares(now, name)):
 			// The server knows what it is, and keeps it.
 		case is == nil:
@@ -181,15 +181,15 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 	if reflect.DeepEqual(before, now) {
 		return
 	}
-	what := fmt.Sprintf("the default %s is now %s", text(before), text(now))
+	what := fmt.Sprintf("the default %s is now %s", short(before), short(now))
 	why := "objects without the field get another value than before"
 	switch {
-	case before == nil && slices.Contains(orNone(object.ValueValidation).Required, name):
+	case before == nil && slices.Contains(validationOrNone(object.ValueValidation).Required, name):
 		return // there are no objects without the field
 	case before == nil:
-		what, why = "it has the default "+text(now)+" now", "objects without the field get one that nobody wrote"
+		what, why = "it has the default "+short(now)+" now", "objects without the field get one that nobody wrote"
 	case now == nil:
-		what, why = "the default "+text(before)+" is removed", "new objects without the field stay without it"
+		what, why = "the default "+short(before)+" is removed", "new objects without the field stay without it"
 	}
 	added := c.add(below(steps, name), what, why)
 	added.steps, added.child, added.shown = slices.Clone(steps), name, byData|inside
@@ -197,7 +197,7 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 }
 
 // text writes a value as JSON, and not too much of it.
-func text(value any) string {
+func short(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)

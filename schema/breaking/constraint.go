@@ -36,7 +36,7 @@ var words = map[string][]string{
 
 // constraints compares what values must be, beside their type.
 func (c *comparison) constraints(was, is *structuralschema.Structural, steps []string) {
-	before, now := orNone(was.ValueValidation), orNone(is.ValueValidation)
+	before, now := validationOrNone(was.ValueValidation), validationOrNone(is.ValueValidation)
 	c.required(before, now, is, steps)
 	c.enum(before, now, steps)
 	c.bounds(before, now, steps)
@@ -58,7 +58,7 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 	c.rules(was, is, steps)
 }
 
-func orNone(v *structuralschema.ValueValidation) *structuralschema.ValueValidation {
+func validationOrNone(v *structuralschema.ValueValidation) *structuralschema.ValueValidation {
 	if v == nil {
 		return &structuralschema.ValueValidation{}
 	}
@@ -88,7 +88,7 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 		if slices.ContainsFunc(now.Enum, func(w structuralschema.JSON) bool { return reflect.DeepEqual(v, w) }) {
 			continue
 		}
-		removed := c.add(steps, "the value "+text(v.Object)+" is removed", "objects that have it are refused")
+		removed := c.add(steps, "the value "+short(v.Object)+" is removed", "objects that have it are refused")
 		removed.says = words["enum"]
 		removed.narrow = func(s *structuralschema.Structural) {
 			validationOf(s).Enum = []structuralschema.JSON{v}
@@ -120,11 +120,11 @@ func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps
 }
 
 func (c *comparison) bound(steps []string, name string, before, now *float64, says []string) *change {
-	what := fmt.Sprintf("%s is %s now", name, text(*now))
+	what := fmt.Sprintf("%s is %s now", name, short(*now))
 	if before != nil && *before != *now {
-		what = fmt.Sprintf("%s %s is now %s", name, text(*before), text(*now))
+		what = fmt.Sprintf("%s %s is now %s", name, short(*before), short(*now))
 	} else if before != nil {
-		what = fmt.Sprintf("%s %s itself is no longer allowed", name, text(*now))
+		what = fmt.Sprintf("%s %s itself is no longer allowed", name, short(*now))
 	}
 	added := c.add(steps, what, "values beyond it are refused")
 	if name == "multipleOf" {
@@ -145,13 +145,13 @@ func boundWords(name string) []string {
 	return words["lower"]
 }
 
-// checked says whether the server checks a format.
+// checked reports whether the server checks a format.
 func checked(kind, format string) bool {
 	s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: format}}
 	return validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) == nil && s.Format != ""
 }
 
-// widerFormat says whether a format takes nothing away from the numbers that JSON has.
+// widerFormat reports whether a format takes nothing away from the numbers that JSON has.
 func widerFormat(kind, format string) bool {
 	return kind == "integer" && format == "int64" || kind == "number" && format == "double"
 }
@@ -162,8 +162,8 @@ func (c *comparison) compositions(before, now *structuralschema.ValueValidation,
 		name     string
 		narrowed bool
 	}{
-		{"allOf", len(lost(now.AllOf, before.AllOf)) > 0},
-		{"anyOf", len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(lost(before.AnyOf, now.AnyOf)) > 0)},
+		{"allOf", len(missingFrom(now.AllOf, before.AllOf)) > 0},
+		{"anyOf", len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missingFrom(before.AnyOf, now.AnyOf)) > 0)},
 		{"oneOf", len(now.OneOf) > 0 && !reflect.DeepEqual(before.OneOf, now.OneOf)},
 		{"not", now.Not != nil && !reflect.DeepEqual(before.Not, now.Not)},
 	} {
@@ -174,7 +174,7 @@ func (c *comparison) compositions(before, now *structuralschema.ValueValidation,
 }
 
 // lost returns what is in one list and not in the other.
-func lost(from, in []structuralschema.NestedValueValidation) (all []structuralschema.NestedValueValidation) {
+func missingFrom(from, in []structuralschema.NestedValueValidation) (all []structuralschema.NestedValueValidation) {
 	for _, v := range from {
 		if !slices.ContainsFunc(in, func(w structuralschema.NestedValueValidation) bool { return reflect.DeepEqual(v, w) }) {
 			all = append(all, v)
@@ -242,7 +242,7 @@ func (c *comparison) topology(before, now *structuralschema.Structural, steps []
 }
 
 // twice returns what makes, of a list, lists in which two items have the same keys, or are
-// the same if there are no keys. Where that was refused before, the rest must differ.
+// equal if there are no keys. If that was refused before, another field must differ.
 func twice(items *structuralschema.Structural, keys []string) func(value any) []any {
 	return func(value any) (lists []any) {
 		list, ok := value.([]any)
@@ -279,7 +279,7 @@ func variants(items *structuralschema.Structural, keys []string, item any) (all 
 			others = []any{!value}
 		}
 		p := items.Properties[name]
-		for _, v := range orNone(p.ValueValidation).Enum {
+		for _, v := range validationOrNone(p.ValueValidation).Enum {
 			others = append(others, v.Object)
 		}
 		for _, other := range others {

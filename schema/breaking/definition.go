@@ -40,7 +40,7 @@ func newDefinition(of *schema.Definition) *definition {
 	return d
 }
 
-// bothServed says whether clients see a version in both definitions.
+// bothServed reports whether clients see a version in both definitions.
 func bothServed(was, is *version) bool { return was.Served() && is.Served() }
 
 func (v *version) gvk() runtimeschema.GroupVersionKind {

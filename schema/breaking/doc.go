@@ -7,18 +7,18 @@
 //		fmt.Println(c)
 //	}
 //
-// So a test, or CI, says before a release what its users would find: which objects are
+// A test, or CI, reports before a release what its users would find: which objects are
 // refused that were accepted ([Refused]), which data is lost or changed ([Altered]), and
 // what else is gone that clients rely on ([Clients]). Most changes of a schema come with a
-// [Proof]: an object that shows it. What each definition does to that object is what package
-// schema says.
+// [Proof]: an object that shows it. Package schema does to that object what the API server
+// would do with each definition.
 //
 // # How a change is found
 //
-// The definitions are compared, and so are the schemas of each version, field by field. Of
+// The definitions are compared, and so are the schemas of each version, field by field. For
 // each change of a schema, a small object is made that the old definition accepts, and that
-// should show the change. If a rule refuses it, it is mended; if it shows nothing, random
-// ones are tried. At last, random objects of the whole schema find what the comparison
+// should show the change. If a rule refuses it, it is repaired; if it shows nothing, random
+// ones are tried. Finally, random objects of the whole schema find what the comparison
 // overlooks.
 //
 // # What it does not do
@@ -27,10 +27,10 @@
 // another one cannot be decided in general, and random objects are a sample. A change of
 // which no object was found is reported all the same, as unproven.
 //
-// It does not say what the API server says of the update of the definition itself, beyond
-// the changes that it never accepts. [schema.Check] lists the faults of one definition.
+// It does not check whether the API server accepts the update of the definition itself, beyond
+// the changes that it never accepts. [schema.Check] lists the problems of one definition.
 //
 // Webhooks are not called. Where one converts, an object is judged in its own version alone.
-// Objects that are stored already, and that the server is milder with, are not told apart
-// from new ones: see [Changes].
+// Objects that are stored already are judged like new ones, although the server tolerates more
+// in them: see [Changes].
 package breaking

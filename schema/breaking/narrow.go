@@ -53,7 +53,7 @@ func (want portion) copy(s *structuralschema.Structural, steps []string, onWay b
 		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: copied(values, false)}
 	}
 	needed := map[string]bool{}
-	all := needs(orNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
+	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
 	out.Properties = nil
 	put := func(name string, p *structuralschema.Structural, on bool) {
 		if out.Properties == nil {
@@ -74,7 +74,7 @@ func (want portion) copy(s *structuralschema.Structural, steps []string, onWay b
 	return &out
 }
 
-// needs collects the fields that a validation mentions, and says whether it is about the
+// needs collects the fields that a validation mentions, and reports whether it is about the
 // number of fields.
 func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool) {
 	for _, name := range v.Required {
@@ -98,7 +98,7 @@ func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool
 // their messages.
 type ruleText struct {
 	text  string
-	known map[string]bool // what mention has said before
+	known map[string]bool // results of mention
 }
 
 func rulesOf(s *structuralschema.Structural) *ruleText {
@@ -124,10 +124,10 @@ func rulesOf(s *structuralschema.Structural) *ruleText {
 	return &ruleText{text: rules.String(), known: map[string]bool{}}
 }
 
-// none says that there are no rules.
+// none reports whether there are no rules.
 func (r *ruleText) none() bool { return r.text == "" }
 
-// mention says whether some rule seems to be about a field of that name: all that begins
+// mention reports whether some rule seems to be about a field of that name: all that begins
 // with the name counts, too.
 func (r *ruleText) mention(name string) bool {
 	mentioned, ok := r.known[name]
@@ -139,7 +139,7 @@ func (r *ruleText) mention(name string) bool {
 }
 
 // narrow changes a schema so that each object has something at a place, and there what
-// change wants. It says whether the schema leads there.
+// change wants. It reports whether the schema leads there.
 func narrow(s *structuralschema.Structural, steps []string, change func(*structuralschema.Structural)) bool {
 	s.Nullable = s.Nullable && len(steps) == 0 && change == nil
 	if len(steps) == 0 {

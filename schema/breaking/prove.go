@@ -3,7 +3,6 @@ package breaking
 import (
 	"encoding/json"
 	randv2 "math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 )
 
 const (
-	// proofTries bounds how many objects are judged for one change, shrinkTries how many
-	// to make a proof smaller, and pairObjects of how many objects updates are made.
+	// proofTries is how many objects are judged for one change, shrinkTries how many more to
+	// make a proof smaller, and pairObjects of how many objects updates are made.
 	proofTries, shrinkTries, pairObjects = 200, 100, 24
 	// proofTime bounds the time for one change, and allTime that for all of a version.
 	proofTime, allTime = 2 * time.Second, 15 * time.Second
@@ -25,38 +24,43 @@ const (
 // search looks for objects that show breaking changes of a version.
 type search struct {
 	*upgrade
-	was, is *version
-	changes []*change
-	rules   *ruleText // of the old schema
-	until   time.Time // for all changes
-	enough  time.Time // for the one at hand
+	was, is        *version
+	changes        []*change
+	rules          *ruleText // of the old schema
+	deadline       time.Time // for all changes
+	changeDeadline time.Time // for the current one
 }
 
 func newSearch(up *upgrade, was, is *version, changes []*change) *search {
 	return &search{
 		upgrade: up, was: was, is: is, changes: changes,
-		rules: rulesOf(was.structural), until: time.Now().Add(allTime),
+		rules: rulesOf(was.structural), deadline: time.Now().Add(allTime),
 	}
 }
 
-// over says that there is no more time for the change at hand.
-func (s *search) over() bool {
+// timeIsUp reports whether there is no more time for the current change.
+func (s *search) timeIsUp() bool {
 	now := time.Now()
-	return s.ctx.Err() != nil || now.After(s.until) || now.After(s.enough)
+	return s.ctx.Err() != nil || now.After(s.deadline) || now.After(s.changeDeadline)
+}
+
+// acceptedBefore reports whether the old definition accepts an object, and there is time to use
+// it.
+func (s *search) acceptedBefore(object map[string]any) bool {
+	return !s.timeIsUp() && s.countErrors(object) == 0
+}
+
+// countErrors returns how many errors the old definition has for an object.
+func (s *search) countErrors(object map[string]any) int {
+	_, errs := s.store(s.was, object)
+	return len(errs)
 }
 
 // proveAll tries the cheap way for all changes first, so that a hard one takes no time
 // from easy ones.
 func (s *search) proveAll() {
-	for some := range slices.Chunk(s.changes, group) {
-		s.enough = s.until
-		if s.over() {
-			return
-		}
-		in := s.narrower(some)
-		for _, c := range some {
-			in.prove(c, in.construct)
-		}
+	for _, c := range s.changes {
+		s.prove(c, s.construct)
 	}
 	for _, c := range s.changes {
 		s.prove(c, s.seek)
@@ -65,13 +69,13 @@ func (s *search) proveAll() {
 
 // prove tries a way to prove a change, while there is time.
 func (s *search) prove(c *change, way func(*change) *Proof) {
-	s.enough = time.Now().Add(proofTime)
-	if c.Proof == nil && !c.merged && !s.over() {
+	s.changeDeadline = time.Now().Add(proofTime)
+	if c.Proof == nil && !c.merged && !s.timeIsUp() {
 		c.Proof = way(c)
 	}
 }
 
-// construct makes the least object that should show a change, and mends it if a rule of the
+// construct makes the least object that should show a change, and repairs it if a rule of the
 // old definition refuses it.
 func (s *search) construct(c *change) *Proof {
 	if !c.creates {
@@ -93,7 +97,7 @@ func (s *search) construct(c *change) *Proof {
 	if s.rules.none() {
 		return nil
 	}
-	if object = s.mend(object, c.steps); object == nil {
+	if object = s.repair(object, c.steps); object == nil {
 		return nil
 	}
 	v, _ := s.shows(c, object)
@@ -104,13 +108,7 @@ func (s *search) construct(c *change) *Proof {
 // that smaller.
 func (s *search) seek(c *change) *Proof {
 	part := portion{whole: true, wanted: s.rules.mention}.part(s.was.structural, c.steps)
-	g := s.generator(c, part, func(object map[string]any) bool {
-		if s.over() {
-			return false
-		}
-		_, errs := s.store(s.was, object)
-		return len(errs) == 0
-	})
+	g := s.generator(c, part, s.acceptedBefore)
 	if g == nil {
 		return nil
 	}
@@ -119,8 +117,8 @@ func (s *search) seek(c *change) *Proof {
 			return proof
 		}
 	}
-	for i := 0; i < proofTries && !s.over(); i++ {
-		src := draws(i)
+	for i := 0; i < proofTries && !s.timeIsUp(); i++ {
+		src := source(i)
 		object, err := g.Object(src)
 		if err != nil {
 			return nil
@@ -136,8 +134,8 @@ func (s *search) seek(c *change) *Proof {
 // other in the old definition, but not in the new one.
 func (s *search) pair(c *change, g *generate.Generator) *Proof {
 	var objects []map[string]any
-	for i := 0; i < pairObjects && !s.over(); i++ {
-		object, err := g.Object(draws(i))
+	for i := 0; i < pairObjects && !s.timeIsUp(); i++ {
+		object, err := g.Object(source(i))
 		if err != nil {
 			return nil
 		}
@@ -158,22 +156,9 @@ func (s *search) pair(c *change, g *generate.Generator) *Proof {
 	return nil
 }
 
-// generator makes objects of a part of the old schema, narrowed for a change. It is nil if
-// there are none.
-func (s *search) generator(c *change, part *structuralschema.Structural, valid func(map[string]any) bool) *generate.Generator {
-	if !narrow(part, c.steps, c.narrow) {
-		return nil
-	}
-	g, err := generate.New(s.was.gvk(), part, valid)
-	if err != nil {
-		return nil
-	}
-	return g
-}
-
-// draws returns a source for the object of that number. The first is made of zeros, then
-// every other one is made of small draws, which make small objects.
-func draws(i int) *draw.Source {
+// source returns the random numbers for an object, by its number. Half of the objects are made of
+// small numbers, which make small objects.
+func source(i int) *draw.Source {
 	if i%2 == 0 {
 		return draw.New(1, "", i)
 	}
@@ -187,7 +172,20 @@ func draws(i int) *draw.Source {
 	return draw.Of(stream)
 }
 
-// smaller makes an object smaller of which try holds.
+// generator makes objects of a part of the old schema, narrowed for a change. It is nil if
+// there are none.
+func (s *search) generator(c *change, part *structuralschema.Structural, valid func(map[string]any) bool) *generate.Generator {
+	if !narrow(part, c.steps, c.narrow) {
+		return nil
+	}
+	g, err := generate.New(s.was.gvk(), part, valid)
+	if err != nil {
+		return nil
+	}
+	return g
+}
+
+// smaller makes an object smaller for which try holds.
 func (s *search) smaller(g *generate.Generator, v verdict, tree *draw.Tree, try func(object map[string]any) (verdict, bool)) verdict {
 	sized := func(v verdict, tree *draw.Tree) draw.Found[verdict] {
 		data, err := json.Marshal(v.object)
@@ -196,9 +194,9 @@ func (s *search) smaller(g *generate.Generator, v verdict, tree *draw.Tree, try 
 		}
 		return draw.Found[verdict]{Value: v, Size: len(data), Tree: tree}
 	}
-	effort := draw.Shrinker{Tries: shrinkTries, Time: min(proofTime, time.Until(s.until))}
+	effort := draw.Shrinker{Tries: shrinkTries, Time: min(proofTime, time.Until(s.deadline))}
 	small, _ := draw.Shrink(effort, sized(v, tree), func(tree *draw.Tree) (none draw.Found[verdict], ok bool) {
-		if s.over() {
+		if s.timeIsUp() {
 			return none, false
 		}
 		src := draw.Replay(tree)
@@ -212,7 +210,7 @@ func (s *search) smaller(g *generate.Generator, v verdict, tree *draw.Tree, try 
 	return small.Value
 }
 
-// shows says whether an object shows a change, as it is or with what the change puts into
+// shows reports whether an object shows a change, as it is or with what the change puts into
 // it.
 func (s *search) shows(c *change, object map[string]any) (verdict, bool) {
 	places := placesOf(object, c.steps)
@@ -225,7 +223,7 @@ func (s *search) shows(c *change, object map[string]any) (verdict, bool) {
 		return v, v.broken()
 	}
 	for _, value := range c.put(places[0].value) {
-		if s.over() {
+		if s.timeIsUp() {
 			break
 		}
 		changed, ok := replace(runtime.DeepCopyJSON(object), places[0].keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
@@ -248,32 +246,4 @@ func (c *change) about(places []located) (paths []string) {
 		paths = append(paths, p.path)
 	}
 	return paths
-}
-
-// least returns a small object of a version, and nil if none is found.
-func (up *upgrade) least(v *version) json.RawMessage {
-	if v.structural == nil {
-		return nil
-	}
-	part := portion{wanted: rulesOf(v.structural).mention}.part(v.structural, nil)
-	until := time.Now().Add(proofTime)
-	g, err := generate.New(v.gvk(), part, func(object map[string]any) bool {
-		if up.ctx.Err() != nil || time.Now().After(until) {
-			return false
-		}
-		_, errs := up.store(v, object)
-		return len(errs) == 0
-	})
-	if err != nil {
-		return nil
-	}
-	object, err := g.Object(draw.Replay(nil))
-	if err != nil {
-		return nil
-	}
-	data, err := json.Marshal(object)
-	if err != nil {
-		return nil
-	}
-	return data
 }

@@ -33,7 +33,7 @@ func (v verdict) of(c *change, paths []string) verdict {
 		return slices.ContainsFunc(paths, func(p string) bool { return path == p || c.shown&inside != 0 && under(path, p) })
 	}
 	v.errs = slices.DeleteFunc(slices.Clone(v.errs), func(err *field.Error) bool {
-		return c.shown&byError == 0 || !in(errorPath(err)) || !saying(err, c.says)
+		return c.shown&byError == 0 || !in(errorPath(err)) || !mentionsAny(err, c.says)
 	})
 	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(a alteration) bool {
 		return c.shown&byData == 0 || !in(dotted(a.path))
@@ -63,7 +63,7 @@ func (v verdict) proof() *Proof {
 }
 
 // judge creates an object in the same version of both definitions. In a version that is
-// not served in both, nobody creates objects: there, only what is stored counts.
+// not served in both, clients do not create objects: there, only what is stored counts.
 func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 	v := verdict{object: object}
 	before, errs := up.store(was, object)
@@ -144,9 +144,9 @@ func differ(before, after any, path string, report func(path, text string)) {
 			is, stays := a[name]
 			switch {
 			case !there:
-				report(at, text(is)+", was not there")
+				report(at, short(is)+", was not there")
 			case !stays:
-				report(at, "removed, was "+text(was))
+				report(at, "removed, was "+short(was))
 			default:
 				differ(was, is, at, report)
 			}
@@ -163,22 +163,22 @@ func differ(before, after any, path string, report func(path, text string)) {
 		return
 	}
 	if !reflect.DeepEqual(before, after) {
-		report(path, text(after)+", was "+text(before))
+		report(path, short(after)+", was "+short(before))
 	}
 }
 
 func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
 
-// saying says whether an error has one of the words, or there are none.
-func saying(err *field.Error, words []string) bool {
+// mentionsAny reports whether an error has one of the words, or there are none.
+func mentionsAny(err *field.Error, words []string) bool {
 	text := err.Error()
 	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// rulesNotRun begins the error which says that others have kept the rules from being run
+// rulesNotChecked begins the error which says that others have kept the rules from being run
 // (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate). It is about no
 // field.
-const rulesNotRun = "some validation rules were not checked"
+const rulesNotChecked = "some validation rules were not checked"
 
 // Paths are compared with dots alone: some errors have the keys of maps in brackets.
 var bracket = regexp.MustCompile(`\[([^]]*)\]`)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Serve says whether a version of a definition is served, and returns the warning that each
+// Serve reports whether a version of a definition is served, and returns the warning that each
 // answer has if the version is deprecated. The error says that there is no such version, or
 // has the server's NotFound, in which verb is the one of HTTP
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP).

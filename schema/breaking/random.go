@@ -12,31 +12,25 @@ import (
 )
 
 const (
-	// netObjects is how many random objects are judged, netTime bounds the time for them,
-	// and maxUnnamed how many changes they find.
-	netObjects, netTime, maxUnnamed = 100, 5 * time.Second, 20
+	// randomObjects is how many random objects are judged, randomTime bounds the time for that,
+	// and randomChanges is how many changes they may find.
+	randomObjects, randomTime, randomChanges = 100, 5 * time.Second, 20
 )
 
-// net puts random objects of the old schema to the new one, and adds a change for what
-// none explains.
-func (s *search) net() {
-	s.until = time.Now().Add(netTime)
-	s.enough = s.until
-	if s.over() {
+// tryRandomObjects judges random objects of the old schema, and adds a change for each difference
+// that no known change explains.
+func (s *search) tryRandomObjects() {
+	s.deadline = time.Now().Add(randomTime)
+	s.changeDeadline = s.deadline
+	if s.timeIsUp() {
 		return
 	}
-	g, err := generate.New(s.was.gvk(), s.was.structural, func(object map[string]any) bool {
-		if s.over() {
-			return false
-		}
-		_, errs := s.store(s.was, object)
-		return len(errs) == 0
-	})
+	g, err := generate.New(s.was.gvk(), s.was.structural, s.acceptedBefore)
 	if err != nil {
 		return
 	}
 	seen := map[string]bool{}
-	for i := 0; i < netObjects && len(seen) < maxUnnamed && !s.over(); i++ {
+	for i := 0; i < randomObjects && len(seen) < randomChanges && !s.timeIsUp(); i++ {
 		src := draw.New(1, s.was.name, i)
 		object, err := g.Object(src)
 		if err != nil {
@@ -58,18 +52,18 @@ func (s *search) net() {
 }
 
 // unexplained returns a change for something that is broken in an object, and that none of
-// the known changes is about. It is nil if there is no such thing.
+// the known changes is about, or nil.
 func (s *search) unexplained(v verdict) *change {
 	if !v.broken() {
 		return nil
 	}
-	known := map[string]shown{}
+	known := map[string]evidence{}
 	for _, c := range s.changes {
 		for _, path := range c.about(placesOf(v.object, c.steps)) {
 			known[path] |= c.shown
 		}
 	}
-	explained := func(path string, by shown) bool {
+	explained := func(path string, by evidence) bool {
 		for known[path]&by == 0 {
 			if path == "" {
 				return false
@@ -79,19 +73,19 @@ func (s *search) unexplained(v verdict) *change {
 		return true
 	}
 	for _, err := range v.errs {
-		if path := errorPath(err); !strings.HasPrefix(err.Detail, rulesNotRun) && !explained(path, byError) {
-			return s.unnamed(path, v.object, "values that were accepted are refused")
+		if path := errorPath(err); !strings.HasPrefix(err.Detail, rulesNotChecked) && !explained(path, byError) {
+			return s.newChange(path, v.object, "values that were accepted are refused")
 		}
 	}
 	for _, a := range v.altered {
 		if path := dotted(a.path); !explained(path, byData) {
-			return s.unnamed(path, v.object, "values are stored otherwise than before")
+			return s.newChange(path, v.object, "values are stored otherwise than before")
 		}
 	}
 	return nil
 }
 
-func (s *search) unnamed(path string, object map[string]any, what string) *change {
+func (s *search) newChange(path string, object map[string]any, what string) *change {
 	steps := s.stepsOf(path, object)
 	return &change{
 		Change: Change{Path: pathOf(steps), What: what, Why: "a random object shows it"},

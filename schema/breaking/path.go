@@ -42,8 +42,8 @@ func propertyOf(s *structuralschema.Structural, name string) *structuralschema.S
 	return undeclared(s)
 }
 
-// undeclared returns the schema of the fields that are no properties. It is nil if they
-// are pruned. The order of the cases is that of pruning: additionalProperties come before
+// undeclared returns the schema of the fields that the properties do not list. It is nil if
+// they are pruned. The order of the cases is that of pruning: additionalProperties come before
 // x-kubernetes-preserve-unknown-fields (apiserver/schema/pruning/algorithm.go, skipPrune).
 func undeclared(s *structuralschema.Structural) *structuralschema.Structural {
 	a := s.AdditionalProperties
@@ -129,7 +129,7 @@ func replace(in any, keys []any, value any) any {
 	return in
 }
 
-// under says whether a path with dots alone is another one, or below it.
+// under reports whether a path with dots alone is another one, or below it.
 func under(path, at string) bool {
 	rest, ok := strings.CutPrefix(path, at)
 	return ok && (at == "" || rest == "" || rest[0] == '.')
