@@ -1,11 +1,10 @@
 package schema
 
 import (
-	"regexp"
 	"strings"
 )
 
-// advise says how to mend a common fault; it is empty for others.
+// advise says how to mend a common problem; it is empty for others.
 func advise(path, message string, rule int) string {
 	path = adviseAt(path)
 	for _, a := range advices {
@@ -25,7 +24,7 @@ func adviseAt(path string) string {
 	return path
 }
 
-// advice is for faults of a rule, or of any if that is 0, at a path that ends so, of which
+// advice is for problems of a rule, or of any if that is 0, at a path that ends so, of which
 // the message has these words.
 type advice struct {
 	rule                  int
@@ -108,8 +107,7 @@ var advices = []advice{
 	{0, ".message", "must not contain line breaks", "Write the message in one line."},
 	{0, ".message", "if rule contains line breaks", "Add a message of one line. Without one, the server would show the rule, which has several."},
 
-	{0, ".fieldPath", crash, crashAdvice},
-	{0, ".jsonPath", crash, crashAdvice},
+	{0, "", "the server's validation panics", "The fieldPath of a rule or the jsonPath of a selectable field leads below additionalProperties: true or false, or into a schema with other problems. Give a path whose every step is specified in the schema."},
 	{0, ".jsonPath", "is an invalid path", "Give the path of a field that the schema specifies, such as .spec.size; it may not go through a list."},
 	{0, ".jsonPath", "Required value", "Give the path of a field, such as .spec.size."},
 	{0, ".jsonPath", "must be a simple json path", "Begin with a dot, such as .spec.size."},
@@ -118,26 +116,12 @@ var advices = []advice{
 	{0, ".labelSelectorPath", "", "Give the path of a string under .status or .spec, such as .status.selector."},
 }
 
-const crashAdvice = "Give a path whose every step is specified in the schema. It may not go on below additionalProperties: true or false. If there are other faults, mend those first."
-
 // The only form of anyOf with types that the server takes
 // (apiextensions-apiserver/pkg/apiserver/schema/validation.go, isIntOrStringAnyOfPattern).
 const intOrString = "Move it to where the field itself is specified. If the field is a number or a string, as a port is, set x-kubernetes-int-or-string: true there instead, and write anyOf: [{type: integer}, {type: string}], in this order."
 
 const quoteAdvice = "Specify the field, with its name in quotes: YAML takes a plain n for false, and a plain y for true."
 
-const costAdvice = "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it."
-
-// textAdvice is for the cost of an expression that makes text. The server has no estimate of
-// how long that is, and counts it where it is added up, joined or searched.
-const textAdvice = "The server takes text that an expression makes for unlimited. Write all of it in one format, without + and join: \"at most %d\".format([self.size]), with %s for a value that is not an integer. Compare such text with ==, and do not search it. " + costAdvice
-
-// adviseCost returns the advice for the cost of an expression at a path.
-func adviseCost(path, expression string) string {
-	if strings.HasSuffix(path, ".messageExpression") || makesText.MatchString(expression) {
-		return textAdvice
-	}
-	return costAdvice
-}
-
-var makesText = regexp.MustCompile(`string\(|format\(|join\(|["'] *\+|\+ *["']`)
+// The server has no estimate of how long a text is that an expression makes, and counts it where it
+// is added up, joined or searched.
+const costAdvice = "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it. The server takes text that an expression makes for unlimited: write all of it in one format, without + and join: \"at most %d\".format([self.size]), with %s for a value that is not an integer. Compare such text with ==, and do not search it."

@@ -16,7 +16,7 @@ import (
 // for it matches nothing any more.
 func TestEachEntryOfTheTablesMatchesAMessageOfTheServer(t *testing.T) {
 	texts := []string{}
-	for _, test := range faultCases() {
+	for _, test := range problemCases() {
 		texts = append(texts, test.text)
 	}
 	for _, text := range refused(t) {
@@ -42,7 +42,7 @@ func TestEachEntryOfTheTablesMatchesAMessageOfTheServer(t *testing.T) {
 	}
 	for i, name := range advices {
 		if !advised[i] {
-			t.Errorf("no fault has the advice %s", name)
+			t.Errorf("no problem has the advice %s", name)
 		}
 	}
 	for i, name := range rules {

@@ -8,21 +8,20 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	crdvalidation "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
-// Fault is something that the API server finds wrong with a CustomResourceDefinition.
-type Fault struct {
+// Problem is something that the API server finds wrong with a CustomResourceDefinition.
+type Problem struct {
 	// Definition is the name of the definition. It is empty for a schema without one.
 	Definition string `json:"definition"`
-	// Version is the name of the version that the fault is in. It is empty if the fault is
+	// Version is the name of the version that the problem is in. It is empty if the problem is
 	// in none.
 	Version string `json:"version,omitempty"`
-	// Warning says that the server takes the definition in spite of this fault, and answers
+	// Warning says that the server takes the definition in spite of this problem, and answers
 	// with a warning.
 	Warning bool `json:"warning,omitempty"`
 	// Path is the field, as it is in the file. One that is missing has a path too.
@@ -49,12 +48,12 @@ type Fault struct {
 	// they say where that is which should have it.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Advice says how to mend the fault, if it is a common one.
+	// Advice says how to mend the problem, if it is a common one.
 	Advice string `json:"advice,omitempty"`
 }
 
-// String is the fault in one line, without the advice. Line breaks in the message stay.
-func (f Fault) String() string {
+// String is the problem in one line, without the advice. Line breaks in the message stay.
+func (f Problem) String() string {
 	s := fmt.Sprintf("%d:%d: ", f.Line, f.Column)
 	if f.Warning {
 		s += "warning: "
@@ -71,89 +70,82 @@ func (f Fault) String() string {
 	return s
 }
 
-// Check reads the CustomResourceDefinitions of a file and returns the faults for which
+// Check reads the CustomResourceDefinitions of a file and returns the problems for which
 // the API server would not create them, and those that it would warn of. Each has its
 // place in the file, and they are in the order of the file. Check is for those who mend a
-// definition. To use one, call [Parse], which takes only definitions without faults; it
+// definition. To use one, call [Parse], which takes only definitions without problems; it
 // does not mind warnings.
 //
 // The file is read as [ParseAll] reads it. The error says what in the file cannot be read,
-// or is no definition; the faults of the rest are returned beside it. A file without any
+// or is no definition; the problems of the rest are returned beside it. A file without any
 // definition is an error too, so that a check of the wrong file does not pass.
 //
-// Fields that are unknown or there twice are faults, as they are to kubectl. Fields that
+// Fields that are unknown or there twice are problems, as they are to kubectl. Fields that
 // are unknown below items and additionalProperties are not: the server does not see them.
 //
-// Like the server, Check goes step by step, and a fault can hide others. Mend what it
+// Like the server, Check goes step by step, and a problem can hide others. Mend what it
 // finds, and run it again:
 //
 //   - Where a value has another type than its field, nothing else is checked but
 //     the types of all other values and the names of fields.
 //   - Where a schema is not structural, its defaults and rules of CEL are not checked.
-//   - Where a schema has other faults, its rules of CEL may not be checked.
+//   - Where a schema has other problems, its rules of CEL may not be checked.
 //
 // The server checks a schema that all versions share once. Here each of the versions has
-// its faults, because each has to be mended. A definition with preserveUnknownFields has at
-// least that fault: it cannot be created any more. [New] takes it, as one from earlier times.
+// its problems, because each has to be mended. A definition with preserveUnknownFields has at
+// least that problem: it cannot be created any more. [New] takes it, as one from earlier times.
 // The same is so of a definition of v1beta1, and of [Parse]: no server since 1.22 has that version.
-// Its other faults are those that it has in v1, which crdcheck convert writes.
+// Its other problems are those that it has in v1, which crdcheck convert writes.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 // ValidateCustomResourceDefinition; for the four rules
 // apiextensions-apiserver/pkg/apiserver/schema/validation.go, ValidateStructural; for
 // warnings apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
 // WarningsOnCreate)
-func Check(data []byte) ([]Fault, error) {
-	var faults []Fault
+func Check(data []byte) ([]Problem, error) {
+	var problems []Problem
 	definitions := 0
 	err := eachObject(data, func(o *object) error {
 		definitions++
 		found, err := o.check()
-		faults = append(faults, found...)
+		problems = append(problems, found...)
 		return err
 	})
 	if definitions == 0 && err == nil {
 		err = errors.New("schema: there is no CustomResourceDefinition")
 	}
-	return faults, err
+	return problems, err
 }
 
-// check returns the faults of a definition, in the order of the file.
-func (o *object) check() ([]Fault, error) {
+// check returns the problems of a definition, in the order of the file.
+func (o *object) check() ([]Problem, error) {
 	version, err := definitionVersion(o.json)
 	if err != nil {
 		return nil, err
 	}
-	return o.checkAs(&checker{at: o.positions(), name: nameOf(o.json)}, version, o.json)
-}
-
-// checkAs returns the faults of a definition, whose text is that of the object or has it as
-// its schema.
-func (o *object) checkAs(c *checker, version string, definition []byte) ([]Fault, error) {
-	err := c.definition(version, definition, o.twice)
-	slices.SortStableFunc(c.faults, func(a, b Fault) int {
+	c := &checker{at: o.positions(), name: nameOf(o.json)}
+	err = c.definition(version, o)
+	slices.SortStableFunc(c.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
 	})
-	return c.faults, err
+	return c.problems, err
 }
 
-// checker collects the faults of one definition.
+// checker collects the problems of one definition.
 type checker struct {
 	at       *positions
-	root     string // the path of what the file has, if that is no definition
 	name     string
 	versions []string // their names
-	faults   []Fault
+	problems []Problem
 }
 
-// definition checks a definition; version is its apiVersion, and twice has the names that its
-// YAML repeats.
-func (c *checker) definition(version string, text []byte, twice []repeated) error {
-	crd, strict, err := decodeDefinition(version, text)
+// definition checks a definition; version is its apiVersion.
+func (c *checker) definition(version string, o *object) error {
+	crd, strict, err := decodeDefinition(version, o.json)
 	var wrong []mistyped
 	if err != nil {
 		var rest []byte
-		if wrong, rest = findMistyped(version, text); len(wrong) == 0 {
+		if wrong, rest = findMistyped(version, o.json); len(wrong) == 0 {
 			return err
 		}
 		crd, strict, err = decodeDefinition(version, rest)
@@ -163,8 +155,8 @@ func (c *checker) definition(version string, text []byte, twice []repeated) erro
 			c.versions = append(c.versions, v.Name)
 		}
 	}
-	for _, r := range twice {
-		c.faults = append(c.faults, Fault{Definition: c.name, Message: r.message, Line: r.line, Column: 1, Advice: "Remove one of the two."})
+	for _, d := range o.duplicates {
+		c.problems = append(c.problems, Problem{Definition: c.name, Message: d.message, Line: d.line, Column: 1, Advice: "Remove one of the two."})
 	}
 	for _, err := range strict {
 		c.add(fieldOf(err), err.Error(), 0)
@@ -179,7 +171,7 @@ func (c *checker) definition(version string, text []byte, twice []repeated) erro
 		return err
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
-	internal, err := prepare(crd)
+	internal, err := prepareDefinition(crd)
 	if err != nil {
 		return err
 	}
@@ -188,56 +180,27 @@ func (c *checker) definition(version string, text []byte, twice []repeated) erro
 			c.add(path, message, 0).Warning = true
 		}
 	})
-	errs, err := validate(internal, crdvalidation.ValidateCustomResourceDefinition)
+	errs, err := validateDefinition(internal, crdvalidation.ValidateCustomResourceDefinition)
 	if err != nil {
-		for _, path := range deadly(internal) {
-			for _, path := range c.paths(path) {
-				c.add(path, crash, 0)
-			}
-		}
-		if errs, err = validate(internal, crdvalidation.ValidateCustomResourceDefinition); err != nil {
-			c.add("", crash+": "+err.Error(), 0).Advice = "Mend the other faults first. If there are none, take parts of the definition out, to see which one it is."
-		}
+		c.add("", err.Error(), 0)
 	}
-	expressions := expressions(internal)
 	for _, err := range errs {
-		message := body(err)
 		for _, path := range c.paths(err.Field) {
-			if f := c.add(path, message, structuralRule(err)); f.Advice == costAdvice {
-				f.Advice = adviseCost(path, expressions[err.Field])
-			}
+			c.add(path, body(err), structuralRule(err))
 		}
 	}
 	return nil
 }
 
-// expressions returns the CEL expressions in a definition by their paths.
-func expressions(crd *apiextensions.CustomResourceDefinition) map[string]string {
-	all := map[string]string{}
-	eachSchema(crd, func(path string, s *apiextensions.JSONSchemaProps) {
-		for i, v := range s.XValidations {
-			at := fmt.Sprintf("%s.x-kubernetes-validations[%d]", path, i)
-			all[at+".rule"], all[at+".messageExpression"] = v.Rule, v.MessageExpression
-		}
-	})
-	return all
-}
-
-// crash is the message of a fault at which the server's validation panics.
-const crash = "the API server's own validation crashes on this"
-
-// add adds a fault of a field, and returns it for what else is to be set. The next call
+// add adds a problem of a field, and returns it for what else is to be set. The next call
 // makes it invalid.
-func (c *checker) add(path, message string, rule int) *Fault {
-	f := Fault{Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule, Advice: advise(path, message, rule)}
-	if c.root != "" {
-		f.Version, f.Path = "", strings.TrimPrefix(strings.TrimPrefix(path, c.root), ".")
-		f.Message = strings.NewReplacer(c.root+".", "", "spec.validation.openAPIV3Schema.", "").Replace(message)
-	}
-	at, _ := c.at.find(place(f.Path))
-	f.Line, f.Column = at.line, at.column
-	c.faults = append(c.faults, f)
-	return &c.faults[len(c.faults)-1]
+func (c *checker) add(path, message string, rule int) *Problem {
+	at, _ := c.at.find(inFile(path))
+	c.problems = append(c.problems, Problem{
+		Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule,
+		Line: at.line, Column: at.column, Advice: advise(path, message, rule),
+	})
+	return &c.problems[len(c.problems)-1]
 }
 
 // version returns the name of the version that a path is in.
@@ -251,8 +214,8 @@ func (c *checker) version(path string) string {
 	return ""
 }
 
-// place is the path to look for in the file. That of a message can be one that no file has.
-func place(path string) string {
+// inFile is the path to look for in the file, which has no status.
+func inFile(path string) string {
 	if strings.HasPrefix(path, "status.storedVersions") {
 		return "spec.versions"
 	}

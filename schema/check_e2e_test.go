@@ -37,7 +37,7 @@ func warnsSince(warning string, since map[string]int) int {
 }
 
 // TestTheAPIServerFindsAndWarnsOfTheSame sends definitions to a real API server as they are
-// in a file. It has to refuse those that have faults, and to warn of the others as Check does.
+// in a file. It has to refuse those that have problems, and to warn of the others as Check does.
 func TestTheAPIServerFindsAndWarnsOfTheSame(t *testing.T) {
 	cp := controlplane.Shared(t)
 	with := func(properties string) string {

@@ -39,7 +39,7 @@ type compiledSchema struct {
 
 // New compiles a definition that the program already has. It is defaulted first, and
 // then has to be one which the server would accept; if not, the error is the server's
-// own, an *apierrors.StatusError of reason Invalid that has every fault with its path.
+// own, an *apierrors.StatusError of reason Invalid that has every problem with its path.
 // (A schema that is the same in all versions is at spec.validation in such paths.)
 //
 // The server no longer accepts a definition with preserveUnknownFields, but goes on
@@ -55,7 +55,7 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	}
 	crd = crd.DeepCopy()
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(crd)
-	if err := check(crd); err != nil {
+	if err := checkDefinition(crd); err != nil {
 		return nil, err
 	}
 	d := &Definition{crd: crd, versions: make(map[string]*Version, len(crd.Spec.Versions))}

@@ -24,7 +24,7 @@ import (
 // the storage version, and read back.
 //
 // The error is the server's own, an *apierrors.StatusError: BadRequest or
-// RequestEntityTooLarge if the object cannot be decoded, Invalid if it has faults, Timeout
+// RequestEntityTooLarge if the object cannot be decoded, Invalid if it has problems, Timeout
 // after 34 seconds or when the context ends, and one without a reason if the object has a
 // resourceVersion. Two errors are not the server's: that the definition has no such version,
 // and what [Mutate] returns. That a version is not served is a NotFound inside of another

@@ -74,13 +74,13 @@ func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstru
 	})
 	defaults := r.gvk()
 	obj, gvk, err := serializer.Decode(body, &defaults, &unstructured.Unstructured{})
-	var faults []error
+	var problems []error
 	if err != nil {
 		strictErr, ok := runtime.AsStrictDecodingError(err)
 		if !ok || obj == nil {
 			return nil, gvk, err
 		}
-		faults = strictErr.Errors()
+		problems = strictErr.Errors()
 	}
 	u := obj.(*unstructured.Unstructured)
 	unknown, err := r.definition.schemas.Coerce(u, pipeline.Coercion{Track: strict})
@@ -88,16 +88,16 @@ func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstru
 		return nil, gvk, err
 	}
 	for _, path := range unknown {
-		faults = append(faults, fmt.Errorf(`unknown field "%s"`, path))
+		problems = append(problems, fmt.Errorf(`unknown field "%s"`, path))
 	}
-	if strict && len(faults) > 0 {
-		return u, gvk, runtime.NewStrictDecodingError(faults)
+	if strict && len(problems) > 0 {
+		return u, gvk, runtime.NewStrictDecodingError(problems)
 	}
 	return u, gvk, nil
 }
 
 // decodeError is transformDecodeError of apiserver/pkg/endpoints/handlers/rest.go. There is
-// an object if its faults are only those of strict decoding.
+// an object if its problems are only those of strict decoding.
 func (r *request) decodeError(err error, u *unstructured.Unstructured, gvk *schema.GroupVersionKind, body []byte) error {
 	kind := r.gvk().Kind
 	if u != nil {

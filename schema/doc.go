@@ -7,7 +7,7 @@
 //
 // The result has what the server would answer, what it would store, and its warnings. The
 // error is the one that kubectl would print, with the same causes. (The server itself has no
-// fixed order for faults of different fields.)
+// fixed order for errors of different fields.)
 //
 //   - [Version.Create], [Version.Update] and [Version.UpdateStatus] do what a POST or PUT
 //     does. [Version.Read] does what a GET does.
@@ -15,10 +15,10 @@
 //     are single steps.
 //   - [Version.Table] is what kubectl get prints, and [Version.SelectableFields] what a
 //     field selector sees.
-//   - [Check] lists the faults of a definition, each with its line in the file and with
+//   - [Check] lists the problems of a definition, each with its line in the file and with
 //     advice.
-//   - [ParseSchema] and [CheckSchema] take an OpenAPI v3 schema without a definition: to check
-//     it, and to prune, default and validate with it.
+//   - [ParseSchema] takes an OpenAPI v3 schema without a definition: to prune, default and
+//     validate with it.
 //
 // Objects go in and out of requests as JSON, or go in as YAML. The steps take and change
 // objects as maps; [Result.Unstructured] makes one of a result.
@@ -30,17 +30,18 @@
 // # Where the behaviour comes from
 //
 // Nearly all of it is the server's own code. Structural schemas, pruning, defaulting,
-// validation by the schema, list types, embedded metadata, CEL, and the validation of
-// definitions are functions of k8s.io/apiextensions-apiserver, in the version that go.mod
-// names. The order of the steps, and what else is private to the server, is written anew;
-// each function names the one that it follows. The tests send requests to a real
-// kube-apiserver too: some about each trap that is known, and random ones about random
-// definitions, of which `make differential` sends more. They compare the code, every cause,
-// every warning, the answer, and what is in etcd.
+// validation by the schema, list types, embedded metadata, CEL, tables, what is common to all
+// creates and updates, and the validation of definitions are functions of
+// k8s.io/apiextensions-apiserver and k8s.io/apiserver, in the version that go.mod
+// names. The order of the steps, what is private to the server, and what would bring in the
+// client of etcd is written anew; each function names the one that it follows. The tests send
+// requests to a real kube-apiserver too: some about each trap that is known, and random ones about
+// random definitions, of which `make differential` sends more. They compare the code, every
+// cause, every warning, the answer, and what is in etcd.
 //
 // # Servers of other releases
 //
-// What is said here is what the release of the libraries does, 1.37, whatever the server is.
+// The behaviour is that of the release of the libraries, 1.37, whatever the server is.
 // The tests are run against servers of 1.33 to 1.36 too (`make test-matrix`), and each
 // difference is in one table, with its cause in the server's source
 // (internal/differential/known.go). These change what is accepted, or stored:
@@ -71,7 +72,7 @@
 //   - x-kubernetes-preserve-unknown-fields reaches into the items of lists, and ends at a
 //     property that is specified.
 //   - A null that is neither nullable nor with a default is removed from an object. In a
-//     list it stays, and is a fault.
+//     list it stays, and is a problem.
 //   - A default creates no parent. A read takes defaults from the stored version. Those of
 //     the version asked for are not there until an update is sent in that version.
 //   - An answer, to a dry run too, has been converted to the storage version and back: what
@@ -82,13 +83,13 @@
 //   - What a mutating webhook adds gets defaults, but is not pruned before it is stored. It
 //     is there when the schema learns of it.
 //   - 1.0 is an integer to the schema, but not to a CEL rule, which fails on it. An integer
-//     is no multiple of 0.5.
+//     is not a multiple of 0.5.
 //   - Errors of type, enum, required, format, and too many or too long keep the rules from
 //     being run. Those of pattern, minimum, oneOf and of lists that are sets do not.
-//   - An update that leaves a faulty part alone is forgiven: errors of the schema are
+//   - An update may leave an invalid part as it is: errors of the schema are
 //     dropped, and those of rules become warnings. This is not so for a rule that fails to
 //     evaluate, for embedded metadata, and for allOf and the like in a parent that changes.
-//     If one list was no set before, no list needs to be one.
+//     If one list was not a set before, no list needs to be one.
 //   - A write to the status is not validated by the schema of the rest, but all rules are
 //     run.
 //
@@ -99,12 +100,11 @@
 // collection, server-side apply and managedFields. A rule at the root that compares the whole
 // object with the old one sees managedFields on the server, and not here.
 //
-// An object may have 3 MiB, as much as a request to the server; a definition too, and it
-// may be nested 512 deep ([ParseAll]). A write ends after 34 seconds, as on the server, or
-// with its context, with the error Timeout. CEL rules have the server's own cost limits. But
-// some of the server's code takes quadratic time in the number of faults, and cannot be
-// stopped: 20,000 faults take the better part of a minute, in the background if the request
-// has ended.
+// An object may have 3 MiB, as much as a request to the server; a definition too. A write ends
+// after 34 seconds, as on the server, or with its context, with the error Timeout. CEL rules
+// have the server's own cost limits. But some of the server's code takes quadratic time in the
+// number of errors, and cannot be stopped: 20,000 errors take the better part of a minute, in the
+// background if the request has ended.
 //
 // The package imports no etcd, and no informers or clientsets of client-go; but the
 // validation of definitions brings in client-go's REST client, by way of

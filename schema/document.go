@@ -7,24 +7,13 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"sort"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
-)
-
-const (
-	// maxFile bounds a file of definitions.
-	maxFile = 64 << 20
-	// maxDepth bounds how deep the JSON of a definition is nested. The server has no
-	// such bound, but takes quadratic time to decode a schema within schemas.
-	maxDepth = 512
 )
 
 // document is a part of a file: a document of YAML, or one value of JSON.
@@ -40,29 +29,25 @@ type document struct {
 // object is an object in a document.
 type object struct {
 	*document
-	item  int // in the items of a List; -1 if the document is not a List
-	json  []byte
-	twice []repeated
+	item       int // in the items of a List; -1 if the document is not a List
+	json       []byte
+	duplicates []duplicate
 }
 
-// repeated is a name that a mapping of YAML has twice. A JSON reader keeps one of both, and
-// says nothing.
-type repeated struct {
+// duplicate is a key that a mapping of YAML has twice. JSON would keep one of both.
+type duplicate struct {
 	line    int // in the file
 	message string
 }
 
-func (r repeated) Error() string { return fmt.Sprintf("line %d: %s", r.line, r.message) }
+func (d duplicate) Error() string { return fmt.Sprintf("line %d: %s", d.line, d.message) }
 
 // eachObject calls f with each object of a file. It goes on after an error. All errors,
-// its own and those of f, are joined, and each says which document or item it is about.
+// its own and those of f, are joined, and each names its document or item.
 func eachObject(data []byte, f func(*object) error) error {
-	if len(data) > maxFile {
-		return fmt.Errorf("schema: the file has %d bytes: the limit is %d", len(data), maxFile)
-	}
 	var errs []error
 	add := func(where string, at position, err error) {
-		for _, err := range separate(err) {
+		for _, err := range flatten(err) {
 			errs = append(errs, fmt.Errorf("schema: %s (line %d): %w", where, at.line, err))
 		}
 	}
@@ -85,15 +70,15 @@ func eachObject(data []byte, f func(*object) error) error {
 	return errors.Join(errs...)
 }
 
-// separate takes joined errors apart.
-func separate(err error) []error {
+// flatten returns the errors that are joined in an error.
+func flatten(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
 	var errs []error
 	for _, err := range joined.Unwrap() {
-		errs = append(errs, separate(err)...)
+		errs = append(errs, flatten(err)...)
 	}
 	return errs
 }
@@ -113,17 +98,13 @@ func split(data []byte) (docs []*document) {
 	for l := range bytes.Lines(data) {
 		line++
 		begin, column := to, 1
-		if rest, ok := marker(l, "---"); ok {
+		if rest, ok := bytes.CutPrefix(l, []byte("---")); ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0]))) {
 			end()
-			begin, column = to+len(l)-len(rest), 1+len(l)-len(rest)
+			begin, column = to+3, 4
 			l = rest
-		} else if _, ok := marker(l, "..."); ok {
-			end()
-			to += len(l)
-			continue
 		}
 		to = begin + len(l)
-		if t := bytes.TrimSpace(l); open == nil && len(t) > 0 && t[0] != '#' && l[0] != '%' {
+		if text := bytes.TrimSpace(l); open == nil && len(text) > 0 && text[0] != '#' {
 			open = &document{begin: position{line, column}}
 			from = begin
 		}
@@ -135,155 +116,111 @@ func split(data []byte) (docs []*document) {
 	return docs
 }
 
-// marker reports whether a line begins with a marker of YAML, and returns the rest.
-func marker(line []byte, m string) (rest []byte, ok bool) {
-	rest, ok = bytes.CutPrefix(line, []byte(m))
-	return rest, ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))
-}
-
 // values cuts a document that is a stream of JSON values into one document for each. If
-// the first of them is not JSON, the document is YAML. If a later one is not, that is an
-// error: nothing in a file may be passed over in silence. Lines of comments may be between
-// the values, as before the first.
-func (d *document) values() []*document {
+// the first of them is not JSON, the document is YAML. If a later one is not, that is an error.
+func (d *document) values() (values []*document) {
 	if bytes.TrimSpace(d.text)[0] != '{' {
 		return []*document{d}
 	}
-	var values []*document
-	rest, at := d.text, d.begin
-	skip := func(n int) {
-		at = at.after(rest[:n])
-		rest = rest[n:]
+	decoder := json.NewDecoder(bytes.NewReader(d.text))
+	at, done := d.begin, 0
+	advance := func(to int) {
+		at, done = at.after(d.text[done:to]), to
 	}
 	for {
-		skip(len(rest) - len(bytes.TrimLeft(rest, " \t\r\n")))
-		if len(rest) == 0 {
-			return values
-		}
-		if rest[0] == '#' && len(values) > 0 {
-			line, _, _ := bytes.Cut(rest, []byte("\n"))
-			skip(len(line))
-			continue
-		}
-		decoder := json.NewDecoder(bytes.NewReader(rest))
 		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			if len(values) == 0 {
-				return []*document{d}
-			}
-			err = fmt.Errorf("only JSON may follow JSON: %w", err)
-			return append(values, &document{begin: at, err: err})
+		err := decoder.Decode(&value)
+		switch {
+		case err == io.EOF:
+			return values
+		case err != nil && len(values) == 0:
+			return []*document{d}
+		case err != nil:
+			advance(len(d.text) - len(bytes.TrimLeft(d.text[done:], " \t\r\n")))
+			return append(values, &document{begin: at, err: fmt.Errorf("only JSON may follow JSON: %w", err)})
 		}
-		n := int(decoder.InputOffset())
-		values = append(values, &document{begin: at, text: rest[:n], isJSON: true})
-		skip(n)
+		end := int(decoder.InputOffset())
+		advance(end - len(value))
+		values = append(values, &document{begin: at, text: value, isJSON: true})
+		advance(end)
 	}
 }
 
 // objects returns the objects in a document: itself, or the items of a List.
 func (d *document) objects() ([]object, error) {
-	value, twice, err := d.json()
+	value, duplicates, err := d.json()
 	if err != nil {
 		return nil, err
 	}
 	if string(value) == "null" {
 		return nil, nil
 	}
-	if err := tooDeep(value); err != nil {
-		return nil, err
-	}
 	items, isList, err := listItems(value)
 	if err != nil {
 		return nil, err
 	}
 	if !isList {
-		return []object{{document: d, item: -1, json: value, twice: twice}}, nil
+		return []object{{document: d, item: -1, json: value, duplicates: duplicates}}, nil
 	}
 	objects := make([]object, len(items))
 	for i, item := range items {
 		objects[i] = object{document: d, item: i, json: item}
 	}
-	if len(twice) == 0 {
-		return objects, nil
+	var errs []error
+	for _, d := range duplicates {
+		errs = append(errs, d)
 	}
-	begin := make([]int, len(objects))
-	for i := range objects {
-		begin[i] = objects[i].positions().start().line
-	}
-	var beside []error // in no item
-	for _, r := range twice {
-		after := sort.SearchInts(begin, r.line+1) // the first item that begins after it
-		if after == 0 {
-			beside = append(beside, r)
-			continue
-		}
-		o := &objects[after-1]
-		o.twice = append(o.twice, r)
-	}
-	return objects, errors.Join(beside...)
+	return objects, errors.Join(errs...)
 }
 
-// json returns the document as JSON, and the names that its YAML has twice.
-func (d *document) json() (value []byte, twice []repeated, err error) {
+// json returns the document as JSON, and the keys that its YAML has twice.
+func (d *document) json() (value []byte, duplicates []duplicate, err error) {
 	if d.err != nil || d.isJSON {
 		return d.text, nil, d.err
 	}
 	value, strictErr := sigsyaml.YAMLToJSONStrict(d.text)
 	if strictErr != nil {
 		if value, err = sigsyaml.YAMLToJSON(d.text); err != nil {
-			return nil, nil, d.rebase(err)
+			return nil, nil, d.inFile(err)
 		}
 		for _, text := range yamlWarnings(strictErr.Error()) {
-			r := repeated{d.begin.line, text}
-			if m := inLine.FindStringSubmatch(text); m != nil {
-				n, _ := strconv.Atoi(m[2]) // it has digits only; of too many, nothing is lost but the line
-				r = repeated{d.begin.line - 1 + n, text[len(m[0]):]}
+			found := duplicate{d.begin.line, text}
+			if m := lineInError.FindStringSubmatch(text); m != nil {
+				n, _ := strconv.Atoi(m[2]) // digits; if there are too many, only the line is wrong
+				found = duplicate{d.begin.line - 1 + n, text[len(m[0]):]}
 			}
-			twice = append(twice, r)
+			duplicates = append(duplicates, found)
 		}
 	}
-	return value, twice, d.reachEnd()
+	return value, duplicates, d.readToEnd()
 }
 
-// reachEnd reads a document of YAML to its end. The functions that make JSON of YAML read
-// only the first document of a text, and there may be another that no marker announces:
-// what follows {a: b}, or what is indented less than the first line.
-func (d *document) reachEnd() error {
+// readToEnd reads a document of YAML to its end. The functions that make JSON of YAML read
+// only the first document of a text. A second one may follow without a marker: after {a: b}, or
+// where the text is indented less than its first line.
+func (d *document) readToEnd() error {
 	decoder := yaml.NewDecoder(bytes.NewReader(d.text))
 	var first, second yaml.Node
-	switch err := decoder.Decode(&first); {
-	case err == io.EOF:
+	if err := decoder.Decode(&first); err == io.EOF {
 		return nil
-	case err != nil:
-		return d.rebase(err)
+	} else if err != nil {
+		return d.inFile(err)
 	}
 	if len(first.Content) == 1 {
 		d.root = first.Content[0]
 	}
-	err := decoder.Decode(&second)
-	switch m := noEnd.FindStringSubmatch(fmt.Sprint(err)); {
-	case err == io.EOF:
-		return nil
-	case m != nil:
-		// The parser counts these lines from 0, and leaves out line 0.
-		n, _ := strconv.Atoi(m[1])
-		return fmt.Errorf("the YAML ends before line %d, but there is more", d.begin.line+n)
-	case err == nil:
-		return fmt.Errorf("the YAML ends before line %d, but there is more", d.begin.line-1+second.Line)
+	if err := decoder.Decode(&second); err != io.EOF {
+		return errors.New("the YAML document ends before the text does")
 	}
-	return d.rebase(err)
+	return nil
 }
 
-// How the YAML parser says that a document is over where the text goes on, and how it
-// begins a message about a line.
-var (
-	noEnd  = regexp.MustCompile(`^yaml: (?:line (\d+): )?did not find expected <document start>$`)
-	inLine = regexp.MustCompile(`^(yaml: )?line (\d+): `)
-)
+// lineInError is how an error of the YAML parser about a line begins.
+var lineInError = regexp.MustCompile(`^(yaml: )?line (\d+): `)
 
-// rebase makes the line in an error of the YAML parser that of the file.
-func (d *document) rebase(err error) error {
-	m := inLine.FindStringSubmatch(err.Error())
+// inFile makes the line in an error of the YAML parser that of the file.
+func (d *document) inFile(err error) error {
+	m := lineInError.FindStringSubmatch(err.Error())
 	if m == nil || d.begin.line == 1 {
 		return err
 	}
@@ -291,8 +228,7 @@ func (d *document) rebase(err error) error {
 	return fmt.Errorf("%sline %d: %s", m[1], d.begin.line-1+n, err.Error()[len(m[0]):])
 }
 
-// listItems returns the items of a List, as kubectl prints it, and of a
-// CustomResourceDefinitionList.
+// listItems returns the items of a List, as kubectl prints it.
 func listItems(value []byte) (items []json.RawMessage, isList bool, err error) {
 	var list struct {
 		metav1.TypeMeta `json:",inline"`
@@ -301,55 +237,9 @@ func listItems(value []byte) (items []json.RawMessage, isList bool, err error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(value, &list.TypeMeta); err != nil {
 		return nil, false, err
 	}
-	switch {
-	case list.Kind == "List" && list.APIVersion == "v1":
-	case list.Kind == "CustomResourceDefinitionList" && isDefinitionVersion(list.APIVersion):
-	default:
+	if list.Kind != "List" || list.APIVersion != "v1" {
 		return nil, false, nil
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(value, &list); err != nil {
-		return nil, true, err
-	}
-	for i, item := range list.Items {
-		var t metav1.TypeMeta
-		if list.Kind == "List" || kjson.UnmarshalCaseSensitivePreserveInts(item, &t) != nil || t != (metav1.TypeMeta{}) {
-			continue
-		}
-		// The items of a typed list need not say what they are.
-		rest, ok := bytes.CutPrefix(bytes.TrimSpace(item), []byte("{"))
-		if !ok {
-			continue // null
-		}
-		head := fmt.Appendf(nil, `{"apiVersion":%q,"kind":"CustomResourceDefinition"`, list.APIVersion)
-		if rest = bytes.TrimSpace(rest); rest[0] != '}' {
-			head = append(head, ',')
-		}
-		list.Items[i] = append(head, rest...)
-	}
-	return list.Items, true, nil
-}
-
-func isDefinitionVersion(apiVersion string) bool {
-	return apiVersion == apiextensionsv1.SchemeGroupVersion.String() || apiVersion == apiextensionsv1beta1.SchemeGroupVersion.String()
-}
-
-// tooDeep returns an error if JSON is nested too deep.
-func tooDeep(text []byte) error {
-	depth, inString := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("it is nested more than %d deep", maxDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return nil
+	err = kjson.UnmarshalCaseSensitivePreserveInts(value, &list)
+	return list.Items, true, err
 }

@@ -56,7 +56,7 @@ func TestTheAPIServerDoesTheSame(t *testing.T) {
 }
 
 // TestTheAPIServerDoesTheSameToRandomObjects is `make differential`, but shorter, and with
-// a seed that does not change: what is found by another seed is no fault of whoever runs
+// a seed that does not change: what is found by another seed is no problem of whoever runs
 // this.
 func TestTheAPIServerDoesTheSameToRandomObjects(t *testing.T) {
 	t.Parallel()
@@ -77,8 +77,8 @@ func report(t *testing.T, tally *differential.Tally) {
 	for _, d := range tally.Disagreements() {
 		t.Error(d)
 	}
-	for _, fault := range tally.Unexpected() {
-		t.Error(fault)
+	for _, problem := range tally.Unexpected() {
+		t.Error(problem)
 	}
 	t.Log("\n" + tally.Summary())
 }
@@ -210,7 +210,7 @@ func refused(t testing.TB) map[string]string {
 	pizza, tiny := pizzaYAML(t), tiny("apples")
 	withSchema := func(s string) string { return strings.Replace(tiny, "{type: object}", s, 1) }
 	return map[string]string{
-		"many faults": strings.NewReplacer(
+		"many problems": strings.NewReplacer(
 			"name: pizzas.restaurant", "name: pizza.restaurant",
 			"maxItems: 10", "maxItems: 10\n                uniqueItems: true",
 			"known: {type: object,", "known: {",

@@ -76,7 +76,7 @@ func ExampleFieldValidation() {
 	// CronTab in version "v1" cannot be handled as a CronTab: strict decoding error: unknown field "spec.repliacs"
 }
 
-// An update forgives, and warns of, faults that were there before the rule was.
+// An update forgives, and warns of, problems that were there before the rule was.
 func ExampleVersion_Update() {
 	crd, err := schema.Parse([]byte(cronTabs))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // Advices names the entries of the table of advices, and AdviceFor is the number of that
-// which a fault has its advice from, or -1.
+// which a problem has its advice from, or -1.
 func Advices() (names []string) {
 	for _, a := range advices {
 		names = append(names, fmt.Sprintf("%d %q %q", a.rule, a.path, a.message))
@@ -15,7 +15,7 @@ func Advices() (names []string) {
 	return names
 }
 
-func AdviceFor(f Fault) int {
+func AdviceFor(f Problem) int {
 	path := adviseAt(f.Path)
 	for i, a := range advices {
 		if a.fits(path, f.Message, f.Rule) {

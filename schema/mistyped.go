@@ -108,39 +108,25 @@ func (w *typeWalk) members(path string, child func(name string) (reflect.Type, s
 	return err
 }
 
-// inUse returns the type that a value is decoded into if it begins so. Pointers are
-// followed, and so are the types that take one of two others
+// inUse returns the type that a value is decoded into if it begins so. Pointers are followed, and
+// so are the types that take a schema or something else
 // (apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go). It is nil if nothing is
 // decoded.
 func inUse(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nil || t.Kind() != reflect.Struct {
+	if t == nil || t.Kind() != reflect.Struct || !decodesItself(t) {
 		return t
 	}
-	for _, union := range [...]struct {
-		t      reflect.Type
-		object string // the field for an object
-		array  string // and for an array
-	}{
-		{reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool](), "Schema", ""},
-		{reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray](), "Schema", "JSONSchemas"},
-		{reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrStringArray](), "Schema", "Property"},
-		{reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrBool](), "Schema", ""},
-		{reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrArray](), "Schema", "JSONSchemas"},
-		{reflect.TypeFor[apiextensionsv1beta1.JSONSchemaPropsOrStringArray](), "Schema", "Property"},
-	} {
-		if t != union.t {
-			continue
-		}
-		name := ""
-		switch kind {
-		case '{':
-			name = union.object
-		case '[':
-			name = union.array
-		}
+	var names []string
+	switch kind {
+	case '{':
+		names = []string{"Schema"}
+	case '[':
+		names = []string{"JSONSchemas", "Property"}
+	}
+	for _, name := range names {
 		if f, ok := t.FieldByName(name); ok {
 			return inUse(f.Type, kind)
 		}

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 )
 
 // Schema is an OpenAPI v3 schema without a definition. It does what the API server does with
@@ -22,64 +24,66 @@ type Schema struct{ compiledSchema }
 
 // ParseSchema reads one schema, in YAML or JSON, and compiles it. The schema is what a
 // definition has as openAPIV3Schema: it is structural, and describes a whole object. The error
-// has all faults that [CheckSchema] finds, but for warnings.
+// lists everything for which the server would refuse it.
 func ParseSchema(data []byte) (*Schema, error) {
-	faults, text, err := checkSchema(data)
-	errs := []error{err}
-	for _, f := range faults {
-		if !f.Warning {
-			errs = append(errs, fmt.Errorf("schema: %s", f))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, err
-	}
-	crd, _, err := decodeDefinition(apiextensionsv1.SchemeGroupVersion.String(), text)
-	if err != nil {
-		return nil, err
-	}
-	d, err := New(crd)
-	if err != nil {
-		return nil, err
-	}
-	return &Schema{d.Version(d.StorageVersion()).compiledSchema}, nil
-}
-
-// CheckSchema is [Check] for one schema without a definition, as [ParseSchema] reads it. Paths
-// begin at the root of the schema.
-func CheckSchema(data []byte) ([]Fault, error) {
-	faults, _, err := checkSchema(data)
-	return faults, err
-}
-
-// checkSchema checks a schema in a definition that has no faults of its own, and returns the
-// JSON of that.
-func checkSchema(data []byte) (faults []Fault, definition []byte, err error) {
+	var parsed *Schema
 	n := 0
-	err = eachObject(data, func(o *object) error {
+	err := eachObject(data, func(o *object) (err error) {
 		if n++; n > 1 {
 			return errors.New("there is another schema before it: want one")
 		}
-		if !bytes.HasPrefix(bytes.TrimSpace(o.json), []byte("{")) {
-			return errors.New("it is not an object")
-		}
-		definition = slices.Concat([]byte(beforeSchema), o.json, []byte(afterSchema))
-		faults, err = o.checkAs(&checker{at: o.positions(), root: schemaRoot}, apiextensionsv1.SchemeGroupVersion.String(), definition)
+		parsed, err = o.parseSchema()
 		return err
 	})
 	if n == 0 && err == nil {
 		err = errors.New("schema: there is no schema")
 	}
-	return faults, definition, err
+	if err != nil {
+		return nil, err
+	}
+	return parsed, nil
 }
 
-const (
-	beforeSchema = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"schemas.example.com"},` +
-		`"spec":{"group":"example.com","scope":"Cluster","names":{"plural":"schemas","kind":"Schema"},` +
-		`"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":`
-	afterSchema = `}}]}}`
-	schemaRoot  = "spec.versions[0].schema.openAPIV3Schema"
-)
+// parseSchema compiles a schema as that of a definition that has nothing else.
+func (o *object) parseSchema() (*Schema, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(o.json), []byte("{")) {
+		return nil, errors.New("it is not an object")
+	}
+	props := &apiextensionsv1.JSONSchemaProps{}
+	errs, err := kjson.UnmarshalStrict(o.json, props)
+	for _, d := range o.duplicates {
+		errs = append(errs, d)
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: "example.com", Scope: apiextensionsv1.ClusterScoped,
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "schemas", Kind: "Schema"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+			Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: props},
+		}},
+	}}
+	crd.Name = "schemas.example.com"
+	d, err := New(crd)
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Details != nil {
+		return nil, schemaErrors(status.Status().Details.Causes)
+	} else if err != nil {
+		return nil, err
+	}
+	return &Schema{d.Version("v1").compiledSchema}, nil
+}
+
+// schemaErrors joins errors of a definition, with paths that begin at the root of its schema.
+func schemaErrors(causes []metav1.StatusCause) error {
+	const root = "spec.validation.openAPIV3Schema"
+	var errs []error
+	for _, cause := range causes {
+		text := strings.ReplaceAll(cause.Field+": "+cause.Message, root+".", "")
+		errs = append(errs, errors.New(strings.TrimPrefix(text, root+": ")))
+	}
+	return errors.Join(errs...)
+}
 
 // Structural returns the structural schema, as [Version.Structural] does.
 func (s *Schema) Structural() *structuralschema.Structural { return s.structural }
@@ -94,14 +98,14 @@ func (s *Schema) Default(object map[string]any) {
 	defaulting.Default(object, s.structural)
 }
 
-// Validate returns the faults of the schema, of embedded resources, of lists that are sets or
+// Validate returns the problems of the schema, of embedded resources, of lists that are sets or
 // maps, and of the CEL rules, in the order and form of [Version.Validate].
 func (s *Schema) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, object, s.validator)
 	return s.validateRest(ctx, object, nil, nil, errs)
 }
 
-// ValidateUpdate is [Schema.Validate] for an object that replaces an old one: faults of parts
+// ValidateUpdate is [Schema.Validate] for an object that replaces an old one: problems of parts
 // that have not changed are left out, as by [Version.ValidateUpdate].
 func (s *Schema) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
 	correlation := s.correlate(object, old)

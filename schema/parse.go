@@ -46,8 +46,7 @@ func Parse(data []byte) (*Definition, error) {
 // which document it is, or in which item of a List, and on which line that begins. Each
 // value of JSON counts as a document.
 //
-// A file may have 64 MiB. A definition may have 3 MiB in JSON, as much as a request to the
-// server, and its JSON may be nested 512 deep.
+// A definition may have 3 MiB in JSON, as much as a request to the server.
 func ParseAll(data []byte) ([]*Definition, error) {
 	var definitions []*Definition
 	err := eachObject(data, func(o *object) error {
@@ -64,8 +63,8 @@ func ParseAll(data []byte) ([]*Definition, error) {
 // parse compiles a definition.
 func (o *object) parse() (*Definition, error) {
 	var errs []error
-	for _, r := range o.twice {
-		errs = append(errs, r)
+	for _, d := range o.duplicates {
+		errs = append(errs, d)
 	}
 	version, err := definitionVersion(o.json)
 	if err != nil {
@@ -117,4 +116,8 @@ func decodeDefinition(version string, text []byte) (crd *apiextensionsv1.CustomR
 	}
 	err = apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(internal, crd, nil)
 	return crd, strict, err
+}
+
+func isDefinitionVersion(apiVersion string) bool {
+	return apiVersion == apiextensionsv1.SchemeGroupVersion.String() || apiVersion == apiextensionsv1beta1.SchemeGroupVersion.String()
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -39,7 +38,7 @@ type positions struct {
 	left  int // steps of one search
 }
 
-// positions returns the places in an object.
+// positions returns the places of fields in an object.
 func (o *object) positions() *positions {
 	p := &positions{root: o.node(), begin: o.begin, left: maxSteps}
 	if o.item >= 0 && p.root != nil {
@@ -52,57 +51,16 @@ func (o *object) positions() *positions {
 	return p
 }
 
-// node returns what a document has, with lines and columns from its beginning. It is nil if
-// that cannot be found out.
+// node returns the node of a document, with lines and columns from its beginning. It is nil if
+// the document is JSON that YAML does not have, such as surrogates.
 func (d *document) node() *yaml.Node {
-	if d.root == nil && d.isJSON {
-		// Not all JSON is YAML: YAML has no surrogates, and other ends of lines.
-		j := &jsonNodes{text: d.text, decoder: tokens(d.text), at: position{1, 1}}
-		if root, err := j.next(); err == nil {
-			d.root = root
+	if d.root == nil {
+		var n yaml.Node
+		if err := yaml.Unmarshal(d.text, &n); err == nil && len(n.Content) == 1 {
+			d.root = n.Content[0]
 		}
 	}
-	return d.root // of YAML, reachEnd has set it
-}
-
-// jsonNodes makes nodes of JSON.
-type jsonNodes struct {
-	text    []byte
-	decoder *jsontext.Decoder
-	read    int      // bytes of the text
-	at      position // after them
-}
-
-// next returns the node of the next value.
-func (j *jsonNodes) next() (*yaml.Node, error) {
-	from := int(j.decoder.InputOffset())
-	from += len(j.text[from:]) - len(bytes.TrimLeft(j.text[from:], " \t\r\n,:"))
-	j.at, j.read = j.at.after(j.text[j.read:from]), from
-	token, err := j.decoder.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	node := &yaml.Node{Kind: yaml.ScalarNode, Line: j.at.line, Column: j.at.column}
-	switch token.Kind() {
-	case '"':
-		node.Value = token.String()
-		return node, nil
-	case '{':
-		node.Kind = yaml.MappingNode
-	case '[':
-		node.Kind = yaml.SequenceNode
-	default:
-		return node, nil
-	}
-	for j.decoder.PeekKind() != '}' && j.decoder.PeekKind() != ']' {
-		child, err := j.next()
-		if err != nil {
-			return nil, err
-		}
-		node.Content = append(node.Content, child)
-	}
-	_, err = j.decoder.ReadToken()
-	return node, err
+	return d.root
 }
 
 // start returns where the object begins.
@@ -185,20 +143,6 @@ func (p *positions) entry(node *yaml.Node, name string) (value, at *yaml.Node) {
 	case yaml.MappingNode:
 		if i, ok := p.names(node)[name]; ok {
 			return node.Content[i+1], node.Content[i]
-		}
-		if i, ok := p.names(node)["<<"]; ok {
-			merged := []*yaml.Node{node.Content[i+1]}
-			if merged[0].Kind == yaml.SequenceNode {
-				merged = merged[0].Content
-			}
-			for _, from := range merged {
-				if p.left--; p.left < 0 {
-					break
-				}
-				if value, at := p.entry(from, name); value != nil {
-					return value, at
-				}
-			}
 		}
 	}
 	return nil, nil

@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/schema"
 )
@@ -161,6 +163,15 @@ func TestUpdateKeepsWhatTheServerKnows(t *testing.T) {
 	}
 }
 
+// The server logs an error of the metadata that two steps of an update report.
+func TestUpdate_LogsNothing(t *testing.T) {
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, text string) { t.Errorf("it logs %s", text) }, funcr.Options{}))
+	old := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","labels":{"-":"a"}},"spec":{"toppings":[]}}`
+	if _, err := pizza().Version("v1").Update(ctx, []byte(old), []byte(old)); !apierrors.IsInvalid(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAnUpdateCanDelete(t *testing.T) {
 	old := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","deletionTimestamp":"2020-01-01T00:00:00Z","deletionGracePeriodSeconds":0,"finalizers":["a/b"]},"spec":{"toppings":[]}}`
 	for body, want := range map[string]bool{
@@ -264,7 +275,7 @@ func TestMutationsAreMadeOneAfterTheOther(t *testing.T) {
 }
 
 func TestWhatTakesTooLongEndsWithTheContext(t *testing.T) {
-	// Upstream takes quadratic time in the number of faults: these take a second.
+	// Upstream takes quadratic time in the number of problems: these take a second.
 	body := []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[` + strings.Repeat("0,", 3000) + `0]}}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

@@ -144,7 +144,7 @@ func TestValidateReportsWhatCreatingWould(t *testing.T) {
 		{"a rule that is broken", `{` + head + `,"spec":{"size":"small","toppings":[{"name":"a"},{"name":"b"},{"name":"c"}]}}`, []string{
 			`spec: Invalid value: a small pizza has two toppings at most`,
 		}},
-		{"a fault that suppresses the rules", `{` + head + `,"spec":{"size":"medium","toppings":[{"name":"a"},{"name":"b"},{"name":"a"}]}}`, []string{
+		{"a problem that suppresses the rules", `{` + head + `,"spec":{"size":"medium","toppings":[{"name":"a"},{"name":"b"},{"name":"a"}]}}`, []string{
 			`spec.size: Unsupported value: "medium": supported values: "small", "large"`,
 			`spec.toppings[2]: Duplicate value: {"name":"a"}`,
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,

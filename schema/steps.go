@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
@@ -87,7 +86,7 @@ func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any
 	}
 	s := v.strategy(false)
 	// The first call only prepares the object: the second one has its errors in a list.
-	_ = rest.BeforeUpdate(withoutValidation{s}, genericapirequest.WithNamespace(ctx, u.GetNamespace()), u, was)
+	_ = beforeUpdate(ctx, withoutValidation{s}, u.GetNamespace(), u, was)
 	return rest.ValidateUpdate(ctx, u, was, s)
 }
 

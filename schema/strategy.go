@@ -26,9 +26,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/rest"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
 )
 
 // strategy tells the server's generic code how custom resources are created and updated. The
@@ -48,6 +50,12 @@ var (
 
 func (v *Version) strategy(status bool) strategy {
 	return strategy{crdserverscheme.NewUnstructuredObjectTyper(), v, status}
+}
+
+// beforeUpdate prepares and validates an object that replaces an old one in a namespace.
+func beforeUpdate(ctx context.Context, s rest.RESTUpdateStrategy, namespace string, u, old *unstructured.Unstructured) error {
+	ctx = klog.NewContext(ctx, klog.Logger{}) // the server logs errors that are the same
+	return rest.BeforeUpdate(s, genericapirequest.WithNamespace(ctx, namespace), u, old)
 }
 
 // GenerateName makes a name as the server does, but with a fixed suffix

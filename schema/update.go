@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
@@ -20,7 +18,7 @@ import (
 
 // Update does what the server does when an object replaces an old one. The old one is as it
 // is stored, or as it was read; its name and namespace are those of the request. Both are
-// JSON or YAML. See [Version.Create] for the steps and the result. A fault that the old
+// JSON or YAML. See [Version.Create] for the steps and the result. A problem that the old
 // object had already, in a part that has not changed, is forgiven or made a warning
 // (validation ratcheting, KEP-4008).
 //
@@ -119,8 +117,8 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 	if err := r.checkResourceVersion(u, old); err != nil {
 		return r.fail(err)
 	}
-	ctx = genericapirequest.WithNamespace(ctx, old.GetNamespace())
-	if err := inTime(ctx, func(ctx context.Context) error { return rest.BeforeUpdate(r.strategy(status), ctx, u, old) }); err != nil {
+	namespace := old.GetNamespace()
+	if err := inTime(ctx, func(ctx context.Context) error { return beforeUpdate(ctx, r.strategy(status), namespace, u, old) }); err != nil {
 		return r.fail(err)
 	}
 	if r.DryRun {

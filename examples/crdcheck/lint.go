@@ -13,7 +13,7 @@ import (
 // fault is a fault and the file that it is in.
 type fault struct {
 	File string `json:"file"`
-	schema.Fault
+	schema.Problem
 }
 
 // text returns the fault and its advice, as they are printed.

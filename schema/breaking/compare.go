@@ -33,8 +33,8 @@ type evidence int
 
 const (
 	byError evidence = 1 << iota // an error at the place
-	byData                    // what is stored there
-	inside                    // and either below the place, too
+	byData                       // what is stored there
+	inside                       // and either below the place, too
 )
 
 // effect is what the proof shows, or what is expected where there is none.

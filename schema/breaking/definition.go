@@ -47,14 +47,6 @@ func (v *version) gvk() runtimeschema.GroupVersionKind {
 	return v.definition.GroupKind().WithVersion(v.name)
 }
 
-// props returns the schema as the definition has it. It is nil if there is none.
-func (v *version) props() *apiextensionsv1.JSONSchemaProps {
-	if v.spec.Schema == nil {
-		return nil
-	}
-	return v.spec.Schema.OpenAPIV3Schema
-}
-
 // subresources returns what the version has, be it nothing.
 func (v *version) subresources() apiextensionsv1.CustomResourceSubresources {
 	if v.spec.Subresources == nil {
