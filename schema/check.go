@@ -195,7 +195,7 @@ func (c *checker) definition(version string, o *object) error {
 // add adds a problem of a field, and returns it for what else is to be set. The next call
 // makes it invalid.
 func (c *checker) add(path, message string, rule int) *Problem {
-	at, _ := c.at.find(inFile(path))
+	at, _ := c.at.find(pathInFile(path))
 	c.problems = append(c.problems, Problem{
 		Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule,
 		Line: at.line, Column: at.column, Advice: advise(path, message, rule),
@@ -214,8 +214,8 @@ func (c *checker) version(path string) string {
 	return ""
 }
 
-// inFile is the path to look for in the file, which has no status.
-func inFile(path string) string {
+// pathInFile is the path to look for in the file, which has no status.
+func pathInFile(path string) string {
 	if strings.HasPrefix(path, "status.storedVersions") {
 		return "spec.versions"
 	}

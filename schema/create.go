@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
@@ -93,34 +93,18 @@ func (r *request) admit(ctx context.Context, u *unstructured.Unstructured) error
 // dedupOwnerReferences is dedupOwnerReferencesAndAddWarning of
 // apiserver/pkg/endpoints/handlers/rest.go.
 func (r *request) dedupOwnerReferences(u *unstructured.Unstructured, when string) {
-	// The server compares each with each; there may be many.
-	type key struct {
-		apiVersion, kind, name string
-		uid                    types.UID
-		controller, block      string
-	}
 	var kept []metav1.OwnerReference
-	var twice []string
-	seen := map[key]bool{}
+	var duplicates []string
 	for _, ref := range u.GetOwnerReferences() {
-		k := key{ref.APIVersion, ref.Kind, ref.Name, ref.UID, pointed(ref.Controller), pointed(ref.BlockOwnerDeletion)}
-		if seen[k] {
-			twice = append(twice, string(ref.UID))
-			continue
+		if slices.ContainsFunc(kept, func(k metav1.OwnerReference) bool { return apiequality.Semantic.DeepEqual(k, ref) }) {
+			duplicates = append(duplicates, string(ref.UID))
+		} else {
+			kept = append(kept, ref)
 		}
-		seen[k] = true
-		kept = append(kept, ref)
 	}
-	if len(twice) > 0 {
+	if len(duplicates) > 0 {
 		r.AddWarning("", fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v",
-			when, strings.Join(twice, ", ")))
+			when, strings.Join(duplicates, ", ")))
 		u.SetOwnerReferences(kept)
 	}
-}
-
-func pointed(b *bool) string {
-	if b == nil {
-		return ""
-	}
-	return strconv.FormatBool(*b)
 }

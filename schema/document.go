@@ -8,12 +8,13 @@ import (
 	"io"
 	"regexp"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/crd"
 )
 
 // document is a part of a file: a document of YAML, or one value of JSON.
@@ -85,31 +86,19 @@ func flatten(err error) []error {
 
 // split cuts a file into its documents. It leaves out those without content.
 func split(data []byte) (docs []*document) {
-	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
-	var open *document
-	line, from, to := 0, 0, 0
-	end := func() {
-		if open != nil {
-			open.text = data[from:to]
-			docs = append(docs, open.values()...)
-			open = nil
+	column := 1
+	for line, text := range crd.Documents(data) {
+		d := &document{begin: position{line, column}, text: text}
+		column = len("---") + 1 // all but the first document follow a marker
+		for len(d.text) > 0 {
+			first, rest, _ := bytes.Cut(d.text, []byte("\n"))
+			if first = bytes.TrimSpace(first); len(first) > 0 && first[0] != '#' {
+				docs = append(docs, d.values()...)
+				break
+			}
+			d.begin, d.text = position{d.begin.line + 1, 1}, rest
 		}
 	}
-	for l := range bytes.Lines(data) {
-		line++
-		begin, column := to, 1
-		if rest, ok := bytes.CutPrefix(l, []byte("---")); ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0]))) {
-			end()
-			begin, column = to+3, 4
-			l = rest
-		}
-		to = begin + len(l)
-		if text := bytes.TrimSpace(l); open == nil && len(text) > 0 && text[0] != '#' {
-			open = &document{begin: position{line, column}}
-			from = begin
-		}
-	}
-	end()
 	for i, d := range docs {
 		d.number = i + 1
 	}

@@ -88,7 +88,7 @@ func Read(text []byte) (found []*Definition, _ error) {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxText)
 	}
 	var faults []error
-	for line, document := range documents(text) {
+	for line, document := range Documents(text) {
 		d, err := readOne(document)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("the document of line %d: %w", line, err))
@@ -102,9 +102,10 @@ func Read(text []byte) (found []*Definition, _ error) {
 	return found, errors.Join(faults...)
 }
 
-// documents returns the documents of a text, with the line on which each begins. A YAML
-// decoder reads no more than the first.
-func documents(text []byte) iter.Seq2[int, []byte] {
+// Documents returns the documents of a text, with the line on which each begins. A YAML
+// decoder reads no more than the first. A document has what follows its marker on the same line,
+// but not the marker.
+func Documents(text []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 		begin, first, at, n := 0, 1, 0, 0

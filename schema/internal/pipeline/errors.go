@@ -5,6 +5,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -20,4 +21,12 @@ const (
 // (apiserver/pkg/endpoints/handlers/finisher/finisher.go, FinishRequest).
 func Timeout(ended error) error {
 	return apierrors.NewTimeoutError(fmt.Sprintf("request did not complete within requested timeout - %s", ended), 0)
+}
+
+// InternalError is an error that the server did not mean to return
+// (apiserver/pkg/endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
+func InternalError(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonUnknown, Message: message,
+	}}
 }
