@@ -291,7 +291,7 @@ func body(err *field.Error) string {
 	return text
 }
 
-// nameOf is the name in the JSON of an object.
+// nameOf is the name in the JSON of an object. Other metadata may be invalid.
 func nameOf(object []byte) string {
 	var o struct {
 		Metadata struct {

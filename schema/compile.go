@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -78,16 +77,11 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 
 func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv1.CustomResourceDefinitionVersion) (*compiled, error) {
 	c := &compiled{spec: spec}
-	// The helpers of v1 take the schema of each version as it is there. In the internal
-	// types, those that are the same have been moved elsewhere.
-	validationV1, err := apihelpers.GetSchemaForVersion(crd, spec.Name)
-	if err != nil {
-		return nil, err
-	}
 	var props *apiextensions.JSONSchemaProps
-	if validationV1 != nil {
+	var err error
+	if spec.Schema != nil {
 		internal := &apiextensions.CustomResourceValidation{}
-		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(validationV1.DeepCopy(), internal, nil); err != nil {
+		if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(spec.Schema.DeepCopy(), internal, nil); err != nil {
 			return nil, err
 		}
 		props = internal.OpenAPIV3Schema
@@ -107,12 +101,11 @@ func compile(crd *apiextensionsv1.CustomResourceDefinition, spec *apiextensionsv
 	}
 	c.cel = cel.NewValidator(c.structural, true, celconfig.PerCallLimit)
 
-	subresources, err := apihelpers.GetSubresourcesForVersion(crd, spec.Name)
-	if err != nil || subresources == nil {
-		return c, err
+	if spec.Subresources == nil {
+		return c, nil
 	}
-	c.scale = subresources.Scale
-	if c.hasStatus = subresources.Status != nil; c.hasStatus && props != nil {
+	c.scale = spec.Subresources.Scale
+	if c.hasStatus = spec.Subresources.Status != nil; c.hasStatus && props != nil {
 		if status, ok := props.Properties["status"]; ok {
 			c.statusValidator, _, err = validation.NewSchemaValidator(&status)
 		}

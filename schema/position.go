@@ -34,16 +34,14 @@ func (p position) inFile(begin position) position {
 type positions struct {
 	root  *yaml.Node // nil if the text cannot be read so
 	begin position   // of the document
-	index map[*yaml.Node]map[string]int
-	left  int // steps of one search
 }
 
 // positions returns the places of fields in an object.
 func (o *object) positions() *positions {
-	p := &positions{root: o.node(), begin: o.begin, left: maxSteps}
+	p := &positions{root: o.node(), begin: o.begin}
 	if o.item >= 0 && p.root != nil {
-		if items := p.child(p.root, "items"); items != nil {
-			if item := p.child(items, strconv.Itoa(o.item)); item != nil {
+		if items, _ := entry(p.root, "items"); items != nil {
+			if item, _ := entry(items, strconv.Itoa(o.item)); item != nil {
 				p.root = item
 			}
 		}
@@ -71,10 +69,6 @@ func (p *positions) start() position {
 	return position{p.root.Line, p.root.Column}.inFile(p.begin)
 }
 
-// maxSteps bounds the search for a path: names may have dots and brackets, so that there
-// may be many ways to read it.
-const maxSteps = 10_000
-
 // find returns the place of a path, such as spec.versions[0].schema or properties[a.b], and
 // whether it is there. If it is not, the place is that of the nearest field above it. The
 // place of a field is that of its name.
@@ -82,9 +76,8 @@ func (p *positions) find(path string) (at position, found bool) {
 	if p.root == nil {
 		return p.begin, false
 	}
-	p.left = maxSteps
 	best, nearest := len(path), p.root
-	found = p.walk(p.root, p.root, path, func(at *yaml.Node, rest string) {
+	found = walk(p.root, p.root, path, func(at *yaml.Node, rest string) {
 		if len(rest) < best {
 			best, nearest = len(rest), at
 		}
@@ -92,9 +85,10 @@ func (p *positions) find(path string) (at position, found bool) {
 	return position{nearest.Line, nearest.Column}.inFile(p.begin), found
 }
 
-// walk follows a path from a node, in every way in which it can be read. It calls reached
+// walk follows a path from a node, in every way in which it can be read: names may have dots and
+// brackets. It calls reached
 // with each node that it comes to, and with what is left of the path.
-func (p *positions) walk(node, at *yaml.Node, rest string, reached func(at *yaml.Node, rest string)) bool {
+func walk(node, at *yaml.Node, rest string, reached func(at *yaml.Node, rest string)) bool {
 	reached(at, rest)
 	if rest == "" {
 		return true
@@ -105,7 +99,7 @@ func (p *positions) walk(node, at *yaml.Node, rest string, reached func(at *yaml
 	} else if rest[0] == '.' {
 		begin = 1
 	}
-	for end = begin; end <= len(rest) && p.left > 0; end++ {
+	for end = begin; end <= len(rest); end++ {
 		if closing == 1 && (end == len(rest) || rest[end] != ']') || closing == 0 && end < len(rest) && rest[end] != '.' && rest[end] != '[' {
 			continue
 		}
@@ -113,22 +107,16 @@ func (p *positions) walk(node, at *yaml.Node, rest string, reached func(at *yaml
 		if after != "" && after[0] != '.' && after[0] != '[' {
 			continue
 		}
-		p.left--
-		if child, key := p.entry(node, rest[begin:end]); child != nil && p.walk(child, key, after, reached) {
+		if child, key := entry(node, rest[begin:end]); child != nil && walk(child, key, after, reached) {
 			return true
 		}
 	}
 	return false
 }
 
-func (p *positions) child(node *yaml.Node, name string) *yaml.Node {
-	child, _ := p.entry(node, name)
-	return child
-}
-
 // entry returns the value of a name in a mapping, or of a number in a sequence, and the
 // node that says where it is.
-func (p *positions) entry(node *yaml.Node, name string) (value, at *yaml.Node) {
+func entry(node *yaml.Node, name string) (value, at *yaml.Node) {
 	for range 100 { // an alias may be of an alias
 		if node.Kind != yaml.AliasNode {
 			break
@@ -141,34 +129,21 @@ func (p *positions) entry(node *yaml.Node, name string) (value, at *yaml.Node) {
 			return node.Content[i], node.Content[i]
 		}
 	case yaml.MappingNode:
-		if i, ok := p.names(node)[name]; ok {
-			return node.Content[i+1], node.Content[i]
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if key := node.Content[i]; name == keyOf(key) {
+				return node.Content[i+1], key
+			}
 		}
 	}
 	return nil, nil
 }
 
-// names returns where the names of a mapping are in its content.
-func (p *positions) names(node *yaml.Node) map[string]int {
-	if names, ok := p.index[node]; ok {
-		return names
+// keyOf returns the name that a key has in JSON.
+func keyOf(key *yaml.Node) string {
+	if key.Style == 0 && key.Tag != "" { // of YAML, plain
+		return asName(key.Value)
 	}
-	names := make(map[string]int, len(node.Content)/2)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key := node.Content[i]
-		name := key.Value
-		if key.Style == 0 && key.Tag != "" { // of YAML, plain
-			name = asName(name)
-		}
-		if _, twice := names[name]; !twice {
-			names[name] = i
-		}
-	}
-	if p.index == nil {
-		p.index = map[*yaml.Node]map[string]int{}
-	}
-	p.index[node] = names
-	return names
+	return key.Value
 }
 
 // asName returns the name that a plain key of YAML has in JSON. YAML 1.1 takes some words

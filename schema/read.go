@@ -73,18 +73,12 @@ func (v *Version) restore(u *unstructured.Unstructured) error {
 	return v.definition.convert(u, v.name)
 }
 
-// convert converts an object to another version, in place, where that takes no webhook
-// (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go), and coerces it. What
-// cannot be coerced is an error of the server's own.
+// convert converts an object to another version, in place, where that takes no webhook.
 func (d *Definition) convert(u *unstructured.Unstructured, version string) error {
-	from, to := u.GroupVersionKind(), d.GroupKind().WithVersion(version)
-	if from != to {
-		if d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
-			return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first", from.Version, to.Version)
-		}
-		u.SetAPIVersion(to.GroupVersion().String())
+	if from := u.GroupVersionKind().Version; from != version && d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
+		return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first", from, version)
 	}
-	if _, err := d.schemas.Coerce(u, pipeline.Coercion{}); err != nil {
+	if err := d.schemas.Convert(u, version); err != nil {
 		return pipeline.InternalError(err.Error())
 	}
 	return nil

@@ -55,19 +55,19 @@ func (v *version) subresources() apiextensionsv1.CustomResourceSubresources {
 	return *v.spec.Subresources
 }
 
-// take decodes a copy of an object as one of this version, whatever it says that it is: it
+// decode returns a copy of an object as one of this version, whatever its kind and version: it
 // is pruned and gets its defaults.
-func (v *version) take(object map[string]any) (*unstructured.Unstructured, error) {
+func (v *version) decode(object map[string]any) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
 	u.SetKind(v.gvk().Kind)
-	if err := v.convert(u); err != nil {
+	if err := v.definition.schemas.Convert(u, v.name); err != nil {
 		return nil, err
 	}
 	v.definition.schemas.SetDefaults(u)
 	return u, nil
 }
 
-// viaStorage does to an object that was taken what storing it and reading it back in this
+// viaStorage does to a decoded object what storing it and reading it back in this
 // version does, as far as that takes no webhook. If it is stored in this version, nothing
 // more is done to it.
 func (v *version) viaStorage(u *unstructured.Unstructured) error {
@@ -75,19 +75,11 @@ func (v *version) viaStorage(u *unstructured.Unstructured) error {
 	if v.name == d.storage || d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
 		return nil
 	}
-	if err := d.versions[d.storage].convert(u); err != nil {
+	if err := d.schemas.Convert(u, d.storage); err != nil {
 		return err
 	}
 	if err := d.schemas.Restore(u); err != nil {
 		return err
 	}
-	return v.convert(u)
-}
-
-// convert makes an object one of this version as the strategy None does: only apiVersion
-// changes, and what the schema does not have is pruned.
-func (v *version) convert(u *unstructured.Unstructured) error {
-	u.SetAPIVersion(v.gvk().GroupVersion().String())
-	_, err := v.definition.schemas.Coerce(u, pipeline.Coercion{})
-	return err
+	return d.schemas.Convert(u, v.name)
 }

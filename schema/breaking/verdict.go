@@ -92,7 +92,7 @@ func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) 
 		if old == nil {
 			return false, errs
 		}
-		u, err := in.take(object)
+		u, err := in.decode(object)
 		if err != nil {
 			return false, unreadable(err)
 		}
@@ -108,7 +108,7 @@ func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) 
 // store creates an object, whatever kind and scope the definition has, and reads it back.
 // If there are errors, the object is as it would be without them.
 func (up *upgrade) store(v *version, object map[string]any) (map[string]any, field.ErrorList) {
-	u, err := v.take(object)
+	u, err := v.decode(object)
 	if err != nil {
 		return nil, unreadable(err)
 	}

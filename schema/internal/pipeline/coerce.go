@@ -109,6 +109,15 @@ func (s *Schemas) Restore(u *unstructured.Unstructured) error {
 	return nil
 }
 
+// Convert makes an object one of another version, in place, as the strategy None does: only
+// apiVersion changes, and what the schema of that version does not have is pruned
+// (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go).
+func (s *Schemas) Convert(u *unstructured.Unstructured, version string) error {
+	u.SetAPIVersion(schema.GroupVersion{Group: s.Kind.Group, Version: version}.String())
+	_, err := s.Coerce(u, Coercion{})
+	return err
+}
+
 // SetDefaults is unstructuredDefaulter of customresource_handler.go. Like Coerce, it goes
 // by what the object says that it is.
 func (s *Schemas) SetDefaults(u *unstructured.Unstructured) {
