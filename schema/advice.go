@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// advise says how to mend a common problem; it is empty for others.
+// advise returns how to fix a common problem, and nothing for others.
 func advise(path, message string, rule int) string {
 	path = adviseAt(path)
 	for _, a := range advices {
@@ -15,7 +15,7 @@ func advise(path, message string, rule int) string {
 	return ""
 }
 
-// adviseAt is the path that an advice is looked up by: of what is in a default, that of the
+// adviseAt is the path by which advice is looked up. Everything in a default has the path of the
 // default.
 func adviseAt(path string) string {
 	if before, _, ok := strings.Cut(path, ".default."); ok {
@@ -24,8 +24,8 @@ func adviseAt(path string) string {
 	return path
 }
 
-// advice is for problems of a rule, or of any if that is 0, at a path that ends so, of which
-// the message has these words.
+// advice is for problems of a rule, or of any rule if that is 0, whose path ends with path and
+// whose message contains message.
 type advice struct {
 	rule                  int
 	path, message, advice string
@@ -103,7 +103,7 @@ var advices = []advice{
 	{0, "", "must evaluate to a string", "Format the value: \"%d\".format([self.size]), with %s for a value that is not an integer."},
 	{0, "", "oldSelf cannot be used on the uncorrelatable portion", "Make the list around it a map, with x-kubernetes-list-type: map and x-kubernetes-list-map-keys, or move the rule above the list."},
 	{0, ".optionalOldSelf", "", "Remove it, or use oldSelf in the rule."},
-	{0, ".rule", "must evaluate to a bool", "A rule says true or false: compare the value with something."},
+	{0, ".rule", "must evaluate to a bool", "A rule is true or false: compare the value with something."},
 	{0, ".message", "must not contain line breaks", "Write the message in one line."},
 	{0, ".message", "if rule contains line breaks", "Add a message of one line. Without one, the server would show the rule, which has several."},
 

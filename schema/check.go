@@ -21,12 +21,12 @@ type Problem struct {
 	// Version is the name of the version that the problem is in. It is empty if the problem is
 	// in none.
 	Version string `json:"version,omitempty"`
-	// Warning says that the server takes the definition in spite of this problem, and answers
-	// with a warning.
+	// Warning reports whether the server accepts the definition in spite of this problem, and
+	// answers with a warning.
 	Warning bool `json:"warning,omitempty"`
 	// Path is the field, as it is in the file. One that is missing has a path too.
 	Path string `json:"path,omitempty"`
-	// Message is what the server, or its decoder, says about the field. Values of more than
+	// Message is the error of the server, or of its decoder, about the field. Values of more than
 	// 100 bytes are left out.
 	Message string `json:"message"`
 	// Rule is the number of the rule of structural schemas that is broken, or 0 if it is
@@ -44,11 +44,11 @@ type Problem struct {
 	// (apiextensions-apiserver/pkg/apiserver/schema/complete.go,
 	// validateStructuralCompleteness).
 	Rule int `json:"rule,omitempty"`
-	// Line and Column say where in the file the field is, from 1. If the field is missing,
-	// they say where that is which should have it.
+	// Line and Column are the place of the field in the file, from 1. If the field is missing,
+	// they are the place of the field that should contain it.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Advice says how to mend the problem, if it is a common one.
+	// Advice is how to fix the problem, if it is a common one.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -72,18 +72,18 @@ func (f Problem) String() string {
 
 // Check reads the CustomResourceDefinitions of a file and returns the problems for which
 // the API server would not create them, and those that it would warn of. Each has its
-// place in the file, and they are in the order of the file. Check is for those who mend a
-// definition. To use one, call [Parse], which takes only definitions without problems; it
-// does not mind warnings.
+// place in the file, and they are in the order of the file. Check is for editing a
+// definition. To use one, call [Parse], which accepts only definitions without problems, apart
+// from warnings.
 //
-// The file is read as [ParseAll] reads it. The error says what in the file cannot be read,
-// or is no definition; the problems of the rest are returned beside it. A file without any
+// The file is read as [ParseAll] reads it. The error lists what in the file cannot be read,
+// or is not a definition; the problems of the rest are returned beside it. A file without any
 // definition is an error too, so that a check of the wrong file does not pass.
 //
 // Fields that are unknown or there twice are problems, as they are to kubectl. Fields that
 // are unknown below items and additionalProperties are not: the server does not see them.
 //
-// Like the server, Check goes step by step, and a problem can hide others. Mend what it
+// Like the server, Check goes step by step, and a problem can hide others. Fix what it
 // finds, and run it again:
 //
 //   - Where a value has another type than its field, nothing else is checked but
@@ -92,7 +92,7 @@ func (f Problem) String() string {
 //   - Where a schema has other problems, its rules of CEL may not be checked.
 //
 // The server checks a schema that all versions share once. Here each of the versions has
-// its problems, because each has to be mended. A definition with preserveUnknownFields has at
+// its problems, because each has to be fixed. A definition with preserveUnknownFields has at
 // least that problem: it cannot be created any more. [New] takes it, as one from earlier times.
 // The same is so of a definition of v1beta1, and of [Parse]: no server since 1.22 has that version.
 // Its other problems are those that it has in v1, which crdcheck convert writes.
@@ -322,8 +322,8 @@ func structuralRule(err *field.Error) int {
 	return 0
 }
 
-// ruleWords tell which errors are about a rule: those of a type, of which the field ends so,
-// and the detail begins and ends so.
+// ruleWords describes the errors about a rule: those of a type whose field ends with field, and
+// whose detail begins and ends with these words.
 type ruleWords struct {
 	number            int
 	errorType         field.ErrorType

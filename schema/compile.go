@@ -29,7 +29,7 @@ type compiled struct {
 	hasStatus       bool // there is a status subresource
 }
 
-// compiledSchema is the part of it that is made from the schema alone.
+// compiledSchema is the part that is made from the schema alone.
 type compiledSchema struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
@@ -38,14 +38,14 @@ type compiledSchema struct {
 
 // New compiles a definition that the program already has. It is defaulted first, and
 // then has to be one which the server would accept; if not, the error is the server's
-// own, an *apierrors.StatusError of reason Invalid that has every problem with its path.
+// own, an *apierrors.StatusError of reason Invalid with every problem and its path.
 // (A schema that is the same in all versions is at spec.validation in such paths.)
 //
 // The server no longer accepts a definition with preserveUnknownFields, but goes on
 // serving one that it has from earlier times. Such a one is accepted here if the server
 // would accept an update which does not change it: its schemas need not be structural.
 //
-// The status of the definition does not matter here. It is kept, for those who ask
+// The status of the definition does not matter here. It is kept for
 // [Definition.CustomResourceDefinition]: the storedVersions matter to package breaking. New
 // does not change the definition and does not keep it: it works with a copy.
 func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {

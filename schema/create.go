@@ -30,14 +30,21 @@ import (
 // and what [Mutate] returns. That a version is not served is a NotFound inside of another
 // error. The result is never nil: with an error, it has the warnings.
 //
-// The metadata are the server's, with generation 1, but for what only a server knows: the
-// result has no uid, creationTimestamp, resourceVersion and managedFields, whatever the
-// object has. Where a name is generated, it ends in xxxxx.
+// The metadata is what the server makes of it, with generation 1, except what only a server
+// knows: the result has no uid, creationTimestamp, resourceVersion and managedFields, whatever
+// the object has. Where a name is generated, it ends in xxxxx.
 //
 // (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
 // apiserver/pkg/registry/generic/registry/store.go)
 func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*Result, error) {
-	ctx, r, u, err := v.receive(ctx, object, opts)
+	ctx, r, err := v.begin(ctx, "post", opts)
+	if err != nil {
+		return r.fail(err)
+	}
+	if err := r.checkOptions("CreateOptions"); err != nil {
+		return r.fail(err)
+	}
+	u, err := r.decode(object)
 	if err != nil {
 		return r.fail(err)
 	}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"context"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -17,19 +16,6 @@ import (
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
-
-// receive begins the creation of an object.
-func (v *Version) receive(ctx context.Context, object []byte, opts []Option) (context.Context, *request, *unstructured.Unstructured, error) {
-	ctx, r, err := v.begin(ctx, "post", opts)
-	if err == nil {
-		err = r.checkOptions("CreateOptions")
-	}
-	if err != nil {
-		return ctx, r, nil, err
-	}
-	u, err := r.decode(object)
-	return ctx, r, u, err
-}
 
 // decode reads the body of a request: JSON as application/json, anything else as
 // application/yaml. It prunes and defaults, and warns or fails by the request's field

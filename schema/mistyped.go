@@ -19,7 +19,7 @@ type mistyped struct {
 }
 
 // findMistyped finds all values in the JSON of a definition that are of another type than
-// their fields. The server's decoder tells only of the first, with a path that leaves out the
+// their fields. The server's decoder reports only the first, with a path that leaves out the
 // numbers of items and is wrong below items and additionalProperties. It also returns the
 // JSON with null in their place, which fits every field, so that the rest can be decoded.
 func findMistyped(version string, text []byte) (found []mistyped, rest []byte) {
@@ -89,7 +89,7 @@ func (w *typeWalk) value(t reflect.Type, path string) error {
 	return nil
 }
 
-// members reads the members of an object, of which child says the type and the path.
+// members reads the members of an object. Their type and path are those that child returns.
 func (w *typeWalk) members(path string, child func(name string) (reflect.Type, string)) error {
 	if _, err := w.decoder.ReadToken(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (w *typeWalk) fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// wanted says what a value of a type is in a file.
+// wanted describes a value of a type as it is written in a file.
 func wanted(t reflect.Type) string {
 	switch t.Name() {
 	case "JSONSchemaPropsOrBool":

@@ -17,7 +17,7 @@ import (
 )
 
 // Schema is an OpenAPI v3 schema without a definition. It does what the API server does with
-// the schema of a version, and nothing of what needs a group, a kind or a scope: it checks
+// the schema of a version, and nothing that needs a group, a kind or a scope: it checks
 // neither apiVersion and kind nor metadata. It does not change, and its methods are safe for
 // concurrent use.
 type Schema struct{ compiledSchema }
@@ -88,7 +88,7 @@ func schemaErrors(causes []metav1.StatusCause) error {
 // Structural returns the structural schema, as [Version.Structural] does.
 func (s *Schema) Structural() *structuralschema.Structural { return s.structural }
 
-// Prune takes away, in place, the fields that the schema does not have, and returns their
+// Prune removes, in place, the fields that the schema does not have, and returns their
 // paths: see [Version.Prune].
 func (s *Schema) Prune(object map[string]any) (pruned []string) { return s.prune(object) }
 

@@ -13,10 +13,10 @@ import (
 // Option changes how a request is handled.
 type Option func(*pipeline.Settings)
 
-// FieldValidation says what becomes of fields that are unknown, or there twice. With
+// FieldValidation decides what happens to fields that are unknown or duplicate. With
 // metav1.FieldValidationStrict the request fails; with metav1.FieldValidationWarn, the
 // server's default, there is a warning for each; with metav1.FieldValidationIgnore nothing
-// is said. They are pruned in any case. kubectl sends Strict.
+// is reported. They are pruned in any case. kubectl sends Strict.
 func FieldValidation(directive string) Option {
 	return func(s *pipeline.Settings) { s.FieldValidation = directive }
 }
@@ -59,7 +59,7 @@ func Mutate(f func(ctx context.Context, object map[string]any) error) Option {
 	}
 }
 
-// throughJSON makes of an object what its JSON says: a webhook answers JSON.
+// throughJSON writes an object as JSON and reads it again, as if a webhook had answered.
 func throughJSON(object map[string]any) error {
 	text, err := json.Marshal(object)
 	if err != nil {

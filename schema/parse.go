@@ -16,10 +16,10 @@ import (
 
 // Parse reads one CustomResourceDefinition, of apiextensions.k8s.io/v1 or v1beta1, in
 // YAML or JSON, and compiles it. The error is written for programs: it is the server's own,
-// in one line that can have 25 KB. For a list that people can read, with lines and advice,
+// in one line that can have 25 KB. For a readable list, with lines and advice,
 // call [Check].
 //
-// It is an error if the file has no definition or several. The rest is as [ParseAll] says.
+// It is an error if the file has no definition or several. The rest is as in [ParseAll].
 func Parse(data []byte) (*Definition, error) {
 	definitions, err := ParseAll(data)
 	if err != nil {
@@ -33,18 +33,17 @@ func Parse(data []byte) (*Definition, error) {
 
 // ParseAll reads all CustomResourceDefinitions of a file, in their order, and compiles
 // them. They are documents of YAML, values of JSON, or items of a List. A document
-// without content is passed over. Anything else that is not a definition is an error, and
+// without content is skipped. Anything else that is not a definition is an error, and
 // so is text after a document that belongs to no other. A file without definitions is
 // not an error: the result is empty.
 //
-// Definitions are read strictly, as kubectl sends them: a field that is unknown or there
-// twice is an error. A definition of v1beta1 is defaulted and converted to v1, as the
+// Definitions are read strictly, as kubectl sends them: an unknown or duplicate field
+// is an error. A definition of v1beta1 is defaulted and converted to v1, as the
 // server did when it still took them ([Check] reports it). Then the definition is compiled:
 // see [New].
 //
-// If there is an error, there are no definitions. All errors are joined. Each says in
-// which document it is, or in which item of a List, and on which line that begins. Each
-// value of JSON counts as a document.
+// With an error, the result is nil. All errors are joined. Each names its document, or its item
+// of a List, and the line on which that begins. Each value of JSON counts as a document.
 //
 // A definition may have 3 MiB in JSON, as much as a request to the server.
 func ParseAll(data []byte) ([]*Definition, error) {

@@ -123,8 +123,8 @@ func (r *request) result() *Result {
 	return &Result{Warnings: slices.Clone(r.warnings)}
 }
 
-// statusReturns reports whether a status that is taken away is there again when the object is
-// read back.
+// statusReturns reports whether a status that is removed has a default, which is set again when
+// the object is read back.
 func (v *Version) statusReturns() bool {
 	return v.hasStatus && v.structural != nil && v.structural.Properties["status"].Default.Object != nil
 }

@@ -13,7 +13,7 @@ import (
 // Definition is a CustomResourceDefinition, compiled for use. It does not change, and
 // its methods are safe for concurrent use.
 type Definition struct {
-	crd      *apiextensionsv1.CustomResourceDefinition // defaulted; nobody else has it
+	crd      *apiextensionsv1.CustomResourceDefinition // defaulted, and not shared
 	versions map[string]*Version
 	schemas  pipeline.Schemas
 	names    []string
@@ -46,10 +46,9 @@ func (d *Definition) Versions() []string { return slices.Clone(d.names) }
 // StorageVersion returns the name of the version in which objects are stored.
 func (d *Definition) StorageVersion() string { return d.storage }
 
-// Version returns the version of that name. It never returns nil. Of a version which
-// the definition does not have, the methods that can fail do so, with an error that
-// names the versions there are; the others panic with it. [Definition.Versions] tells
-// beforehand.
+// Version returns the version of that name. It never returns nil. If the definition does not have
+// that version, its methods return an error that names the existing versions; those that return
+// no error panic with it. [Definition.Versions] lists them.
 func (d *Definition) Version(name string) *Version {
 	if v := d.versions[name]; v != nil {
 		return v

@@ -30,8 +30,7 @@ func (v *Version) Table(objects ...map[string]any) *metav1.Table {
 			{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
 		}
 	}
-	// After an error, the server goes on with the columns before it. So it does if an object is
-	// none: there is no row for it.
+	// After an error, the server goes on with the columns before it.
 	convertor, _ := tableconvertor.New(columns)
 	list := &unstructured.UnstructuredList{}
 	for _, object := range objects {

@@ -41,7 +41,7 @@ func (up *upgrade) names() {
 	}
 }
 
-// presence compares whether a version is there, and served.
+// presence compares whether a version exists and is served.
 func (up *upgrade) presence(was *version) {
 	name := was.name
 	is := up.new.versions[name]

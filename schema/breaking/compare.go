@@ -196,7 +196,7 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 	added.narrow = without(name)
 }
 
-// text writes a value as JSON, and not too much of it.
+// short writes a value as JSON, cut after 60 bytes.
 func short(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

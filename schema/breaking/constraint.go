@@ -145,6 +145,13 @@ func boundWords(name string) []string {
 	return words["lower"]
 }
 
+func valueOr[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
 // checked reports whether the server checks a format.
 func checked(kind, format string) bool {
 	s := &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{kind}, Format: format}}
@@ -187,7 +194,7 @@ func missingFrom(from, in []structuralschema.NestedValueValidation) (all []struc
 // too, if optionalOldSelf is true.
 var oldSelf = regexp.MustCompile(`\boldSelf\b`)
 
-// rules compares the CEL rules. One that is the same but for its message breaks nothing.
+// rules compares the CEL rules. A new message alone breaks nothing.
 func (c *comparison) rules(before, now *structuralschema.Structural, steps []string) {
 	for _, rule := range now.XValidations {
 		expression := strings.TrimSpace(rule.Rule)
@@ -215,14 +222,8 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 
 // topology compares how lists and maps are merged, and which items of lists are the same.
 func (c *comparison) topology(before, now *structuralschema.Structural, steps []string) {
-	kind := func(p *string, otherwise string) string {
-		if p == nil {
-			return otherwise
-		}
-		return *p
-	}
 	const merged = "server-side apply merges it otherwise than before: what several managers own may be lost"
-	if was, is := kind(before.XListType, "atomic"), kind(now.XListType, "atomic"); was != is || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
+	if was, is := valueOr(before.XListType, "atomic"), valueOr(now.XListType, "atomic"); was != is || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
 		what := fmt.Sprintf("the list type %s is now %s", was, is)
 		if was == is {
 			what = fmt.Sprintf("the keys %s are now %s", strings.Join(before.XListMapKeys, ", "), strings.Join(now.XListMapKeys, ", "))
@@ -236,7 +237,7 @@ func (c *comparison) topology(before, now *structuralschema.Structural, steps []
 			added.shown |= inside
 		}
 	}
-	if was, is := kind(before.XMapType, "granular"), kind(now.XMapType, "granular"); was != is {
+	if was, is := valueOr(before.XMapType, "granular"), valueOr(now.XMapType, "granular"); was != is {
 		c.add(steps, fmt.Sprintf("the map type %s is now %s", was, is), merged).merged = true
 	}
 }
@@ -259,7 +260,7 @@ func twice(items *structuralschema.Structural, keys []string) func(value any) []
 	}
 }
 
-// variants returns copies of an item in which one field is another one, but for the keys.
+// variants returns copies of an item, each with another value of one field that is not a key.
 func variants(items *structuralschema.Structural, keys []string, item any) (all []any) {
 	object, ok := item.(map[string]any)
 	if !ok {

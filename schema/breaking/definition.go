@@ -47,7 +47,7 @@ func (v *version) gvk() runtimeschema.GroupVersionKind {
 	return v.definition.GroupKind().WithVersion(v.name)
 }
 
-// subresources returns what the version has, be it nothing.
+// subresources returns the subresources of the version, which may be none.
 func (v *version) subresources() apiextensionsv1.CustomResourceSubresources {
 	if v.spec.Subresources == nil {
 		return apiextensionsv1.CustomResourceSubresources{}

@@ -11,7 +11,7 @@ import (
 // To prove a change, objects are made of the old schema. Only a part of it is taken, so
 // that they are small, and it is narrowed, so that they are likely to show the change.
 
-// portion says which fields of a schema are taken, beside those that are required and
+// portion is the choice of the fields of a schema that are taken, beside those that are required and
 // those on the way to a place.
 type portion struct {
 	whole  bool                   // all fields of the place itself

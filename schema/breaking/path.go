@@ -77,7 +77,7 @@ func anything(preserves bool) *structuralschema.Structural {
 	return s
 }
 
-// located says where a value is in an object.
+// located is a value and its place in an object.
 type located struct {
 	path  string // with dots alone
 	keys  []any  // string or int

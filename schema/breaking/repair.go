@@ -109,7 +109,7 @@ func (r *repairer) repair(object map[string]any, errs, changes int) map[string]a
 	return nil
 }
 
-// changes returns what may be done to the objects of a level, of which i is the number: other
+// changes returns changes of the objects of a level, which are numbered: other
 // values of enums and booleans, fields that rules mention, and values that differ from one item
 // to the next.
 func (r *repairer) changes(l level) (all []func(object map[string]any, i int)) {

@@ -175,7 +175,7 @@ func mentionsAny(err *field.Error, words []string) bool {
 	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// rulesNotChecked begins the error which says that others have kept the rules from being run
+// rulesNotChecked is the beginning of the error that other errors have kept the rules from being run
 // (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate). It is about no
 // field.
 const rulesNotChecked = "some validation rules were not checked"

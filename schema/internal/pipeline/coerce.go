@@ -33,7 +33,7 @@ func NewSchemas(crd *apiextensionsv1.CustomResourceDefinition, structural func(v
 	return s
 }
 
-// Coercion says how an object is coerced: unstructuredSchemaCoercer of
+// Coercion is the way in which an object is coerced: unstructuredSchemaCoercer of
 // customresource_handler.go.
 type Coercion struct {
 	DropInvalidMetadata bool // instead of failing
@@ -119,7 +119,7 @@ func (s *Schemas) Convert(u *unstructured.Unstructured, version string) error {
 }
 
 // SetDefaults is unstructuredDefaulter of customresource_handler.go. Like Coerce, it goes
-// by what the object says that it is.
+// by the version and kind in the object.
 func (s *Schemas) SetDefaults(u *unstructured.Unstructured) {
 	if gvk := u.GroupVersionKind(); gvk.GroupKind() == s.Kind {
 		defaulting.Default(u.Object, s.ByVersion[gvk.Version])

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Settings are what the options of a request say.
+// Settings are the options of a request.
 type Settings struct {
 	// FieldValidation is the directive of that name, and empty for the server's default.
 	FieldValidation string
@@ -40,8 +40,8 @@ type Settings struct {
 }
 
 // Serve reports whether a version of a definition is served, and returns the warning that each
-// answer has if the version is deprecated. The error says that there is no such version, or
-// has the server's NotFound, in which verb is the one of HTTP
+// answer has if the version is deprecated. The error is that the version does not exist, or
+// the server's NotFound, in which verb is the one of HTTP
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP).
 func Serve(crd *apiextensionsv1.CustomResourceDefinition, name, verb string) (warning string, err error) {
 	var served *apiextensionsv1.CustomResourceDefinitionVersion
