@@ -112,7 +112,7 @@ func Check(data []byte) ([]Problem, error) {
 		return err
 	})
 	if definitions == 0 && err == nil {
-		err = errors.New("schema: there is no CustomResourceDefinition")
+		err = errors.New("schema: no CustomResourceDefinition found")
 	}
 	return problems, err
 }

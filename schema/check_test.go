@@ -356,7 +356,7 @@ map: {type: object, additionalProperties: {type: string, bogus: 1}}}}`)
 func TestAFileWithoutDefinitionsIsAnError(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing\n---\n", "null", "{apiVersion: v1, kind: List, items: []}"} {
 		found, err := schema.Check([]byte(text))
-		if err == nil || err.Error() != "schema: there is no CustomResourceDefinition" || found != nil {
+		if err == nil || err.Error() != "schema: no CustomResourceDefinition found" || found != nil {
 			t.Errorf("%q: got %v and %v", text, found, err)
 		}
 		if definitions, err := schema.ParseAll([]byte(text)); err != nil || len(definitions) > 0 {
@@ -444,7 +444,7 @@ func TestWhatIsNoDefinitionIsAnErrorBesideTheFaultsOfOthers(t *testing.T) {
 		text, want string
 		problems   int
 	}{
-		"another kind":  {withSchema("{}") + "---\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 15): it is a "Service" of "v1", not a CustomResourceDefinition`, 1},
+		"another kind":  {withSchema("{}") + "---\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 15): the kind is "Service" of "v1": want CustomResourceDefinition`, 1},
 		"no YAML":       {"a: b: c\n---\n" + withSchema("{}"), "schema: document 1 (line 1): ", 1},
 		"a scalar":      {"hello", "schema: document 1 (line 1): ", 0},
 		"a list":        {"[1]", "schema: document 1 (line 1): ", 0},

@@ -118,7 +118,7 @@ func (v *Version) unknown() error {
 	if v.compiled != nil {
 		return nil
 	}
-	return fmt.Errorf("schema: %s has no version %s: there are %s", v.definition.GroupKind(), v.name, strings.Join(v.definition.names, ", "))
+	return fmt.Errorf("schema: %s has no version %s: want one of %s", v.definition.GroupKind(), v.name, strings.Join(v.definition.names, ", "))
 }
 
 func (v *Version) mustExist() {

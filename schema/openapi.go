@@ -30,13 +30,13 @@ func ParseSchema(data []byte) (*Schema, error) {
 	n := 0
 	err := eachObject(data, func(o *object) (err error) {
 		if n++; n > 1 {
-			return errors.New("there is another schema before it: want one")
+			return errors.New("found another schema: want one")
 		}
 		parsed, err = o.parseSchema()
 		return err
 	})
 	if n == 0 && err == nil {
-		err = errors.New("schema: there is no schema")
+		err = errors.New("schema: no schema found")
 	}
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func ParseSchema(data []byte) (*Schema, error) {
 // parseSchema compiles a schema as that of a definition that has nothing else.
 func (o *object) parseSchema() (*Schema, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(o.json), []byte("{")) {
-		return nil, errors.New("it is not an object")
+		return nil, errors.New("the value is not an object")
 	}
 	props := &apiextensionsv1.JSONSchemaProps{}
 	errs, err := kjson.UnmarshalStrict(o.json, props)

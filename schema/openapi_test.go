@@ -134,10 +134,10 @@ anyOf:
 
 func TestParseSchema_TakesOneSchema(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "schema: there is no schema",
+		"":                                    "schema: no schema found",
 		"[]":                                  "schema: document 1 (line 1): ",
 		"a: b:":                               "schema: document 1 (line 1): ",
-		"{type: object}\n---\n{type: object}": "schema: document 2 (line 3): there is another schema before it: want one",
+		"{type: object}\n---\n{type: object}": "schema: document 2 (line 3): found another schema: want one",
 	} {
 		if _, err := schema.ParseSchema([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)

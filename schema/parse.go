@@ -26,7 +26,7 @@ func Parse(data []byte) (*Definition, error) {
 		return nil, err
 	}
 	if len(definitions) != 1 {
-		return nil, fmt.Errorf("schema: there are %d CustomResourceDefinitions, not one", len(definitions))
+		return nil, fmt.Errorf("schema: found %d CustomResourceDefinitions: want one", len(definitions))
 	}
 	return definitions[0], nil
 }
@@ -81,17 +81,17 @@ func (o *object) parse() (*Definition, error) {
 // not that of a definition.
 func definitionVersion(text []byte) (string, error) {
 	if len(text) > pipeline.MaxRequest {
-		return "", fmt.Errorf("it has %d bytes: the limit is %d", len(text), pipeline.MaxRequest)
+		return "", fmt.Errorf("the definition has %d bytes: the limit is %d", len(text), pipeline.MaxRequest)
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return "", errors.New("it is not an object")
+		return "", errors.New("the value is not an object")
 	}
 	var t metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &t); err != nil {
 		return "", err
 	}
 	if t.Kind != "CustomResourceDefinition" || !isDefinitionVersion(t.APIVersion) {
-		return "", fmt.Errorf("it is a %q of %q, not a CustomResourceDefinition of %s or %s",
+		return "", fmt.Errorf("the kind is %q of %q: want CustomResourceDefinition of %s or %s",
 			t.Kind, t.APIVersion, apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion)
 	}
 	return t.APIVersion, nil

@@ -76,10 +76,10 @@ func TestDefinitionsComeInManyForms(t *testing.T) {
 func TestWhatIsNoDefinitionIsAnErrorThatSaysWhere(t *testing.T) {
 	a := tiny("apples")
 	for _, test := range []struct{ name, text, want string }{
-		{"none", "# nothing", "schema: there are 0 CustomResourceDefinitions, not one"},
-		{"several", a + "---\n" + tiny("bananas"), "schema: there are 2 CustomResourceDefinitions, not one"},
-		{"another kind", a + "---\n\n# a service\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 13): it is a "Service" of "v1", not a CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`},
-		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: document 1, items[0] (line 1): it is a "List" of "v1", not a`},
+		{"none", "# nothing", "schema: found 0 CustomResourceDefinitions: want one"},
+		{"several", a + "---\n" + tiny("bananas"), "schema: found 2 CustomResourceDefinitions: want one"},
+		{"another kind", a + "---\n\n# a service\napiVersion: v1\nkind: Service\n", `schema: document 2 (line 13): the kind is "Service" of "v1": want CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`},
+		{"a List with another kind", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List}]}", `schema: document 1, items[0] (line 1): the kind is "List" of "v1": want`},
 		{"an unknown field", strings.Replace(a, "scope:", "scopes: x\n  scope:", 1), `schema: document 1 (line 1): unknown field "spec.scopes"`},
 		{"a field twice", strings.Replace(a, "scope:", "scope: x\n  scope:", 1), `key "scope" already set in map`},
 		{"a field twice in JSON", `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","spec":{"group":"a","group":"b"}}`, `duplicate field "spec.group"`},
@@ -139,7 +139,7 @@ func TestWhatFollowsADocumentAndBelongsToNoneIsAnErrorWithItsLine(t *testing.T) 
 
 // Each error has a line of its own, which says what it is about.
 func TestErrorsSayWhichDocumentOrItemTheyAreAbout(t *testing.T) {
-	const no = `not a CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`
+	const no = `want CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`
 	unknown := strings.NewReplacer("scope:", "scopes: x\n  scope:", "  versions:", "  version: v1\n  versions:").Replace(tiny("apples"))
 	inList := "- " + strings.ReplaceAll(strings.TrimSpace(unknown), "\n", "\n  ") + "\n"
 	for _, test := range []struct {
@@ -149,16 +149,16 @@ func TestErrorsSayWhichDocumentOrItemTheyAreAbout(t *testing.T) {
 		{"a List", "apiVersion: v1\nkind: List\nitems:\n" + inList + "- kind: Service\n  apiVersion: v1\n- 5\n" + inList, []string{
 			`schema: document 1, items[0] (line 4): unknown field "spec.scopes"`,
 			`schema: document 1, items[0] (line 4): unknown field "spec.version"`,
-			`schema: document 1, items[1] (line 15): it is a "Service" of "v1", ` + no,
-			`schema: document 1, items[2] (line 17): it is not an object`,
+			`schema: document 1, items[1] (line 15): the kind is "Service" of "v1": ` + no,
+			`schema: document 1, items[2] (line 17): the value is not an object`,
 			`schema: document 1, items[3] (line 18): unknown field "spec.scopes"`,
 			`schema: document 1, items[3] (line 18): unknown field "spec.version"`,
 		}},
 		{"a List of JSON", "{\n\"apiVersion\":\"v1\",\"kind\":\"List\",\n\"items\":[{\"kind\":\"A\"},\n\n" + asJSON(unknown) + "\n, null]}\n", []string{
-			`schema: document 1, items[0] (line 3): it is a "A" of "", ` + no,
+			`schema: document 1, items[0] (line 3): the kind is "A" of "": ` + no,
 			`schema: document 1, items[1] (line 5): unknown field "spec.scopes"`,
 			`schema: document 1, items[1] (line 5): unknown field "spec.version"`,
-			`schema: document 1, items[2] (line 6): it is not an object`,
+			`schema: document 1, items[2] (line 6): the value is not an object`,
 		}},
 		{"JSON values", asJSON(unknown) + "\n\n" + indented(unknown) + asJSON(unknown), []string{
 			`schema: document 1 (line 1): unknown field "spec.scopes"`,
@@ -172,9 +172,9 @@ func TestErrorsSayWhichDocumentOrItemTheyAreAbout(t *testing.T) {
 			`schema: document 1 (line 3): line 5: key "kind" already set in map`,
 			`schema: document 1 (line 3): line 8: key "kind" already set in map`,
 			`schema: document 1 (line 3): line 11: key "a" already set in map`,
-			`schema: document 1, items[0] (line 7): it is a "B" of "", ` + no,
-			`schema: document 1, items[1] (line 9): it is a "C" of "", ` + no,
-			`schema: document 1, items[2] (line 10): it is a "D" of "", ` + no,
+			`schema: document 1, items[0] (line 7): the kind is "B" of "": ` + no,
+			`schema: document 1, items[1] (line 9): the kind is "C" of "": ` + no,
+			`schema: document 1, items[2] (line 10): the kind is "D" of "": ` + no,
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

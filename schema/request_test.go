@@ -107,7 +107,7 @@ func TestRequestsThatCannotBeServed(t *testing.T) {
 		name, want string
 		err        error
 	}{
-		{"unknown version", "schema: Pizza.restaurant.example.com has no version v3: there are v1, v1alpha1", second(d.Version("v3").Create(t.Context(), body))},
+		{"unknown version", "schema: Pizza.restaurant.example.com has no version v3: want one of v1, v1alpha1", second(d.Version("v3").Create(t.Context(), body))},
 		{"unknown version of a status", "has no version v3", second(d.Version("v3").UpdateStatus(t.Context(), body, body))},
 		{"a version that is not served", "schema: version v1alpha1 of Pizza.restaurant.example.com is not served: the server could not find the requested resource (get pizzas.restaurant.example.com)", second(d.Version("v1alpha1").Read(t.Context(), body))},
 		{"an old object of another version", "a webhook converts it to v1: convert it first", second(d.Version("v1").Read(t.Context(), []byte(strings.Replace(string(body), "/v1", "/v1alpha1", 1))))},

@@ -86,7 +86,7 @@ func TestAnUnknownVersionIsAnErrorEverywhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				err, _ := recover().(error)
-				if want := "schema: Pizza.restaurant.example.com has no version v3: there are v1, v1alpha1"; err == nil || err.Error() != want {
+				if want := "schema: Pizza.restaurant.example.com has no version v3: want one of v1, v1alpha1"; err == nil || err.Error() != want {
 					t.Errorf("got %v, want %s", err, want)
 				}
 			}()

@@ -56,7 +56,7 @@ func Serve(crd *apiextensionsv1.CustomResourceDefinition, name, verb string) (wa
 	switch {
 	case served == nil:
 		byPriority(names)
-		return "", fmt.Errorf("schema: %s has no version %s: there are %s", kind, name, strings.Join(names, ", "))
+		return "", fmt.Errorf("schema: %s has no version %s: want one of %s", kind, name, strings.Join(names, ", "))
 	case !served.Served:
 		resource := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 		return "", fmt.Errorf("schema: version %s of %s is not served: %w", name, kind, apierrors.NewGenericServerResponse(404, verb, resource, "", "", 0, false))
