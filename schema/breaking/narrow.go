@@ -18,57 +18,40 @@ type portion struct {
 	wanted func(name string) bool // and fields of that name, anywhere
 }
 
-// part copies a part of a schema.
+// part copies a part of a schema, with the place that steps lead to.
 func (want portion) part(s *structuralschema.Structural, steps []string) *structuralschema.Structural {
 	return want.copy(s, steps, true)
 }
 
-// copy is part, of a schema that is on the way to the place, or not.
+// copy is part, for a schema that is on the way to the place, or is not.
 func (want portion) copy(s *structuralschema.Structural, steps []string, onWay bool) *structuralschema.Structural {
-	out := *s
-	if s.ValueValidation != nil {
-		out.ValueValidation = s.ValueValidation.DeepCopy()
-	}
 	step, rest := "", []string(nil)
 	if onWay && len(steps) > 0 {
 		step, rest = steps[0], steps[1:]
 	}
-	copied := func(p *structuralschema.Structural, on bool) *structuralschema.Structural {
-		if !on {
-			return want.copy(p, nil, false)
-		}
-		return want.copy(p, rest, true)
+	child := func(name string, s *structuralschema.Structural) *structuralschema.Structural {
+		return want.copy(s, rest, step != "" && name == step)
 	}
-	switch {
-	case step == anyItem:
-		out.Items = copied(itemsOf(s), true)
-	case s.Items != nil:
-		out.Items = copied(s.Items, false)
+	out := *s
+	out.ValueValidation = s.ValueValidation.DeepCopy()
+	if s.Items != nil || step == anyItem {
+		out.Items = child(anyItem, itemsOf(s))
 	}
-	switch values := undeclared(s); {
-	case values == nil:
-	case step == anyValue:
-		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: copied(values, true)}
-	case s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil:
-		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: copied(values, false)}
+	hasValues := s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil
+	if values := undeclared(s); values != nil && (hasValues || step == anyValue) {
+		out.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: child(anyValue, values)}
 	}
-	needed := map[string]bool{}
+	needed := map[string]bool{step: true}
 	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
-	out.Properties = nil
-	put := func(name string, p *structuralschema.Structural, on bool) {
-		if out.Properties == nil {
-			out.Properties = map[string]structuralschema.Structural{}
-		}
-		out.Properties[name] = *copied(p, on)
-	}
+	out.Properties = map[string]structuralschema.Structural{}
 	for name, p := range s.Properties {
-		if name != step && (all || needed[name] || want.wanted(name)) {
-			put(name, &p, false)
+		if all || needed[name] || want.wanted(name) {
+			out.Properties[name] = *child(name, &p)
 		}
 	}
-	if step != "" && step != anyItem && step != anyValue {
+	if _, declared := out.Properties[step]; !declared && step != "" && step != anyItem && step != anyValue {
 		if p := propertyOf(s, step); p != nil {
-			put(step, p, true)
+			out.Properties[step] = *child(step, p)
 		}
 	}
 	return &out

@@ -42,6 +42,15 @@ func propertyOf(s *structuralschema.Structural, name string) *structuralschema.S
 	return undeclared(s)
 }
 
+// declares reports whether a field is in the properties of a schema.
+func declares(s *structuralschema.Structural, name string) bool {
+	if s == nil {
+		return false
+	}
+	_, ok := s.Properties[name]
+	return ok
+}
+
 // undeclared returns the schema of the fields that the properties do not list. It is nil if
 // they are pruned. The order of the cases is that of pruning: additionalProperties come before
 // x-kubernetes-preserve-unknown-fields (apiserver/schema/pruning/algorithm.go, skipPrune).

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/generate"
 )
@@ -126,12 +124,4 @@ func (s *search) stepsOf(path string, object map[string]any) (steps []string) {
 		path = rest
 	}
 	return steps
-}
-
-func declares(s *structuralschema.Structural, name string) bool {
-	if s == nil {
-		return false
-	}
-	_, ok := s.Properties[name]
-	return ok
 }
