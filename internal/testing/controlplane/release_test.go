@@ -8,7 +8,7 @@ import (
 )
 
 func TestReleaseIsThatOfTheModule(t *testing.T) {
-	text, err := os.ReadFile("../../hack/controlplane/go.mod")
+	text, err := os.ReadFile("../../../hack/controlplane/go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 func TestPackagesAreThoseWhoseTestsHaveTheHarness(t *testing.T) {
 	const list = `example.com/a
 example.com/a.test os example.com/a testing
-example.com/b os github.com/crdkit/crdkit/internal/controlplane
-example.com/c.test os github.com/crdkit/crdkit/internal/controlplane testing
-example.com/c [example.com/c.test] github.com/crdkit/crdkit/internal/controlplane
-example.com/d.test os github.com/crdkit/crdkit/internal/controlplane [example.com/d.test]
+example.com/b os github.com/crdkit/crdkit/internal/testing/controlplane
+example.com/c.test os github.com/crdkit/crdkit/internal/testing/controlplane testing
+example.com/c [example.com/c.test] github.com/crdkit/crdkit/internal/testing/controlplane
+example.com/d.test os github.com/crdkit/crdkit/internal/testing/controlplane [example.com/d.test]
 `
 	if diff := cmp.Diff([]string{"example.com/c", "example.com/d"}, withHarness(list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -30,7 +30,7 @@ func TestTheTestsOfAModuleAreRunAtOnce(t *testing.T) {
 // The tests of this package have a control plane in their dependencies, and need none; those
 // of package controlplane need one.
 func TestThePackagesOfThisModuleAreFound(t *testing.T) {
-	packages, err := packagesIn(t.Context(), "../..")
+	packages, err := packagesIn(t.Context(), "../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
