@@ -180,7 +180,7 @@ func (c *comparison) compositions(before, now *structuralschema.ValueValidation,
 	}
 }
 
-// lost returns what is in one list and not in the other.
+// missingFrom returns what is in one list and not in the other.
 func missingFrom(from, in []structuralschema.NestedValueValidation) (all []structuralschema.NestedValueValidation) {
 	for _, v := range from {
 		if !slices.ContainsFunc(in, func(w structuralschema.NestedValueValidation) bool { return reflect.DeepEqual(v, w) }) {
