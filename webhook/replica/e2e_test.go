@@ -509,8 +509,8 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 		for n := 0; ; n++ {
 			select {
 			case <-ordered:
-				if n < 50 {
-					t.Errorf("only %d pizzas were ordered", n)
+				if n == 0 {
+					t.Error("no pizzas were ordered")
 				}
 				return
 			case <-time.After(20 * time.Millisecond):
