@@ -80,7 +80,7 @@ func (s *server) drain(ctx context.Context, timeout time.Duration) error {
 }
 
 // idleConns knows since when connections of HTTP/1.1 have been without a request, and new
-// ones, whose protocol is not known yet.
+// ones, whose protocol is not known yet. The time of one with a request is zero.
 type idleConns struct {
 	mu    sync.Mutex
 	since map[net.Conn]time.Time
@@ -90,20 +90,25 @@ type idleConns struct {
 func (i *idleConns) note(conn net.Conn, state http.ConnState) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if state == http.StateNew || state == http.StateIdle && conn.(*tls.Conn).ConnectionState().NegotiatedProtocol != "h2" {
+	_, known := i.since[conn]
+	switch {
+	case state == http.StateNew, state == http.StateIdle && known:
 		i.since[conn] = time.Now()
-	} else {
+	case state == http.StateActive && known && conn.(*tls.Conn).ConnectionState().NegotiatedProtocol != "h2":
+		i.since[conn] = time.Time{}
+	default:
 		delete(i.since, conn)
 	}
 }
 
 // recent reports whether one of them was opened, or had its last request, within
-// [minIdle].
+// [minIdle], or has a request now: the answer to that may have begun before the server
+// stopped, without sending the client away.
 func (i *idleConns) recent() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, since := range i.since {
-		if time.Since(since) < minIdle {
+		if since.IsZero() || time.Since(since) < minIdle {
 			return true
 		}
 	}

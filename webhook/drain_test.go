@@ -133,6 +133,37 @@ func TestDrain_AnswersSendClientsAway(t *testing.T) {
 	}
 }
 
+// An answer that has begun before the server stops cannot send the client away, which may
+// send its next request as soon as that answer ends.
+func TestDrain_AnswerBegunBeforeTheStop(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/first" {
+			<-goOn
+		}
+	}))
+	client := s.client(t, false)
+	resp, err := client.Get(s.url() + "/first")
+	check(t, err)
+	defer resp.Body.Close()
+	s.stop()
+	eventually(t, "the listener is closed", func() bool {
+		conn, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	time.Sleep(100 * time.Millisecond)
+	close(goOn)
+	_, err = io.Copy(io.Discard, resp.Body)
+	check(t, err)
+	mustPost(t, client, s.url(), "x") // on the same connection: there is no listener
+	check(t, <-s.done)
+}
+
 func TestAnIdleConnectionIsAnsweredOnceMore(t *testing.T) {
 	t.Parallel()
 	s := start(t, echo)
