@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdkit/crdkit/admission/internal/patch"
+	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // Mutate adds a function that changes objects of one type, a pointer to a struct, when
@@ -103,9 +103,9 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if after, err = c.convert(ctx, after, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
 		return err
 	}
-	makePatch := patch.Make
+	makePatch := threeway.Patch
 	if kind != c.kind {
-		makePatch = patch.MakeConverted
+		makePatch = threeway.PatchConverted
 	}
 	p, merged, err := makePatch(c.object, before, after, c.listKeys(kind, form), more)
 	if err != nil || p == nil {

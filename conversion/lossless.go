@@ -15,10 +15,10 @@ import (
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/crdkit/crdkit/conversion/internal/lost"
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // LosslessAnnotation is where [Lossless] keeps what a spoke cannot express.
@@ -168,7 +168,7 @@ type note struct {
 	Lost  json.RawMessage `json:"lost"`
 }
 
-// toSpoke converts a hub payload to the spoke, and notes what is lost.
+// toSpoke converts a hub payload to the spoke, and notes what is threeway.
 func (l *lossless) toSpoke(ctx context.Context, w *converter, hub payload) (payload, error) {
 	hub = hub.clone().without(LosslessAnnotation)
 	spoke, err := run(ctx, w, hub, l.there)
@@ -189,7 +189,7 @@ func (l *lossless) toSpoke(ctx context.Context, w *converter, hub payload) (payl
 	if err != nil {
 		return payload{}, err
 	}
-	changes, err := lost.Diff(b, h, l.lists.At)
+	changes, err := threeway.Diff(b, h, &l.lists)
 	if err != nil || len(changes) == 0 {
 		return spoke, err
 	}
@@ -214,7 +214,7 @@ func (l *lossless) toSpoke(ctx context.Context, w *converter, hub payload) (payl
 	return spoke, nil
 }
 
-// toHub converts a spoke payload to the hub, and restores what was lost.
+// toHub converts a spoke payload to the hub, and restores what was threeway.
 func (l *lossless) toHub(ctx context.Context, w *converter, spoke payload) (payload, error) {
 	text, noted := spoke.annotations[LosslessAnnotation]
 	spoke = spoke.clone().without(LosslessAnnotation)
@@ -254,7 +254,7 @@ func (l *lossless) restore(ctx context.Context, w *converter, spoke, hub payload
 	if n.Spoke != l.spoke || n.Hub == l.spoke {
 		return payload{}, fmt.Errorf("it was made for version %q of the hub %q", n.Spoke, n.Hub)
 	}
-	changes, err := lost.Parse(n.Lost)
+	changes, err := threeway.Parse(n.Lost)
 	if err != nil {
 		return payload{}, err
 	}
@@ -360,10 +360,10 @@ type metadataOf struct {
 }
 
 // read reads the payload as one object.
-func (p payload) read() (lost.Object, error) {
+func (p payload) read() (threeway.Object, error) {
 	document, err := p.document(true)
 	if err != nil {
-		return lost.Object{}, err
+		return threeway.Object{}, err
 	}
-	return lost.Read(document)
+	return threeway.Read(document)
 }

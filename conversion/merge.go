@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/crdkit/crdkit/conversion/internal/lost"
+	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // merge makes the changes of a note to a hub object, except for those that are against
@@ -14,20 +14,20 @@ import (
 type merge struct {
 	*lossless
 	worker   *converter
-	work     int         // how many bytes may be converted to find out which single changes show
-	hub      payload     // without any changes
-	base     payload     // the same for the hub that the changes were made for
-	back     []*step     // from that hub to this one
-	written  lost.Object // the spoke, as the user wrote it
-	unedited bool        // whether the spoke is the one that the note was made with
-	own      *views      // of hub
+	work     int             // how many bytes may be converted to find out which single changes show
+	hub      payload         // without any changes
+	base     payload         // the same for the hub that the changes were made for
+	back     []*step         // from that hub to this one
+	written  threeway.Object // the spoke, as the user wrote it
+	unedited bool            // whether the spoke is the one that the note was made with
+	own      *views          // of hub
 }
 
 // views are what becomes of a hub object in the spoke, and there and back. The functions
 // need not give back an object as a user has written it, so both count.
 type views struct {
 	payload    // of the spoke
-	spoke, hub lost.Object
+	spoke, hub threeway.Object
 }
 
 // outcome is the hub object that some changes make.
@@ -39,7 +39,7 @@ type outcome struct {
 
 // restore makes the changes that do not show in the spoke. If nobody has edited the spoke
 // all of them must be possible: functions of another release may have made the hub.
-func (m *merge) restore(ctx context.Context, changes lost.Changes) (payload, error) {
+func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload, error) {
 	if len(changes) == 0 {
 		return m.hub, nil
 	}
@@ -47,11 +47,11 @@ func (m *merge) restore(ctx context.Context, changes lost.Changes) (payload, err
 		return m.all(ctx, changes)
 	}
 	changes = changes.Parts()
-	modes := slices.Repeat([]lost.Mode{lost.Never}, len(changes))
-	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), lost.Unedited)
+	modes := slices.Repeat([]threeway.Mode{threeway.Never}, len(changes))
+	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), threeway.Unedited)
 	if err == nil && len(good.void) > 0 {
 		// What became void shows nowhere, so it may still be what only the hub can say.
-		good, err = m.add(ctx, changes, modes, good, good.void, lost.Always)
+		good, err = m.add(ctx, changes, modes, good, good.void, threeway.Always)
 	}
 	if err != nil {
 		return payload{}, err
@@ -61,8 +61,8 @@ func (m *merge) restore(ctx context.Context, changes lost.Changes) (payload, err
 
 // all makes all changes to what an unedited spoke has become. Where that is not what it
 // was, the functions of another release have made it.
-func (m *merge) all(ctx context.Context, changes lost.Changes) (payload, error) {
-	modes := slices.Repeat([]lost.Mode{lost.Always}, len(changes))
+func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, error) {
+	modes := slices.Repeat([]threeway.Mode{threeway.Always}, len(changes))
 	made, err := m.attempt(ctx, changes, modes)
 	if err != nil {
 		return payload{}, err
@@ -88,12 +88,12 @@ func (m *merge) all(ctx context.Context, changes lost.Changes) (payload, error) 
 
 // add makes more changes, which were left out or void, in another mode, and returns the
 // outcome with those that do not show.
-func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode, good *outcome, more []int, mode lost.Mode) (*outcome, error) {
-	leave := lost.Never
-	if mode == lost.Always {
-		leave = lost.Unedited // they are void then
+func (m *merge) add(ctx context.Context, changes threeway.Changes, modes []threeway.Mode, good *outcome, more []int, mode threeway.Mode) (*outcome, error) {
+	leave := threeway.Never
+	if mode == threeway.Always {
+		leave = threeway.Unedited // they are void then
 	}
-	set := func(some []int, mode lost.Mode) {
+	set := func(some []int, mode threeway.Mode) {
 		for _, i := range some {
 			modes[i] = mode
 		}
@@ -170,11 +170,11 @@ func (m *merge) add(ctx context.Context, changes lost.Changes, modes []lost.Mode
 
 // try makes changes, and returns sets of the active ones that are to blame if they show in
 // the spoke; nil if nothing shows.
-func (m *merge) try(ctx context.Context, changes lost.Changes, modes []lost.Mode, active []int) (*outcome, [][]int, error) {
+func (m *merge) try(ctx context.Context, changes threeway.Changes, modes []threeway.Mode, active []int) (*outcome, [][]int, error) {
 	made, err := m.attempt(ctx, changes, modes)
 	switch {
 	case err == nil:
-	case modes[active[0]] == lost.Always && ctx.Err() == nil:
+	case modes[active[0]] == threeway.Always && ctx.Err() == nil:
 		return nil, [][]int{active}, nil // what the functions do not take is against an edit too
 	default:
 		return nil, nil, err
@@ -194,14 +194,14 @@ func (m *merge) try(ctx context.Context, changes lost.Changes, modes []lost.Mode
 }
 
 // attempt makes changes.
-func (m *merge) attempt(ctx context.Context, changes lost.Changes, modes []lost.Mode) (*outcome, error) {
+func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []threeway.Mode) (*outcome, error) {
 	document, err := m.base.document(true)
 	if err != nil {
 		return nil, err
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = changes.ApplyAs(document, m.lists.At, modes, m.unedited); err != nil {
+	if document, made.void, err = changes.ApplyAs(document, &m.lists, modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)
@@ -217,7 +217,7 @@ func (m *merge) attempt(ctx context.Context, changes lost.Changes, modes []lost.
 
 // shows returns the differences that changes make in the hub, as far as the spoke shows
 // them.
-func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) {
+func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
 	if m.own == nil {
 		spoke, err := run(ctx, m.worker, m.hub, m.there)
 		if err != nil {
@@ -251,7 +251,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (lost.Changes, error) 
 	if err != nil {
 		return nil, err
 	}
-	return m.own.hub.Diff(hub, m.lists.At), nil
+	return m.own.hub.Diff(hub, &m.lists), nil
 }
 
 // equal reports whether two objects are the same, byte for byte.
@@ -268,7 +268,7 @@ func indexes(n int) []int {
 }
 
 // modeIs returns those of some changes that have a mode.
-func modeIs(modes []lost.Mode, some []int, mode lost.Mode) (with []int) {
+func modeIs(modes []threeway.Mode, some []int, mode threeway.Mode) (with []int) {
 	for _, i := range some {
 		if modes[i] == mode {
 			with = append(with, i)

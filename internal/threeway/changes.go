@@ -1,0 +1,109 @@
+package threeway
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
+
+// Changes are what makes H of B. They come from [Diff] or [Parse]. Each is
+// independent of the others, so that any of them may be left out.
+type Changes []Change
+
+// Change is what is to be done at one place. Its kinds are listed in the
+// package's documentation.
+type Change struct {
+	path   []step
+	value  []byte // what H has there; nil: nothing, or another order
+	was    string // the hash of what B had; "": nothing, or the path ends in it
+	insert bool   // whether the value is a new element of the list at the path
+	had    int    // of a part of a change: one more than the steps of its path that B had
+
+	*place      // of a new element
+	*reordering // of a list
+}
+
+// place is between the neighbours of a new element: the nearest elements in H that are
+// also in B. The zero step: there is none.
+type place struct{ after, before step }
+
+// reordering is the selectors of a list's elements in H's order, and for each the place
+// among them that it had in B.
+type reordering struct {
+	want []step
+	from []int
+}
+
+// maxPath is how many steps a path has at most. Objects differ whole where a
+// path would be longer.
+const maxPath = 100
+
+// hash returns the hash of what B had at the path; "" if it had nothing.
+func (c *Change) hash() string { return cmp.Or(c.was, c.path[len(c.path)-1].hash) }
+
+// Path returns where a change is, for errors.
+func (c *Change) Path() string {
+	var b []byte
+	for i, s := range c.path {
+		if i > 0 && !s.selects() {
+			b = append(b, '.')
+		}
+		switch {
+		case s.key != "":
+			b = append(append(append(b, '['), s.key...), ']')
+		case s.hash != "":
+			b = append(appendInt(s.at, append(b, '[')), ']')
+		default:
+			b = append(b, s.name...)
+		}
+	}
+	return string(b)
+}
+
+// node returns the value, as a member of that name.
+func (c *Change) node() *node {
+	n, _ := read(c.value) // Diff or Parse has read it before
+	n.name = []byte(c.path[len(c.path)-1].name)
+	return n
+}
+
+// keysAt returns the list-map keys of the list at a path, sorted; nil if it has none.
+// Elements of lists on the way contribute nothing to the path: that of
+// spec.toppings[].extras is spec, toppings, extras.
+func keysAt(keys *listkeys.Tree, path []step) []string {
+	for _, s := range path {
+		if !s.selects() {
+			keys = keys.Field([]byte(s.name))
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(keys.Keys())))
+}
+
+// Parts returns the changes with each that adds an object taken apart into those that add
+// its members, so that some can be left out.
+func (c Changes) Parts() (parts Changes) {
+	if !slices.ContainsFunc(c, func(c Change) bool { return len(c.value) > len("{}") && c.value[0] == '{' }) {
+		return c
+	}
+	for _, c := range c {
+		parts = c.parts(parts)
+	}
+	return parts
+}
+
+func (c Change) parts(all Changes) Changes {
+	last := c.path[len(c.path)-1]
+	n := &node{}
+	if c.value != nil && c.hash() == "" && !c.insert && !last.selects() && len(c.path) < maxPath {
+		n, _ = read(c.value) // Diff or Parse has read it before
+	}
+	if !n.is('{') || len(n.kids) == 0 {
+		return append(all, c)
+	}
+	for _, kid := range n.kids {
+		part := Change{path: slices.Concat(c.path, []step{{name: string(kid.name)}}), value: kid.text, had: cmp.Or(c.had, len(c.path))}
+		all = part.parts(all)
+	}
+	return all
+}

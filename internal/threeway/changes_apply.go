@@ -1,0 +1,216 @@
+package threeway
+
+import (
+	"fmt"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
+
+// Mode is what is done with a change.
+type Mode uint8
+
+const (
+	// Unedited makes a change where B2 is as B was; the user wins elsewhere.
+	Unedited Mode = iota
+	// Always makes a change also where B2 is not as B was: it takes the place of what is
+	// there, and makes the objects and lists on its path that are missing.
+	Always
+	// Never leaves a change out.
+	Never
+)
+
+// Apply returns b2, which is B or an edit of it, with the changes. The edit wins:
+// a change is void where B2 is no longer as B was. Keys are those that Diff was
+// given. The error says that b2 is no JSON object.
+func (c Changes) Apply(b2 []byte, keys *listkeys.Tree) ([]byte, error) {
+	text, _, err := c.ApplyAs(b2, keys, make([]Mode, len(c)), false)
+	return text, err
+}
+
+// ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
+// changes are void. Where b2 is said to be unedited, so that another function has made
+// another object of what B was made of, the elements of lists without keys are found by
+// their places too.
+func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited bool) (text []byte, void []int, err error) {
+	object, err := Read(b2)
+	if err != nil {
+		return nil, nil, fmt.Errorf("edited: %w", err)
+	}
+	a := applier{root: object.root, keys: keys, unedited: unedited, lists: map[*node]*list{}}
+	var edits []func()
+	for i := range c {
+		if modes[i] == Never {
+			continue
+		}
+		edit := a.plan(&c[i], modes[i] == Always)
+		if edit == nil {
+			void = append(void, i)
+			continue
+		}
+		edits = append(edits, edit)
+	}
+	for _, edit := range edits {
+		edit()
+	}
+	for _, l := range a.lists {
+		l.weave()
+	}
+	return a.root.appendEdited(make([]byte, 0, len(b2))), void, nil
+}
+
+// applier finds what all changes are about before anything is edited: an element
+// is found by what it was.
+type applier struct {
+	root     *node
+	keys     *listkeys.Tree
+	unedited bool
+	lists    map[*node]*list
+}
+
+// plan returns the edit that a change is; nil if it is void.
+func (a *applier) plan(c *Change, always bool) func() {
+	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
+	switch {
+	case c.reordering != nil:
+		l := a.list(a.find(c.path), c.path)
+		if l == nil {
+			return nil
+		}
+		l.reorder(c.want, c.from) // before the others find the new places
+		return func() {}
+	case c.insert:
+		return a.inList(c.path, always, func(l *list) { l.insert(c.node(), c.place) })
+	case c.hash() != "":
+		return a.replace(c, always)
+	case last.selects():
+		return a.inList(path, always, func(l *list) { a.element(l, c, always) })
+	default:
+		if there := a.find(c.path); there != nil && !always && !c.fits(there) {
+			return nil
+		}
+		return a.inObject(path, c.had, always, func(object *node) { a.member(object, c.node(), path, always) })
+	}
+}
+
+// fits reports whether the value can be merged into what is there, or is the same.
+func (c *Change) fits(there *node) bool {
+	value := c.node()
+	return there.kind == value.kind && value.nests() || there.same(value)
+}
+
+// replace returns the edit of a change of something that B had.
+func (a *applier) replace(c *Change, always bool) func() {
+	n := a.find(c.path)
+	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
+	switch {
+	case n != nil && (always || n.hash() == c.hash()):
+		if c.value == nil {
+			return n.remove
+		}
+		return func() { n.replace(c.value) }
+	case n == nil && always && c.value == nil:
+		return func() {}
+	case n == nil && always && !last.selects():
+		return a.inObject(path, 0, true, func(object *node) { a.member(object, c.node(), path, true) })
+	default:
+		return nil
+	}
+}
+
+// inObject returns an edit of the object at a path; nil if it is not there, and may not be
+// made. B had one step less than had says.
+func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
+	switch n := a.find(path); {
+	case n.is('{'):
+		return func() { edit(n) }
+	case always:
+	case n == nil && len(path) == 1:
+		// One at the top, such as spec, goes when the last thing goes that the user can
+		// see in it. That says nothing about the rest.
+	case had == 0 || !a.find(path[:had-1]).is('{'):
+		return nil
+	}
+	makeIt := a.make(path, '{')
+	if makeIt == nil {
+		return nil
+	}
+	return func() {
+		if n := makeIt(); n != nil {
+			edit(n)
+		}
+	}
+}
+
+// inList is like inObject for a list.
+func (a *applier) inList(path []step, always bool, edit func(l *list)) func() {
+	n := a.find(path)
+	if l := a.list(n, path); l != nil {
+		return func() { edit(l) }
+	}
+	makeIt := a.make(path, '[')
+	if !always || makeIt == nil {
+		return nil
+	}
+	return func() {
+		if l := a.list(makeIt(), path); l != nil {
+			edit(l)
+		}
+	}
+}
+
+// make returns what makes the object or list at a path of which the end is missing or
+// null; nil if something else is there, or an element is missing. It returns nil if
+// something else is there by then.
+func (a *applier) make(path []step, kind byte) func() *node {
+	there := len(path)
+	for there > 0 && a.find(path[:there]).empty() {
+		there--
+		if path[there].selects() {
+			return nil
+		}
+	}
+	parent := a.find(path[:there])
+	if there == len(path) || !parent.is('{') {
+		return nil
+	}
+	return func() *node {
+		n := parent
+		for i, s := range path[there:] {
+			if !n.is('{') {
+				return nil
+			}
+			kid := n.at([]byte(s.name))
+			if kid.empty() {
+				if kid != nil {
+					kid.remove()
+				}
+				kid = &node{name: []byte(s.name), kind: '{', text: []byte("{}")}
+				if there+i+1 == len(path) && kind == '[' {
+					kid.kind, kid.text = '[', []byte("[]")
+				}
+				n.add(kid)
+			}
+			n = kid
+		}
+		if !n.is(kind) {
+			return nil
+		}
+		return n
+	}
+}
+
+// find returns the value at a path, nil if there is none.
+func (a *applier) find(path []step) *node {
+	n := a.root
+	for i, s := range path {
+		switch {
+		case n.is('{') && !s.selects():
+			n = n.at([]byte(s.name))
+		case n.is('[') && s.selects():
+			n = a.list(n, path[:i]).element(s)
+		default:
+			return nil
+		}
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package threeway
+
+import (
+	"strconv"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// Encode returns the changes as a JSON list, which [Parse] reads.
+func (c Changes) Encode() []byte {
+	return appendList(nil, c, Change.append)
+}
+
+func (c Change) append(b []byte) []byte {
+	b = appendList(append(b, `{"path":`...), c.path, step.append)
+	switch {
+	case c.insert:
+		b = append(append(b, `,"insert":`...), c.value...)
+	case c.value != nil:
+		b = append(append(b, `,"value":`...), c.value...)
+	}
+	if c.was != "" {
+		b = rawjson.AppendQuote(append(b, `,"was":`...), c.was)
+	}
+	if c.place != nil && c.after.selects() {
+		b = c.after.append(append(b, `,"after":`...))
+	}
+	if c.place != nil && c.before.selects() {
+		b = c.before.append(append(b, `,"before":`...))
+	}
+	if c.reordering != nil {
+		b = appendList(append(b, `,"order":`...), c.want, step.append)
+		b = appendList(append(b, `,"from":`...), c.from, appendInt)
+	}
+	return append(b, '}')
+}
+
+func (s step) append(b []byte) []byte {
+	switch {
+	case s.key != "":
+		b = append(append(b, `{"key":`...), s.key...)
+	case s.hash != "":
+		b = rawjson.AppendQuote(append(b, `{"hash":`...), s.hash)
+		if s.nth > 0 {
+			b = appendInt(s.nth, append(b, `,"nth":`...))
+		}
+		if s.at > 0 {
+			b = appendInt(s.at, append(b, `,"at":`...))
+		}
+	default:
+		return rawjson.AppendQuote(b, s.name)
+	}
+	return append(b, '}')
+}
+
+func appendInt(i int, b []byte) []byte { return strconv.AppendInt(b, int64(i), 10) }
+
+// appendList appends a JSON list of what appendTo makes of each element.
+func appendList[E any](b []byte, list []E, appendTo func(e E, b []byte) []byte) []byte {
+	b = append(b, '[')
+	for i, e := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendTo(e, b)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,146 @@
+package threeway
+
+import (
+	"slices"
+	"strings"
+)
+
+// list is a list of B2 whose elements are looked for, and what is done to it.
+type list struct {
+	*node
+	keys      []string
+	byKey     map[string]map[step]int // positions by the names of keys, once somebody has asked
+	byContent map[step]int
+	unedited  bool // whether elements stand where they stood in B
+
+	order         []int // of the elements that B2 had, by position; nil: as it is
+	first, last   []*node
+	before, after map[int][]*node // new elements around one, by its position
+}
+
+// list returns the list that n is, with the path; nil if it is none.
+func (a *applier) list(n *node, path []step) *list {
+	if !n.is('[') {
+		return nil
+	}
+	l := a.lists[n]
+	if l == nil {
+		l = &list{node: n, keys: keysAt(a.keys, path), unedited: a.unedited,
+			byKey: map[string]map[step]int{}, before: map[int][]*node{}, after: map[int][]*node{}}
+		a.lists[n] = l
+	}
+	return l
+}
+
+// index returns the positions by the kind of selector that s is.
+func (l *list) index(s step) map[step]int {
+	if s.key == "" {
+		if l.byContent == nil {
+			l.byContent = positions(byContent(l.kids))
+		}
+		return l.byContent
+	}
+	if l.byKey[s.keys] == nil { // the list may have had other keys when the selector was made
+		l.byKey[s.keys] = positions(byKey(l.kids, strings.Split(s.keys, "\x00")))
+	}
+	return l.byKey[s.keys]
+}
+
+// position returns where the one element is that s selects, or none.
+func (l *list) position(s step) int {
+	if !s.selects() {
+		return none
+	}
+	if i, ok := l.index(s)[s.content()]; ok {
+		return i
+	}
+	if l.unedited && s.hash != "" && s.at < len(l.kids) {
+		return s.at
+	}
+	return none
+}
+
+// element returns the one element that s selects, nil if there is none.
+func (l *list) element(s step) *node {
+	if i := l.position(s); i != none {
+		return l.kids[i]
+	}
+	return nil
+}
+
+// insert puts a new element behind one neighbour or before the other, or at an
+// end of the list if B2 has neither.
+func (l *list) insert(element *node, p *place) {
+	element.parent = l.node
+	if p == nil {
+		p = &place{}
+	}
+	if i := l.position(p.after); i != none {
+		l.after[i] = append(l.after[i], element)
+	} else if i := l.position(p.before); i != none {
+		l.before[i] = append(l.before[i], element)
+	} else if !p.after.selects() {
+		l.first = append(l.first, element)
+	} else {
+		l.last = append(l.last, element)
+	}
+	l.touch()
+}
+
+// reorder puts elements into the order of want, unless they are no longer in the
+// one that they had in B. What the user put behind one of them goes with it.
+func (l *list) reorder(want []step, from []int) {
+	had := slices.Repeat([]int{none}, len(want)) // positions, in B's order
+	var to []int                                 // and in H's
+	for j, s := range want {
+		if i := l.position(s); i != none {
+			had[from[j]] = i
+			to = append(to, i)
+		}
+	}
+	had = slices.DeleteFunc(had, func(i int) bool { return i == none })
+	if l.order != nil || !rises(had) || slices.Equal(had, to) {
+		return
+	}
+	for i := range had[0] {
+		l.order = append(l.order, i)
+	}
+	end := append(had[1:], len(l.kids))
+	for _, i := range to {
+		n, _ := slices.BinarySearch(had, i)
+		for ; i < end[n]; i++ {
+			l.order = append(l.order, i)
+		}
+	}
+	l.touch()
+}
+
+// rises reports whether each position is behind the one before.
+func rises(positions []int) bool {
+	for i := 1; i < len(positions); i++ {
+		if positions[i-1] >= positions[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// weave puts the elements into their order, with the new ones among them.
+func (l *list) weave() {
+	if l.done == nil {
+		return
+	}
+	kids := l.first
+	put := func(i int) {
+		kids = append(kids, l.before[i]...)
+		kids = append(kids, l.kids[i])
+		kids = append(kids, l.after[i]...)
+	}
+	for _, i := range l.order {
+		put(i)
+	}
+	for i := len(l.order); i < len(l.kids); i++ {
+		put(i)
+	}
+	l.kids = append(kids, l.last...)
+}

@@ -1,0 +1,75 @@
+package threeway
+
+// member gives an object a member that B had not. If the user gave it one of
+// that name, theirs is merged into it.
+func (a *applier) member(object, theirs *node, path []step, over bool) {
+	if ours := object.at(theirs.name); ours != nil {
+		a.merge(ours, theirs, append(path[:len(path):len(path)], step{name: string(theirs.name)}), over)
+	} else {
+		object.add(theirs)
+	}
+}
+
+// merge adds to ours, which the user wrote, the members and the list elements
+// that only theirs has. The rest of ours stays, unless theirs is to be laid over it.
+// Deeper than a path can be, nothing is added.
+func (a *applier) merge(ours, theirs *node, path []step, over bool) {
+	switch {
+	case len(path) == maxPath:
+	case ours.is('{') && theirs.is('{'):
+		for _, kid := range theirs.kids {
+			a.member(ours, kid, path, over)
+		}
+		return
+	case ours.is('[') && theirs.is('['):
+		if l := a.list(ours, path); len(l.keys) > 0 {
+			a.elements(l, theirs, path, over)
+			return
+		} else if !over {
+			l.addNew(theirs)
+			return
+		}
+	}
+	if over {
+		ours.replace(theirs.text)
+	}
+}
+
+// addNew adds the elements of theirs to a list without keys, except those that it has.
+func (l *list) addNew(theirs *node) {
+	for j, s := range byContent(theirs.kids) {
+		if _, there := l.index(s)[s.content()]; !there {
+			l.add(theirs.kids[j])
+		}
+	}
+}
+
+// elements merges the elements of theirs that have keys into a list.
+func (a *applier) elements(l *list, theirs *node, path []step, over bool) {
+	for j, s := range byKey(theirs.kids, l.keys) {
+		if !s.selects() {
+			continue
+		}
+		index := l.index(s)
+		if i, there := index[s]; !there {
+			index[s] = len(l.kids)
+			l.add(theirs.kids[j])
+		} else if i != none {
+			a.merge(l.kids[i], theirs.kids[j], path, over)
+		}
+	}
+}
+
+// element is like member for a list with keys; it notes what is new in the list.
+func (a *applier) element(l *list, c *Change, over bool) {
+	s := c.path[len(c.path)-1]
+	index := l.index(s)
+	i, there := index[s]
+	switch {
+	case !there:
+		index[s] = none // so that a second one stays out
+		l.insert(c.node(), c.place)
+	case i != none:
+		a.merge(l.kids[i], c.node(), c.path, over)
+	}
+}

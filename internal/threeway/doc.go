@@ -1,0 +1,76 @@
+// Package threeway merges what two sides have made of one JSON object. It finds what
+// changed between before and after, and makes the same changes to a third object, which
+// has more than before, or has been edited. There are two encodings of the changes:
+//
+//   - [Patch] is for a mutating webhook. Before and after are the encodings of a Go value
+//     before and after the author's function; the third is the object as the API server
+//     sent it. The changes become a JSON patch (RFC 6902), and at once the merged object.
+//   - [Diff] is for a conversion. Before is what has come back from an older version, and
+//     after what had gone there. The [Changes] become an annotation. [Changes.Apply] makes
+//     them to what has come back of an object that a user may have edited in between.
+//
+// Where nothing changed, the third object keeps its text. Two laws hold for both:
+//
+//  1. If the third object equals before, it becomes after.
+//  2. What only the third object has stays with what it was: nothing is lost, invented,
+//     doubled, or put beside what it did not stand beside, as far as list elements can be
+//     identified.
+//
+// # Which list element is which
+//
+//  1. Equal elements are the same, and so are those with equal declared keys. Elements
+//     whose declared keys differ are never the same.
+//  2. Of the others, those are the same that share the most leaves, of which the leaves
+//     that no other element has count first. A leaf is a value, at any depth, and its
+//     path. Where such an element was moved too, it must share a leaf that nobody else
+//     has, or one of the two must have all leaves of the other.
+//  3. Where no leaf is shared, the only element that changed between two unchanged
+//     neighbors is the same, unless a string in it became another one.
+//  4. Where two elements are equally likely, neither is chosen.
+//  5. A conversion keeps the length and the order of a list. So [Diff] takes what is left
+//     at the same index of lists of one length for the same.
+//
+// Case, white space and punctuation make a string no other one, only less alike. A zero
+// value is like an absent one: it is not a leaf, and not part of a key. Not told: an
+// element that shares a leaf of its own with one that was removed is taken for it, and so
+// is one that was edited until it has more in common with a removed one than with its
+// former self. Only the first thousand values of an element are compared, and leaves that
+// more than 16 elements share count for nothing.
+//
+// # Patches
+//
+// Each member that after has is merged, the members that only before had go, and those
+// that neither has stay. Where raw or before has nothing or null and the other an object,
+// it counts as an empty object: a Go struct is encoded also where raw has nothing, and may
+// be left out when it is zero. Lists are merged if raw's is as long as before's; a Go type
+// that sorts a list while decoding it mixes up what is unknown in its elements, for which
+// [PatchConverted] looks. All else becomes what it is in after.
+//
+// A list is replaced whole when that is shorter than the operations on its elements. There
+// are at most 10,000 operations, as many as the API server takes in a PATCH request, and
+// no test operations: the API server applies a patch to the very object that it sent.
+//
+// # Changes
+//
+// A change has a path of names and selectors of list elements, and a hash of what before
+// had there:
+//
+//	{"path":["a","b"],"value":1}               before has nothing there, after has 1
+//	{"path":["a","b"],"value":1,"was":"hash"}  before has another value
+//	{"path":["a","b"],"was":"hash"}            after has nothing
+//	{"path":["a"],"insert":1,"after":E}        after has an element more, behind E
+//	{"path":["a"],"order":[E,F],"from":[1,0]}  after has E before F, before has F before E
+//	{"key":{"name":"ham"}}                     the element of a list with keys that has this key
+//	{"hash":"hash","nth":1,"at":3}             in any other list, the second element with this
+//	                                           content; before had it at that index
+//
+// A change is void where the third object is no longer as before was, except that an
+// object at the top, such as spec, is made again. Where before had nothing and the user
+// has put something, objects and lists with keys are merged, and the user's value stays in
+// all other cases. The order of elements is restored if the user has left it alone. In a
+// list without keys an element that the user edited is not found: what it had lost stays
+// lost.
+//
+// Numbers are equal if their text is: 1 is not 1.0. Null, an empty list, an empty object
+// and nothing are four different things. Objects are compared down to 100 steps.
+package threeway

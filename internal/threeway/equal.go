@@ -1,0 +1,124 @@
+package threeway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// Object is a JSON object, all of which has been read.
+type Object struct{ root *node }
+
+// Read reads a JSON object. The error says that the text is not one.
+func Read(text []byte) (Object, error) {
+	root, err := read(text)
+	if err == nil && !root.is('{') {
+		err = errors.New("not a JSON object")
+	}
+	return Object{root}, err
+}
+
+// Within reports whether larger is the object, or that with more members and elements.
+func (o Object) Within(larger Object) bool { return o.root.within(larger.root) }
+
+// Hash returns a hash of the object, the same in any order of members.
+func (o Object) Hash() string { return o.root.hash() }
+
+// Equal reports whether two objects are the same but for the order of members.
+func (o Object) Equal(other Object) bool { return o.root.same(other.root) }
+
+// A digest is of the form of a value. Two values are the same if their forms are: strings
+// by what they say, numbers by their text. The form of an object or list has the digests
+// of the objects and lists in it. So each value is hashed once, however deeply it is
+// nested.
+type digest = [sha256.Size]byte
+
+// appendForm appends the form of n.
+func (n *node) appendForm(b []byte) []byte {
+	switch n.kind {
+	case '{':
+		b = append(b, '{')
+		for _, kid := range n.kids {
+			b = rawjson.AppendQuote(b, string(kid.name))
+			b = kid.appendPart(append(b, ':'))
+		}
+		return b
+	case '[':
+		b = append(b, '[')
+		for _, kid := range n.kids {
+			b = append(kid.appendPart(b), ',')
+		}
+		return b
+	case '"':
+		return rawjson.AppendQuote(b, string(unquote(n.text)))
+	default:
+		return append(b, n.text...)
+	}
+}
+
+// appendPart appends the form of a scalar, and the digest of anything else.
+func (n *node) appendPart(b []byte) []byte {
+	if !n.nests() {
+		return n.appendForm(b)
+	}
+	if n.sum == nil {
+		form := n.appendForm(b)[len(b):]
+		n.sum = new(sha256.Sum256(form))
+	}
+	return append(append(b, '#'), n.sum[:]...)
+}
+
+// hash returns what a change remembers of a value.
+func (n *node) hash() string {
+	if n.sum == nil {
+		n.sum = new(sha256.Sum256(n.appendForm(nil)))
+	}
+	return base64.RawURLEncoding.EncodeToString(n.sum[:hashSize])
+}
+
+// hashSize is enough to tell what one user has written from what was there.
+const hashSize = 8
+
+// same reports whether two values have the same form.
+func (n *node) same(o *node) bool {
+	if bytes.Equal(n.text, o.text) {
+		return true
+	}
+	if n.kind != o.kind || len(n.kids) != len(o.kids) {
+		return false
+	}
+	if !n.nests() {
+		return bytes.Equal(n.appendForm(nil), o.appendForm(nil))
+	}
+	for i, kid := range n.kids {
+		if !bytes.Equal(kid.name, o.kids[i].name) || !kid.same(o.kids[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// within reports whether o is n, or n with more members and elements.
+func (n *node) within(o *node) bool {
+	switch {
+	case n.is('{') && o.is('{'):
+		for _, kid := range n.kids {
+			if other := member(o.kids, string(kid.name)); other == nil || !kid.within(other) {
+				return false
+			}
+		}
+		return true
+	case n.is('[') && o.is('['):
+		for i, kid := range n.kids {
+			if i == len(o.kids) || !kid.within(o.kids[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return n.same(o)
+	}
+}

@@ -1,0 +1,202 @@
+package threeway
+
+import "slices"
+
+// none is the index of an element that has no counterpart.
+const none = -1
+
+// matcher finds out which element of a list before is which one after.
+type matcher struct {
+	*reader
+	before, after side
+	keys          []string // the declared ones, nil if there are none
+}
+
+// side is one of the two lists.
+type side struct {
+	*reader
+	all   []*node
+	match []int // the index of each element's counterpart, or none
+
+	leaves  []*leaves        // of the elements without a counterpart
+	having  map[uint64][]int // those of them that have a leaf, by its hashes
+	counts  map[uint64]int   // how many elements have a leaf, once somebody has asked
+	unclear map[int]bool     // the elements that have several equally likely ones
+}
+
+func (r *reader) newMatcher(before, after []*node, keys []string) *matcher {
+	m := &matcher{reader: r, keys: keys,
+		before: side{reader: r, all: before, match: r.ints.take(len(before))},
+		after:  side{reader: r, all: after, match: r.ints.take(len(after))}}
+	for i := range before {
+		m.before.match[i] = none
+	}
+	for j := range after {
+		m.after.match[j] = none
+	}
+	return m
+}
+
+// match returns for each element of after the index of the element of before that it
+// is, or none, by the rule in the package's documentation. No index is there twice.
+func (r *reader) match(before, after []*node, keys []string) []int {
+	m := r.newMatcher(before, after, keys)
+	m.byText()
+	m.rest()
+	return m.after.match
+}
+
+// rest pairs elements that are not equal.
+func (m *matcher) rest() {
+	if len(m.keys) > 0 && m.open() {
+		m.byKey()
+	}
+	if m.open() {
+		m.byLeaves()
+		m.byPlace()
+	}
+}
+
+// open reports whether there are elements without a counterpart on both sides.
+func (m *matcher) open() bool {
+	return slices.Contains(m.before.match, none) && slices.Contains(m.after.match, none)
+}
+
+func (m *matcher) pair(i, j int) { m.before.match[i], m.after.match[j] = j, i }
+
+// try pairs i and j if both are there, free and equal.
+func (m *matcher) try(i, j int) bool {
+	ok := i >= 0 && j >= 0 && i < len(m.before.all) && j < len(m.after.all) &&
+		m.before.match[i] == none && m.after.match[j] == none && m.before.all[i].equal(m.after.all[j])
+	if ok {
+		m.pair(i, j)
+	}
+	return ok
+}
+
+// byText pairs equal elements: a common beginning and end first, then what is
+// there once on both sides, then the equal neighbours of pairs, then what is
+// left in order. It is the algorithm of Heckel (1978): linear, and it finds
+// what has moved.
+func (m *matcher) byText() {
+	lo, end := 0, 0
+	for m.try(lo, lo) {
+		lo++
+	}
+	for m.try(len(m.before.all)-1-end, len(m.after.all)-1-end) {
+		end++
+	}
+	nb, na := len(m.before.all)-end, len(m.after.all)-end
+	if lo == nb || lo == na {
+		return
+	}
+	if lo+1 == nb && lo+1 == na {
+		return // one element was edited, or replaced
+	}
+	// Of each text: how often it is there before and after, and the first place
+	// before that has not been looked at.
+	m.reader.texts.reset(nb - lo)
+	inBefore, inAfter, first := m.reader.ints.take(nb-lo), m.reader.ints.take(nb-lo), m.reader.ints.take(nb-lo)
+	next := m.reader.ints.take(nb) // the next place before with the same text
+	of := m.reader.ints.take(na)   // the text of each place after, or none
+	for i := nb - 1; i >= lo; i-- {
+		text, added := m.reader.texts.add(m.before.all[i].text)
+		if added {
+			first[text] = none
+		}
+		inBefore[text]++
+		next[i], first[text] = first[text], i
+		m.before.all[i].mark = text + 1
+	}
+	for j := lo; j < na; j++ {
+		of[j] = m.after.all[j].mark - 1
+		if of[j] == none { // not one of before's nodes
+			of[j] = m.reader.texts.find(m.after.all[j].text)
+		}
+		if of[j] != none {
+			inAfter[of[j]]++
+		}
+	}
+	for _, b := range m.before.all[lo:nb] {
+		b.mark = 0
+	}
+
+	for j := lo; j < na; j++ {
+		if text := of[j]; text != none && inBefore[text] == 1 && inAfter[text] == 1 {
+			m.try(first[text], j)
+		}
+	}
+	for j := lo + 1; j < na; j++ {
+		if m.after.match[j] == none && m.after.match[j-1] != none {
+			m.try(m.after.match[j-1]+1, j)
+		}
+	}
+	for j := na - 2; j >= lo; j-- {
+		if m.after.match[j] == none && m.after.match[j+1] != none {
+			m.try(m.after.match[j+1]-1, j)
+		}
+	}
+	for j := lo; j < na; j++ {
+		for text := of[j]; text != none && m.after.match[j] == none && first[text] != none; first[text] = next[first[text]] {
+			m.try(first[text], j)
+		}
+	}
+}
+
+// byKey pairs elements that alone have their key.
+func (m *matcher) byKey() {
+	befores := m.before.byKey(m.keys)
+	for key, j := range m.after.byKey(m.keys) {
+		if i, ok := befores[key]; ok && i != none && j != none {
+			m.pair(i, j)
+		}
+	}
+}
+
+// byKey returns the elements without a counterpart by their keys; none for several of
+// one key. Some parts of a key may be missing, but not all.
+func (s *side) byKey(names []string) map[string]int {
+	found := map[string]int{}
+	for i, other := range s.match {
+		key, ok := "", false
+		for _, name := range names {
+			part := s.key(i, name)
+			ok = ok || part != ""
+			key += part + "\x00"
+		}
+		if other != none || !ok {
+			continue
+		}
+		if _, twice := found[key]; twice {
+			i = none
+		}
+		found[key] = i
+	}
+	return found
+}
+
+// otherKey reports whether the declared keys of two elements say that they are not the
+// same.
+func (m *matcher) otherKey(i, j int) bool {
+	return slices.ContainsFunc(m.keys, func(name string) bool {
+		b, a := m.before.key(i, name), m.after.key(j, name)
+		return b != "" && a != "" && fold(b) != fold(a)
+	})
+}
+
+// key returns the value of a key in element i; "" if it has none, or the zero value.
+func (s *side) key(i int, name string) string {
+	n := s.all[i]
+	if !n.is('{') {
+		return ""
+	}
+	part := member(s.kids(n), name)
+	switch {
+	case part == nil || part.nests() || s.zero(part):
+		return ""
+	case part.is('"'):
+		return string(unquote(part.text))
+	default:
+		return string(part.text)
+	}
+}

@@ -1,0 +1,138 @@
+package threeway
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// maxPointer bounds the paths of a patch, in bytes. Deeper down a value is replaced whole:
+// in an object as deep as the tokenizer allows, with an edit at every level, the
+// paths alone would be thousands of times its size.
+const maxPointer = 1 << 10
+
+// maxOps bounds the operations of a patch. The API server takes no more in a
+// PATCH request (maxJSONPatchOperations in endpoints/handlers/patch.go). Of a
+// webhook it takes any number (admission/plugin/webhook/mutating/dispatcher.go),
+// but they are as much work.
+const maxOps = 10_000
+
+// shallow is the length up to which no patch can be nested deeper than the API
+// server reads, which is 10,000 levels. A value may be a level deeper in a patch
+// than in its object.
+const shallow = 20_000
+
+// Patch returns the JSON patch (RFC 6902) that makes to raw the changes that lead
+// from before to after, and, if merge is set, what raw becomes. Both are nil when
+// there are none.
+//
+// Raw is an API object as its sender wrote it, before the encoding of the Go
+// value that was decoded from it, and after the encoding of that value when the
+// caller had changed it. Before and after must come from the same encoder, and
+// the elements of a list must be in the order of raw's. Keys says by which members the
+// elements of a list are told apart, where that is known; it may be nil. The inputs are
+// not changed. The error says which input is not a JSON object; when before and
+// after are the same to the byte, nothing is read and there is none.
+func Patch(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+	return newPatch(raw, before, after, keys, merge, false)
+}
+
+// PatchConverted is like [Patch], for a before and an after that a conversion to
+// another version and back has made. It may have put the elements of a list into
+// another order than raw's, or joined them: then they are found by the list's
+// key, or else by what they share, or, where that is not possible, the list is replaced, if it changed.
+func PatchConverted(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+	return newPatch(raw, before, after, keys, merge, true)
+}
+
+func newPatch(raw, before, after []byte, keys *listkeys.Tree, merge, converted bool) (patch, merged []byte, err error) {
+	if bytes.Equal(before, after) {
+		return nil, nil, nil
+	}
+	r := borrow()
+	defer r.release()
+	r.converted = converted
+	return r.makePatch(raw, before, after, keys, merge)
+}
+
+func (r *reader) makePatch(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+	b, err := r.object(before, nil, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the object before: %w", err)
+	}
+	a, err := r.object(after, b, true)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the object after: %w", err)
+	}
+	old, err := r.object(raw, b, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the raw object: %w", err)
+	}
+	p := &r.patch
+	p.spare = maxOps - 1
+	want := r.merge(old, b, a, keys)
+	p.diff(old, want)
+	if len(p.ops) == 0 {
+		return nil, nil, nil
+	}
+	p.ops = append(p.ops, ']')
+	if len(p.ops) > shallow {
+		c := rawjson.NewCursor(p.ops)
+		if c.Value(); c.End() != nil {
+			return nil, nil, fmt.Errorf("the patch: %w", c.End())
+		}
+	}
+	if merge {
+		merged = appendText(make([]byte, 0, len(raw)+len(p.ops)), want)
+	}
+	return bytes.Clone(p.ops), merged, nil
+}
+
+// diff writes the operations that make raw what merge made of it. A nil node is
+// absence.
+func (p *patch) diff(raw, want *node) {
+	switch {
+	case raw == want:
+	case raw == nil:
+		p.op("add", want)
+	case want == nil:
+		p.op("remove", nil)
+	case want.text != nil || raw.kind != want.kind || len(p.path) > maxPointer:
+		p.op("replace", want)
+	case want.is('{'):
+		p.object(raw, want)
+	default:
+		p.list(raw, want)
+	}
+}
+
+// object writes the operations for the members that differ, in order of names.
+func (p *patch) object(raw, want *node) {
+	if !p.allow(want.edits) {
+		p.op("replace", want)
+		return
+	}
+	olds, wants := raw.kids, want.kids
+	for len(olds)+len(wants) > 0 {
+		if len(olds) > 0 && len(wants) > 0 && olds[0] == wants[0] {
+			olds, wants = olds[1:], wants[1:]
+			continue
+		}
+		name := first(olds, wants)
+		old, want := take(&olds, name), take(&wants, name)
+		if old != want {
+			p.in(name, func() { p.diff(old, want) })
+		}
+	}
+}
+
+// allow reports whether there may be so many operations in the place of one.
+func (p *patch) allow(ops int) bool {
+	if ops-1 > p.spare {
+		return false
+	}
+	p.spare -= ops - 1
+	return true
+}

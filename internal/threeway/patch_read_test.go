@@ -1,0 +1,151 @@
+package threeway
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// manyEdits needs all that a reader has: it adds, removes, moves and edits in a
+// list with a key, with white space, duplicates and unknown members in raw.
+func manyEdits() (raw, before, after []byte) {
+	var raws, befores []string
+	for i := range 40 {
+		befores = append(befores, fmt.Sprintf(`{"name":"n%d","v":{"a":%d}}`, i, i))
+		raws = append(raws, fmt.Sprintf(`{ "u":%d, "name":"n%d","v":{"a":0,"a":%d}}`, i, i, i))
+	}
+	afters := slices.Clone(befores)
+	afters[30] = `{"name":"n30","v":{"a":7}}`
+	afters = slices.Delete(afters, 20, 23)
+	moved := afters[35]
+	afters = slices.Insert(slices.Delete(afters, 35, 36), 0, moved, `{"name":"new"}`)
+	object := func(l []string) []byte { return []byte(`{"l":[` + strings.Join(l, ",") + `],"m":{"x":1}}`) }
+	return object(raws), object(befores), object(afters)
+}
+
+func TestAReaderKeepsNothingOfItsInputs(t *testing.T) {
+	r := new(reader)
+	raw, before, after := manyEdits()
+	if got, _, err := r.makePatch(raw, before, after, nil, true); err != nil || got == nil {
+		t.Fatal(string(got), err)
+	}
+	r.reset()
+	zero := func(what string, used any) {
+		v := reflect.ValueOf(used)
+		if v = v.Slice(0, v.Cap()); v.Len() == 0 {
+			t.Errorf("%s: there is no memory to look at", what)
+		}
+		for i := range v.Len() {
+			if !v.Index(i).IsZero() {
+				t.Errorf("%s: place %d holds %v", what, i, v.Index(i))
+			}
+		}
+	}
+	zero("nodes", r.nodes.used)
+	zero("lists", r.lists.used)
+	zero("stack", r.stack)
+	zero("texts", r.texts.all)
+	zero("operations", r.patch.ops)
+	zero("path", r.patch.path)
+}
+
+func TestAReaderGivesBackTheMemoryOfAHugeObject(t *testing.T) {
+	list := func(first int) []byte {
+		var b bytes.Buffer
+		for i := range 20_000 {
+			fmt.Fprintf(&b, `,{"v":%d}`, first+i)
+		}
+		return slices.Concat([]byte(`{"l":[`), b.Bytes()[1:], []byte(`]}`))
+	}
+	r := new(reader)
+	if got, _, err := r.makePatch(list(0), list(0), list(5), nil, true); err != nil || got == nil {
+		t.Fatal(string(got), err)
+	}
+	r.reset()
+	if n := cap(r.nodes.used) + cap(r.lists.used) + cap(r.ints.used) + cap(r.spans) + cap(r.stack) + cap(r.texts.slots) + cap(r.texts.all); n > 1<<17 {
+		t.Errorf("it keeps memory for %d elements", n)
+	}
+}
+
+// Neither what a reader has read before nor the seed of its hash is in a patch.
+func TestANewReaderMakesTheSameBytes(t *testing.T) {
+	raw, before, after := manyEdits()
+	want, _, err := Patch(raw, before, after, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := new(reader)
+	for range 50 {
+		for _, r := range []*reader{old, new(reader)} {
+			got, _, err := r.makePatch(raw, before, after, nil, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Fatalf("patch (-want +got):\n%s", diff)
+			}
+			r.reset()
+		}
+	}
+}
+
+func TestAPatchStaysWhileOthersAreMade(t *testing.T) {
+	raw, before, after := manyEdits()
+	want, _, err := Patch(raw, before, after, nil, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = bytes.Clone(want)
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			var kept [][]byte
+			for i := range 50 {
+				got, _, err := Patch(raw, before, after, nil, true)
+				if err != nil {
+					t.Error(err)
+				}
+				kept = append(kept, got)
+				other := fmt.Appendf(nil, `{"l":%d}`, 1000*n+i)
+				if got, _, err := Patch(raw, before, other, nil, true); err != nil || !strings.Contains(string(got), string(other[5:len(other)-1])) {
+					t.Errorf("to %s: %s, %v", other, got, err)
+				}
+			}
+			for _, got := range kept {
+				if !bytes.Equal(got, want) {
+					t.Errorf("a patch became %s", got)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestEqualTextsHaveOneNumber(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.StringMatching(`[ab]{0,3}`), 0, 40).Draw(t, "texts")
+		var texts texts
+		texts.reset(len(all))
+		want := map[string]int{}
+		for _, text := range all {
+			number, ok := want[text]
+			if got := texts.find([]byte(text)); ok && got != number || !ok && got != none {
+				t.Fatalf("%q is found as %d, want %d, %v", text, got, number, ok)
+			}
+			if !ok {
+				number = len(want)
+				want[text] = number
+			}
+			if got, added := texts.add([]byte(text)); got != number || added == ok {
+				t.Fatalf("%q is %d, added %v; want %d, %v", text, got, added, number, !ok)
+			}
+		}
+	})
+}

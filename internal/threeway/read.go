@@ -1,0 +1,303 @@
+package threeway
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
+)
+
+// maxFollow is how deep two texts are read side by side. Deeper down a text is
+// read by itself: at each level all that is below is compared, which would be
+// quadratic in a very deep object.
+const maxFollow = 64
+
+// resync is how many elements of a list may be missing in a row before what
+// comes after them is read anew. It shrinks while nothing is found.
+const resync = 8
+
+// reader reads inputs into nodes. An input is passed over once, and checked; the
+// spans that this leaves behind lead to the kids of any value in it. Where a text
+// goes on like that of a value that has been read already, it is not even that:
+// it becomes the same node.
+type reader struct {
+	whole     bool // whether all of an input is read at once
+	converted bool // see PatchConverted
+
+	spans []rawjson.Span
+	stack []*node // the kids of the values that are being read
+	nodes slab[node]
+	lists slab[*node]
+	ints  slab[int]
+	texts texts
+	patch patch
+}
+
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// reset makes the reader as new, with nothing of an input in it, but keeps memory
+// for an object of common size.
+func (r *reader) reset() {
+	const most = 1 << 14 // elements
+	r.whole, r.converted = false, false
+	r.spans = r.spans[:0]
+	if cap(r.spans) > most {
+		r.spans = nil
+	}
+	clear(r.stack[:cap(r.stack)])
+	r.stack = r.stack[:0]
+	if cap(r.stack) > most {
+		r.stack = nil
+	}
+	r.nodes.reset(most)
+	r.lists.reset(most)
+	r.ints.reset(most)
+	r.texts.free(most)
+	r.patch.free(1 << 20)
+}
+
+// borrow returns a reader for one call, which gives it back with release.
+func borrow() *reader { return readers.Get().(*reader) }
+
+func (r *reader) release() {
+	r.reset()
+	readers.Put(r)
+}
+
+// read returns the node of a JSON text, all of which is read.
+func read(text []byte) (*node, error) {
+	r, c := &reader{whole: true}, rawjson.NewCursor(text)
+	n := r.value(&c, nil, true, 0)
+	return n, c.End()
+}
+
+// slab is memory that is handed out in pieces and taken back at once.
+type slab[T any] struct{ used []T }
+
+// take returns n zero values.
+func (s *slab[T]) take(n int) []T {
+	if cap(s.used)-len(s.used) < n {
+		s.used = make([]T, 0, max(2*cap(s.used), n, 4)) // whoever has a piece of the old one keeps it
+	}
+	from := len(s.used)
+	s.used = s.used[:from+n]
+	return s.used[from : from+n : from+n]
+}
+
+// reset takes everything back, and keeps room for so many values.
+func (s *slab[T]) reset(most int) {
+	if cap(s.used) > most {
+		s.used = nil
+		return
+	}
+	clear(s.used)
+	s.used = s.used[:0]
+}
+
+// object reads a text that must be one JSON object. Like is a node that may have
+// much text in common with it, or nil. The text is read side by side with it where
+// its kids have been read, and with deep everywhere.
+func (r *reader) object(text []byte, like *node, deep bool) (*node, error) {
+	c := rawjson.NewCursor(text)
+	var n *node
+	if c.Begins() == '{' {
+		n = r.value(&c, like, deep, 0)
+	} else {
+		c.Enter('{') // it tells what there is instead
+	}
+	if err := c.End(); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// value reads the value at the cursor, as object does: if the text is the same, it
+// is the node like.
+func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *node {
+	if depth > maxFollow {
+		like = nil
+	}
+	if like != nil && c.Follow(like.text) {
+		return like
+	}
+	n := &r.nodes.take(1)[0]
+	n.kind = kindOf(c.Begins())
+	if n.nests() && (depth == 0 || r.whole || like.is(n.kind) && (deep || like.read) && depth < maxFollow) {
+		r.follow(c, n, like, deep, depth)
+	} else {
+		n.span = len(r.spans)
+		n.text, r.spans = c.Outline(r.spans)
+	}
+	return n
+}
+
+// follow reads an object or list side by side with another, if there is one, whose kids
+// were read in no other text than its own.
+func (r *reader) follow(c *rawjson.Cursor, n, other *node, deep bool, depth int) {
+	start, base := c.Offset(), len(r.stack)
+	likes := r.kids(other)
+	s := neighbor{ahead: resync, lost: true}
+	for c.Enter(n.kind); c.Next(); {
+		if n.kind == '{' {
+			name := unquote(c.NameText())
+			like := s.member(likes, name)
+			k := r.value(c, like, deep, depth+1)
+			if k != like {
+				k.name = name
+			}
+			r.stack = append(r.stack, k)
+			continue
+		}
+		if k := s.follow(c, likes); k != nil {
+			r.stack = append(r.stack, k)
+			if s.lost {
+				s.lost = false
+				r.stack = append(r.stack, s.run(c, other)...)
+			}
+			continue
+		}
+		s.lost = true
+		like := s.element(likes)
+		k := r.value(c, like, deep, depth+1)
+		if k != like {
+			k.end = c.Offset() - start
+		}
+		r.stack = append(r.stack, k)
+	}
+	if c.Err() == nil {
+		n.text = c.Since(start)
+		r.have(n, base)
+	}
+}
+
+// neighbor is a place in the kids of the other value.
+type neighbor struct {
+	next int // the kid that is due
+	late int // one that has been due before, and was not there
+
+	ahead int // how far to look for an element
+
+	lost bool // whether the last element was another one
+}
+
+// run passes over the elements, behind one that is on both sides, from which the two go
+// on alike: many are found by one comparison.
+func (s *neighbor) run(c *rawjson.Cursor, other *node) []*node {
+	begin := other.kids[s.next-1].end
+	same := begin + commonPrefix(c.Rest(), other.text[begin:])
+	due := other.kids[s.next:]
+	// What is behind an element must be the same too, lest a number go on.
+	n, _ := slices.BinarySearchFunc(due, same, func(k *node, same int) int { return k.end - same })
+	if n > 0 {
+		c.Skip(due[n-1].end - begin)
+		s.next += n
+		s.late = s.next
+	}
+	return due[:n]
+}
+
+func commonPrefix(a, b []byte) int {
+	const block = 64 // bytes are compared at once
+	n, end := 0, min(len(a), len(b))
+	for n+block <= end && bytes.Equal(a[n:n+block], b[n:n+block]) {
+		n += block
+	}
+	for n < end && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// member returns the member of that name; most often it is the next.
+func (s *neighbor) member(likes []*node, name []byte) *node {
+	i, ok := s.next, s.next < len(likes) && string(likes[s.next].name) == string(name)
+	if !ok {
+		i, ok = find(likes, name)
+	}
+	if !ok {
+		return nil
+	}
+	s.next = i + 1
+	return likes[i]
+}
+
+// follow passes over an element that is on the other side too: the next one,
+// one that was due before, or one a little further on. It returns nil if none of
+// these has the same text.
+func (s *neighbor) follow(c *rawjson.Cursor, likes []*node) *node {
+	found := func(i int) *node {
+		if i >= len(likes) || !c.Follow(likes[i].text) {
+			return nil
+		}
+		s.next, s.late, s.ahead = i+1, i+1, resync
+		return likes[i]
+	}
+	if k := found(s.next); k != nil {
+		return k
+	}
+	if k := found(s.late); k != nil {
+		return k
+	}
+	for i := range s.ahead {
+		if k := found(s.next + 1 + i); k != nil {
+			return k
+		}
+	}
+	s.ahead /= 2
+	return nil
+}
+
+// element returns the element that stands where one that is not on the other
+// side stands on this.
+func (s *neighbor) element(likes []*node) *node {
+	s.next++
+	if s.next > len(likes) {
+		return nil
+	}
+	return likes[s.next-1]
+}
+
+// kids returns the kids of an object or a list; none for another kind or for a
+// nil node.
+func (r *reader) kids(n *node) []*node {
+	switch {
+	case n == nil:
+		return nil
+	case n.read || !n.nests():
+		return n.kids
+	}
+	base := len(r.stack)
+	c := rawjson.NewCursor(n.text)
+	span := n.span + 1
+	for c.Enter(n.kind); c.Next(); {
+		k := &r.nodes.take(1)[0]
+		if n.kind == '{' {
+			k.name = unquote(c.NameText())
+		}
+		if k.kind = kindOf(c.Begins()); k.nests() {
+			k.text, k.span = c.Skip(r.spans[span].Size), span
+			span += r.spans[span].Count
+		} else {
+			k.text, r.spans = c.Outline(r.spans) // there are none in it
+		}
+		k.end = c.Offset()
+		r.stack = append(r.stack, k)
+	}
+	r.have(n, base)
+	return n.kids
+}
+
+// have gives n the kids on the stack.
+func (r *reader) have(n *node, base int) {
+	n.kids = r.lists.take(len(r.stack) - base)
+	copy(n.kids, r.stack[base:])
+	r.stack = r.stack[:base]
+	n.read = true
+	for _, kid := range n.kids {
+		kid.parent = n
+	}
+	if n.kind == '{' {
+		n.kids = byName(n.kids)
+	}
+}
