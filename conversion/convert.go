@@ -53,11 +53,11 @@ type converter struct {
 	cursor  rawjson.Cursor
 	source  []byte // the body of the object
 	body    []byte // that was encoded
-	text    []byte // of objects: see convertParts
+	text    []byte // of objects: see convertInParallel
 	largest int    // size of an object so far
 
 	watcher    trace.Watcher // of this conversion alone; nil if nobody watches
-	throughHub bool          // for an object that has the version already: see package watch
+	throughHub bool          // for an object that has the version already: see package trace
 }
 
 func (r *Registry) newConverter() *converter {

@@ -35,12 +35,12 @@ func ListMapKeysOf(definitions []byte) LosslessOption {
 		}
 		for _, d := range found {
 			for _, v := range d.Spec.Versions {
-				if d.Spec.Group == l.group && d.Spec.Names.Kind == l.kind && v.Name == l.hub && v.Schema.OpenAPIV3Schema != nil {
+				if d.GroupKind() == l.kind && v.Name == l.hub && v.Schema.OpenAPIV3Schema != nil {
 					l.lists.AddSchema(v.Schema.OpenAPIV3Schema)
 					return
 				}
 			}
 		}
-		l.fault("no CustomResourceDefinition has a schema of %s.%s, version %s", l.kind, l.group, l.hub)
+		l.fault("no CustomResourceDefinition has a schema of %s, version %s", l.kind, l.hub)
 	}
 }

@@ -76,7 +76,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // that has direct conversions, which would bypass the hub; one that is lossless already;
 // and what the options say.
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
-	l := &lossless{maxBytes: 128 << 10, group: spoke.Group, kind: spoke.Kind, spoke: spoke.Version}
+	l := &lossless{maxBytes: 128 << 10, kind: spoke.GroupKind(), spoke: spoke.Version}
 	var there, back *step
 	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
 		l.hub = k.hub
@@ -98,7 +98,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	} else if there.plain != nil {
 		l.fault("it is lossless already")
 	}
-	if hub, err := r.scheme.New(schema.GroupVersionKind{Group: l.group, Version: l.hub, Kind: l.kind}); err == nil {
+	if hub, err := r.scheme.New(l.kind.WithVersion(l.hub)); err == nil {
 		l.hubType = reflect.TypeOf(hub).Elem()
 	}
 	for _, opt := range opts {
@@ -149,7 +149,7 @@ type lossless struct {
 	drop        bool
 	verify      func(ctx context.Context, hub []byte) error
 	lists       listkeys.Tree
-	group, kind string
+	kind        schema.GroupKind
 	spoke, hub  string       // versions
 	hubType     reflect.Type // nil if the hub is unstructured
 	there, back *step        // as they would be without this
@@ -169,14 +169,14 @@ type note struct {
 }
 
 // toSpoke converts a hub payload to the spoke, and notes what is threeway.
-func (l *lossless) toSpoke(ctx context.Context, w *converter, hub payload) (payload, error) {
+func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payload, error) {
 	hub = hub.clone().without(LosslessAnnotation)
-	spoke, err := run(ctx, w, hub, l.there)
+	spoke, err := run(ctx, c, hub, l.there)
 	if err != nil {
 		return payload{}, err
 	}
 	spoke = spoke.without(LosslessAnnotation)
-	back, err := run(ctx, w, spoke, l.back)
+	back, err := run(ctx, c, spoke, l.back)
 	if err != nil {
 		return payload{}, fmt.Errorf("to see what is lost, it is converted back to %s: %w", l.hub, err)
 	}
@@ -215,14 +215,14 @@ func (l *lossless) toSpoke(ctx context.Context, w *converter, hub payload) (payl
 }
 
 // toHub converts a spoke payload to the hub, and restores what was threeway.
-func (l *lossless) toHub(ctx context.Context, w *converter, spoke payload) (payload, error) {
+func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payload, error) {
 	text, noted := spoke.annotations[LosslessAnnotation]
 	spoke = spoke.clone().without(LosslessAnnotation)
-	hub, err := run(ctx, w, spoke, l.back)
+	hub, err := run(ctx, c, spoke, l.back)
 	if err != nil || !noted {
 		return hub, err
 	}
-	restored, err := l.restore(ctx, w, spoke, hub, text)
+	restored, err := l.restore(ctx, c, spoke, hub, text)
 	if err == nil {
 		return restored, nil
 	}
@@ -230,8 +230,8 @@ func (l *lossless) toHub(ctx context.Context, w *converter, spoke payload) (payl
 		return payload{}, fmt.Errorf("%s: %w", l.field(), err)
 	}
 	if l.drop {
-		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", w.object.kind,
-			"object", klog.KRef(w.object.meta.Namespace, w.object.meta.Name), "reason", fmt.Sprintf("%s: %v", l.field(), err))
+		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", c.object.kind,
+			"object", klog.KRef(c.object.meta.Namespace, c.object.meta.Name), "reason", fmt.Sprintf("%s: %v", l.field(), err))
 		return hub, nil
 	}
 	return payload{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove it if the rest of the object is what you want")
@@ -242,7 +242,7 @@ func (l *lossless) field() *field.Path {
 }
 
 // restore returns the hub payload, which the spoke has become, with what the note says.
-func (l *lossless) restore(ctx context.Context, w *converter, spoke, hub payload, text string) (payload, error) {
+func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
 	if len(text) > l.maxBytes {
 		return payload{}, fmt.Errorf("it has %d bytes, and may have %d", len(text), l.maxBytes)
 	}
@@ -262,19 +262,18 @@ func (l *lossless) restore(ctx context.Context, w *converter, spoke, hub payload
 	if err != nil {
 		return payload{}, err
 	}
-	m := merge{lossless: l, worker: w, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
+	m := merge{lossless: l, converter: c, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
 	// The note may have been made for a hub of former times.
-	gk := schema.GroupKind{Group: l.group, Kind: l.kind}
-	now, then := gk.WithVersion(l.hub), gk.WithVersion(n.Hub)
-	toThen, err := w.registry.route(now, then.GroupVersion())
+	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
+	toThen, err := c.registry.route(now, then.GroupVersion())
 	if err != nil {
 		return payload{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
 	}
-	fromThen, err := w.registry.route(then, now.GroupVersion())
+	fromThen, err := c.registry.route(then, now.GroupVersion())
 	if err != nil {
 		return payload{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
 	}
-	if m.base, err = run(ctx, w, hub, plain(toThen.steps)...); err != nil {
+	if m.base, err = run(ctx, c, hub, plain(toThen.steps)...); err != nil {
 		return payload{}, err
 	}
 	m.back = plain(fromThen.steps)
@@ -282,7 +281,7 @@ func (l *lossless) restore(ctx context.Context, w *converter, spoke, hub payload
 	if err != nil || l.verify == nil {
 		return restored, err
 	}
-	object, err := w.object.append(nil, headOf(l.back.to), restored)
+	object, err := c.object.append(nil, headOf(l.back.to), restored)
 	if err != nil {
 		return payload{}, err
 	}
@@ -291,8 +290,8 @@ func (l *lossless) restore(ctx context.Context, w *converter, spoke, hub payload
 
 // run takes a payload through steps. Neither what it is given nor what it returns is in the
 // converter's buffer, or in the hands of a function.
-func run(ctx context.Context, w *converter, p payload, steps ...*step) (payload, error) {
-	p, err := w.convertAlong(ctx, steps, p.clone())
+func run(ctx context.Context, c *converter, p payload, steps ...*step) (payload, error) {
+	p, err := c.convertAlong(ctx, steps, p.clone())
 	return p.clone(), err
 }
 

@@ -13,14 +13,14 @@ import (
 // what a user wrote in the spoke: the ones that show there.
 type merge struct {
 	*lossless
-	worker   *converter
-	work     int             // how many bytes may be converted to find out which single changes show
-	hub      payload         // without any changes
-	base     payload         // the same for the hub that the changes were made for
-	back     []*step         // from that hub to this one
-	written  threeway.Object // the spoke, as the user wrote it
-	unedited bool            // whether the spoke is the one that the note was made with
-	own      *views          // of hub
+	converter *converter
+	work      int             // how many bytes may be converted to find out which single changes show
+	hub       payload         // without any changes
+	base      payload         // the same for the hub that the changes were made for
+	back      []*step         // from that hub to this one
+	written   threeway.Object // the spoke, as the user wrote it
+	unedited  bool            // whether the spoke is the one that the note was made with
+	own       *views          // of hub
 }
 
 // views are what becomes of a hub object in the spoke, and there and back. The functions
@@ -208,10 +208,10 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	if err != nil {
 		return nil, err
 	}
-	if made.hub, err = run(ctx, m.worker, then, m.back...); err != nil {
+	if made.hub, err = run(ctx, m.converter, then, m.back...); err != nil {
 		return nil, err
 	}
-	made.spoke, err = run(ctx, m.worker, made.hub, m.there)
+	made.spoke, err = run(ctx, m.converter, made.hub, m.there)
 	return made, err
 }
 
@@ -219,11 +219,11 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 // them.
 func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
 	if m.own == nil {
-		spoke, err := run(ctx, m.worker, m.hub, m.there)
+		spoke, err := run(ctx, m.converter, m.hub, m.there)
 		if err != nil {
 			return nil, err
 		}
-		hub, err := run(ctx, m.worker, spoke, m.lossless.back)
+		hub, err := run(ctx, m.converter, spoke, m.lossless.back)
 		if err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 	if err != nil || spoke.Equal(m.written) || spoke.Equal(m.own.spoke) {
 		return nil, err
 	}
-	back, err := run(ctx, m.worker, made.spoke, m.lossless.back)
+	back, err := run(ctx, m.converter, made.spoke, m.lossless.back)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/internal/trace"
 )
@@ -16,10 +16,13 @@ import (
 // come back with a new element of the same key. It is for a mutating webhook, and needed
 // only while the spoke is the storage version: otherwise each write does the same.
 //
-// The object is a pointer to a registered type, or unstructured, and says its apiVersion
+// The object is a pointer to a registered type, or unstructured, and has its apiVersion
 // and kind. One without the annotation is left alone. The error is that of
 // [Registry.Convert], and the object is unchanged then.
-func RefreshLossless(ctx context.Context, r *Registry, object metav1.Object) error {
+func RefreshLossless(ctx context.Context, r *Registry, object interface {
+	metav1.Object
+	runtime.Object
+}) error {
 	annotations := object.GetAnnotations()
 	if _, noted := annotations[LosslessAnnotation]; !noted {
 		return nil
@@ -28,23 +31,16 @@ func RefreshLossless(ctx context.Context, r *Registry, object metav1.Object) err
 	if err != nil {
 		return fmt.Errorf("conversion: cannot encode %s: %w", object.GetName(), err)
 	}
-	var now metav1.PartialObjectMetadata
-	if err := json.Unmarshal(text, &now); err != nil {
-		return fmt.Errorf("conversion: cannot read %s: %w", object.GetName(), err)
-	}
-	gv, err := schema.ParseGroupVersion(now.APIVersion)
+	text, err = r.Convert(trace.ThroughHub(ctx), text, object.GetObjectKind().GroupVersionKind().GroupVersion())
 	if err != nil {
-		return fmt.Errorf("conversion: %s: apiVersion: %w", object.GetName(), err)
-	}
-	if text, err = r.Convert(trace.ThroughHub(ctx), text, gv); err != nil {
 		return err
 	}
-	now = metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(text, &now); err != nil {
+	var converted metav1.PartialObjectMetadata
+	if err := json.Unmarshal(text, &converted); err != nil {
 		return fmt.Errorf("conversion: cannot read %s: %w", object.GetName(), err)
 	}
 	delete(annotations, LosslessAnnotation)
-	if note, noted := now.Annotations[LosslessAnnotation]; noted {
+	if note, noted := converted.Annotations[LosslessAnnotation]; noted {
 		annotations[LosslessAnnotation] = note
 	}
 	object.SetAnnotations(annotations)

@@ -17,7 +17,7 @@ type step struct {
 	fromType, toType metav1.TypeMeta
 	// convertPayload converts the payload of an object; call is not called then.
 	convertPayload func(ctx context.Context, c *converter, p payload) (payload, error)
-	// shares is set if the function may leave parts of in in out: see [watch.Call].
+	// shares is set if the function may leave parts of in in out: see [trace.Call].
 	shares bool
 	// plain is the step as it was before it became lossless; nil if it has not.
 	plain *step
