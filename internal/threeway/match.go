@@ -93,37 +93,25 @@ func (m *matcher) byText() {
 	if lo+1 == nb && lo+1 == na {
 		return // one element was edited, or replaced
 	}
-	// Of each text: how often it is there before and after, and the first place
-	// before that has not been looked at.
-	m.reader.texts.reset(nb - lo)
-	inBefore, inAfter, first := m.reader.ints.take(nb-lo), m.reader.ints.take(nb-lo), m.reader.ints.take(nb-lo)
-	next := m.reader.ints.take(nb) // the next place before with the same text
-	of := m.reader.ints.take(na)   // the text of each place after, or none
-	for i := nb - 1; i >= lo; i-- {
-		text, added := m.reader.texts.add(m.before.all[i].text)
-		if added {
-			first[text] = none
+	type places struct{ before, after []int } // where a text stands
+	texts := make(map[string]*places, nb-lo)
+	for i := lo; i < nb; i++ {
+		p := texts[string(m.before.all[i].text)]
+		if p == nil {
+			p = &places{}
+			texts[string(m.before.all[i].text)] = p
 		}
-		inBefore[text]++
-		next[i], first[text] = first[text], i
-		m.before.all[i].mark = text + 1
+		p.before = append(p.before, i)
 	}
 	for j := lo; j < na; j++ {
-		of[j] = m.after.all[j].mark - 1
-		if of[j] == none { // not one of before's nodes
-			of[j] = m.reader.texts.find(m.after.all[j].text)
+		if p := texts[string(m.after.all[j].text)]; p != nil {
+			p.after = append(p.after, j)
 		}
-		if of[j] != none {
-			inAfter[of[j]]++
-		}
-	}
-	for _, b := range m.before.all[lo:nb] {
-		b.mark = 0
 	}
 
-	for j := lo; j < na; j++ {
-		if text := of[j]; text != none && inBefore[text] == 1 && inAfter[text] == 1 {
-			m.try(first[text], j)
+	for _, p := range texts {
+		if len(p.before) == 1 && len(p.after) == 1 {
+			m.pair(p.before[0], p.after[0])
 		}
 	}
 	for j := lo + 1; j < na; j++ {
@@ -136,9 +124,12 @@ func (m *matcher) byText() {
 			m.try(m.after.match[j+1]-1, j)
 		}
 	}
-	for j := lo; j < na; j++ {
-		for text := of[j]; text != none && m.after.match[j] == none && first[text] != none; first[text] = next[first[text]] {
-			m.try(first[text], j)
+	for _, p := range texts {
+		for _, j := range p.after {
+			for len(p.before) > 0 && m.after.match[j] == none {
+				m.try(p.before[0], j)
+				p.before = p.before[1:]
+			}
 		}
 	}
 }

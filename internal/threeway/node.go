@@ -23,8 +23,6 @@ type node struct {
 	parent *node   // the one that was read last, where several share the node
 	sum    *digest // see equal.go
 
-	mark int // what byText notes of an element: one more than the number of its text
-
 	// What merge notes of a node that it made from one of raw:
 	ops   int    // about how many operations lead to it, at most
 	edits int    // how many of them are needed if each kid is replaced whole

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // manyEdits needs all that a reader has: it adds, removes, moves and edits in a
@@ -51,7 +50,6 @@ func TestAReaderKeepsNothingOfItsInputs(t *testing.T) {
 	zero("nodes", r.nodes.used)
 	zero("lists", r.lists.used)
 	zero("stack", r.stack)
-	zero("texts", r.texts.all)
 	zero("operations", r.patch.ops)
 	zero("path", r.patch.path)
 }
@@ -69,7 +67,7 @@ func TestAReaderGivesBackTheMemoryOfAHugeObject(t *testing.T) {
 		t.Fatal(string(got), err)
 	}
 	r.reset()
-	if n := cap(r.nodes.used) + cap(r.lists.used) + cap(r.ints.used) + cap(r.spans) + cap(r.stack) + cap(r.texts.slots) + cap(r.texts.all); n > 1<<17 {
+	if n := cap(r.nodes.used) + cap(r.lists.used) + cap(r.ints.used) + cap(r.spans) + cap(r.stack); n > 1<<17 {
 		t.Errorf("it keeps memory for %d elements", n)
 	}
 }
@@ -126,26 +124,4 @@ func TestAPatchStaysWhileOthersAreMade(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func TestEqualTextsHaveOneNumber(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfN(rapid.StringMatching(`[ab]{0,3}`), 0, 40).Draw(t, "texts")
-		var texts texts
-		texts.reset(len(all))
-		want := map[string]int{}
-		for _, text := range all {
-			number, ok := want[text]
-			if got := texts.find([]byte(text)); ok && got != number || !ok && got != none {
-				t.Fatalf("%q is found as %d, want %d, %v", text, got, number, ok)
-			}
-			if !ok {
-				number = len(want)
-				want[text] = number
-			}
-			if got, added := texts.add([]byte(text)); got != number || added == ok {
-				t.Fatalf("%q is %d, added %v; want %d, %v", text, got, added, number, !ok)
-			}
-		}
-	})
 }

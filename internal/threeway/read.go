@@ -30,7 +30,6 @@ type reader struct {
 	nodes slab[node]
 	lists slab[*node]
 	ints  slab[int]
-	texts texts
 	patch patch
 }
 
@@ -53,7 +52,6 @@ func (r *reader) reset() {
 	r.nodes.reset(most)
 	r.lists.reset(most)
 	r.ints.reset(most)
-	r.texts.free(most)
 	r.patch.free(1 << 20)
 }
 
