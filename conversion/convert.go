@@ -31,7 +31,7 @@ func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVers
 	o, cursor := &object{}, rawjson.NewCursor(text)
 	r.parseObject(&c.memory, &cursor, o)
 	if err := cursor.End(); err != nil {
-		return nil, fmt.Errorf("cannot convert %s to %s: it is no JSON object: %w", o, to, err)
+		return nil, fmt.Errorf("cannot convert %s to %s: not a JSON object: %w", o, to, err)
 	}
 	out, err := c.convertObject(ctx, nil, o, to)
 	if err != nil {
@@ -56,7 +56,7 @@ type converter struct {
 	text    []byte // of objects: see convertInParallel
 	largest int    // size of an object so far
 
-	watcher    trace.Watcher // of this conversion alone; nil if nobody watches
+	watcher    trace.Watcher // of this conversion alone; nil if there is no watcher
 	throughHub bool          // for an object that has the version already: see package trace
 }
 
@@ -176,7 +176,7 @@ func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) 
 	return p, err
 }
 
-// callFunction calls the function of a step, in the sight of who watches it.
+// callFunction calls the function of a step, and reports the call to the watcher.
 func (c *converter) callFunction(ctx context.Context, s *step, in, out runtime.Object) error {
 	if c.watcher == nil {
 		return s.call(ctx, in, out)

@@ -35,8 +35,7 @@ import (
 // one thing that is not exact: an object that was there and empty does not come back,
 // unless the spoke is [Lossless]. Metadata cannot be moved.
 //
-// These are faults, and all of them are joined: no moves; an empty [Move]; a path that
-// is empty, leads into metadata, apiVersion or kind of the object, or overlaps with that
+// The error joins all mistakes: no moves; an empty [Move]; a path that is empty, leads into metadata, apiVersion or kind of the object, or overlaps with that
 // of another move on its side; a move that is not exact and not declared lossy; and what is an error of
 // [AddSpoke].
 func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, moves ...Move) error {
@@ -47,8 +46,8 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	if len(moves) == 0 {
 		errs = append(errs, fmt.Errorf("conversion: %s has no moves", spoke))
 	}
-	for _, fault := range checkMoves(moves, true) {
-		errs = append(errs, fmt.Errorf("conversion: %s: %w", spoke, fault))
+	for _, err := range checkMoves(moves, true) {
+		errs = append(errs, fmt.Errorf("conversion: %s: %w", spoke, err))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -66,7 +65,7 @@ type Move struct {
 	// take removes the move's values from an object and returns what puts them where
 	// they go; nil if there is nothing to move.
 	take   func(doc *node, toHub bool) (put func(doc *node) error, err error)
-	faults []error
+	errs   []error
 	lossy  string // why it need not be exact
 	exact  error  // why it is not
 	nested []Move
@@ -77,23 +76,23 @@ type Move struct {
 func Lossy(reason string, m Move) Move {
 	m.lossy = reason
 	if reason == "" {
-		m.faults = append(m.faults, errors.New("Lossy needs a reason"))
+		m.errs = append(m.errs, errors.New("Lossy needs a reason"))
 	}
 	return m
 }
 
-// checkMoves returns the faults of moves on a whole object, or on an element of a list.
-func checkMoves(moves []Move, whole bool) (faults []error) {
+// checkMoves returns the mistakes in moves on a whole object, or on an element of a list.
+func checkMoves(moves []Move, whole bool) (errs []error) {
 	sides := map[string][]string{}
 	for _, m := range moves {
 		if m.take == nil {
-			faults = append(faults, errors.New("an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each"))
+			errs = append(errs, errors.New("an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each"))
 		}
-		faults = append(faults, m.faults...)
+		errs = append(errs, m.errs...)
 		if m.exact != nil && m.lossy == "" {
-			faults = append(faults, fmt.Errorf("%w: declare it Lossy if that is right", m.exact))
+			errs = append(errs, fmt.Errorf("%w: declare it Lossy if that is right", m.exact))
 		}
-		faults = append(faults, checkMoves(m.nested, false)...)
+		errs = append(errs, checkMoves(m.nested, false)...)
 		sides["spoke"] = append(sides["spoke"], m.spoke...)
 		sides["hub"] = append(sides["hub"], m.hub...)
 	}
@@ -102,18 +101,18 @@ func checkMoves(moves []Move, whole bool) (faults []error) {
 		for i, path := range paths {
 			switch first, _, _ := strings.Cut(path, "."); {
 			case path == "" || slices.Contains(strings.Split(path, "."), ""):
-				faults = append(faults, fmt.Errorf("the path %q is not a path", path))
+				errs = append(errs, fmt.Errorf("the path %q is not a path", path))
 			case whole && slices.Contains([]string{"metadata", "apiVersion", "kind"}, first):
-				faults = append(faults, fmt.Errorf("%s cannot be moved", path))
+				errs = append(errs, fmt.Errorf("%s cannot be moved", path))
 			}
 			for _, other := range paths[:i] {
 				if path == other || strings.HasPrefix(path, other+".") {
-					faults = append(faults, fmt.Errorf("two moves overlap on the side of the %s: %s and %s", side, other, path))
+					errs = append(errs, fmt.Errorf("two moves overlap on the side of the %s: %s and %s", side, other, path))
 				}
 			}
 		}
 	}
-	return faults
+	return errs
 }
 
 // move returns what does all moves, in one direction.

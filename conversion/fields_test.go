@@ -125,9 +125,9 @@ func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
 		{split, thingText("v2", `,"spec":{"host":["a"],"port":1}`), "v1", `spec.host: Invalid value: ["a"]: must be <host>`},
 		{words, thingText("v2", `,"spec":{"first":"Jean Paul","last":"S"}`), "v1", `spec.first: Invalid value: "Jean Paul": joined with spec.last it would not be split there again: Jean Paul S`},
 		{enum, thingText("v1", `,"spec":{"mode":"Fast"}`), "v2", `spec.mode: Invalid value: "Fast": the other version has this value, with another meaning`},
-		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: there is something already, and a field is to be moved there`},
-		{conversion.Rename("spec.a", "spec.b.c"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: there is something already`},
-		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"b":2}`), "v2", `spec.b: there is something already, and a field is to be moved there`},
+		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: the destination of a move is already set`},
+		{conversion.Rename("spec.a", "spec.b.c"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: the destination of a move is already set`},
+		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"b":2}`), "v2", `spec.b: the destination of a move is already set`},
 		{conversion.Each("spec.list", "spec.list", enum), thingText("v1", `,"spec":{"list":[{},{"spec":{"mode":"Fast"}}]}`), "v2", `spec.list[1].spec.mode: Invalid value: "Fast"`},
 		{conversion.Each("spec.list", "spec.list", enum), thingText("v1", `,"spec":{"list":{}}`), "v2", `spec.list: expected array, got object`},
 	} {

@@ -26,11 +26,11 @@ type Option func(*handler)
 
 // MaxRequestBytes limits the body of a request; a larger one is refused with
 // 413 before it is read whole. The default is 256 MiB: the API server sends all
-// objects of a list in one request. It is a fault if n is 0 or less.
+// objects of a list in one request. NewHandler panics if n is 0 or less.
 func MaxRequestBytes(n int64) Option {
 	return func(h *handler) {
 		if n <= 0 {
-			h.faults = append(h.faults, fmt.Errorf("conversion: MaxRequestBytes is %d, and must be more than 0", n))
+			h.errs = append(h.errs, fmt.Errorf("conversion: MaxRequestBytes is %d, and must be more than 0", n))
 		}
 		h.maxBytes = n
 	}
@@ -40,7 +40,7 @@ type handler struct {
 	registry *Registry
 	maxBytes int64
 	observe  func(Observation)
-	faults   []error
+	errs     []error
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers
@@ -52,17 +52,16 @@ type handler struct {
 // shows that message to the user. Objects that have the desired version already
 // pass through as they are. Conversion stops when the API server stops waiting.
 //
-// What is no review that can be answered gets an HTTP error with a Status: 400,
-// 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
+// A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
 //
-// NewHandler panics if [Registry.Check] or an option finds a fault, with all of them in
-// one error: they are mistakes of the program, to be found when it starts.
+// NewHandler panics if [Registry.Check] returns an error or an option is wrong, with all
+// mistakes in one error: a program should find them when it starts.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
 	h := &handler{registry: r, maxBytes: 256 << 20}
 	for _, opt := range opts {
 		opt(h)
 	}
-	if err := errors.Join(append(h.faults, r.Check())...); err != nil {
+	if err := errors.Join(append(h.errs, r.Check())...); err != nil {
 		panic(err)
 	}
 	var kinds handlerinfo.Served

@@ -8,7 +8,7 @@ import (
 // ListMapKeys says which keys identify the elements of a list of the hub: what its schema
 // says in x-kubernetes-list-map-keys. The path is one of names joined by dots, such as
 // spec.toppings; the elements of lists on the way are not named in it, and * is any name.
-// It is a fault if the path or a key is empty, if the path has brackets, if there are no
+// [Lossless] returns an error if the path or a key is empty, if the path has brackets, if there are no
 // keys, and if the hub's Go type has no such list, whose elements have all the keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
 	return func(l *lossless) {
@@ -17,20 +17,20 @@ func ListMapKeys(path string, keys ...string) LosslessOption {
 			err = fieldpath.CheckKeys(l.hubType, path, keys)
 		}
 		if err != nil {
-			l.fault("ListMapKeys %q: %w", path, err)
+			l.wrong("ListMapKeys %q: %w", path, err)
 		}
 	}
 }
 
 // ListMapKeysOf takes all list-map keys from the hub's schema in a definition. The text is
 // YAML or JSON, of one or of several CustomResourceDefinitions; those of other kinds are passed
-// over. It is a fault if none has a schema of the hub version. Of two options that speak of the
+// over. [Lossless] returns an error if none has a schema of the hub version. Of two options that speak of the
 // same list, the last counts.
 func ListMapKeysOf(definitions []byte) LosslessOption {
 	return func(l *lossless) {
 		found, err := crd.Read(definitions)
 		if err != nil {
-			l.fault("%w", err)
+			l.wrong("%w", err)
 			return
 		}
 		for _, d := range found {
@@ -41,6 +41,6 @@ func ListMapKeysOf(definitions []byte) LosslessOption {
 				}
 			}
 		}
-		l.fault("no CustomResourceDefinition has a schema of %s, version %s", l.kind, l.hub)
+		l.wrong("no CustomResourceDefinition has a schema of %s, version %s", l.kind, l.hub)
 	}
 }

@@ -46,10 +46,10 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 // An annotation that an earlier release has written stays good when a conversion gains,
 // changes or drops a default, when list-map keys change, and when another version becomes
-// the hub, as long as the registry converts it. If nobody has edited the spoke since, each
+// the hub, as long as the registry converts it. If the spoke has not been edited since, each
 // difference is restored, or there is an error. A value that is the conversion's own default
-// is no difference, and is not kept: it changes with that default. Elements without keys are
-// not found any more if a default in them has changed and somebody has edited the spoke.
+// is not kept: it changes with that default. Elements without keys are not found any more if
+// a default in them has changed and the spoke has been edited.
 //
 // If the spoke is what is stored, an update in its version does not reach the conversion,
 // so the annotation stays as it was: an element that is removed and, later, created again
@@ -61,7 +61,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // converted to the spoke, is an error of the conversion, a [field.Error] at
 // metadata.annotations; see [DropInvalidAnnotation]. Package admission denies a write
 // with it, and lets one that removes it pass.
-// The annotation is as good as its writer: whoever may write the spoke can write fields
+// The annotation is as good as its writer: a user who may write the spoke can write fields
 // that only the hub has, status among them, and the API server validates what it converts
 // against no schema and no rule. See [VerifyRestored]. An annotation never contradicts what
 // the spoke says. If a user writes it to the hub, it is dropped on the way to the spoke.
@@ -72,9 +72,8 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // against an edit elsewhere in the object, so that nothing tells which of them are, then
 // others of the same fields may be left out with them.
 //
-// These are faults, and all of them are joined: a version that is no spoke of a hub; one
-// that has direct conversions, which would bypass the hub; one that is lossless already;
-// and what the options say.
+// The error joins all mistakes: the version is not a spoke of a hub; it has direct
+// conversions, which would bypass the hub; it is lossless already; an option is wrong.
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
 	l := &lossless{maxBytes: 128 << 10, kind: spoke.GroupKind(), spoke: spoke.Version}
 	var there, back *step
@@ -87,16 +86,16 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 			case s.from.Version == spoke.Version && s.to.Version == k.hub:
 				back = s
 			case s.from.Version == spoke.Version:
-				l.fault("it has a direct conversion to %s, which would bypass the hub", s.to.Version)
+				l.wrong("it has a direct conversion to %s, which would bypass the hub", s.to.Version)
 			}
 		}
 	}
 	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
-		l.fault("%s is the hub: of two functions, the first leads to the hub", spoke.Version)
+		l.wrong("%s is the hub: of two functions, the first leads to the hub", spoke.Version)
 	} else if there == nil {
-		l.fault("it is no spoke of a hub in the registry: add its conversions before")
+		l.wrong("the registry has no conversion to it from a hub: call AddSpoke first")
 	} else if there.plain != nil {
-		l.fault("it is lossless already")
+		l.wrong("it is lossless already")
 	}
 	if hub, err := r.scheme.New(l.kind.WithVersion(l.hub)); err == nil {
 		l.hubType = reflect.TypeOf(hub).Elem()
@@ -105,9 +104,9 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 		opt(l)
 	}
 	if l.maxBytes <= 0 {
-		l.fault("an annotation of at most %d bytes holds nothing", l.maxBytes)
+		l.wrong("an annotation of at most %d bytes holds nothing", l.maxBytes)
 	}
-	if err := errors.Join(l.faults...); err != nil {
+	if err := errors.Join(l.errs...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
 	l.there, l.back = new(*there), new(*back)
@@ -130,7 +129,7 @@ func MaxAnnotationBytes(n int) LosslessOption {
 // without it. What it kept is lost then, and the logger of the context says so. The
 // default is an error, which loses nothing: the write is refused. But if the spoke is
 // what is stored, an object with such an annotation cannot be read in any other version,
-// nor can any list that it is in, until somebody removes the annotation from the spoke.
+// nor can any list that it is in, until the annotation is removed from the spoke.
 func DropInvalidAnnotation() LosslessOption {
 	return func(l *lossless) { l.drop = true }
 }
@@ -153,11 +152,11 @@ type lossless struct {
 	spoke, hub  string       // versions
 	hubType     reflect.Type // nil if the hub is unstructured
 	there, back *step        // as they would be without this
-	faults      []error
+	errs        []error
 }
 
-func (l *lossless) fault(format string, args ...any) {
-	l.faults = append(l.faults, fmt.Errorf(format, args...))
+func (l *lossless) wrong(format string, args ...any) {
+	l.errs = append(l.errs, fmt.Errorf(format, args...))
 }
 
 // note is the value of the annotation.

@@ -37,7 +37,7 @@ type outcome struct {
 	void  []int // changes that had no effect
 }
 
-// restore makes the changes that do not show in the spoke. If nobody has edited the spoke
+// restore makes the changes that do not show in the spoke. If the spoke has not been edited
 // all of them must be possible: functions of another release may have made the hub.
 func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload, error) {
 	if len(changes) == 0 {

@@ -49,7 +49,7 @@ func takeOne(spoke, hub string, change func(value *node, toHub bool) (*node, err
 func Enum(spoke, hub string, values ...string) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{hub}}
 	if len(values) == 0 || len(values)%2 == 1 {
-		m.faults = append(m.faults, fmt.Errorf("Enum %s: values must be pairs", spoke))
+		m.errs = append(m.errs, fmt.Errorf("Enum %s: values must be pairs", spoke))
 		values = nil
 	}
 	toHub, toSpoke := map[string]string{}, map[string]string{}
@@ -108,7 +108,7 @@ func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 func Split(spoke, separator string, first, second Part) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
-		m.faults = append(m.faults, fmt.Errorf("Split %s: it needs a separator", spoke))
+		m.errs = append(m.errs, fmt.Errorf("Split %s: it needs a separator", spoke))
 	}
 	address := func(s string) bool {
 		_, err := netip.ParseAddr(s)
@@ -261,7 +261,7 @@ func Constant(hub string, value any) Move {
 	m := Move{hub: []string{hub}, exact: fmt.Errorf("Constant %s: another value of the hub is lost in the spoke", hub)}
 	text, err := json.Marshal(value)
 	if err != nil {
-		m.faults = append(m.faults, fmt.Errorf("Constant %s: %w", hub, err))
+		m.errs = append(m.errs, fmt.Errorf("Constant %s: %w", hub, err))
 	}
 	m.take = func(doc *node, toHub bool) (func(*node) error, error) {
 		if !toHub {

@@ -11,8 +11,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// node is a JSON value in which fields are moved. It is text until somebody looks
-// into it.
+// node is a JSON value in which fields are moved. It is text until a field
+// in it is needed.
 type node struct {
 	text    []byte // nil once it has been looked into
 	members []member
@@ -68,7 +68,7 @@ func (n *node) index(name string) int {
 	return slices.IndexFunc(n.members, func(m member) bool { return m.name == name })
 }
 
-// isObject says whether a value is an object, without looking into it.
+// isObject reports whether a value is an object, without looking into it.
 func (n *node) isObject() bool { return n.text == nil || n.text[0] == '{' }
 
 func (n *node) isNull() bool { return string(n.text) == "null" }
@@ -102,7 +102,7 @@ func (n *node) take(path string) (*node, error) {
 	return value, nil
 }
 
-// has says whether there is a value at a path.
+// has reports whether there is a value at a path.
 func (n *node) has(path string) (bool, error) {
 	name, rest, deeper := strings.Cut(path, ".")
 	if err := n.open(); err != nil {
@@ -118,7 +118,7 @@ func (n *node) has(path string) (bool, error) {
 	return false, nil
 }
 
-var errThere = errors.New("there is something already, and a field is to be moved there")
+var errThere = errors.New("the destination of a move is already set")
 
 // put sets the value at a path, and creates the objects on the way.
 func (n *node) put(path string, value *node) error {

@@ -107,7 +107,7 @@ func (r *Registry) parseMetadata(m *codec.Memory, c *rawjson.Cursor, o *object) 
 	case '{':
 	default:
 		c.Value()
-		return errors.New("metadata is no JSON object")
+		return errors.New("metadata is not a JSON object")
 	}
 	if err := r.decodeMetadata(m, c, reflect.ValueOf(&o.meta).Elem()); err != nil {
 		return fmt.Errorf("metadata: %w", err)

@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Check returns every fault of the types of a scheme, however it was built, joined: of one of
-// controller-runtime's SchemeBuilder, for example. New checks its own.
+// Check returns one error that joins everything wrong with the types of a scheme, however it
+// was built, such as by controller-runtime's SchemeBuilder. New checks its own.
 //
-// These are faults: a kind with metadata but without its list (the kind Pizza needs
+// These are errors: a kind with metadata but without its list (the kind Pizza needs
 // PizzaList), or whose list is one of another type; a list of a type that has no kind in
 // that version; a version with such kinds but without ListOptions and the like (see
 // [metav1.AddToGroupVersion]); a type of several kinds or versions, because an object does
@@ -46,20 +46,20 @@ func Check(s *runtime.Scheme) error {
 	}) {
 		c.version(gv)
 	}
-	return errors.Join(c.faults...)
+	return errors.Join(c.errs...)
 }
 
 type checker struct {
 	scheme   *runtime.Scheme
 	versions map[schema.GroupVersion]map[string]reflect.Type
 	names    map[reflect.Type][]string
-	faults   []error
+	errs     []error
 }
 
 // version checks the types of one version.
 func (c *checker) version(gv schema.GroupVersion) {
-	fault := func(format string, args ...any) {
-		c.faults = append(c.faults, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
+	wrong := func(format string, args ...any) {
+		c.errs = append(c.errs, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
 	}
 	types := c.versions[gv]
 	internal := gv.Version == runtime.APIVersionInternal
@@ -74,27 +74,27 @@ func (c *checker) version(gv schema.GroupVersion) {
 		switch _, isObject := obj.(metav1.ObjectMetaAccessor); {
 		case meta.IsListType(obj):
 			if item := itemOf(obj); item != nil && !slices.Contains(slices.Collect(maps.Values(types)), item) {
-				fault("%s is a list of %v, which is not registered", kind, item)
+				wrong("%s is a list of %v, which is not registered", kind, item)
 			}
 		case isObject:
 			hasObjects = true
 			list := types[kind+"List"]
 			if list == nil {
-				fault("kind %s has no list: register %sList too", kind, kind)
+				wrong("kind %s has no list: register %sList too", kind, kind)
 			} else if itemOf(reflect.New(list).Interface().(runtime.Object)) != t {
-				fault("%sList is not a list of %v", kind, t)
+				wrong("%sList is not a list of %v", kind, t)
 			}
 		}
 		if names := c.names[t]; len(names) > 1 {
 			slices.Sort(names)
-			fault("the type %v of kind %s has several names: %s: give each a type of its own", t, kind, strings.Join(names, "; "))
+			wrong("the type %v of kind %s has several names: %s: give each a type of its own", t, kind, strings.Join(names, "; "))
 		}
 		if !internal {
-			checkTags(t, kind, seen, func(path, what string) { fault("%s %s", path, what) })
+			checkTags(t, kind, seen, func(path, what string) { wrong("%s %s", path, what) })
 		}
 	}
 	if hasObjects && !internal && !c.scheme.Recognizes(gv.WithKind("ListOptions")) {
-		fault("has no ListOptions: call metav1.AddToGroupVersion")
+		wrong("has no ListOptions: call metav1.AddToGroupVersion")
 	}
 }
 
@@ -117,7 +117,7 @@ func itemOf(obj runtime.Object) reflect.Type {
 // checkTags reports the path of each exported field below t whose JSON tag does not
 // name it, or gives it the name of another. A type that encodes itself, or was seen
 // before, is not looked into.
-func checkTags(t reflect.Type, path string, seen map[reflect.Type]bool, report func(path, fault string)) {
+func checkTags(t reflect.Type, path string, seen map[reflect.Type]bool, report func(path, mistake string)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 		checkTags(t.Elem(), path, seen, report)

@@ -10,7 +10,7 @@
 //
 // Where a scheme built by hand accepts nearly everything and fails at the first
 // request that needs what is missing, New checks the types when the program
-// starts, and reports every fault in one error: a kind without its list, a
+// starts, and reports all mistakes in one error: a kind without its list, a
 // struct field without its JSON tag, two types for one kind, one type for two.
 // Check does it for a scheme that was built elsewhere, which serves the other
 // packages just as well.

@@ -23,8 +23,8 @@ type Option func(*builder)
 // lists them: v2 before v1 before v1beta1 before v1alpha1. A function of
 // [Functions] that calls [runtime.Scheme.SetVersionPriority] has the last word.
 //
-// The error holds every fault of every option and of all types (see [Check]),
-// joined (see [errors.Join]); the scheme is nil then.
+// The error joins the mistakes of all options and of all types (see [Check]); the scheme
+// is nil then.
 func New(opts ...Option) (*runtime.Scheme, error) {
 	b := &builder{scheme: runtime.NewScheme()}
 	for _, opt := range opts {
@@ -34,7 +34,7 @@ func New(opts ...Option) (*runtime.Scheme, error) {
 	for _, add := range b.functions {
 		b.try(func() error { return add(b.scheme) })
 	}
-	if err := errors.Join(append(b.faults, Check(b.scheme))...); err != nil {
+	if err := errors.Join(append(b.errs, Check(b.scheme))...); err != nil {
 		return nil, err
 	}
 	return b.scheme, nil
@@ -43,16 +43,16 @@ func New(opts ...Option) (*runtime.Scheme, error) {
 // Version adds the Go types of one version of an API: pointers to structs, each
 // kind with its list. The name of a kind is the name of its Go type.
 //
-// These are faults, beside those of [Check]: no types at all; a type that is not
-// a pointer to a struct; a kind given twice.
+// Beside what [Check] finds, these are errors: no types; a type that is not a pointer to a
+// struct; a kind given twice.
 func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 	return func(b *builder) {
 		if gv.Version == "" {
-			b.fault(gv, "has no version")
+			b.wrong(gv, "has no version")
 			return
 		}
 		if len(objects) == 0 {
-			b.fault(gv, "has no types")
+			b.wrong(gv, "has no types")
 			return
 		}
 		b.add(gv, objects)
@@ -62,7 +62,7 @@ func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 // Functions adds what functions of the usual AddToScheme form register, such as
 // those of k8s.io/api or of an API package that has its own. They are called in
 // their order, when all versions of [Version] are there. An error or a panic of
-// such a function is a fault.
+// such a function is an error.
 func Functions(add ...func(*runtime.Scheme) error) Option {
 	return func(b *builder) { b.functions = append(b.functions, add...) }
 }
@@ -71,41 +71,41 @@ type builder struct {
 	scheme    *runtime.Scheme
 	versions  []schema.GroupVersion // those of Version, less the internal ones
 	functions []func(*runtime.Scheme) error
-	faults    []error
+	errs      []error
 }
 
-func (b *builder) fault(gv schema.GroupVersion, format string, args ...any) {
-	b.faults = append(b.faults, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
+func (b *builder) wrong(gv schema.GroupVersion, format string, args ...any) {
+	b.errs = append(b.errs, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
 }
 
-// try runs f; an error or a panic becomes a fault. runtime.Scheme panics where
+// try runs f; an error or a panic becomes an error. runtime.Scheme panics where
 // registrations contradict each other.
 func (b *builder) try(f func() error) {
 	defer func() {
 		if p := recover(); p != nil {
-			b.faults = append(b.faults, fmt.Errorf("scheme: %v", p))
+			b.errs = append(b.errs, fmt.Errorf("scheme: %v", p))
 		}
 	}()
 	if err := f(); err != nil {
-		b.faults = append(b.faults, fmt.Errorf("scheme: %w", err))
+		b.errs = append(b.errs, fmt.Errorf("scheme: %w", err))
 	}
 }
 
 func (b *builder) add(gv schema.GroupVersion, objects []runtime.Object) {
 	kinds := map[string]bool{}
-	before := len(b.faults)
+	before := len(b.errs)
 	for i, obj := range objects {
 		t := reflect.TypeOf(obj)
 		if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-			b.fault(gv, "type %d, %v, is not a pointer to a struct", i+1, t)
+			b.wrong(gv, "type %d, %v, is not a pointer to a struct", i+1, t)
 			continue
 		}
 		if kinds[t.Elem().Name()] {
-			b.fault(gv, "kind %s is given twice", t.Elem().Name())
+			b.wrong(gv, "kind %s is given twice", t.Elem().Name())
 		}
 		kinds[t.Elem().Name()] = true
 	}
-	if len(b.faults) > before {
+	if len(b.errs) > before {
 		return
 	}
 	b.try(func() error {

@@ -21,7 +21,7 @@ const (
 
 // Apply returns b2, which is B or an edit of it, with the changes. The edit wins:
 // a change is void where B2 is no longer as B was. Keys are those that Diff was
-// given. The error says that b2 is no JSON object.
+// given. The error says that b2 is not a JSON object.
 func (c Changes) Apply(b2 []byte, keys *listkeys.Tree) ([]byte, error) {
 	text, _, err := c.ApplyAs(b2, keys, make([]Mode, len(c)), false)
 	return text, err

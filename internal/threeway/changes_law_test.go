@@ -339,7 +339,7 @@ func TestTheUserWins(t *testing.T) {
 	})
 }
 
-// onlyNew says whether an object has nothing that the old one had.
+// onlyNew reports whether an object has nothing that the old one had.
 func onlyNew(old, now any) bool {
 	was, _ := old.(map[string]any)
 	is, ok := now.(map[string]any)

@@ -9,7 +9,7 @@ import (
 type list struct {
 	*node
 	keys      []string
-	byKey     map[string]map[step]int // positions by the names of keys, once somebody has asked
+	byKey     map[string]map[step]int // positions by the names of keys, when needed
 	byContent map[step]int
 	unedited  bool // whether elements stand where they stood in B
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Parse reads what [Changes.Encode] has written. The text may come from anybody:
+// Parse reads what [Changes.Encode] has written. The text may come from anyone:
 // the error names the first change, by its index, that [Diff] would not have
 // made, or that is about what a conversion leaves alone, namely apiVersion, kind,
 // and metadata other than labels and annotations.

@@ -22,8 +22,8 @@
 //     whose declared keys differ are never the same.
 //  2. Of the others, those are the same that share the most leaves, of which the leaves
 //     that no other element has count first. A leaf is a value, at any depth, and its
-//     path. Where such an element was moved too, it must share a leaf that nobody else
-//     has, or one of the two must have all leaves of the other.
+//     path. Where such an element was moved too, it must share a leaf that no other
+//     element has, or one of the two must have all leaves of the other.
 //  3. Where no leaf is shared, the only element that changed between two unchanged
 //     neighbors is the same, unless a string in it became another one.
 //  4. Where two elements are equally likely, neither is chosen.

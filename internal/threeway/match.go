@@ -20,7 +20,7 @@ type side struct {
 
 	leaves  []*leaves        // of the elements without a counterpart
 	having  map[uint64][]int // those of them that have a leaf, by its hashes
-	counts  map[uint64]int   // how many elements have a leaf, once somebody has asked
+	counts  map[uint64]int   // how many elements have a leaf, when needed
 	unclear map[int]bool     // the elements that have several equally likely ones
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // node is a JSON value. Its text is a slice of an input, and its kids are read
-// when somebody asks for them: most values are equal before and after, and two
+// when needed: most values are equal before and after, and two
 // texts are compared much faster than two trees. A node that merge made has
 // kids and no text.
 type node struct {

@@ -30,7 +30,7 @@ func (r *reader) places(raw, before *node, said []string) (places []int, ok bool
 	return places, true
 }
 
-// agree says whether before may be what the known members of raw became.
+// agree reports whether before may be what the known members of raw became.
 func (r *reader) agree(raw, before *node) bool {
 	switch {
 	case raw.equal(before):
@@ -69,7 +69,7 @@ func (r *reader) agree(raw, before *node) bool {
 	}
 }
 
-// zero says whether a value is what a Go zero value is encoded as.
+// zero reports whether a value is what a Go zero value is encoded as.
 func (r *reader) zero(n *node) bool {
 	switch {
 	case n.empty():
