@@ -39,8 +39,10 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // against the user's edit, and left out; so is one in a list element that the user
 // removed. Everything else stays: what a user could not see, the user did not remove, also
 // when all that the spoke showed of a list or an object is gone. List elements are
-// identified by their keys, see [ListMapKeys]; without keys, by their content, and then an
-// element that the user has edited is a new one. A client that replaces the spoke by an
+// identified by their keys, see [ListMapKeys]; without keys, an element is the one with which
+// it shares the most, and where two are equally likely, neither gets what the other had. For
+// that, the annotation has what the spoke showed of such a list, or hashes of its elements if
+// it would be too large: then an element that the user edited is a new one. A client that replaces the spoke by an
 // object without the annotation replaces all of it; a manifest with the annotation brings
 // its differences back each time it is applied.
 //
@@ -48,8 +50,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // changes or drops a default, when list-map keys change, and when another version becomes
 // the hub, as long as the registry converts it. If the spoke has not been edited since, each
 // difference is restored, or there is an error. A value that is the conversion's own default
-// is not kept: it changes with that default. Elements without keys are not found any more if
-// a default in them has changed and the spoke has been edited.
+// is not kept: it changes with that default.
 //
 // If the spoke is what is stored, an update in its version does not reach the conversion,
 // so the annotation stays as it was: an element that is removed and, later, created again
@@ -196,13 +197,10 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 	if err != nil {
 		return payload{}, err
 	}
-	of := read.Hash()
-	var text []byte
-	for i, member := range []string{l.spoke, l.hub, of} {
-		text = append(text, []string{`{"spoke":`, `,"hub":`, `,"of":`}[i]...)
-		text = rawjson.AppendQuote(text, member)
+	text := l.note(read.Hash(), changes)
+	if len(text) > l.maxBytes {
+		text = l.note(read.Hash(), changes.Compact())
 	}
-	text = append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 	if len(text) > l.maxBytes {
 		return payload{}, fmt.Errorf("what %s cannot express takes %d bytes in %s, which holds %d", l.spoke, len(text), l.field(), l.maxBytes)
 	}
@@ -211,6 +209,16 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 	}
 	spoke.annotations[LosslessAnnotation] = string(text)
 	return spoke, nil
+}
+
+// note returns the value of the annotation.
+func (l *lossless) note(of string, changes threeway.Changes) []byte {
+	var text []byte
+	for i, member := range []string{l.spoke, l.hub, of} {
+		text = append(text, []string{`{"spoke":`, `,"hub":`, `,"of":`}[i]...)
+		text = rawjson.AppendQuote(text, member)
+	}
+	return append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 }
 
 // toHub converts a spoke payload to the hub, and restores what was threeway.

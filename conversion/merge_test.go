@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
 
 	"github.com/crdkit/crdkit/conversion"
 )
@@ -208,6 +210,14 @@ func TestLossless_KeepsWhatTheSpokeCannotShow(t *testing.T) {
 			`{"pools":[{"name":"a","size":1,"note":"x"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
 			`{"pools":[{"name":"a","size":2,"note":"x"}]}`,
 		},
+		"an edited element without a key": {
+			`{"ponds":[{"name":"a","size":1,"note":"x"},{"name":"b","size":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Ponds[0].Size = 2 },
+			`{"ponds":[{"name":"a","size":2,"note":"x"},{"name":"b","size":1,"note":"y"}]}`,
+		},
+		"an element without a key in the place of another": {
+			`{"ponds":[{"name":"a","size":1,"note":"x"},{"name":"b","size":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Ponds[0] = oldPool{Name: "c", Size: 3} },
+			`{"ponds":[{"name":"c","size":3},{"name":"b","size":1,"note":"y"}]}`,
+		},
 		"an element of which one hidden field is against the edit": {
 			`{"pools":[{"name":"a","exact":1,"note":"x"},{"name":"b","exact":1,"note":"y"}]}`, func(f *oldFarm) { f.Spec.Pools[0].Size = 2 },
 			`{"pools":[{"name":"a","size":2,"note":"x"},{"name":"b","exact":1,"note":"y"}]}`,
@@ -221,6 +231,66 @@ func TestLossless_KeepsWhatTheSpokeCannotShow(t *testing.T) {
 		got := into[any](t, edited(t, reg, reg, c.hub, c.edit))
 		if diff := cmp.Diff(into[any](t, c.want), got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Ponds have no declared keys, and a user edits, moves, adds and removes some.
+func TestLossless_NeverMixesElements(t *testing.T) {
+	reg := release{}.farms(t)
+	rapid.Check(t, func(r *rapid.T) {
+		draw := func(most int, label string) int { return rapid.IntRange(0, most).Draw(r, label) }
+		var hub hubFarm
+		for i := range 1 + draw(5, "ponds") {
+			hub.Spec.Ponds = append(hub.Spec.Ponds, hubPool{Name: fmt.Sprint("pond", i), Size: int64(1 + draw(2, "size")), Mode: "deep", Note: fmt.Sprint("note", i)})
+		}
+		var gone []string
+		text := edited(t, reg, reg, textOf(t, hub.Spec), func(f *oldFarm) {
+			for range 1 + draw(2, "edits") {
+				ponds, i := f.Spec.Ponds, draw(len(f.Spec.Ponds), "index")
+				switch edit := draw(3, "edit"); {
+				case i == len(ponds):
+					f.Spec.Ponds = append(ponds, oldPool{Name: fmt.Sprint("new", draw(9, "new")), Size: int64(draw(3, "size of the new"))})
+				case edit == 0:
+					gone = append(gone, ponds[i].Name)
+					f.Spec.Ponds = slices.Delete(ponds, i, i+1)
+				case edit == 1:
+					ponds[0], ponds[i] = ponds[i], ponds[0]
+				default:
+					ponds[i].Size += 7
+				}
+			}
+		})
+		var spec struct{ Ponds []hubPool }
+		if err := json.Unmarshal([]byte(text), &spec); err != nil {
+			r.Fatalf("%s: %v", text, err)
+		}
+		for _, pond := range spec.Ponds {
+			want := strings.Replace(pond.Name, "pond", "note", 1)
+			if strings.HasPrefix(pond.Name, "new") {
+				want = ""
+			}
+			if pond.Note != want {
+				r.Fatalf("%s has the note %q, in %s; gone are %v", pond.Name, pond.Note, text, gone)
+			}
+		}
+	})
+}
+
+// An annotation that would be too large has hashes of elements, and not the elements.
+func TestLossless_LongListsWithoutKeys(t *testing.T) {
+	var hub hubFarm
+	for i := range 500 {
+		hub.Spec.Ponds = append(hub.Spec.Ponds, hubPool{Name: fmt.Sprint("pond", i), Mode: strings.Repeat("m", 200), Note: "x"})
+	}
+	reg := release{}.farms(t)
+	if diff := cmp.Diff(into[any](t, textOf(t, hub.Spec)), into[any](t, edited(t, reg, reg, textOf(t, hub.Spec), nil))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got := into[hubFarm](t, `{"spec":`+edited(t, reg, reg, textOf(t, hub.Spec), func(f *oldFarm) { f.Spec.Ponds[7].Size = 1 })+`}`)
+	for i, pond := range got.Spec.Ponds {
+		if (pond.Note == "x") != (i != 7) {
+			t.Errorf("pond %d has the note %q", i, pond.Note)
 		}
 	}
 }

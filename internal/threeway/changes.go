@@ -22,6 +22,14 @@ type Change struct {
 
 	*place      // of a new element
 	*reordering // of a list
+	*elements   // of a list
+}
+
+// elements are what a list without keys has in B, so that they can be found again. They
+// are no change, but what others need.
+type elements struct {
+	all    []byte   // a JSON list
+	hashes []string // instead of it, for lists in such lists, and to take less space
 }
 
 // place is between the neighbours of a new element: the nearest elements in H that are
@@ -39,9 +47,6 @@ type reordering struct {
 // path would be longer.
 const maxPath = 100
 
-// hash returns the hash of what B had at the path; "" if it had nothing.
-func (c *Change) hash() string { return cmp.Or(c.was, c.path[len(c.path)-1].hash) }
-
 // Path returns where a change is, for errors.
 func (c *Change) Path() string {
 	var b []byte
@@ -52,8 +57,8 @@ func (c *Change) Path() string {
 		switch {
 		case s.key != "":
 			b = append(append(append(b, '['), s.key...), ']')
-		case s.hash != "":
-			b = append(appendInt(s.at, append(b, '[')), ']')
+		case s.at > 0:
+			b = append(appendInt(s.at-1, append(b, '[')), ']')
 		default:
 			b = append(b, s.name...)
 		}
@@ -80,6 +85,19 @@ func keysAt(keys *listkeys.Tree, path []step) []string {
 	return slices.Compact(slices.Sorted(slices.Values(keys.Keys())))
 }
 
+// Compact returns the changes with the hashes of elements instead of the elements. Then an
+// element of a list without keys is not found any more once it has been edited.
+func (c Changes) Compact() Changes {
+	c = slices.Clone(c)
+	for i := range c {
+		if c[i].elements != nil && c[i].all != nil {
+			n, _ := read(c[i].all) // Diff or Parse has read it before
+			c[i].elements = &elements{hashes: hashesOf(n.kids)}
+		}
+	}
+	return c
+}
+
 // Parts returns the changes with each that adds an object taken apart into those that add
 // its members, so that some can be left out.
 func (c Changes) Parts() (parts Changes) {
@@ -95,7 +113,7 @@ func (c Changes) Parts() (parts Changes) {
 func (c Change) parts(all Changes) Changes {
 	last := c.path[len(c.path)-1]
 	n := &node{}
-	if c.value != nil && c.hash() == "" && !c.insert && !last.selects() && len(c.path) < maxPath {
+	if c.value != nil && c.was == "" && !c.insert && !last.selects() && len(c.path) < maxPath {
 		n, _ = read(c.value) // Diff or Parse has read it before
 	}
 	if !n.is('{') || len(n.kids) == 0 {

@@ -36,9 +36,14 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 	if err != nil {
 		return nil, nil, fmt.Errorf("edited: %w", err)
 	}
-	a := applier{root: object.root, keys: keys, unedited: unedited, lists: map[*node]*list{}}
+	a := applier{reader: borrow(), root: object.root, keys: keys, unedited: unedited, lists: map[*node]*list{}, keyed: map[*node]map[step]int{}}
+	defer a.release()
 	var edits []func()
 	for i := range c {
+		if c[i].elements != nil {
+			a.identify(&c[i]) // whatever its mode is: others need it
+			continue
+		}
 		if modes[i] == Never {
 			continue
 		}
@@ -61,10 +66,12 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 // applier finds what all changes are about before anything is edited: an element
 // is found by what it was.
 type applier struct {
+	*reader
 	root     *node
 	keys     *listkeys.Tree
 	unedited bool
 	lists    map[*node]*list
+	keyed    map[*node]map[step]int // of lists in B
 }
 
 // plan returns the edit that a change is; nil if it is void.
@@ -80,7 +87,7 @@ func (a *applier) plan(c *Change, always bool) func() {
 		return func() {}
 	case c.insert:
 		return a.inList(c.path, always, func(l *list) { l.insert(c.node(), c.place) })
-	case c.hash() != "":
+	case c.was != "":
 		return a.replace(c, always)
 	case last.selects():
 		return a.inList(path, always, func(l *list) { a.element(l, c, always) })
@@ -103,7 +110,7 @@ func (a *applier) replace(c *Change, always bool) func() {
 	n := a.find(c.path)
 	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
 	switch {
-	case n != nil && (always || n.hash() == c.hash()):
+	case n != nil && (always || n.hash() == c.was):
 		if c.value == nil {
 			return n.remove
 		}

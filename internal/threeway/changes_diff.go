@@ -67,7 +67,7 @@ func (d *differ) value(s step, b, h *node) {
 	case deeper && b.is('[') && h.is('['):
 		inside(d.list)
 	case !b.same(h):
-		d.change(Change{value: h.text, was: was(s, b)}, s)
+		d.change(Change{value: h.text, was: b.hash()}, s)
 	}
 }
 
@@ -76,15 +76,6 @@ func (d *differ) change(c Change, s ...step) {
 	c.path = slices.Concat(d.path, s)
 	c.value = plain(c.value)
 	d.changes = append(d.changes, c)
-}
-
-// was returns what a change remembers of what B had at a step. A selector by
-// content says it already.
-func was(s step, b *node) string {
-	if s.hash != "" {
-		return ""
-	}
-	return b.hash()
 }
 
 func (d *differ) object(b, h *node) {
@@ -99,7 +90,7 @@ func (d *differ) object(b, h *node) {
 		case b == nil:
 			d.change(Change{value: h.text}, s)
 		case h == nil:
-			d.change(Change{was: was(s, b)}, s)
+			d.change(Change{was: b.hash()}, s)
 		default:
 			d.value(s, b, h)
 		}
@@ -107,21 +98,20 @@ func (d *differ) object(b, h *node) {
 }
 
 func (d *differ) list(b, h *node) {
-	keys := keysAt(d.keys, d.path)
+	keys, begin := keysAt(d.keys, d.path), len(d.changes)
 	bs, hs := byKey(b.kids, keys), byKey(h.kids, keys)
 	index := positions(bs)
 	keyed := len(keys) > 0 && len(index) == len(bs) && len(positions(hs)) == len(hs)
-	if !keyed {
-		bs, hs = byContent(b.kids), byContent(h.kids)
-		index = positions(bs)
-	}
 	m := d.newMatcher(b.kids, h.kids, keys)
-	for j, s := range hs {
-		if i, ok := index[s.content()]; ok {
-			m.pair(i, j)
+	if keyed {
+		for j, s := range hs {
+			if i, ok := index[s]; ok {
+				m.pair(i, j)
+			}
 		}
-	}
-	if !keyed {
+	} else {
+		bs = byIndex(len(b.kids))
+		m.byContent(hashesOf(b.kids), hashesOf(h.kids))
 		m.rest()
 		m.byIndex()
 	}
@@ -129,7 +119,7 @@ func (d *differ) list(b, h *node) {
 
 	for i, kept := range m.before.match {
 		if kept == none {
-			d.change(Change{was: was(bs[i], b.kids[i])}, bs[i])
+			d.change(Change{was: b.kids[i].hash()}, bs[i])
 		}
 	}
 	d.order(bs, from)
@@ -144,6 +134,13 @@ func (d *differ) list(b, h *node) {
 			c.insert = true
 			d.change(c)
 		}
+	}
+	if !keyed && len(d.changes) > begin && len(b.kids) > 0 {
+		had := &elements{hashes: hashesOf(b.kids)}
+		if !slices.ContainsFunc(d.path, func(s step) bool { return s.at > 0 }) { // the outermost has all
+			had = &elements{all: plain(b.text)}
+		}
+		d.changes = slices.Insert(d.changes, begin, Change{path: slices.Clone(d.path), elements: had})
 	}
 }
 

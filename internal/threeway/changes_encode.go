@@ -32,21 +32,24 @@ func (c Change) append(b []byte) []byte {
 		b = appendList(append(b, `,"order":`...), c.want, step.append)
 		b = appendList(append(b, `,"from":`...), c.from, appendInt)
 	}
+	switch {
+	case c.elements == nil:
+	case c.all != nil:
+		b = append(append(b, `,"elements":`...), c.all...)
+	default:
+		b = appendList(append(b, `,"hashes":`...), c.hashes, appendQuoted)
+	}
 	return append(b, '}')
 }
+
+func appendQuoted(s string, b []byte) []byte { return rawjson.AppendQuote(b, s) }
 
 func (s step) append(b []byte) []byte {
 	switch {
 	case s.key != "":
 		b = append(append(b, `{"key":`...), s.key...)
-	case s.hash != "":
-		b = rawjson.AppendQuote(append(b, `{"hash":`...), s.hash)
-		if s.nth > 0 {
-			b = appendInt(s.nth, append(b, `,"nth":`...))
-		}
-		if s.at > 0 {
-			b = appendInt(s.at, append(b, `,"at":`...))
-		}
+	case s.at > 0:
+		b = appendInt(s.at-1, append(b, `{"at":`...))
 	default:
 		return rawjson.AppendQuote(b, s.name)
 	}

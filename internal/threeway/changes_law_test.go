@@ -289,7 +289,7 @@ func TestWhatDiffFindsMakesHOfB(t *testing.T) {
 		if got := apply(t, changes, b); !reflect.DeepEqual(decode(t, got), hValue) {
 			t.Fatalf("b    %s\nh    %s\ngot  %s\nfrom %s", b, h, got, changes.Encode())
 		}
-		for name, all := range map[string]threeway.Changes{"parts": changes.Parts(), "always": changes} {
+		for name, all := range map[string]threeway.Changes{"parts": changes.Parts(), "always": changes, "compact": changes.Compact()} {
 			modes := make([]threeway.Mode, len(all))
 			if name == "always" {
 				for i := range modes {

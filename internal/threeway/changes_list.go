@@ -8,10 +8,12 @@ import (
 // list is a list of B2 whose elements are looked for, and what is done to it.
 type list struct {
 	*node
-	keys      []string
-	byKey     map[string]map[step]int // positions by the names of keys, when needed
-	byContent map[step]int
-	unedited  bool // whether elements stand where they stood in B
+	keys  []string
+	byKey map[string]map[step]int // positions by the names of keys, when needed
+	had   *node                   // the list in B, of which only the length may be known
+	now   []int                   // positions by index in B, or none
+
+	contents map[content]bool // of its elements, when needed
 
 	order         []int // of the elements that B2 had, by position; nil: as it is
 	first, last   []*node
@@ -25,21 +27,15 @@ func (a *applier) list(n *node, path []step) *list {
 	}
 	l := a.lists[n]
 	if l == nil {
-		l = &list{node: n, keys: keysAt(a.keys, path), unedited: a.unedited,
+		l = &list{node: n, keys: keysAt(a.keys, path),
 			byKey: map[string]map[step]int{}, before: map[int][]*node{}, after: map[int][]*node{}}
 		a.lists[n] = l
 	}
 	return l
 }
 
-// index returns the positions by the kind of selector that s is.
+// index returns the positions by the keys that s has.
 func (l *list) index(s step) map[step]int {
-	if s.key == "" {
-		if l.byContent == nil {
-			l.byContent = positions(byContent(l.kids))
-		}
-		return l.byContent
-	}
 	if l.byKey[s.keys] == nil { // the list may have had other keys when the selector was made
 		l.byKey[s.keys] = positions(byKey(l.kids, strings.Split(s.keys, "\x00")))
 	}
@@ -48,16 +44,78 @@ func (l *list) index(s step) map[step]int {
 
 // position returns where the one element is that s selects, or none.
 func (l *list) position(s step) int {
-	if !s.selects() {
-		return none
-	}
-	if i, ok := l.index(s)[s.content()]; ok {
-		return i
-	}
-	if l.unedited && s.hash != "" && s.at < len(l.kids) {
-		return s.at
+	if s.key != "" {
+		if i, ok := l.index(s)[s]; ok {
+			return i
+		}
+	} else if s.at > 0 && s.at <= len(l.now) {
+		return l.now[s.at-1]
 	}
 	return none
+}
+
+// identify finds the elements of a list without keys.
+func (a *applier) identify(c *Change) {
+	l := a.list(a.find(c.path), c.path)
+	if l == nil || l.now != nil {
+		return
+	}
+	hashes := c.hashes
+	if c.all != nil {
+		l.had, _ = read(c.all) // Diff or Parse has read it before
+		hashes = hashesOf(l.had.kids)
+	} else {
+		l.had = a.before(c.path)
+	}
+	known := l.had.is('[') && len(l.had.kids) == len(hashes)
+	if !known {
+		l.had = &node{kids: make([]*node, len(hashes))}
+	}
+	m := a.newMatcher(l.had.kids, l.kids, l.keys)
+	m.strict = !a.unedited
+	m.byContent(hashes, hashesOf(l.kids))
+	if known {
+		m.rest()
+	}
+	if a.unedited {
+		m.byIndex()
+	}
+	l.now = slices.Clone(m.before.match)
+}
+
+// before returns what B had at the path, nil if only hashes of it are known.
+func (a *applier) before(path []step) *node {
+	var b *node // known once the path is in a list without keys
+	for i, s := range path {
+		switch {
+		case s.at > 0 && b == nil:
+			if l := a.lists[a.find(path[:i])]; l != nil && l.had != nil && s.at <= len(l.had.kids) {
+				b = l.had.kids[s.at-1]
+			}
+		case b == nil:
+		case s.at > 0 && b.is('[') && s.at <= len(b.kids):
+			b = b.kids[s.at-1]
+		case s.key != "" && b.is('['):
+			b = a.beforeByKey(b, s)
+		case !s.selects() && b.is('{'):
+			b = member(b.kids, s.name)
+		default:
+			return nil
+		}
+	}
+	return b
+}
+
+func (a *applier) beforeByKey(list *node, s step) *node {
+	index := a.keyed[list]
+	if index == nil {
+		index = positions(byKey(list.kids, strings.Split(s.keys, "\x00")))
+		a.keyed[list] = index
+	}
+	if i, ok := index[s]; ok && i != none {
+		return list.kids[i]
+	}
+	return nil
 }
 
 // element returns the one element that s selects, nil if there is none.

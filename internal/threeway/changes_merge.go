@@ -37,8 +37,15 @@ func (a *applier) merge(ours, theirs *node, path []step, over bool) {
 
 // addNew adds the elements of theirs to a list without keys, except those that it has.
 func (l *list) addNew(theirs *node) {
-	for j, s := range byContent(theirs.kids) {
-		if _, there := l.index(s)[s.content()]; !there {
+	if l.contents == nil {
+		l.contents = map[content]bool{}
+		for _, c := range contents(hashesOf(l.kids)) {
+			l.contents[c] = true
+		}
+	}
+	for j, c := range contents(hashesOf(theirs.kids)) {
+		if !l.contents[c] {
+			l.contents[c] = true
 			l.add(theirs.kids[j])
 		}
 	}

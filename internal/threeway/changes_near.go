@@ -13,6 +13,9 @@ func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
 	by := index{changes: c, prefixes: map[uint64][]int{}, tokens: map[uint64]map[string][]int{}}
 	var prefixes []uint64
 	for _, i := range active {
+		if c[i].elements != nil {
+			continue
+		}
 		prefixes = appendPrefixes(prefixes[:0], c[i].path)
 		for _, prefix := range prefixes {
 			by.prefixes[prefix] = append(by.prefixes[prefix], i)
@@ -20,6 +23,9 @@ func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
 	}
 	seen, done := map[int]bool{}, map[*int]bool{}
 	for _, d := range differences.Parts() {
+		if d.elements != nil {
+			continue
+		}
 		prefixes = appendPrefixes(prefixes[:0], d.path)
 		set := by.near(d.path, prefixes)
 		if len(set) == 0 || done[&set[0]] {
@@ -110,7 +116,7 @@ func appendPrefixes(hashes []uint64, path []step) []uint64 {
 	for _, s := range path {
 		h = h*0x9e3779b97f4a7c15 + maphash.String(seed, s.name)
 		h = h*0x9e3779b97f4a7c15 + maphash.String(seed, s.key)
-		h = h*0x9e3779b97f4a7c15 + maphash.String(seed, s.hash) + uint64(s.nth)
+		h = h*0x9e3779b97f4a7c15 + uint64(s.at)
 		hashes = append(hashes, h)
 	}
 	return hashes

@@ -37,6 +37,7 @@ func parseChange(n *node) (c Change, err error) {
 	}
 	var between place
 	var sorted reordering
+	var had elements
 	for _, field := range n.kids {
 		switch string(field.name) {
 		case "path":
@@ -58,6 +59,14 @@ func parseChange(n *node) (c Change, err error) {
 			c.reordering = &sorted
 		case "from":
 			sorted.from, err = parseList(field, parseInt)
+		case "elements":
+			if !field.is('[') {
+				err = errors.New("not an array")
+			}
+			had.all, c.elements = field.text, &had
+		case "hashes":
+			had.hashes, err = parseList(field, parseHash)
+			c.elements = &had
 		default:
 			err = errors.New("no such field")
 		}
@@ -75,6 +84,10 @@ func (c *Change) check(n *node) error {
 	}
 	var fields []string
 	switch last := c.path[len(c.path)-1]; {
+	case c.elements != nil && (c.all == nil) == (c.hashes == nil):
+		return errors.New("either elements or hashes")
+	case c.elements != nil:
+		fields = []string{"elements", "hashes"}
 	case c.reordering != nil:
 		fields = []string{"order", "from"}
 		if len(c.want) < 2 {
@@ -85,14 +98,12 @@ func (c *Change) check(n *node) error {
 		}
 	case c.insert:
 		fields = []string{"insert", "after", "before"}
-	case c.value != nil && last.hash != "":
-		fields = []string{"value"}
+	case c.value != nil && last.at > 0 && c.was == "":
+		return errors.New("was is missing")
 	case c.value != nil && last.key != "" && c.was == "":
 		fields = []string{"value", "after", "before"}
 	case c.value != nil:
 		fields = []string{"value", "was"}
-	case last.hash != "":
-		// It is removed, and there is nothing more to say.
 	case c.was != "":
 		fields = []string{"was"}
 	default:
@@ -173,12 +184,9 @@ func parseSelector(n *node) (step, error) {
 			if s.key, s.keys = parseKey(field); s.key == "" {
 				err = errors.New("not an object of scalars")
 			}
-		case "hash":
-			s.hash, err = parseHash(field)
-		case "nth":
-			s.nth, err = parseInt(field)
 		case "at":
 			s.at, err = parseInt(field)
+			s.at++
 		default:
 			err = errors.New("no such field")
 		}
@@ -186,8 +194,8 @@ func parseSelector(n *node) (step, error) {
 			return step{}, fmt.Errorf("%s: %w", field.name, err)
 		}
 	}
-	if (s.key == "") == (s.hash == "") || s.key != "" && s.nth+s.at > 0 {
-		return step{}, errors.New("an element is told by either key, or hash, nth and at")
+	if (s.key == "") == (s.at == 0) {
+		return step{}, errors.New("an element is identified by either key or at")
 	}
 	return s, nil
 }

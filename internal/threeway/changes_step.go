@@ -12,18 +12,10 @@ type step struct {
 	name string
 	key  string // {"name":"ham"}: the members that are keys, sorted, in canonical form
 	keys string // their names, joined by zero bytes
-	hash string // of an element that has no key
-	nth  int    // how many elements of the same hash stand before it
-	at   int    // where it stood in B
+	at   int    // of an element without a key: one more than its index in B
 }
 
-// content returns the selector by content alone.
-func (s step) content() step {
-	s.at = 0
-	return s
-}
-
-func (s step) selects() bool { return s.key != "" || s.hash != "" }
+func (s step) selects() bool { return s.key != "" || s.at > 0 }
 
 // byKey returns selectors by key, and the zero step for elements without one.
 func byKey(elements []*node, keys []string) []step {
@@ -62,30 +54,64 @@ func keyOf(element *node, keys []string) step {
 	return step{key: string(append(key, '}')), keys: strings.Join(keys, "\x00")}
 }
 
-// byContent returns selectors by content.
-func byContent(elements []*node) []step {
-	steps := make([]step, len(elements))
-	count := make(map[string]int, len(elements))
-	for i, e := range elements {
-		hash := e.hash()
-		steps[i] = step{hash: hash, nth: count[hash], at: i}
-		count[hash]++
+// byIndex returns selectors by index.
+func byIndex(n int) []step {
+	steps := make([]step, n)
+	for i := range steps {
+		steps[i].at = i + 1
 	}
 	return steps
 }
 
-// positions returns where the elements stand that are selected.
+// positions returns where the elements stand that have a key.
 func positions(steps []step) map[step]int {
 	index := make(map[step]int, len(steps))
 	for i, s := range steps {
 		if !s.selects() {
 			continue
 		}
-		s = s.content()
 		if _, twice := index[s]; twice {
 			i = none
 		}
 		index[s] = i
 	}
 	return index
+}
+
+// content is the hash of an element, and how many elements before it have the same.
+type content struct {
+	hash string
+	nth  int
+}
+
+func contents(hashes []string) []content {
+	all := make([]content, len(hashes))
+	count := make(map[string]int, len(hashes))
+	for i, hash := range hashes {
+		all[i] = content{hash, count[hash]}
+		count[hash]++
+	}
+	return all
+}
+
+// hashesOf returns the hashes of elements.
+func hashesOf(elements []*node) []string {
+	hashes := make([]string, len(elements))
+	for i, e := range elements {
+		hashes[i] = e.hash()
+	}
+	return hashes
+}
+
+// byContent pairs elements of the same content.
+func (m *matcher) byContent(before, after []string) {
+	index := make(map[content]int, len(before))
+	for i, c := range contents(before) {
+		index[c] = i
+	}
+	for j, c := range contents(after) {
+		if i, ok := index[c]; ok {
+			m.pair(i, j)
+		}
+	}
 }

@@ -66,42 +66,42 @@ func TestDiff(t *testing.T) {
 			`[{"path":["toppings"],"order":[{"key":{"name":"c"}},{"key":{"name":"b"}}],"from":[1,0]}]`},
 		{"a key that is there twice is none",
 			`{"toppings":[{"name":"a"},{"name":"a"}]}`, `{"toppings":[{"name":"a"},{"name":"a","x":1}]}`,
-			`[{"path":["toppings",{"hash":hash({"name":"a"}),"nth":1,"at":1},"x"],"value":1}]`},
+			`[{"path":["toppings"],"elements":[{"name":"a"},{"name":"a"}]},{"path":["toppings",{"at":1},"x"],"value":1}]`},
 		{"a key that B has twice tells nothing of H either",
 			`{"toppings":[{"name":"a"},{"name":"a"}]}`, `{"toppings":[{"name":"a"}]}`,
-			`[{"path":["toppings",{"hash":hash({"name":"a"}),"nth":1,"at":1}]}]`},
+			`[{"path":["toppings"],"elements":[{"name":"a"},{"name":"a"}]},{"path":["toppings",{"at":1}],"was":hash({"name":"a"})}]`},
 		{"a key that H has twice tells nothing of B either",
 			`{"toppings":[{"name":"a","x":1}]}`, `{"toppings":[{"name":"a","x":1},{"name":"a","x":2}]}`,
-			`[{"path":["toppings"],"insert":{"name":"a","x":2},"after":{"hash":hash({"name":"a","x":1})}}]`},
+			`[{"path":["toppings"],"elements":[{"name":"a","x":1}]},{"path":["toppings"],"insert":{"name":"a","x":2},"after":{"at":0}}]`},
 
 		// Lists without keys.
 		{"an element is told by what is in it",
 			`{"list":["a","b"]}`, `{"list":["a","c"]}`,
-			`[{"path":["list",{"hash":hash("b"),"at":1}],"value":"c"}]`},
+			`[{"path":["list"],"elements":["a","b"]},{"path":["list",{"at":1}],"value":"c","was":hash("b")}]`},
 		{"new elements come in order behind their neighbour",
 			`{"list":["a"]}`, `{"list":["a","b","c"]}`,
-			`[{"path":["list"],"insert":"b","after":{"hash":hash("a")}},{"path":["list"],"insert":"c","after":{"hash":hash("a")}}]`},
+			`[{"path":["list"],"elements":["a"]},{"path":["list"],"insert":"b","after":{"at":0}},{"path":["list"],"insert":"c","after":{"at":0}}]`},
 		{"an element is removed",
 			`{"list":["a","b"]}`, `{"list":["b"]}`,
-			`[{"path":["list",{"hash":hash("a")}]}]`},
+			`[{"path":["list"],"elements":["a","b"]},{"path":["list",{"at":0}],"was":hash("a")}]`},
 		{"what B has a part of is the same element, wherever it stands",
 			`{"list":[{"id":1},{"id":2}]}`, `{"list":[{"id":3},{"id":1,"x":1},{"id":2,"x":2}]}`,
-			`[{"path":["list"],"insert":{"id":3},"before":{"hash":hash({"id":1})}},{"path":["list",{"hash":hash({"id":1})},"x"],"value":1},{"path":["list",{"hash":hash({"id":2}),"at":1},"x"],"value":2}]`},
+			`[{"path":["list"],"elements":[{"id":1},{"id":2}]},{"path":["list"],"insert":{"id":3},"before":{"at":0}},{"path":["list",{"at":0},"x"],"value":1},{"path":["list",{"at":1},"x"],"value":2}]`},
 		{"elements that share the most are the same, wherever they stand",
 			`{"list":[{"id":1},{"id":2},{}]}`, `{"list":[{"id":2,"x":2},{"id":1,"x":1}]}`,
-			`[{"path":["list",{"hash":hash({}),"at":2}]},{"path":["list"],"order":[{"hash":hash({"id":2}),"at":1},{"hash":hash({"id":1})}],"from":[1,0]},{"path":["list",{"hash":hash({"id":2}),"at":1},"x"],"value":2},{"path":["list",{"hash":hash({"id":1})},"x"],"value":1}]`},
+			`[{"path":["list"],"elements":[{"id":1},{"id":2},{}]},{"path":["list",{"at":2}],"was":hash({})},{"path":["list"],"order":[{"at":1},{"at":0}],"from":[1,0]},{"path":["list",{"at":1},"x"],"value":2},{"path":["list",{"at":0},"x"],"value":1}]`},
 		{"a list that lost an element is the same, and another one is new",
 			`{"list":[[1,2]]}`, `{"list":[[1],[3]]}`,
-			`[{"path":["list",{"hash":hash([1,2])},{"hash":hash(2),"at":1}]},{"path":["list"],"insert":[3],"after":{"hash":hash([1,2])}}]`},
+			`[{"path":["list"],"elements":[[1,2]]},{"path":["list",{"at":0}],"hashes":[hash(1),hash(2)]},{"path":["list",{"at":0},{"at":1}],"was":hash(2)},{"path":["list"],"insert":[3],"after":{"at":0}}]`},
 		{"elements at one index of lists of one length are the same, if they share nothing with others",
 			`{"list":[{"a":1},{"b":2}]}`, `{"list":[{"a":3},{"b":4}]}`,
-			`[{"path":["list",{"hash":hash({"a":1})},"a"],"value":3,"was":hash(1)},{"path":["list",{"hash":hash({"b":2}),"at":1},"b"],"value":4,"was":hash(2)}]`},
+			`[{"path":["list"],"elements":[{"a":1},{"b":2}]},{"path":["list",{"at":0},"a"],"value":3,"was":hash(1)},{"path":["list",{"at":1},"b"],"value":4,"was":hash(2)}]`},
 		{"elements are not the same for their index alone in lists of other lengths, or at other indexes",
 			`{"list":[{"id":1},{"id":2}]}`, `{"list":[{"id":2},{"id":3}]}`,
-			`[{"path":["list",{"hash":hash({"id":1})}]},{"path":["list"],"insert":{"id":3},"after":{"hash":hash({"id":2}),"at":1}}]`},
+			`[{"path":["list"],"elements":[{"id":1},{"id":2}]},{"path":["list",{"at":0}],"was":hash({"id":1})},{"path":["list"],"insert":{"id":3},"after":{"at":1}}]`},
 		{"lists in lists are looked into",
 			`{"list":[[1,2]]}`, `{"list":[[1,2,3]]}`,
-			`[{"path":["list",{"hash":hash([1,2])}],"insert":3,"after":{"hash":hash(2),"at":1}}]`},
+			`[{"path":["list"],"elements":[[1,2]]},{"path":["list",{"at":0}],"hashes":[hash(1),hash(2)]},{"path":["list",{"at":0}],"insert":3,"after":{"at":1}}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changes := diff(t, []byte(c.b), []byte(c.h))
@@ -210,10 +210,18 @@ func TestApply(t *testing.T) {
 			`{"list":[{"id":1},{"id":2}]}`, `{"list":[{"id":1,"x":1},{"id":2,"x":2}]}`,
 			`{"list":[{"id":0},{"id":2},{"id":1}]}`,
 			`{"list":[{"id":0},{"id":2,"x":2},{"id":1,"x":1}]}`},
-		{"extras of an element that the user edited are gone",
-			`{"list":[{"id":1},{"id":2}]}`, `{"list":[{"id":1,"x":1},{"id":2,"x":2}]}`,
-			`{"list":[{"id":3},{"id":2}]}`,
-			`{"list":[{"id":3},{"id":2,"x":2}]}`},
+		{"extras go with an element without a key that the user edited",
+			`{"list":[{"id":"a","n":1},{"id":"b","n":1}]}`, `{"list":[{"id":"a","n":1,"x":1},{"id":"b","n":1,"x":2}]}`,
+			`{"list":[{"id":"b","n":2},{"id":"new","n":1},{"id":"a","n":3}]}`,
+			`{"list":[{"id":"b","n":2,"x":2},{"id":"new","n":1},{"id":"a","n":3,"x":1}]}`},
+		{"extras do not go to an element that takes the place of another",
+			`{"list":[{"id":"a"},{"id":"b"}]}`, `{"list":[{"id":"a","x":1},{"id":"b","x":2}]}`,
+			`{"list":[{"id":"c"},{"id":"b"}]}`,
+			`{"list":[{"id":"c"},{"id":"b","x":2}]}`},
+		{"extras go with an edited element of a list in a list",
+			`{"list":[{"id":"a","l":[{"id":"b","n":1},{"id":"c","n":1}]}]}`, `{"list":[{"id":"a","l":[{"id":"b","n":1,"x":1},{"id":"c","n":1}]}]}`,
+			`{"list":[{"id":"new"},{"id":"a","l":[{"id":"c","n":1},{"id":"b","n":2}]}]}`,
+			`{"list":[{"id":"new"},{"id":"a","l":[{"id":"c","n":1},{"id":"b","n":2,"x":1}]}]}`},
 		{"an element is found by what it was, and not by what a change made of it",
 			`{"list":[{"id":1,"n":1},{"id":1}]}`, `{"list":[{"id":1},{"id":1,"x":2}]}`,
 			`{"list":[{"id":1,"n":1},{"id":1}]}`,
@@ -335,7 +343,7 @@ func TestAsDeepAsJSONMayBe(t *testing.T) {
 	b := nest(`{"b":1,"a":[`, `{"x":1}`, `]}`)
 	h := nest(`{"a":[`, `{"x":2}`, `],"b":1}`)
 	changes := diff(t, []byte(b), []byte(h))
-	if len(changes) != 1 || threeway.PathLength(changes[0]) != threeway.MaxPath {
+	if len(changes) != 50 || threeway.PathLength(changes[49]) != threeway.MaxPath || len(changes.Encode()) > 3*len(h) {
 		t.Fatalf("%d changes", len(changes))
 	}
 	if got := apply(t, changes, []byte(b)); string(diff(t, got, []byte(h)).Encode()) != `[]` {
@@ -373,7 +381,7 @@ func TestElementsOfALongListAreFoundThoughSomeAreGone(t *testing.T) {
 			t.Fatalf("not found: %s", threeway.Changes{c}.Encode())
 		}
 	}
-	if len(changes) != len(b) {
+	if len(changes) != 1+len(b) {
 		t.Errorf("%d changes", len(changes))
 	}
 }
@@ -390,15 +398,15 @@ func TestParseRefuses(t *testing.T) {
 		{"a path that begins in a list", `[{"path":[{"key":{"a":1}}],"value":1}]`, `change 0: path: begins with an element`},
 		{"a path that is too long", `[{"path":["a"` + strings.Repeat(`,"a"`, 100) + `],"value":1}]`, `change 0: path: longer than 100`},
 		{"a step that is none", `[{"path":["a",1],"value":1}]`, `change 0: path: 1: neither a name nor an element`},
-		{"a step to nowhere", `[{"path":["a",{}],"value":1}]`, `change 0: path: 1: an element is told by either key, or hash, nth and at`},
-		{"a step to two places", `[{"path":["a",{"key":{"a":1},"hash":"AAAAAAAAAAA"}],"value":1}]`, `change 0: path: 1: an element is told by either key, or hash, nth and at`},
+		{"a step to nowhere", `[{"path":["a",{}],"value":1}]`, `change 0: path: 1: an element is identified by either key or at`},
+		{"a step to two places", `[{"path":["a",{"key":{"a":1},"at":1}],"value":1}]`, `change 0: path: 1: an element is identified by either key or at`},
 		{"a step with an unknown field", `[{"path":["a",{"name":"x"}],"value":1}]`, `change 0: path: 1: name: no such field`},
 		{"a key without members", `[{"path":["a",{"key":{}}],"value":1}]`, `change 0: path: 1: key: not an object of scalars`},
 		{"a key with a list", `[{"path":["a",{"key":{"b":[]}}],"value":1}]`, `change 0: path: 1: key: not an object of scalars`},
 		{"a key that is a list", `[{"path":["a",{"key":["b"]}],"value":1}]`, `change 0: path: 1: key: not an object of scalars`},
 		{"a short hash", `[{"path":["a"],"was":"AAAA"}]`, `change 0: was: not a hash`},
 		{"a hash that is no string", `[{"path":["a"],"was":1}]`, `change 0: was: not a hash`},
-		{"an odd number", `[{"path":["a",{"hash":"AAAAAAAAAAA","nth":1.0}]}]`, `change 0: path: 1: nth: not an index`},
+		{"an odd number", `[{"path":["a",{"at":1.0}]}]`, `change 0: path: 1: at: not an index`},
 		{"the version", `[{"path":["apiVersion"],"value":"v1"}]`, `change 0: path: apiVersion is not to be changed`},
 		{"the kind", `[{"path":["kind"],"value":"Pizza"}]`, `change 0: path: kind is not to be changed`},
 		{"all metadata", `[{"path":["metadata"],"value":{}}]`, `change 0: path: only labels and annotations of metadata may be changed`},
@@ -407,7 +415,10 @@ func TestParseRefuses(t *testing.T) {
 		{"two things to do", `[{"path":["a"],"insert":1,"value":1}]`, `change 0: value: does not go with the rest`},
 		{"neighbours of a member", `[{"path":["a"],"value":1,"after":{"key":{"a":1}}}]`, `change 0: after: does not go with the rest`},
 		{"a neighbour that is none", `[{"path":["a"],"insert":1,"after":"a"}]`, `change 0: after: not an element`},
-		{"a hash that the path has", `[{"path":["a",{"hash":"AAAAAAAAAAA"}],"was":"AAAAAAAAAAA"}]`, `change 0: was: does not go with the rest`},
+		{"a value for an element that B had, without a hash", `[{"path":["a",{"at":0}],"value":1}]`, `change 0: was is missing`},
+		{"elements that are not a list", `[{"path":["a"],"elements":{}}]`, `change 0: elements: not an array`},
+		{"elements and hashes", `[{"path":["a"],"elements":[],"hashes":[]}]`, `change 0: either elements or hashes`},
+		{"elements with a value", `[{"path":["a"],"elements":[],"value":1}]`, `change 0: value: does not go with the rest`},
 		{"an order of one", `[{"path":["a"],"order":[{"key":{"a":1}}],"from":[0]}]`, `change 0: order: needs two elements`},
 		{"an order of members", `[{"path":["a"],"order":["b","c"],"from":[0,1]}]`, `change 0: order: 0: not an element`},
 		{"an order from nothing", `[{"path":["a"],"order":[{"key":{"a":1}},{"key":{"a":2}}]}]`, `change 0: from: not one place for each element of order`},
@@ -455,10 +466,10 @@ func TestHostileChangesLeaveAnObject(t *testing.T) {
 			`[{"path":["toppings"],"value":[{"name":"a"},{"name":"a","x":1}]}]`,
 			`{"toppings":[]}`, `{"toppings":[{"name":"a","x":1}]}`},
 		{"two orders",
-			`[{"path":["l"],"order":[{"hash":hash(2)},{"hash":hash(1)}],"from":[1,0]},{"path":["l"],"order":[{"hash":hash(2)},{"hash":hash(1)}],"from":[1,0]}]`,
+			`[{"path":["l"],"elements":[1,2]},{"path":["l"],"order":[{"at":1},{"at":0}],"from":[1,0]},{"path":["l"],"order":[{"at":1},{"at":0}],"from":[1,0]}]`,
 			`{"l":[1,2]}`, `{"l":[2,1]}`},
 		{"an order with an element twice",
-			`[{"path":["l"],"order":[{"hash":hash(1)},{"hash":hash(1)}],"from":[1,0]}]`,
+			`[{"path":["l"],"elements":[1,2]},{"path":["l"],"order":[{"at":0},{"at":0}],"from":[1,0]}]`,
 			`{"l":[1,2]}`, `{"l":[1,2]}`},
 		{"an element by key in a list without keys",
 			`[{"path":["l",{"key":{"name":"a"}},"x"],"value":1}]`,
@@ -467,7 +478,7 @@ func TestHostileChangesLeaveAnObject(t *testing.T) {
 			`[{"path":["toppings",{"key":{"name":"a"}}],"value":{"name":"a"}},{"path":["toppings",{"key":{"name":"a"}}],"value":{"name":"a"}}]`,
 			`{"toppings":[]}`, `{"toppings":[{"name":"a"}]}`},
 		{"elements merged into a list that is put in order",
-			`[{"path":["toppings"],"value":[{"name":"c"}]},{"path":["toppings"],"order":[{"hash":hash({"name":"b"})},{"hash":hash({"name":"a"})}],"from":[1,0]}]`,
+			`[{"path":["toppings"],"value":[{"name":"c"}]},{"path":["toppings"],"elements":[{"name":"a"},{"name":"b"}]},{"path":["toppings"],"order":[{"at":1},{"at":0}],"from":[1,0]}]`,
 			`{"toppings":[{"name":"a"},{"name":"b"}]}`, `{"toppings":[{"name":"b"},{"name":"a"},{"name":"c"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -27,6 +27,8 @@
 //  3. Where no leaf is shared, the only element that changed between two unchanged
 //     neighbors is the same, unless a string in it became another one.
 //  4. Where two elements are equally likely, neither is chosen.
+//     What a user has edited is another element if as many strings contradict as are
+//     shared, or, by rule 3, if any value does.
 //  5. A conversion keeps the length and the order of a list. So [Diff] takes what is left
 //     at the same index of lists of one length for the same.
 //
@@ -60,16 +62,17 @@
 //	{"path":["a","b"],"was":"hash"}            after has nothing
 //	{"path":["a"],"insert":1,"after":E}        after has an element more, behind E
 //	{"path":["a"],"order":[E,F],"from":[1,0]}  after has E before F, before has F before E
+//	{"path":["a"],"elements":[…]}              what before has there, to find elements again
 //	{"key":{"name":"ham"}}                     the element of a list with keys that has this key
-//	{"hash":"hash","nth":1,"at":3}             in any other list, the second element with this
-//	                                           content; before had it at that index
+//	{"at":3}                                   in any other list, the one with this index in before
+//
+// [Changes.Compact] keeps hashes of the elements instead of them: then an element that the
+// user edited is not found.
 //
 // A change is void where the third object is no longer as before was, except that an
 // object at the top, such as spec, is made again. Where before had nothing and the user
 // has put something, objects and lists with keys are merged, and the user's value stays in
-// all other cases. The order of elements is restored if the user has left it alone. In a
-// list without keys an element that the user edited is not found: what it had lost stays
-// lost.
+// all other cases. The order of elements is restored if the user has left it alone.
 //
 // Numbers are equal if their text is: 1 is not 1.0. Null, an empty list, an empty object
 // and nothing are four different things. Objects are compared down to 100 steps.

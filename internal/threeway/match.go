@@ -10,6 +10,7 @@ type matcher struct {
 	*reader
 	before, after side
 	keys          []string // the declared ones, nil if there are none
+	strict        bool     // whether what contradicts counts as much as what is shared
 }
 
 // side is one of the two lists.

@@ -94,7 +94,7 @@ func (m *matcher) candidates() (all []candidate) {
 // same reports whether what two elements share outweighs what tells them apart.
 func (m *matcher) same(c candidate) bool {
 	apart := 2 * m.replaced(c.i, c.j)
-	return c.shared > apart || c.shared == apart && c.own > 0
+	return c.shared > apart || c.shared == apart && c.own > 0 && !m.strict
 }
 
 // certain reports whether a pair is more than an element that went and a new one that
@@ -184,7 +184,8 @@ func (m *matcher) byPlace() {
 			next = m.after.match[j+1]
 		}
 		if i+1 == next && (j == 0 || i > 0) && m.before.match[i] == none && !m.before.unclear[i] &&
-			!m.otherKey(i, j) && m.replaced(i, j) == 0 {
+			!m.otherKey(i, j) && m.replaced(i, j) == 0 &&
+			(!m.strict || len(m.before.leaves[i].all) == 0 || len(m.after.leaves[j].all) == 0) {
 			m.pair(i, j)
 		}
 	}
@@ -193,9 +194,9 @@ func (m *matcher) byPlace() {
 // byIndex pairs what is left at the same index, for lists of which one was made of the
 // other: where they are equally long, or where after has all that before has.
 func (m *matcher) byIndex() {
-	b, a := &m.before, &m.after
+	b, a := &m.before, &m.after // of before's elements, only the hashes may be known
 	for i := range min(len(b.all), len(a.all)) {
-		if b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) && (len(b.all) == len(a.all) || b.all[i].within(a.all[i])) {
+		if b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) && (len(b.all) == len(a.all) || b.all[i] != nil && b.all[i].within(a.all[i])) {
 			m.pair(i, i)
 		}
 	}
