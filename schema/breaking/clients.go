@@ -1,6 +1,7 @@
 package breaking
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 // names compares what the definitions have for all versions alike.
 func (up *upgrade) names() {
-	before, now := &up.old.crd.Spec, &up.new.crd.Spec
+	before, now := &up.old.Spec, &up.new.Spec
 	const (
 		another   = "to the API server it is another resource: its objects, URLs and RBAC rules are not those of before"
 		immutable = "the API server refuses the update, and "
@@ -33,7 +34,7 @@ func (up *upgrade) names() {
 	for _, name := range missing(before.Names.Categories, now.Names.Categories) {
 		up.add(Clients, "", "spec.names.categories", name+" is removed", "kubectl get "+name+" no longer shows these objects")
 	}
-	if before.Conversion.Strategy == apiextensionsv1.WebhookConverter && now.Conversion.Strategy != before.Conversion.Strategy && len(up.old.versions) > 1 {
+	if before.Conversion.Strategy == apiextensionsv1.WebhookConverter && now.Conversion.Strategy != before.Conversion.Strategy && len(before.Versions) > 1 {
 		up.add(Altered, "", "spec.conversion.strategy", "Webhook is now None", "objects get another apiVersion, but are not converted: fields that the other version has elsewhere are pruned")
 	}
 	if before.PreserveUnknownFields && !now.PreserveUnknownFields {
@@ -41,12 +42,11 @@ func (up *upgrade) names() {
 	}
 }
 
-// presence compares whether a version exists and is served.
-func (up *upgrade) presence(was *version) {
+// presence compares whether a version exists and is served. The new one is nil if it does not.
+func (up *upgrade) presence(was, is *version) {
 	name := was.name
-	is := up.new.versions[name]
 	path := "spec.versions[" + name + "]"
-	stored := up.mayBeStored(name)
+	stored := up.mayBeStored(was)
 	switch {
 	case is == nil && (was.Served() || stored):
 		why := "clients of that version find nothing"
@@ -64,7 +64,7 @@ func (up *upgrade) presence(was *version) {
 
 // serving compares how a version is served, apart from its objects.
 func (up *upgrade) serving(was, is *version) {
-	before, now := was.subresources(), is.subresources()
+	before, now := subresources(was), subresources(is)
 	if before.Status != nil && now.Status == nil {
 		up.add(Clients, was.name, "subresources.status", "the subresource is removed", "clients that write the status find no such URL, and any other write changes the status too")
 	}
@@ -93,6 +93,11 @@ func (up *upgrade) serving(was, is *version) {
 	for _, path := range missing(selectable(was), selectable(is)) {
 		up.add(Clients, was.name, "selectableFields["+path+"]", "the field is removed", "requests with a field selector for it are refused")
 	}
+}
+
+// subresources returns the subresources of a version, which may be none.
+func subresources(v *version) apiextensionsv1.CustomResourceSubresources {
+	return *cmp.Or(v.spec.Subresources, &apiextensionsv1.CustomResourceSubresources{})
 }
 
 func selectable(v *version) (paths []string) {

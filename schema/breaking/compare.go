@@ -22,8 +22,8 @@ type change struct {
 	narrow func(s *structuralschema.Structural)
 	put    func(value any) []any
 	shown  evidence
-	says   []string // an error has one of these words; none for any error
-	merged bool     // it is about how objects are merged, not about what they may be
+	says   string // an error has these words of the server; "" for any error
+	merged bool   // it is about how objects are merged, not about what they may be
 	// updates reports that an update shows it, and creates that creating an object does, too.
 	updates, creates bool
 }
@@ -119,7 +119,7 @@ func (c *comparison) otherType(was, is *structuralschema.Structural, steps []str
 		}
 	}
 	added := c.add(steps, what, why)
-	added.shown, added.says = byError|byData|inside, words["type"]
+	added.shown, added.says = byError|byData|inside, "must be of type"
 	switch typeOf(was) {
 	case "any":
 		added.put = func(value any) []any { return []any{"", int64(0), false, value} }

@@ -2,7 +2,6 @@ package breaking
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -18,22 +17,6 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
-// words are parts of the server's errors, by what the errors are about. An object shows a
-// change of that if its error has one of them.
-var words = map[string][]string{
-	"type":       {"must be of type"},
-	"required":   {"Required value"},
-	"enum":       {"Unsupported value"},
-	"maximum":    {"should be less than"},
-	"minimum":    {"should be greater than"},
-	"multipleOf": {"multiple of"},
-	"upper":      {"Too long", "Too many"},
-	"lower":      {"at least"},
-	"pattern":    {"should match"},
-	"format":     {"must be of type", "with format"},
-	"duplicate":  {"Duplicate value"},
-}
-
 // constraints compares what values must be, beside their type.
 func (c *comparison) constraints(was, is *structuralschema.Structural, steps []string) {
 	before, now := validationOrNone(was.ValueValidation), validationOrNone(is.ValueValidation)
@@ -45,14 +28,14 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 		if before.Pattern != "" {
 			what = "the pattern " + before.Pattern + " is now " + now.Pattern
 		}
-		c.add(steps, what, "values that do not match it are refused").says = words["pattern"]
+		c.add(steps, what, "values that do not match it are refused").says = "should match"
 	}
 	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(is.Type, now.Format) {
 		what := "it has the format " + now.Format + " now"
 		if before.Format != "" {
 			what = "the format " + before.Format + " is now " + now.Format
 		}
-		c.add(steps, what, "values of another format are refused").says = words["format"]
+		c.add(steps, what, "values of another format are refused").says = "must be of type"
 	}
 	c.compositions(before, now, steps)
 	c.rules(was, is, steps)
@@ -71,7 +54,7 @@ func (c *comparison) required(before, now *structuralschema.ValueValidation, is 
 			continue // it is always there
 		}
 		added := c.add(below(steps, name), "it is now required", "objects without it are refused")
-		added.steps, added.child, added.says = slices.Clone(steps), name, words["required"]
+		added.steps, added.child, added.says = slices.Clone(steps), name, "Required value"
 		added.narrow = without(name)
 	}
 }
@@ -81,7 +64,7 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 		return
 	}
 	if len(before.Enum) == 0 {
-		c.add(steps, "only some values are allowed now", "all others are refused").says = words["enum"]
+		c.add(steps, "only some values are allowed now", "all others are refused").says = "Unsupported value"
 		return
 	}
 	for _, v := range before.Enum {
@@ -89,7 +72,7 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 			continue
 		}
 		removed := c.add(steps, "the value "+short(v.Object)+" is removed", "objects that have it are refused")
-		removed.says = words["enum"]
+		removed.says = "Unsupported value"
 		removed.narrow = func(s *structuralschema.Structural) {
 			validationOf(s).Enum = []structuralschema.JSON{v}
 		}
@@ -112,14 +95,14 @@ func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps
 		if bounded {
 			value = &old.Value
 		}
-		c.bound(steps, b.Name, value, &b.Value, boundWords(b.Name)).narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
+		c.bound(steps, b.Name, value, &b.Value, boundWords[b.Name]).narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
 	}
 	if now.MultipleOf != nil && (before.MultipleOf == nil || math.Mod(*before.MultipleOf, *now.MultipleOf) != 0) {
-		c.bound(steps, "multipleOf", before.MultipleOf, now.MultipleOf, words["multipleOf"])
+		c.bound(steps, "multipleOf", before.MultipleOf, now.MultipleOf, "multiple of")
 	}
 }
 
-func (c *comparison) bound(steps []string, name string, before, now *float64, says []string) *change {
+func (c *comparison) bound(steps []string, name string, before, now *float64, says string) *change {
 	what := fmt.Sprintf("%s is %s now", name, short(*now))
 	if before != nil && *before != *now {
 		what = fmt.Sprintf("%s %s is now %s", name, short(*before), short(*now))
@@ -135,14 +118,10 @@ func (c *comparison) bound(steps []string, name string, before, now *float64, sa
 }
 
 // boundWords are those of the errors about a bound.
-func boundWords(name string) []string {
-	switch {
-	case name == "maximum" || name == "minimum":
-		return words[name]
-	case strings.HasPrefix(name, "max"):
-		return words["upper"]
-	}
-	return words["lower"]
+var boundWords = map[string]string{
+	"maximum": "should be less than", "minimum": "should be greater than",
+	"maxLength": "Too long", "maxItems": "Too many", "maxProperties": "Too many",
+	"minLength": "at least", "minItems": "at least", "minProperties": "at least",
 }
 
 func valueOr[T any](p *T, otherwise T) T {
@@ -213,9 +192,9 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 			added.shown |= inside
 		}
 		if message := strings.TrimSpace(rule.Message); message != "" {
-			added.says = []string{message}
+			added.says = message
 		} else if rule.MessageExpression == "" {
-			added.says = []string{expression}
+			added.says = expression
 		}
 	}
 }
@@ -233,63 +212,12 @@ func (c *comparison) topology(before, now *structuralschema.Structural, steps []
 			c.add(steps, what, merged).merged = true
 		} else {
 			added := c.add(steps, what, "lists in which two items are the same to it are refused, and "+merged)
-			added.put, added.says = twice(itemsOf(before), now.XListMapKeys), words["duplicate"]
+			added.says = "Duplicate value"
+			added.narrow = func(s *structuralschema.Structural) { atLeast(&validationOf(s).MinItems, 2) }
 			added.shown |= inside
 		}
 	}
 	if was, is := valueOr(before.XMapType, "granular"), valueOr(now.XMapType, "granular"); was != is {
 		c.add(steps, fmt.Sprintf("the map type %s is now %s", was, is), merged).merged = true
 	}
-}
-
-// twice returns what makes, of a list, lists in which two items have the same keys, or are
-// equal if there are no keys. If that was refused before, another field must differ.
-func twice(items *structuralschema.Structural, keys []string) func(value any) []any {
-	return func(value any) (lists []any) {
-		list, ok := value.([]any)
-		if !ok || len(list) == 0 {
-			return nil
-		}
-		for _, item := range append([]any{list[0]}, variants(items, keys, list[0])...) {
-			lists = append(lists, slices.Concat(list, []any{item}))
-			if len(list) > 1 {
-				lists = append(lists, slices.Concat(list[:len(list)-1], []any{item}))
-			}
-		}
-		return lists
-	}
-}
-
-// variants returns copies of an item, each with another value of one field that is not a key.
-func variants(items *structuralschema.Structural, keys []string, item any) (all []any) {
-	object, ok := item.(map[string]any)
-	if !ok {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(items.Properties)) {
-		if slices.Contains(keys, name) {
-			continue
-		}
-		var others []any
-		switch value := object[name].(type) {
-		case string:
-			others = []any{value + "a", "a"}
-		case int64:
-			others = []any{value + 1, value - 1}
-		case bool:
-			others = []any{!value}
-		}
-		p := items.Properties[name]
-		for _, v := range validationOrNone(p.ValueValidation).Enum {
-			others = append(others, v.Object)
-		}
-		for _, other := range others {
-			if !reflect.DeepEqual(other, object[name]) {
-				changed := maps.Clone(object)
-				changed[name] = other
-				all = append(all, changed)
-			}
-		}
-	}
-	return all
 }

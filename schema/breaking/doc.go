@@ -18,19 +18,19 @@
 // The definitions are compared, and so are the schemas of each version, field by field. For
 // each change of a schema, a small object is made that the old definition accepts, and that
 // should show the change. If a rule refuses it, it is repaired; if it shows nothing, random
-// ones are tried. Finally, random objects of the whole schema find what the comparison
-// overlooks.
+// ones are tried.
 //
 // # What it does not do
 //
 // It does not show that nothing breaks: whether a pattern or a CEL rule allows less than
-// another one cannot be decided in general, and random objects are a sample. A change of
-// which no object was found is reported all the same, as unproven.
+// another one cannot be decided in general. A change of which no object was found is reported
+// all the same, as unproven.
 //
 // It does not check whether the API server accepts the update of the definition itself, beyond
 // the changes that it never accepts. [schema.Check] lists the problems of one definition.
 //
-// Webhooks are not called. Where one converts, an object is judged in its own version alone.
-// Objects that are stored already are judged like new ones, although the server tolerates more
-// in them: see [Changes].
+// An object is judged in its own version alone: data that the new storage version loses is
+// reported for that version, and not for the others that are converted to it. Objects that are
+// stored already are judged like new ones, although the server tolerates more in them: see
+// [Changes].
 package breaking

@@ -77,14 +77,9 @@ func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool
 	return all
 }
 
-// ruleText is the text of all CEL rules of a schema, with their paths and the expressions of
+// rulesOf returns the text of all CEL rules of a schema, with their paths and the expressions of
 // their messages.
-type ruleText struct {
-	text  string
-	known map[string]bool // results of mention
-}
-
-func rulesOf(s *structuralschema.Structural) *ruleText {
+func rulesOf(s *structuralschema.Structural) string {
 	var rules strings.Builder
 	var collect func(s *structuralschema.Structural)
 	collect = func(s *structuralschema.Structural) {
@@ -104,21 +99,7 @@ func rulesOf(s *structuralschema.Structural) *ruleText {
 		}
 	}
 	collect(s)
-	return &ruleText{text: rules.String(), known: map[string]bool{}}
-}
-
-// none reports whether there are no rules.
-func (r *ruleText) none() bool { return r.text == "" }
-
-// mention reports whether some rule seems to be about a field of that name: all that begins
-// with the name counts, too.
-func (r *ruleText) mention(name string) bool {
-	mentioned, ok := r.known[name]
-	if !ok {
-		mentioned = strings.Contains(r.text, "."+name)
-		r.known[name] = mentioned
-	}
-	return mentioned
+	return rules.String()
 }
 
 // narrow changes a schema so that each object has something at a place, and there what

@@ -26,7 +26,7 @@ type search struct {
 	*upgrade
 	was, is        *version
 	changes        []*change
-	rules          *ruleText // of the old schema
+	rules          string    // of the old schema
 	deadline       time.Time // for all changes
 	changeDeadline time.Time // for the current one
 }
@@ -55,6 +55,10 @@ func (s *search) countErrors(object map[string]any) int {
 	_, errs := s.store(s.was, object)
 	return len(errs)
 }
+
+// mentioned reports whether some rule of the old schema seems to be about a field of that name:
+// all that begins with the name counts, too.
+func (s *search) mentioned(name string) bool { return strings.Contains(s.rules, "."+name) }
 
 // proveAll tries the cheap way for all changes first, so that a hard one takes no time
 // from easy ones.
@@ -94,7 +98,7 @@ func (s *search) construct(c *change) *Proof {
 	if v, ok := s.shows(c, object); ok {
 		return v.proof()
 	}
-	if s.rules.none() {
+	if s.rules == "" {
 		return nil
 	}
 	if object = s.repair(object, c.steps); object == nil {
@@ -107,7 +111,7 @@ func (s *search) construct(c *change) *Proof {
 // seek makes objects that the old definition accepts until one shows a change, and makes
 // that smaller.
 func (s *search) seek(c *change) *Proof {
-	part := portion{whole: true, wanted: s.rules.mention}.part(s.was.structural, c.steps)
+	part := portion{whole: true, wanted: s.mentioned}.part(s.was.structural, c.steps)
 	g := s.generator(c, part, s.acceptedBefore)
 	if g == nil {
 		return nil
@@ -178,7 +182,7 @@ func (s *search) generator(c *change, part *structuralschema.Structural, valid f
 	if !narrow(part, c.steps, c.narrow) {
 		return nil
 	}
-	g, err := generate.New(s.was.gvk(), part, valid)
+	g, err := generate.New(s.was.gvk, part, valid)
 	if err != nil {
 		return nil
 	}

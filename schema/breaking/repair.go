@@ -125,7 +125,7 @@ func (r *repairer) changes(l level) (all []func(object map[string]any, i int)) {
 		switch {
 		case p.Type == "boolean":
 			values = append(values, true, false)
-		case len(values) == 0 && r.rules.mention(name):
+		case len(values) == 0 && r.mentioned(name):
 			if value, ok := r.leastValue(&p); ok {
 				values = append(values, value)
 			}
@@ -158,7 +158,7 @@ func (s *search) leastValue(of *structuralschema.Structural) (any, bool) {
 	whole := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{name: *part}}
 	whole.Type = "object"
 	validationOf(whole).Required = []string{name}
-	g, err := generate.New(s.was.gvk(), whole, nil)
+	g, err := generate.New(s.was.gvk, whole, nil)
 	if err != nil {
 		return nil, false
 	}

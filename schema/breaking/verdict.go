@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -33,7 +34,7 @@ func (v verdict) of(c *change, paths []string) verdict {
 		return slices.ContainsFunc(paths, func(p string) bool { return path == p || c.shown&inside != 0 && under(path, p) })
 	}
 	v.errs = slices.DeleteFunc(slices.Clone(v.errs), func(err *field.Error) bool {
-		return c.shown&byError == 0 || !in(errorPath(err)) || !mentionsAny(err, c.says)
+		return c.shown&byError == 0 || !in(errorPath(err)) || !strings.Contains(err.Error(), c.says)
 	})
 	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(a alteration) bool {
 		return c.shown&byData == 0 || !in(dotted(a.path))
@@ -75,10 +76,8 @@ func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 	if bothServed(was, is) {
 		v.errs = errs
 	}
-	if after != nil {
-		was.Prune(after) // what a client of the old definition does not see
-		differ(before, after, "", func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
-	}
+	was.Prune(after) // what a client of the old definition does not see
+	differ(before, after, "", func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
 	return v
 }
 
@@ -89,14 +88,7 @@ func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) 
 	v := verdict{object: object, stored: stored}
 	update := func(in *version) (stands bool, errs field.ErrorList) {
 		old, errs := up.store(in, stored)
-		if old == nil {
-			return false, errs
-		}
-		u, err := in.decode(object)
-		if err != nil {
-			return false, unreadable(err)
-		}
-		return len(errs) == 0, in.ValidateUpdate(up.ctx, u.Object, old)
+		return len(errs) == 0, in.ValidateUpdate(up.ctx, in.decode(object), old)
 	}
 	stands, errs := update(was)
 	if v.accepted = stands && len(errs) == 0; v.accepted {
@@ -105,23 +97,21 @@ func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) 
 	return v
 }
 
-// store creates an object, whatever kind and scope the definition has, and reads it back.
-// If there are errors, the object is as it would be without them.
+// store creates an object, whatever kind and scope the definition has. If there are errors, the
+// object is as it would be without them.
 func (up *upgrade) store(v *version, object map[string]any) (map[string]any, field.ErrorList) {
-	u, err := v.decode(object)
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	errs := v.Validate(up.ctx, u.Object)
-	if err := v.viaStorage(u); err != nil {
-		return nil, append(errs, unreadable(err)...)
-	}
-	return u.Object, errs
+	object = v.decode(object)
+	return object, v.Validate(up.ctx, object)
 }
 
-// unreadable is the error of an object that cannot be decoded or converted at all.
-func unreadable(err error) field.ErrorList {
-	return field.ErrorList{field.Invalid(nil, nil, err.Error())}
+// decode returns a copy of an object as one of this version, whatever its kind and version: it
+// is pruned and gets its defaults.
+func (v *version) decode(object map[string]any) map[string]any {
+	object = runtime.DeepCopyJSON(object)
+	object["apiVersion"], object["kind"] = v.gvk.ToAPIVersionAndKind()
+	v.Prune(object)
+	v.Default(object)
+	return object
 }
 
 // differ reports what differs between two values. It passes over apiVersion, kind and
@@ -168,17 +158,6 @@ func differ(before, after any, path string, report func(path, text string)) {
 }
 
 func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }
-
-// mentionsAny reports whether an error has one of the words, or there are none.
-func mentionsAny(err *field.Error, words []string) bool {
-	text := err.Error()
-	return len(words) == 0 || slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
-}
-
-// rulesNotChecked is the beginning of the error that other errors have kept the rules from being run
-// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate). It is about no
-// field.
-const rulesNotChecked = "some validation rules were not checked"
 
 // Paths are compared with dots alone: some errors have the keys of maps in brackets.
 var bracket = regexp.MustCompile(`\[([^]]*)\]`)
