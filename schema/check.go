@@ -29,26 +29,11 @@ type Problem struct {
 	// Message is the error of the server, or of its decoder, about the field. Values of more than
 	// 100 bytes are left out.
 	Message string `json:"message"`
-	// Rule is the number of the rule of structural schemas that is broken, or 0 if it is
-	// none of them:
-	//
-	//  1. Each value has a type.
-	//  2. What a composition (allOf, anyOf, oneOf, not) mentions is also specified outside of it.
-	//  3. A composition sets no description, type, default, additionalProperties or nullable.
-	//  4. Of metadata, only name and generateName are restricted.
-	//
-	// (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema)
-	//
-	// The server checks rule 2 only for compositions at the root of a schema. In one
-	// that is deeper, it takes a field that is specified nowhere else, and so does Check
-	// (apiextensions-apiserver/pkg/apiserver/schema/complete.go,
-	// validateStructuralCompleteness).
-	Rule int `json:"rule,omitempty"`
 	// Line and Column are the place of the field in the file, from 1. If the field is missing,
 	// they are the place of the field that should contain it.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Advice is how to fix the problem, if it is a common one.
+	// Advice is how to fix the problem, where it is a common one and Message does not say it.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -64,10 +49,7 @@ func (f Problem) String() string {
 	if f.Path != "" {
 		s += f.Path + ": "
 	}
-	if s += f.Message; f.Rule != 0 {
-		s += fmt.Sprintf(" (rule %d of structural schemas)", f.Rule)
-	}
-	return s
+	return s + f.Message
 }
 
 // Check reads the CustomResourceDefinitions of a file and returns the problems for which
@@ -98,9 +80,7 @@ func (f Problem) String() string {
 // Its other problems are those that it has in v1, which crdcheck convert writes.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
-// ValidateCustomResourceDefinition; for the four rules
-// apiextensions-apiserver/pkg/apiserver/schema/validation.go, ValidateStructural; for
-// warnings apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+// ValidateCustomResourceDefinition; for warnings apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
 // WarningsOnCreate)
 func Check(data []byte) ([]Problem, error) {
 	var problems []Problem
@@ -156,16 +136,16 @@ func (c *checker) definition(version string, o *object) error {
 		}
 	}
 	for _, d := range o.duplicates {
-		c.problems = append(c.problems, Problem{Definition: c.name, Message: d.message, Line: d.line, Column: 1, Advice: "Remove one of the two."})
+		c.problems = append(c.problems, Problem{Definition: c.name, Message: d.message, Line: d.line, Column: 1})
 	}
 	for _, err := range strict {
-		c.add(fieldOf(err), err.Error(), 0)
+		c.add(fieldOf(err), err.Error())
 	}
 	if version != apiextensionsv1.SchemeGroupVersion.String() {
-		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version), 0)
+		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version))
 	}
 	for _, w := range wrong {
-		c.add(w.path, w.message, 0).Advice = w.advice
+		c.add(w.path, w.message).Advice = w.advice
 	}
 	if len(wrong) > 0 || err != nil {
 		return err
@@ -177,16 +157,16 @@ func (c *checker) definition(version string, o *object) error {
 	}
 	eachWarning(internal, func(path, message string) {
 		for _, path := range c.paths(path) {
-			c.add(path, message, 0).Warning = true
+			c.add(path, message).Warning = true
 		}
 	})
 	errs, err := validateDefinition(internal, crdvalidation.ValidateCustomResourceDefinition)
 	if err != nil {
-		c.add("", err.Error(), 0)
+		c.add("", err.Error())
 	}
 	for _, err := range errs {
 		for _, path := range c.paths(err.Field) {
-			c.add(path, body(err), structuralRule(err))
+			c.add(path, body(err))
 		}
 	}
 	return nil
@@ -194,11 +174,11 @@ func (c *checker) definition(version string, o *object) error {
 
 // add adds a problem of a field, and returns it for what else is to be set. The next call
 // makes it invalid.
-func (c *checker) add(path, message string, rule int) *Problem {
+func (c *checker) add(path, message string) *Problem {
 	at, _ := c.at.find(pathInFile(path))
 	c.problems = append(c.problems, Problem{
-		Definition: c.name, Version: c.version(path), Path: path, Message: message, Rule: rule,
-		Line: at.line, Column: at.column, Advice: advise(path, message, rule),
+		Definition: c.name, Version: c.version(path), Path: path, Message: message,
+		Line: at.line, Column: at.column, Advice: advise(path, message),
 	})
 	return &c.problems[len(c.problems)-1]
 }
@@ -309,39 +289,4 @@ func fieldOf(err error) string {
 		return of.FieldPath()
 	}
 	return ""
-}
-
-// structuralRule returns the number of the rule of structural schemas that an error is
-// about, or 0.
-func structuralRule(err *field.Error) int {
-	for _, r := range structuralRules {
-		if r.fits(err) {
-			return r.number
-		}
-	}
-	return 0
-}
-
-// ruleWords describes the errors about a rule: those of a type whose field ends with field, and
-// whose detail begins and ends with these words.
-type ruleWords struct {
-	number            int
-	errorType         field.ErrorType
-	field, begin, end string
-}
-
-func (r ruleWords) fits(err *field.Error) bool {
-	return err.Type == r.errorType && strings.HasSuffix(err.Field, r.field) &&
-		strings.HasPrefix(err.Detail, r.begin) && strings.HasSuffix(err.Detail, r.end)
-}
-
-// structuralRules has the words of apiextensions-apiserver/pkg/apiserver/schema/validation.go
-// and complete.go.
-var structuralRules = []ruleWords{
-	{1, field.ErrorTypeRequired, "type", "must not be empty ", ""},
-	{1, field.ErrorTypeRequired, "items", "must be specified", ""},
-	{2, field.ErrorTypeRequired, "", "because it is defined in ", ""},
-	{3, field.ErrorTypeForbidden, "", "", " to be structural"},
-	{4, field.ErrorTypeForbidden, "", "must not be specified in a nested context", ""},
-	{4, field.ErrorTypeForbidden, "", "must not specify anything other than name and generateName", ""},
 }
