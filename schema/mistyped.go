@@ -1,13 +1,12 @@
 package schema
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	kjson "sigs.k8s.io/json"
@@ -27,108 +26,77 @@ func findMistyped(version string, text []byte) (found []mistyped, rest []byte) {
 	if version == apiextensionsv1beta1.SchemeGroupVersion.String() {
 		t = reflect.TypeFor[apiextensionsv1beta1.CustomResourceDefinition]()
 	}
-	w := &typeWalk{decoder: tokens(text), text: text, fields: map[reflect.Type]map[string]reflect.Type{}}
-	if err := w.value(t, ""); err != nil {
+	var definition any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &definition); err != nil {
 		return nil, nil
 	}
-	return w.found, append(w.rest, text[w.copied:]...)
-}
-
-// tokens returns a decoder that takes all JSON which encoding/json does.
-func tokens(text []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// typeWalk walks through JSON and a Go type side by side.
-type typeWalk struct {
-	decoder *jsontext.Decoder
-	text    []byte
-	found   []mistyped
-	rest    []byte
-	copied  int // bytes of the text that are in the rest already
-	fields  map[reflect.Type]map[string]reflect.Type
-}
-
-// value reads the next value, which is to be of a type.
-func (w *typeWalk) value(t reflect.Type, path string) error {
-	kind := w.decoder.PeekKind()
-	t = inUse(t, kind)
-	switch {
-	case t == nil:
-		return w.decoder.SkipValue()
-	case kind == '{' && t.Kind() == reflect.Struct && !decodesItself(t):
-		return w.members(path, func(name string) (reflect.Type, string) {
-			return w.fieldsOf(t)[name], strings.TrimPrefix(path+"."+name, ".")
-		})
-	case kind == '{' && t.Kind() == reflect.Map:
-		return w.members(path, func(name string) (reflect.Type, string) {
-			return t.Elem(), path + "[" + name + "]"
-		})
-	case kind == '[' && t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
-		if _, err := w.decoder.ReadToken(); err != nil {
-			return err
-		}
-		for i := 0; w.decoder.PeekKind() != ']'; i++ {
-			if err := w.value(t.Elem(), path+"["+strconv.Itoa(i)+"]"); err != nil {
-				return err
-			}
-		}
-		_, err := w.decoder.ReadToken()
-		return err
-	}
-	value, err := w.decoder.ReadValue()
+	found = nullMistyped(&definition, t, "")
+	rest, err := json.Marshal(definition)
 	if err != nil {
-		return err
+		return nil, nil
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface()); err != nil {
-		end := int(w.decoder.InputOffset())
-		w.rest = append(append(w.rest, w.text[w.copied:end-len(value)]...), "null"...)
-		w.copied = end
-		w.found = append(w.found, mistyped{path, err.Error(), "Give it " + wanted(t) + "."})
-	}
-	return nil
+	return found, rest
 }
 
-// members reads the members of an object. Their type and path are those that child returns.
-func (w *typeWalk) members(path string, child func(name string) (reflect.Type, string)) error {
-	if _, err := w.decoder.ReadToken(); err != nil {
-		return err
-	}
-	for w.decoder.PeekKind() != '}' {
-		name, err := w.decoder.ReadToken()
-		if err != nil {
-			return err
+// nullMistyped replaces, in a value that is to be of a type, what is of another type, and returns
+// that.
+func nullMistyped(value *any, t reflect.Type, path string) (found []mistyped) {
+	t = inUse(t, *value)
+	switch v := (*value).(type) {
+	case map[string]any:
+		fields, isStruct := fieldsOf(t)
+		if !isStruct && t.Kind() != reflect.Map {
+			break
 		}
-		t, path := child(name.String())
-		if err := w.value(t, path); err != nil {
-			return err
+		for name, child := range v {
+			if !isStruct {
+				found = append(found, nullMistyped(&child, t.Elem(), path+"["+name+"]")...)
+			} else if field := fields[name]; field != nil {
+				found = append(found, nullMistyped(&child, field, strings.TrimPrefix(path+"."+name, "."))...)
+			}
+			v[name] = child
 		}
+		return found
+	case []any:
+		if t.Kind() != reflect.Slice || t.Elem().Kind() == reflect.Uint8 {
+			break
+		}
+		for i := range v {
+			found = append(found, nullMistyped(&v[i], t.Elem(), path+"["+strconv.Itoa(i)+"]")...)
+		}
+		return found
 	}
-	_, err := w.decoder.ReadToken()
-	return err
+	text, err := json.Marshal(*value)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(text, reflect.New(t).Interface())
+	}
+	if err != nil {
+		*value = nil
+		found = []mistyped{{path, err.Error(), "Give it " + wanted(t) + "."}}
+	}
+	return found
 }
 
-// inUse returns the type that a value is decoded into if it begins so. Pointers are followed, and
-// so are the types that take a schema or something else
-// (apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go). It is nil if nothing is
-// decoded.
-func inUse(t reflect.Type, kind jsontext.Kind) reflect.Type {
-	for t != nil && t.Kind() == reflect.Pointer {
+// inUse returns the type that a value is decoded into. Pointers are followed, and so are the types
+// that take a schema or something else
+// (apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go).
+func inUse(t reflect.Type, value any) reflect.Type {
+	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nil || t.Kind() != reflect.Struct || !decodesItself(t) {
+	if t.Kind() != reflect.Struct || !decodesItself(t) {
 		return t
 	}
 	var names []string
-	switch kind {
-	case '{':
+	switch value.(type) {
+	case map[string]any:
 		names = []string{"Schema"}
-	case '[':
+	case []any:
 		names = []string{"JSONSchemas", "Property"}
 	}
 	for _, name := range names {
 		if f, ok := t.FieldByName(name); ok {
-			return inUse(f.Type, kind)
+			return inUse(f.Type, value)
 		}
 	}
 	return t
@@ -141,18 +109,17 @@ func decodesItself(t reflect.Type) bool {
 }
 
 // fieldsOf returns the types of the fields of a struct by their names in JSON.
-func (w *typeWalk) fieldsOf(t reflect.Type) map[string]reflect.Type {
-	fields, ok := w.fields[t]
-	if !ok {
-		fields = map[string]reflect.Type{}
-		for _, f := range reflect.VisibleFields(t) {
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-				fields[name] = f.Type
-			}
-		}
-		w.fields[t] = fields
+func fieldsOf(t reflect.Type) (fields map[string]reflect.Type, isStruct bool) {
+	if t.Kind() != reflect.Struct || decodesItself(t) {
+		return nil, false
 	}
-	return fields
+	fields = map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			fields[name] = f.Type
+		}
+	}
+	return fields, true
 }
 
 // wanted describes a value of a type as it is written in a file.

@@ -39,18 +39,11 @@ func DryRun() Option {
 // Mutate calls a function where the server calls mutating admission webhooks: after
 // pruning and defaulting, before validation. It changes the object in place; what it puts
 // there has to be such that it can be written as JSON. An error from it ends the request.
-// The server defaults once more after that, but does not prune. Several functions are
-// called in their order (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go,
-// callAttrMutatingHook).
+// The server defaults once more after that, but does not prune
+// (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, callAttrMutatingHook).
 func Mutate(f func(ctx context.Context, object map[string]any) error) Option {
 	return func(s *pipeline.Settings) {
-		before := s.Mutate
 		s.Mutate = func(ctx context.Context, object map[string]any) error {
-			if before != nil {
-				if err := before(ctx, object); err != nil {
-					return err
-				}
-			}
 			if err := f(ctx, object); err != nil {
 				return err
 			}

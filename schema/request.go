@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/crdkit/crdkit/schema/internal/pipeline"
@@ -162,31 +164,10 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 
 // inTime works until the context ends, or the time of a write is over; the error is the
 // server's Timeout then. Some of the server's validation takes quadratic time, and does not
-// look at a context: like the server, inTime leaves it alone
-// (apiserver/pkg/endpoints/handlers/finisher/finisher.go, FinishRequest).
+// look at a context: like the server, inTime leaves it alone.
 func inTime(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pipeline.MaxTime)
 	defer cancel()
-	type result struct {
-		err      error
-		panicked any
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			r.panicked = recover()
-			done <- r
-		}()
-		r.err = work(ctx)
-	}()
-	select {
-	case r := <-done:
-		if r.panicked != nil {
-			panic(r.panicked)
-		}
-		return r.err
-	case <-ctx.Done():
-		return pipeline.Timeout(ctx.Err())
-	}
+	_, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) { return nil, work(ctx) })
+	return err
 }
