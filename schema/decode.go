@@ -43,7 +43,6 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 			}
 		}
 	}
-	r.foreign = u.GroupVersionKind().GroupKind() != r.definition.GroupKind()
 	r.definition.schemas.SetDefaults(u)
 	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want && r.Decoded == nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -54,7 +53,6 @@ func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
 type request struct {
 	*Version
 	pipeline.Settings
-	foreign bool // the body says that it is another kind: it has not been pruned
 
 	mu       sync.Mutex
 	warnings []string
@@ -125,16 +123,8 @@ func (r *request) result() *Result {
 	return &Result{Warnings: slices.Clone(r.warnings)}
 }
 
-// statusReturns reports whether a status that is removed has a default, which is set again when
-// the object is read back.
-func (v *Version) statusReturns() bool {
-	return v.hasStatus && v.structural != nil && v.structural.Properties["status"].Default.Object != nil
-}
-
-// finish is the result of a request that succeeds. What comes back from storage is decoded
-// again (customresource_handler.go, crdConversionRESTOptionsGetter), which changes nothing
-// where it has been decoded so before, unless a status was taken away that has a default, or
-// was put there by a body of another kind.
+// finish is the result of a request that succeeds: what is stored, and what the server reads back
+// from there.
 func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 	out := r.result()
 	var err error
@@ -147,10 +137,6 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 		}
 		if out.Stored, err = json.Marshal(u.Object); err != nil {
 			return r.fail(err)
-		}
-		if stores && r.Mutate == nil && !r.foreign && !r.statusReturns() {
-			out.Object = bytes.Clone(out.Stored)
-			return out, nil
 		}
 		if err := r.restore(u); err != nil {
 			return r.fail(err)
