@@ -26,7 +26,7 @@ while read -r folder; do
 		echo "$package $target"
 		# Minimizing what is merely interesting would take most of the time.
 		if ! (cd "$folder" && "$binary" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$for_each" \
-			-test.fuzzminimizetime 1s -test.fuzzcachedir "$cache/$package") >"$log" 2>&1; then
+			-test.fuzzminimizetime 100ms -test.fuzzcachedir "$cache/$package") >"$log" 2>&1; then
 			# The engine reports its own end of time as an error, now and then (golang.org/issue/75804).
 			if grep -q 'Failing input written' "$log" || ! grep -q 'context deadline exceeded' "$log"; then
 				failures=$((failures + 1))

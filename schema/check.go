@@ -113,7 +113,7 @@ func (o *object) check() ([]Problem, error) {
 
 // checker collects the problems of one definition.
 type checker struct {
-	at       *positions
+	at       positions
 	name     string
 	versions []string // their names
 	problems []Problem

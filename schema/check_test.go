@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -393,6 +394,7 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	}{
 		"documents":            {bad + "---\n# one more\n\n" + bad, []int{12, 28}},
 		"carriage returns":     {strings.ReplaceAll(bad+"---\n"+bad, "\n", "\r\n"), []int{12, 26}},
+		"lone returns":         {strings.ReplaceAll("# apples\n"+bad+"---\n"+bad, "\n", "\r"), []int{13, 27}},
 		"a byte order mark":    {"\uFEFF" + bad, []int{12}},
 		"JSON values":          {asJSON(bad) + "\n" + asJSON(bad) + "\n\n" + asJSON(bad), []int{1, 2, 4}},
 		"JSON on one line":     {asJSON(bad) + asJSON(bad) + "\n", []int{1, 1}},
@@ -481,11 +483,15 @@ func TestGoodDefinitionsHaveNoFaults(t *testing.T) {
 	}
 }
 
+// lineBreak is what ends a line of YAML 1.1.
+var lineBreak = regexp.MustCompile(`\r\n|[\r\n\x{85}\x{2028}\x{2029}]`)
+
 // FuzzCheck checks that no bytes make it panic or dawdle, that lines are those of the file,
 // and that what has no problems can be used.
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(pizzaYAML(f)))
 	f.Add([]byte(oldDefinition))
+	f.Add([]byte(strings.ReplaceAll(withSchema("{}"), "\n", "\r")))
 	f.Add([]byte("a: &a [*a]\n<<: {<<: [{b: c}]}"))
 	f.Add([]byte(asJSON(oldDefinition) + "\n" + indented(withSchema("{}")) + "}"))
 	f.Add([]byte("apiVersion: v1\nkind: List\nkind: List\nitems:\n- {a: 1, a: 2}\n"))
@@ -499,7 +505,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		soon(t, func() {
-			lines := strings.Count(string(data), "\n") + 1
+			lines := len(lineBreak.FindAll(data, -1)) + 1
 			check := func(found []schema.Problem, err, parseErr error) {
 				for _, problem := range found {
 					if problem.Line < 1 || problem.Line > lines || problem.Column < 1 {

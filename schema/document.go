@@ -23,8 +23,9 @@ type document struct {
 	begin  position // of the text, in the file
 	text   []byte
 	isJSON bool
-	err    error      // why there is nothing to read
-	root   *yaml.Node // see node
+	err    error               // why there is nothing to read
+	root   *yaml.Node          // see node
+	places map[string]position // see positions
 }
 
 // object is an object in a document.
@@ -63,10 +64,11 @@ func eachObject(data []byte, f func(*object) error) error {
 			if err := f(o); err != nil && o.item < 0 {
 				add(where, d.begin, err)
 			} else if err != nil {
-				add(fmt.Sprintf("%s, items[%d]", where, o.item), o.positions().start(), err)
+				at, _ := o.positions().find("")
+				add(fmt.Sprintf("%s, items[%d]", where, o.item), at, err)
 			}
 		}
-		d.root = nil // it may be large
+		d.root, d.places = nil, nil // they may be large
 	}
 	return errors.Join(errs...)
 }
@@ -86,6 +88,8 @@ func flatten(err error) []error {
 
 // split cuts a file into its documents. It leaves out those without content.
 func split(data []byte) (docs []*document) {
+	// A carriage return alone ends a line of YAML too.
+	data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 	column := 1
 	for line, text := range crd.Documents(data) {
 		d := &document{begin: position{line, column}, text: text}

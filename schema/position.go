@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -30,23 +31,24 @@ func (p position) inFile(begin position) position {
 	return p
 }
 
-// positions finds the places of fields in the text of one object.
+// positions has the places of the fields in one object.
 type positions struct {
-	root  *yaml.Node // nil if the text cannot be read so
-	begin position   // of the document
+	document map[string]position // by the paths in the document, as plainPath writes them
+	object   string              // the path of the object in the document
 }
 
 // positions returns the places of fields in an object.
-func (o *object) positions() *positions {
-	p := &positions{root: o.node(), begin: o.begin}
-	if o.item >= 0 && p.root != nil {
-		if items, _ := entry(p.root, "items"); items != nil {
-			if item, _ := entry(items, strconv.Itoa(o.item)); item != nil {
-				p.root = item
-			}
+func (o *object) positions() positions {
+	if o.places == nil {
+		o.places = map[string]position{"": o.begin}
+		if root := o.node(); root != nil {
+			o.addPlaces("", root, root)
 		}
 	}
-	return p
+	if o.item < 0 {
+		return positions{document: o.places}
+	}
+	return positions{o.places, ".items." + strconv.Itoa(o.item)}
 }
 
 // node returns the node of a document, with lines and columns from its beginning. It is nil if
@@ -61,81 +63,46 @@ func (d *document) node() *yaml.Node {
 	return d.root
 }
 
-// start returns where the object begins.
-func (p *positions) start() position {
-	if p.root == nil {
-		return p.begin
+// addPlaces adds the places of a node and of what is in it. The place of a field is that of its
+// name.
+func (d *document) addPlaces(path string, name, value *yaml.Node) {
+	if _, twice := d.places[path]; !twice || path == "" {
+		d.places[path] = position{name.Line, name.Column}.inFile(d.begin)
 	}
-	return position{p.root.Line, p.root.Column}.inFile(p.begin)
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	switch value.Kind {
+	case yaml.SequenceNode:
+		for i, item := range value.Content {
+			d.addPlaces(path+"."+strconv.Itoa(i), item, item)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(value.Content); i += 2 {
+			key := value.Content[i]
+			d.addPlaces(path+"."+plainPath(keyOf(key)), key, value.Content[i+1])
+		}
+	}
+}
+
+// plainPath writes a path such as spec.versions[0].properties[a.b] with dots alone: what is in
+// brackets in the server's errors is not in those of its decoder.
+func plainPath(path string) string {
+	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
 // find returns the place of a path, such as spec.versions[0].schema or properties[a.b], and
-// whether it is there. If it is not, the place is that of the nearest field above it. The
-// place of a field is that of its name.
-func (p *positions) find(path string) (at position, found bool) {
-	if p.root == nil {
-		return p.begin, false
+// whether it is there. If it is not, the place is that of the nearest field above it.
+func (p positions) find(path string) (at position, found bool) {
+	if path != "" {
+		path = "." + plainPath(path)
 	}
-	best, nearest := len(path), p.root
-	found = walk(p.root, p.root, path, func(at *yaml.Node, rest string) {
-		if len(rest) < best {
-			best, nearest = len(rest), at
-		}
-	})
-	return position{nearest.Line, nearest.Column}.inFile(p.begin), found
-}
-
-// walk follows a path from a node, in every way in which it can be read: names may have dots and
-// brackets. It calls reached
-// with each node that it comes to, and with what is left of the path.
-func walk(node, at *yaml.Node, rest string, reached func(at *yaml.Node, rest string)) bool {
-	reached(at, rest)
-	if rest == "" {
-		return true
-	}
-	begin, end, closing := 0, 0, 0 // of a name, and what is after it
-	if rest[0] == '[' {
-		begin, closing = 1, 1
-	} else if rest[0] == '.' {
-		begin = 1
-	}
-	for end = begin; end <= len(rest); end++ {
-		if closing == 1 && (end == len(rest) || rest[end] != ']') || closing == 0 && end < len(rest) && rest[end] != '.' && rest[end] != '[' {
-			continue
-		}
-		after := rest[end+closing:]
-		if after != "" && after[0] != '.' && after[0] != '[' {
-			continue
-		}
-		if child, key := entry(node, rest[begin:end]); child != nil && walk(child, key, after, reached) {
-			return true
+	path = p.object + path
+	for end := len(path); ; end = strings.LastIndexByte(path[:end], '.') {
+		if at, ok := p.document[path[:end]]; ok {
+			return at, end == len(path)
 		}
 	}
-	return false
-}
-
-// entry returns the value of a name in a mapping, or of a number in a sequence, and the
-// node that says where it is.
-func entry(node *yaml.Node, name string) (value, at *yaml.Node) {
-	for range 100 { // an alias may be of an alias
-		if node.Kind != yaml.AliasNode {
-			break
-		}
-		node = node.Alias
-	}
-	switch node.Kind {
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i]
-		}
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if key := node.Content[i]; name == keyOf(key) {
-				return node.Content[i+1], key
-			}
-		}
-	}
-	return nil, nil
 }
 
 // keyOf returns the name that a key has in JSON.
