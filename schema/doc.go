@@ -44,7 +44,7 @@
 // The behaviour is that of the release of the libraries, 1.37, whatever the server is.
 // The tests are run against servers of 1.33 to 1.36 too (`make test-matrix`), and each
 // difference is in one table, with its cause in the server's source
-// (internal/differential/known.go). These change what is accepted, or stored:
+// (internal/testing/differential/known.go). These change what is accepted, or stored:
 //
 //   - Before 1.37, errors of ownerReferences and of managedFields have other paths and types,
 //     which can keep the rules from being run; CEL has no includes, and estimates some costs

@@ -123,7 +123,7 @@ func Documents(text []byte) iter.Seq2[int, []byte] {
 	}
 }
 
-// isMarker says whether a line ends a document, and begins another.
+// isMarker reports whether a line ends a document, and begins another.
 func isMarker(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false

@@ -76,7 +76,7 @@ func (t *Tree) with(path []int, change func(t *Tree)) *Tree {
 	return out
 }
 
-// at returns the part at a path, which is empty if there is none.
+// at returns the part of the best tree at a path, or an empty tree.
 func (s *shrinker[T]) at(path []int) *Tree {
 	t := s.best.Tree
 	for _, i := range path {

@@ -85,7 +85,7 @@ func (m maker) root() object {
 			if m.often(4) {
 				f = m.bare("object", 3)
 				m.rules(f)
-				m.junctors(f)
+				m.compositions(f)
 			}
 			field(s, name, f)
 		}
@@ -98,7 +98,7 @@ func (m maker) root() object {
 	if m.rarely(8) {
 		s["x-kubernetes-preserve-unknown-fields"] = true
 	}
-	m.junctors(s)
+	m.compositions(s)
 	m.rules(s)
 	m.keepFromComparing(s)
 	return s

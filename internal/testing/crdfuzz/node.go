@@ -29,7 +29,7 @@ func (m maker) node(depth int) object {
 	if m.rarely(30) {
 		s["description"] = "what it is"
 	}
-	m.junctors(s)
+	m.compositions(s)
 	m.rules(s)
 	if m.rarely(5) {
 		s["default"] = plain(m.value(s, 100))
@@ -264,8 +264,8 @@ func (m maker) nameIn(s object) string {
 	return m.word(names)
 }
 
-// junctors adds allOf, anyOf, oneOf and not.
-func (m maker) junctors(s object) {
+// compositions adds allOf, anyOf, oneOf and not.
+func (m maker) compositions(s object) {
 	for _, word := range []string{"allOf", "anyOf", "oneOf"} {
 		if !m.rarely(10) || s[word] != nil {
 			continue
@@ -281,7 +281,7 @@ func (m maker) junctors(s object) {
 	}
 }
 
-// nested is what a junctor says of a schema.
+// nested is what a composition says of a schema.
 func (m maker) nested(s object, depth int) object {
 	out := object{}
 	m.validations(s, out)

@@ -22,8 +22,8 @@ type Made struct {
 	Name string
 	// Raw is a definition as it was drawn. Most such are refused.
 	Raw *apiextensionsv1.CustomResourceDefinition
-	// Suite has that definition without its faults, and requests; nil if it could not be
-	// mended.
+	// Suite has that definition without its faults, and requests; nil if they could
+	// not be removed.
 	Suite *differential.Suite
 }
 
@@ -37,12 +37,12 @@ func Suite(seed uint64, i, cases int) (*Made, error) {
 		return nil, err
 	}
 	s := &differential.Suite{Made: made.Name}
-	if definition, s.CRD, err = mend(definition); err != nil || definition == nil {
+	if definition, s.CRD, err = makeValid(definition); err != nil || definition == nil {
 		return made, err
 	}
 	before := definition
 	if m.Intn(2) == 0 {
-		if before, s.Before, err = mend(m.earlier(definition)); err != nil {
+		if before, s.Before, err = makeValid(m.earlier(definition)); err != nil {
 			return nil, err
 		}
 		if before == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // likewise takes a text of the server for the text offline that says the same, where there
-// is one, and says whether there was any.
+// is one, and reports whether there was any.
 func (c *Comparison) likewise(alike func(server, offline string) bool) (changed bool) {
 	pair := func(server, offline []string) []string {
 		server, free := slices.Clone(server), slices.Clone(offline)
@@ -41,7 +41,7 @@ func (c *Comparison) likewise(alike func(server, offline string) bool) (changed 
 	return changed
 }
 
-// sameRequired says whether both say that a field is required: the apiVersion or kind of an
+// sameRequired reports whether both say that a field is required: the apiVersion or kind of an
 // embedded object, or the namespace or name of a service, where the server before 1.34 adds
 // what 1.34 does not.
 func sameRequired(server, offline string) bool {
@@ -56,7 +56,7 @@ var required = regexp.MustCompile(`^(.*(?:\.(?:apiVersion|kind): (?:FieldValueRe
 // and then what the rule says, if that is said.
 var oldRule = regexp.MustCompile(`(?s)^(.*?(?:Invalid|Duplicate) value): "(object|array|string|integer|number|boolean|)"(: .*)?$`)
 
-// sameRule says whether both say the same of a rule that fails, where the server before 1.35
+// sameRule reports whether both say the same of a rule that fails, where the server before 1.35
 // says the type of the value, and 1.35 the value of a scalar and nothing of an object or a
 // list.
 func sameRule(server, offline string) bool {
@@ -78,7 +78,7 @@ func sameRule(server, offline string) bool {
 	return ok && isA(m[2], value)
 }
 
-// isA says whether a value in an error is of a type of a schema: "" is any.
+// isA reports whether a value in an error is of a type of a schema: "" is any.
 func isA(kind, value string) bool {
 	switch kind {
 	case "boolean":
@@ -96,7 +96,7 @@ func isA(kind, value string) bool {
 // goSyntax begins an object or a list as Go has it, with %#v.
 var goSyntax = regexp.MustCompile(`^(?:\[\]|map\[string\])*(?:interface \{\}|string|[a-z0-9]+\.[A-Za-z]+)[{(]`)
 
-// sameValue says whether both say the same of a value, where 1.34 has it as JSON, and the
+// sameValue reports whether both say the same of a value, where 1.34 has it as JSON, and the
 // server before 1.34 as Go has it.
 func sameValue(server, offline string) bool {
 	const value = " value: "
@@ -135,7 +135,7 @@ func sameValue(server, offline string) bool {
 // wrongType is that something is of the wrong type.
 var wrongType = regexp.MustCompile(`^(.*)Invalid value: "(\w*)": (.*) in body must be of type ([\w-]+): "(\w*)"$`)
 
-// sameType says whether both say that something is of the wrong type, where the server before
+// sameType reports whether both say that something is of the wrong type, where the server before
 // 1.36 says the type, and package schema the format.
 func sameType(server, offline string) bool {
 	s, o := wrongType.FindStringSubmatch(server), wrongType.FindStringSubmatch(offline)

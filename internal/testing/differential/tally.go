@@ -89,7 +89,7 @@ type Tally struct {
 // ErrEnough says that there were as many requests as there should be.
 var ErrEnough = errors.New("enough requests")
 
-// take says whether there may be one more request.
+// take reports whether there may be one more request.
 func (t *Tally) take() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

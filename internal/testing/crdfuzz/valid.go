@@ -12,9 +12,9 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// mend takes away from a definition what it is refused for, until it is accepted. It
-// returns nil if that does not happen.
-func mend(definition object) (object, *apiextensionsv1.CustomResourceDefinition, error) {
+// makeValid removes from a definition what the server would refuse it for, until it would accept
+// it, and returns the result; nil if that does not happen.
+func makeValid(definition object) (object, *apiextensionsv1.CustomResourceDefinition, error) {
 	definition = clone(definition)
 	for range 30 {
 		crd, err := typed(definition)
@@ -33,7 +33,7 @@ func mend(definition object) (object, *apiextensionsv1.CustomResourceDefinition,
 		for _, c := range status.ErrStatus.Details.Causes {
 			at := c.Field
 			if _, of, ok := strings.Cut(c.Message, "because it is defined in "); ok {
-				at = of // a junctor says something of what is not there
+				at = of // a composition mentions a field that the schema lacks
 			}
 			paths = append(paths, at)
 		}
@@ -49,7 +49,8 @@ func mend(definition object) (object, *apiextensionsv1.CustomResourceDefinition,
 	return nil, nil, nil
 }
 
-// remove takes away what a path leads to, or as much of it as there is.
+// remove removes what a path leads to, or the nearest part of it that exists, and reports whether
+// it did.
 func remove(definition object, path string) bool {
 	steps := split(path)
 	if len(steps) < 2 || steps[0] != "spec" {
@@ -74,9 +75,10 @@ func remove(definition object, path string) bool {
 	return changed
 }
 
-// kept are keywords without which all that is around them would have to go.
+// kept are keywords that a schema needs: where one is incomplete, the schema goes with it.
 var kept = []string{"openAPIV3Schema", "schema", "properties", "items", "additionalProperties"}
 
+// removeAt is remove for a path in steps, from the root of the definition.
 func removeAt(root object, steps []string) bool {
 	type place struct {
 		parent any
@@ -100,7 +102,7 @@ func removeAt(root object, steps []string) bool {
 		way = append(way, place{at, step})
 		at = next
 		if step == "default" {
-			break // faults in it are its own
+			break // an error in a default is removed with the default
 		}
 	}
 	if len(way) < 4 {
@@ -108,7 +110,7 @@ func removeAt(root object, steps []string) bool {
 	}
 	missing := len(way) < len(steps) && way[len(way)-1].step != "default"
 	if schema, ok := at.(object); ok && !missing {
-		// The whole has a fault: something of it goes.
+		// The error is about the schema as a whole: one of its keywords goes.
 		for _, word := range slices.Concat([]string{"default", "x-kubernetes-validations"}, restrictions, []string{"nullable", "x-kubernetes-list-type", "x-kubernetes-map-type"}) {
 			if schema[word] != nil {
 				delete(schema, word)
@@ -149,7 +151,7 @@ func removeAt(root object, steps []string) bool {
 	return true
 }
 
-// dropRules removes the rules of a schema where there are some.
+// dropRules removes the first rules that it finds in a schema, and reports whether there were any.
 func dropRules(s object) bool {
 	changed := false
 	for _, name := range sortedKeys(s) {
