@@ -74,14 +74,13 @@ func (f Problem) String() string {
 //   - Where a schema has other problems, its rules of CEL may not be checked.
 //
 // The server checks a schema that all versions share once. Here each of the versions has
-// its problems, because each has to be fixed. A definition with preserveUnknownFields has at
-// least that problem: it cannot be created any more. [New] takes it, as one from earlier times.
-// The same is so of a definition of v1beta1, and of [Parse]: no server since 1.22 has that version.
-// Its other problems are those that it has in v1, which crdcheck convert writes.
+// its problems, because each has to be fixed. A definition with preserveUnknownFields or of
+// v1beta1 has at least that problem: [New] and [Parse] take it, as one from earlier times, but no
+// server lets it be created.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
-// ValidateCustomResourceDefinition; for warnings apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-// WarningsOnCreate)
+// ValidateCustomResourceDefinition; for warnings
+// apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, WarningsOnCreate)
 func Check(data []byte) ([]Problem, error) {
 	var problems []Problem
 	definitions := 0
@@ -122,7 +121,7 @@ type checker struct {
 // definition checks a definition; version is its apiVersion.
 func (c *checker) definition(version string, o *object) error {
 	crd, strict, err := decodeDefinition(version, o.json)
-	var wrong []mistyped
+	var wrong map[string]string
 	if err != nil {
 		var rest []byte
 		if wrong, rest = findMistyped(version, o.json); len(wrong) == 0 {
@@ -144,8 +143,8 @@ func (c *checker) definition(version string, o *object) error {
 	if version != apiextensionsv1.SchemeGroupVersion.String() {
 		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version))
 	}
-	for _, w := range wrong {
-		c.add(w.path, w.message).Advice = w.advice
+	for path, message := range wrong {
+		c.add(path, message)
 	}
 	if len(wrong) > 0 || err != nil {
 		return err

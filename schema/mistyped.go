@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -12,16 +11,11 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// mistyped is a value of another type than its field.
-type mistyped struct {
-	path, message, advice string
-}
-
 // findMistyped finds all values in the JSON of a definition that are of another type than
-// their fields. The server's decoder reports only the first, with a path that leaves out the
+// their fields, and returns the decoder's messages by their paths. The server's decoder reports only the first, with a path that leaves out the
 // numbers of items and is wrong below items and additionalProperties. It also returns the
 // JSON with null in their place, which fits every field, so that the rest can be decoded.
-func findMistyped(version string, text []byte) (found []mistyped, rest []byte) {
+func findMistyped(version string, text []byte) (found map[string]string, rest []byte) {
 	t := reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]()
 	if version == apiextensionsv1beta1.SchemeGroupVersion.String() {
 		t = reflect.TypeFor[apiextensionsv1beta1.CustomResourceDefinition]()
@@ -30,7 +24,8 @@ func findMistyped(version string, text []byte) (found []mistyped, rest []byte) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &definition); err != nil {
 		return nil, nil
 	}
-	found = nullMistyped(&definition, t, "")
+	found = map[string]string{}
+	nullMistyped(&definition, t, "", found)
 	rest, err := json.Marshal(definition)
 	if err != nil {
 		return nil, nil
@@ -38,9 +33,8 @@ func findMistyped(version string, text []byte) (found []mistyped, rest []byte) {
 	return found, rest
 }
 
-// nullMistyped replaces, in a value that is to be of a type, what is of another type, and returns
-// that.
-func nullMistyped(value *any, t reflect.Type, path string) (found []mistyped) {
+// nullMistyped replaces by null, in a value that is to be of a type, what is of another type.
+func nullMistyped(value *any, t reflect.Type, path string, found map[string]string) {
 	t = inUse(t, *value)
 	switch v := (*value).(type) {
 	case map[string]any:
@@ -50,31 +44,29 @@ func nullMistyped(value *any, t reflect.Type, path string) (found []mistyped) {
 		}
 		for name, child := range v {
 			if !isStruct {
-				found = append(found, nullMistyped(&child, t.Elem(), path+"["+name+"]")...)
+				nullMistyped(&child, t.Elem(), path+"["+name+"]", found)
 			} else if field := fields[name]; field != nil {
-				found = append(found, nullMistyped(&child, field, strings.TrimPrefix(path+"."+name, "."))...)
+				nullMistyped(&child, field, strings.TrimPrefix(path+"."+name, "."), found)
 			}
 			v[name] = child
 		}
-		return found
+		return
 	case []any:
 		if t.Kind() != reflect.Slice || t.Elem().Kind() == reflect.Uint8 {
 			break
 		}
 		for i := range v {
-			found = append(found, nullMistyped(&v[i], t.Elem(), path+"["+strconv.Itoa(i)+"]")...)
+			nullMistyped(&v[i], t.Elem(), path+"["+strconv.Itoa(i)+"]", found)
 		}
-		return found
+		return
 	}
 	text, err := json.Marshal(*value)
 	if err == nil {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(text, reflect.New(t).Interface())
 	}
 	if err != nil {
-		*value = nil
-		found = []mistyped{{path, err.Error(), "Give it " + wanted(t) + "."}}
+		*value, found[path] = nil, err.Error()
 	}
-	return found
 }
 
 // inUse returns the type that a value is decoded into. Pointers are followed, and so are the types
@@ -120,34 +112,4 @@ func fieldsOf(t reflect.Type) (fields map[string]reflect.Type, isStruct bool) {
 		}
 	}
 	return fields, true
-}
-
-// wanted describes a value of a type as it is written in a file.
-func wanted(t reflect.Type) string {
-	switch t.Name() {
-	case "JSONSchemaPropsOrBool":
-		return "true, false, or a schema"
-	case "Time":
-		return "a time, such as 2019-07-03T02:00:00Z"
-	}
-	switch t.Kind() {
-	case reflect.String:
-		return "a string: in YAML, quotes make one of a number, of true and of null"
-	case reflect.Bool:
-		return "true or false, without quotes"
-	case reflect.Int32, reflect.Int64:
-		return "a whole number, without quotes"
-	case reflect.Float64:
-		return "a number, without quotes"
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return "text in base64"
-		}
-		return "a list, such as [a]"
-	case reflect.Map, reflect.Struct:
-		if !decodesItself(t) {
-			return "a mapping of names to values"
-		}
-	}
-	return fmt.Sprintf("a value as the API wants it for %s", t.Name())
 }

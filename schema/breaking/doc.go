@@ -13,13 +13,6 @@
 // [Proof]: an object that shows it. Package schema does to that object what the API server
 // would do with each definition.
 //
-// # How a change is found
-//
-// The definitions are compared, and so are the schemas of each version, field by field. For
-// each change of a schema, a small object is made that the old definition accepts, and that
-// should show the change. If a rule refuses it, it is repaired; if it shows nothing, random
-// ones are tried.
-//
 // # What it does not do
 //
 // It does not show that nothing breaks: whether a pattern or a CEL rule allows less than
