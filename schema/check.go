@@ -74,9 +74,10 @@ func (f Problem) String() string {
 //   - Where a schema has other problems, its rules of CEL may not be checked.
 //
 // The server checks a schema that all versions share once. Here each of the versions has
-// its problems, because each has to be fixed. A definition with preserveUnknownFields or of
-// v1beta1 has at least that problem: [New] and [Parse] take it, as one from earlier times, but no
-// server lets it be created.
+// its problems, because each has to be fixed. A definition with preserveUnknownFields has at
+// least that problem: [New] takes it, as one from earlier times, but no server lets it be created.
+// Of a definition of v1beta1, which [Parse] takes, nothing is checked but that: no server since
+// 1.22 has that version.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 // ValidateCustomResourceDefinition; for warnings
@@ -120,11 +121,15 @@ type checker struct {
 
 // definition checks a definition; version is its apiVersion.
 func (c *checker) definition(version string, o *object) error {
+	if version != apiextensionsv1.SchemeGroupVersion.String() {
+		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version))
+		return nil
+	}
 	crd, strict, err := decodeDefinition(version, o.json)
 	var wrong map[string]string
 	if err != nil {
 		var rest []byte
-		if wrong, rest = findMistyped(version, o.json); len(wrong) == 0 {
+		if wrong, rest = findMistyped(o.json); len(wrong) == 0 {
 			return err
 		}
 		crd, strict, err = decodeDefinition(version, rest)
@@ -139,9 +144,6 @@ func (c *checker) definition(version string, o *object) error {
 	}
 	for _, err := range strict {
 		c.add(fieldOf(err), err.Error())
-	}
-	if version != apiextensionsv1.SchemeGroupVersion.String() {
-		c.add("apiVersion", fmt.Sprintf("no matches for kind %q in version %q", "CustomResourceDefinition", version))
 	}
 	for path, message := range wrong {
 		c.add(path, message)
@@ -216,11 +218,10 @@ func (c *checker) paths(path string) []string {
 	for _, moved := range [...][2]string{
 		{"spec.conversion.webhookClientConfig", "spec.conversion.webhook.clientConfig"},
 		{"spec.conversion.conversionReviewVersions", "spec.conversion.webhook.conversionReviewVersions"},
+		{"spec.version", "spec.versions[0].name"},
 	} {
 		if rest, ok := within(path, moved[0]); ok {
-			if _, old := c.at.find(moved[0]); !old {
-				return []string{moved[1] + rest}
-			}
+			return []string{moved[1] + rest}
 		}
 	}
 	for _, moved := range [...][2]string{
@@ -230,20 +231,14 @@ func (c *checker) paths(path string) []string {
 		{"spec.selectableFields", "selectableFields"},
 	} {
 		rest, ok := within(path, moved[0])
-		if !ok {
+		if !ok || len(c.versions) == 0 {
 			continue
-		}
-		if _, old := c.at.find(moved[0]); old || len(c.versions) == 0 {
-			break
 		}
 		var paths []string
 		for i := range c.versions {
 			paths = append(paths, fmt.Sprintf("spec.versions[%d].%s%s", i, moved[1], rest))
 		}
 		return paths
-	}
-	if path == "spec.version" && len(c.versions) > 0 {
-		return []string{"spec.versions[0].name"}
 	}
 	return []string{path}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -15,17 +14,13 @@ import (
 // their fields, and returns the decoder's messages by their paths. The server's decoder reports only the first, with a path that leaves out the
 // numbers of items and is wrong below items and additionalProperties. It also returns the
 // JSON with null in their place, which fits every field, so that the rest can be decoded.
-func findMistyped(version string, text []byte) (found map[string]string, rest []byte) {
-	t := reflect.TypeFor[apiextensionsv1.CustomResourceDefinition]()
-	if version == apiextensionsv1beta1.SchemeGroupVersion.String() {
-		t = reflect.TypeFor[apiextensionsv1beta1.CustomResourceDefinition]()
-	}
+func findMistyped(text []byte) (found map[string]string, rest []byte) {
 	var definition any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &definition); err != nil {
 		return nil, nil
 	}
 	found = map[string]string{}
-	nullMistyped(&definition, t, "", found)
+	nullMistyped(&definition, reflect.TypeFor[apiextensionsv1.CustomResourceDefinition](), "", found)
 	rest, err := json.Marshal(definition)
 	if err != nil {
 		return nil, nil

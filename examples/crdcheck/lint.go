@@ -48,10 +48,9 @@ func (c *command) lint() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint CRD...",
 		Short: "Report what the API server would not accept in definitions",
-		Long: `Report every fault for which the API server would not create a definition, with its place
-in the file, the number of the rule of structural schemas that is broken, if it is
-one, and how to mend it. What the server takes, but warns of, is reported as a warning.
-Warnings alone do not make the exit code 1.`,
+		Long: `Report every problem for which the API server would not create a definition, with its
+place in the file, and with advice where the message is not enough. What the server accepts
+with a warning is reported as a warning. Warnings alone do not make the exit code 1.`,
 		Example: `  # Check all definitions of a project
   crdcheck lint config/crd
 
