@@ -176,7 +176,11 @@ func (c *checker) definition(version string, o *object) error {
 // add adds a problem of a field, and returns it for what else is to be set. The next call
 // makes it invalid.
 func (c *checker) add(path, message string) *Problem {
-	at, _ := c.at.find(pathInFile(path))
+	inFile := path
+	if strings.HasPrefix(path, "status.storedVersions") {
+		inFile = "spec.versions" // a file has no status
+	}
+	at, _ := c.at.find(inFile)
 	c.problems = append(c.problems, Problem{
 		Definition: c.name, Version: c.version(path), Path: path, Message: message,
 		Line: at.line, Column: at.column, Advice: advise(path, message),
@@ -193,14 +197,6 @@ func (c *checker) version(path string) string {
 		}
 	}
 	return ""
-}
-
-// pathInFile is the path to look for in the file, which has no status.
-func pathInFile(path string) string {
-	if strings.HasPrefix(path, "status.storedVersions") {
-		return "spec.versions"
-	}
-	return path
 }
 
 // paths returns where in the file a field of the server's internal type is. Some names

@@ -59,12 +59,8 @@
 //     equals another. A patch of a webhook that cannot be decoded fails the request, whatever
 //     the failure policy says.
 //
-// These change words alone: before 1.35, a rule that fails says the type of its value, and
-// not the value; before 1.34, objects and lists in errors are written as in Go, and some
-// messages about definitions have a word more. Warnings about definitions are of 1.37 too:
-// there are none before 1.34.
-//
-// All feature gates are as the server has them by default.
+// Some messages have other words before 1.35, and there are no warnings about definitions
+// before 1.34. All feature gates are as the server has them by default.
 //
 // # What surprises
 //

@@ -90,9 +90,9 @@ func definitionVersion(text []byte) (string, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &t); err != nil {
 		return "", err
 	}
-	if t.Kind != "CustomResourceDefinition" || !isDefinitionVersion(t.APIVersion) {
-		return "", fmt.Errorf("the kind is %q of %q: want CustomResourceDefinition of %s or %s",
-			t.Kind, t.APIVersion, apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion)
+	v1, v1beta1 := apiextensionsv1.SchemeGroupVersion.String(), apiextensionsv1beta1.SchemeGroupVersion.String()
+	if t.Kind != "CustomResourceDefinition" || t.APIVersion != v1 && t.APIVersion != v1beta1 {
+		return "", fmt.Errorf("the kind is %q of %q: want CustomResourceDefinition of %s or %s", t.Kind, t.APIVersion, v1, v1beta1)
 	}
 	return t.APIVersion, nil
 }
@@ -115,8 +115,4 @@ func decodeDefinition(version string, text []byte) (crd *apiextensionsv1.CustomR
 	}
 	err = apiextensionsv1.Convert_apiextensions_CustomResourceDefinition_To_v1_CustomResourceDefinition(internal, crd, nil)
 	return crd, strict, err
-}
-
-func isDefinitionVersion(apiVersion string) bool {
-	return apiVersion == apiextensionsv1.SchemeGroupVersion.String() || apiVersion == apiextensionsv1beta1.SchemeGroupVersion.String()
 }

@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -94,12 +95,8 @@ func setStatus(u *unstructured.Unstructured, status any, ok bool) {
 }
 
 func withoutMetadata(u *unstructured.Unstructured) map[string]any {
-	m := make(map[string]any, len(u.Object))
-	for name, value := range u.Object {
-		if name != "metadata" {
-			m[name] = value
-		}
-	}
+	m := maps.Clone(u.Object)
+	delete(m, "metadata")
 	return m
 }
 
@@ -109,8 +106,7 @@ func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 	if len(errs) == 0 {
 		errs = append(errs, s.v.validateMetadata(ctx, operation.Create, u, nil)...)
 		errs = append(errs, validation.ValidateCustomResource(nil, u.Object, s.v.validator)...)
-		errs = append(errs, s.v.validateScaleSpec(u)...)
-		errs = append(errs, s.v.validateScaleStatus(u)...)
+		errs = append(errs, s.v.validateScale(u)...)
 	}
 	return s.v.validateRest(ctx, u.Object, nil, nil, errs)
 }
@@ -125,8 +121,7 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 	if len(errs) == 0 {
 		errs = append(errs, s.v.validateMetadata(ctx, operation.Update, u, was)...)
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, s.v.validator, s.v.ratcheting(correlation)...)...)
-		errs = append(errs, s.v.validateScaleSpec(u)...)
-		errs = append(errs, s.v.validateScaleStatus(u)...)
+		errs = append(errs, s.v.validateScale(u)...)
 	}
 	return s.v.validateRest(ctx, u.Object, was.Object, correlation, errs)
 }
@@ -193,11 +188,12 @@ func objectMeta(u *unstructured.Unstructured) (*metav1.ObjectMeta, field.ErrorLi
 	return typed, nil
 }
 
-func (v *Version) validateScaleSpec(u *unstructured.Unstructured) field.ErrorList {
+// validateScale validates what the scale subresource reads.
+func (v *Version) validateScale(u *unstructured.Unstructured) field.ErrorList {
 	if v.scale == nil {
 		return nil
 	}
-	return validateReplicas(u, v.scale.SpecReplicasPath)
+	return append(validateReplicas(u, v.scale.SpecReplicasPath), v.validateScaleStatus(u)...)
 }
 
 func (v *Version) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList {
