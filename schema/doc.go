@@ -100,7 +100,7 @@
 // after 34 seconds, as on the server, or with its context, with the error Timeout. CEL rules
 // have the server's own cost limits. But some of the server's code takes quadratic time in the
 // number of errors, and cannot be stopped: 20,000 errors take the better part of a minute, in the
-// background if the request has ended.
+// background if the request has ended. The server's code then logs the outcome (klog).
 //
 // The package imports no etcd, and no informers or clientsets of client-go; but the
 // validation of definitions brings in client-go's REST client, by way of

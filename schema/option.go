@@ -38,7 +38,8 @@ func DryRun() Option {
 
 // Mutate calls a function where the server calls mutating admission webhooks: after
 // pruning and defaulting, before validation. It changes the object in place; what it puts
-// there has to be such that it can be written as JSON. An error from it ends the request.
+// there has to be such that it can be written as JSON. An error from it ends the request. Of
+// several, the last one is called.
 // The server defaults once more after that, but does not prune
 // (apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, callAttrMutatingHook).
 func Mutate(f func(ctx context.Context, object map[string]any) error) Option {
