@@ -27,7 +27,7 @@ func ShutdownDelay(d time.Duration) Option {
 	return func(s *settings) { s.delay = d }
 }
 
-// While runs a function beside the server: it is called when Serve begins to accept
+// RunAlongside runs a function beside the server: it is called when Serve begins to accept
 // connections, with the values of Serve's context; and its own context ends only when
 // the last request has been answered, or cut off. Serve waits for it before it returns.
 // That is what informers need: requests in flight read from them, and they may read
@@ -36,7 +36,7 @@ func ShutdownDelay(d time.Duration) Option {
 // An error that run returns stops the server: as the end of Serve's context does, but
 // without [ShutdownDelay]; and Serve returns the first. That its own context ended is
 // not an error. If it returns nil, the server goes on. A panic is not caught.
-func While(run func(context.Context) error) Option {
+func RunAlongside(run func(context.Context) error) Option {
 	return func(s *settings) { s.companions = append(s.companions, run) }
 }
 

@@ -226,13 +226,13 @@ func TestWhatRunsBesideTheServerOutlivesTheLastRequest(t *testing.T) {
 		close(entered)
 		<-goOn
 		fmt.Fprint(w, "done")
-	}), webhook.While(func(ctx context.Context) error {
+	}), webhook.RunAlongside(func(ctx context.Context) error {
 		running <- ctx
 		<-ctx.Done()
 		time.Sleep(50 * time.Millisecond)
 		returned.Store(true)
 		return ctx.Err() // as many do: it is no error
-	}), webhook.While(func(context.Context) error { return nil }))
+	}), webhook.RunAlongside(func(context.Context) error { return nil }))
 	beside := <-running
 	if got := beside.Value(valueKey{}); got != "of the context" {
 		t.Errorf("the value is %v", got)
@@ -265,7 +265,7 @@ func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 		<-goOn
 		draining.Store(webhook.Draining(r) != nil)
 		fmt.Fprint(w, "done")
-	}), webhook.ShutdownDelay(time.Hour), webhook.While(func(context.Context) error {
+	}), webhook.ShutdownDelay(time.Hour), webhook.RunAlongside(func(context.Context) error {
 		<-fail
 		return burnt
 	}))
@@ -296,7 +296,7 @@ func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 func TestAnErrorDuringTheDelayEndsIt(t *testing.T) {
 	fail := make(chan struct{})
 	burnt := errors.New("the pizza is burnt")
-	s := start(t, echo, webhook.ShutdownDelay(time.Hour), webhook.While(func(context.Context) error {
+	s := start(t, echo, webhook.ShutdownDelay(time.Hour), webhook.RunAlongside(func(context.Context) error {
 		<-fail
 		return burnt
 	}))
@@ -311,7 +311,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	err = webhook.Serve(t.Context(), listener, echo, newAuthority(t, "x").serving(t),
-		webhook.While(nil), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
+		webhook.RunAlongside(nil), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
 	if err == nil {
 		t.Fatal("they were taken")
 	}
@@ -319,7 +319,7 @@ func TestWrongOptionsAreReportedTogether(t *testing.T) {
 	for line := range strings.Lines(err.Error()) {
 		got = append(got, strings.Fields(line)[1])
 	}
-	want := []string{"MaxBodyBytes", "VerifyClients", "While"}
+	want := []string{"MaxBodyBytes", "RunAlongside", "VerifyClients"}
 	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%v", diff, err)
 	}

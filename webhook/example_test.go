@@ -54,7 +54,7 @@ func ExampleServe() {
 
 // A pod that is stopped without losing a request, with something that has to run until
 // the last one is answered.
-func ExampleWhile() {
+func ExampleRunAlongside() {
 	certFile, keyFile, _ := certificate()
 	certs, err := webhook.Files(certFile, keyFile)
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleWhile() {
 	}
 	err = webhook.Serve(ctx, listener, mux, certs,
 		webhook.ShutdownDelay(100*time.Millisecond), // 10 seconds in a pod
-		webhook.While(informer))
+		webhook.RunAlongside(informer))
 	fmt.Println(err)
 	// Output:
 	// the informer runs

@@ -33,7 +33,7 @@ func apply(certs Certificates, opts []Option) (settings, error) {
 	}
 	for _, run := range set.companions {
 		if run == nil {
-			wrong("While was given nil: give it a function")
+			wrong("RunAlongside was given nil: give it a function")
 		}
 	}
 	if set.verify && set.clients == nil {

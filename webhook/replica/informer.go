@@ -7,8 +7,14 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -16,10 +22,10 @@ import (
 type informer struct {
 	cache.SharedInformer
 	name    string
-	problem atomic.Pointer[error] // that it told last
+	problem atomic.Pointer[error] // that it reported last
 }
 
-// listen notes what the informer says of its troubles. It says nothing while client-go tries
+// listen notes what the informer reports. It reports nothing while client-go tries
 // again by itself, as it does where the API server's own cache lacks a conversion
 // (tools/cache/reflector.go, watchList).
 func (i *informer) listen() error {
@@ -33,24 +39,75 @@ func (i *informer) listen() error {
 // objects: this replica will, when it is ready.
 func (i *informer) check(unconverted func() bool) func(*http.Request) error {
 	return func(*http.Request) error {
-		if i.HasSynced() {
-			return nil
-		}
 		problem := i.problem.Load()
 		switch {
-		case problem != nil && !lacksConversion(*problem):
+		case i.HasSynced():
+			return nil
+		// The API server answers 429 while it fills its cache.
+		case problem != nil && !lacksConversion(*problem) && !apierrors.IsTooManyRequests(*problem):
 			return fmt.Errorf("it has not synced: %w", *problem)
 		case unconverted():
 			return nil
 		}
-		return errNotSynced
+		return errors.New("it has not synced")
 	}
 }
 
-var errNotSynced = errors.New("it has not synced")
-
-// lacksConversion says whether an error may be for want of conversion. The API server answers
-// 429 while it fills its cache.
+// lacksConversion reports whether the API server could not convert
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go).
 func lacksConversion(err error) bool {
-	return strings.Contains(err.Error(), conversionFailed) || apierrors.IsTooManyRequests(err)
+	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
+}
+
+// silence is how long informers may report nothing, where the API server may not be asked about
+// all namespaces.
+const silence = 10 * time.Second
+
+// unconverted finds out whether nobody converts for the API server. An informer does not
+// report that: the reflector retries in silence. With a time limit in place of the question, a
+// replica with many objects would get ready before it could decide about them, or the first one late.
+type unconverted struct {
+	client *rest.RESTClient
+	found  atomic.Bool
+}
+
+func newUnconverted(config *rest.Config) (*unconverted, error) {
+	status := runtime.NewScheme()
+	metav1.AddToGroupVersion(status, schema.GroupVersion{Version: "v1"}) // or else errors lose their message
+	config = rest.CopyConfig(config)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(status).WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	return &unconverted{client: client}, err
+}
+
+// watch asks for each of the resources until one cannot be converted, or ctx ends. Then this replica
+// is the one to convert, and gets ready; it must not take that back while the API server turns to it.
+func (u *unconverted) watch(ctx context.Context, resources []schema.GroupVersionResource) {
+	for begin := time.Now(); ctx.Err() == nil; {
+		for _, r := range resources {
+			// A replica that may list in some namespaces alone cannot know. An informer with another
+			// problem has reported it by then.
+			err := u.list(ctx, r)
+			if lacksConversion(err) || apierrors.IsForbidden(err) && time.Since(begin) > silence {
+				u.found.Store(true)
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// list lists a resource, and returns the error. A list without a limit is answered from the API
+// server's watch cache, which holds all objects in that version; while it has none, the answer has
+// the reason (apiserver/pkg/storage/cacher: delegator.go, shouldDelegateListOnNotReadyCache, and
+// ready.go). The selector keeps the answer small. That answer is a 429, after which client-go would
+// try again.
+func (u *unconverted) list(ctx context.Context, r schema.GroupVersionResource) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return u.client.Get().AbsPath("apis", r.Group, r.Version, r.Resource).
+		Param("fieldSelector", "metadata.name=-").MaxRetries(0).Do(ctx).Error()
 }

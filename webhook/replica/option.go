@@ -22,33 +22,27 @@ type Option func(*replica)
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
 	return func(r *replica) {
 		if certs == nil {
-			r.fault("the certificates are nil")
+			r.errorf("the certificates are nil")
 		}
 		r.external, r.certs, r.bundle = true, certs, bundle
 	}
 }
 
-// Authority changes how the CA in the Secret is kept.
+// Authority changes how the CA is kept. Its Secret is in the operator's own namespace
+// ([registration.Webhooks.Namespace]), and has the name of the registration and "-webhook".
 func Authority(opts ...authority.Option) Option {
 	return func(r *replica) { r.authority = append(r.authority, opts...) }
 }
 
-// Secret is the name of the Secret with the CA, in the operator's own namespace
-// ([registration.Webhooks.Namespace]). The default is the name of the registration and
-// "-webhook".
-func Secret(name string) Option {
-	return func(r *replica) { r.secret = name }
-}
-
 // Metrics has a function register metrics of the certificates and the CA bundle that the
-// replica serves with, and of the registration, once, before it starts. Its error is one of Run. For Prometheus it is
-// that of package webhook/metrics, which this package does not import:
+// replica serves with, and of the registration, once, before it starts. Its error is one of Run.
+// For Prometheus it is that of package webhook/metrics, which this package does not import:
 //
 //	replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) })
 func Metrics(register func(certs webhook.Certificates) error) Option {
 	return func(r *replica) {
 		if register == nil {
-			r.fault("the function of Metrics is nil")
+			r.errorf("the function of Metrics is nil")
 			return
 		}
 		r.measures = append(r.measures, register)
@@ -79,7 +73,7 @@ func Ready(name string, check func(*http.Request) error) Option {
 func Informer(name string, i cache.SharedInformer) Option {
 	return func(r *replica) {
 		if i == nil {
-			r.fault("informer %s is nil", name)
+			r.errorf("informer %s is nil", name)
 			return
 		}
 		r.informers = append(r.informers, &informer{SharedInformer: i, name: name})
@@ -91,7 +85,7 @@ func Informer(name string, i cache.SharedInformer) Option {
 func Controller(run func(context.Context) error) Option {
 	return func(r *replica) {
 		if run == nil {
-			r.fault("a controller is nil")
+			r.errorf("a controller is nil")
 			return
 		}
 		r.controllers = append(r.controllers, run)

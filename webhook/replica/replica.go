@@ -25,7 +25,6 @@ type replica struct {
 	certs       webhook.Certificates
 	bundle      registration.Bundle
 	authority   []authority.Option
-	secret      string
 	server      []webhook.Option
 	external    bool // somebody else makes the certificates
 	mux         *http.ServeMux
@@ -33,7 +32,7 @@ type replica struct {
 	measures    []func(webhook.Certificates) error
 	informers   []*informer
 	controllers []func(context.Context) error
-	faults      []error
+	errs        []error
 
 	unconverted *unconverted
 	registered  atomic.Bool
@@ -85,7 +84,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 			return control(ctx)
 		})
 	}
-	err = webhook.Serve(ctx, l, r.mux, r.certs, append(r.server, webhook.While(issuing), webhook.While(r.inform))...)
+	err = webhook.Serve(ctx, l, r.mux, r.certs, append(r.server, webhook.RunAlongside(issuing), webhook.RunAlongside(r.inform))...)
 	stop()
 	running.Wait()
 	return errors.Join(append([]error{err}, failed...)...)
@@ -97,7 +96,6 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	if r.hooks == nil || config == nil {
 		return nil, errors.New("replica: the registration or the client configuration is nil")
 	}
-	r.secret = r.hooks.Name() + "-webhook"
 	for _, path := range r.hooks.Paths() {
 		r.handle(path, r.hooks)
 	}
@@ -107,18 +105,18 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	r.check("shutdown", webhook.Draining)
 	for _, opt := range opts {
 		if opt == nil {
-			r.fault("an option is nil")
+			r.errorf("an option is nil")
 			continue
 		}
 		opt(r)
 	}
 	issuing = func(context.Context) error { return nil }
 	if !r.external {
-		a, err := authority.New(config, r.hooks.Namespace(), r.secret, r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
+		a, err := authority.New(config, r.hooks.Namespace(), r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
 		if err != nil {
-			r.fault("%w", err)
+			r.errorf("%w", err)
 			if r.hooks.Namespace() == "" {
-				r.fault("with a URL, registration.OwnNamespace says in which namespace the Secret is")
+				r.errorf("with a URL, registration.OwnNamespace says in which namespace the Secret is")
 			}
 		}
 		r.certs, r.bundle = a, a
@@ -133,22 +131,22 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 		r.check("ca-bundle", b.Check)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
-		r.fault("the client configuration: %w", err)
+		r.errorf("the client configuration: %w", err)
 	}
 	for _, i := range r.informers {
 		if err := i.listen(); err != nil {
-			r.fault("informer %s: %w", i.name, err)
+			r.errorf("informer %s: %w", i.name, err)
 		}
-		r.check("informer-"+i.name, i.check(r.unconverted.lacks.Load))
+		r.check("informer-"+i.name, i.check(r.unconverted.found.Load))
 	}
-	if len(r.faults) == 0 { // or else the metrics of a replica that never starts stay registered
+	if len(r.errs) == 0 { // or else the metrics of a replica that never starts stay registered
 		for _, register := range r.measures {
 			if err := register(r.measured()); err != nil {
-				r.fault("the metrics: %w", err)
+				r.errorf("the metrics: %w", err)
 			}
 		}
 	}
-	return issuing, errors.Join(r.faults...)
+	return issuing, errors.Join(r.errs...)
 }
 
 // measured returns what metrics are made of: the certificates, with the CA bundle, which may come
@@ -177,19 +175,19 @@ func (m measured) Differences(yield func(kind, name, field string)) {
 	}
 }
 
-func (r *replica) fault(format string, args ...any) {
-	r.faults = append(r.faults, fmt.Errorf("replica: "+format, args...))
+func (r *replica) errorf(format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf("replica: "+format, args...))
 }
 
 // handle serves a pattern. The mux panics where two do not go together.
 func (r *replica) handle(pattern string, h http.Handler) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.fault("the handler of %q: %s", pattern, strings.ReplaceAll(fmt.Sprint(p), "\n", ": "))
+			r.errorf("the handler of %q: %s", pattern, strings.ReplaceAll(fmt.Sprint(p), "\n", ": "))
 		}
 	}()
 	if h == nil {
-		r.fault("the handler of %q is nil", pattern)
+		r.errorf("the handler of %q is nil", pattern)
 		return
 	}
 	r.mux.Handle(pattern, h)
@@ -198,11 +196,11 @@ func (r *replica) handle(pattern string, h http.Handler) {
 // check adds a check of readiness.
 func (r *replica) check(name string, check func(*http.Request) error) {
 	if check == nil {
-		r.fault("the check %q is nil", name)
+		r.errorf("the check %q is nil", name)
 		return
 	}
 	if r.checks[name] != nil {
-		r.fault("there are two checks %q", name)
+		r.errorf("there are two checks %q", name)
 	}
 	r.checks[name] = check
 }
