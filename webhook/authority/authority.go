@@ -24,6 +24,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/logthrottle"
+	"github.com/crdkit/crdkit/internal/objectwatch"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -146,8 +147,9 @@ func (a *Authority) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	seen := make(chan struct{}, 1)
-	watching.Go(func() { a.secret.watch(ctx, a.interval, seen) })
-	logger := klog.FromContext(ctx)
+	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))
+	ctx = klog.NewContext(ctx, logger)
+	watching.Go(func() { objectwatch.Notify(ctx, a.secret.client, a.secret.name, a.interval, seen) })
 	var throttle logthrottle.Throttle
 	for {
 		again, err := a.sync(ctx)
@@ -161,9 +163,9 @@ func (a *Authority) Run(ctx context.Context) error {
 		case err == nil:
 			throttle.Resolved()
 		case errors.Is(err, errWaiting):
-			logger.V(1).Info("No CA yet", "secret", klog.KRef(a.secret.namespace, a.secret.name), "reason", err.Error())
+			logger.V(1).Info("No CA yet", "reason", err.Error())
 		case throttle.Allow(err):
-			logger.Error(err, "Cannot look after the webhooks' CA; trying again", "secret", klog.KRef(a.secret.namespace, a.secret.name))
+			logger.Error(err, "Cannot look after the webhooks' CA; trying again")
 		}
 		// Events come in crowds; and should somebody undo each write, this is the limit.
 		select {

@@ -113,7 +113,7 @@ func TestAMissingWatchIsLoggedAndChangesAreSeenLater(t *testing.T) {
 		})
 		r := run(t, c)
 		time.Sleep(time.Minute)
-		wantError(t, fmt.Errorf("%s", r.logged()), "Cannot watch the Secret", "forbidden", `"name"="ca" "namespace"="ns"`)
+		wantError(t, fmt.Errorf("%s", r.logged()), "Cannot watch", "forbidden", `"name"="ca" "namespace"="ns"`)
 		if n := len(r.logged()); n != 1 {
 			t.Errorf("it logs %d times", n)
 		}

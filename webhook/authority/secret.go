@@ -10,12 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
-
-	"github.com/crdkit/crdkit/internal/logthrottle"
 )
 
 // secret is the Secret in the cluster.
@@ -65,41 +61,6 @@ func (s *secret) write(ctx context.Context, old *unstructured.Unstructured, st *
 	obj.Object["data"] = encodeData(merge(data, ours))
 	_, err = s.client.Update(ctx, obj, metav1.UpdateOptions{})
 	return err
-}
-
-// watch tells the channel when the Secret has changed, until the context ends. It is for
-// speed: who misses a change looks a while later. It is logged if there is none.
-func (s *secret) watch(ctx context.Context, again time.Duration, seen chan<- struct{}) {
-	tell := func() {
-		select {
-		case seen <- struct{}{}:
-		default:
-		}
-	}
-	var throttle logthrottle.Throttle
-	for ctx.Err() == nil {
-		begin := time.Now()
-		w, err := s.client.Watch(ctx, metav1.ListOptions{
-			FieldSelector:  fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String(),
-			TimeoutSeconds: new(int64(600)),
-		})
-		if err == nil {
-			throttle.Resolved()
-			tell() // of a deletion before it, no watch knows
-			for range w.ResultChan() {
-				tell()
-			}
-			if time.Since(begin) >= again {
-				continue
-			}
-		} else if ctx.Err() == nil && throttle.Allow(err) {
-			klog.FromContext(ctx).Error(err, "Cannot watch the Secret of the webhooks' CA; changes are seen later", "secret", klog.KRef(s.namespace, s.name))
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(again):
-		}
-	}
 }
 
 // dataOf returns the data of a Secret.

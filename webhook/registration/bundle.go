@@ -25,8 +25,7 @@ type Bundle interface {
 
 // FileBundle is the CA bundle in a file, and follows its changes. See [BundleFile].
 type FileBundle struct {
-	file *reload.Files[[]byte]
-
+	file    *reload.Files[[]byte]
 	mu      sync.Mutex
 	pem     []byte
 	changed chan struct{}
@@ -37,9 +36,8 @@ var _ Bundle = (*FileBundle)(nil)
 // BundleFile returns the certificates in a PEM file, such as ca.crt in the volume of a
 // Secret. The error says why the file cannot be read now, or has no certificates.
 //
-// Until ctx ends, the file is read every second. It does not matter how it changes: in
-// place, by a rename, or by the swap of a symbolic link. Should the new content be broken,
-// the last good one is kept, and [FileBundle.Check] says what is wrong. Replicas whose files
+// Until ctx ends, the file is read every second. Should the new content be broken,
+// the last good one is kept, and [FileBundle.Check] reports what is wrong. Replicas whose files
 // differ for a while, such as those of a volume on several nodes, overwrite each other's bundle
 // until the files agree: put a new CA there beside the old one before anybody serves with it.
 func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
@@ -54,14 +52,11 @@ func BundleFile(ctx context.Context, path string) (*FileBundle, error) {
 	}
 	f := &FileBundle{file: file, pem: file.Value(), changed: make(chan struct{})}
 	go func() {
-		ticker := time.NewTicker(reload.Interval)
-		defer ticker.Stop()
-		for {
+		for ctx.Err() == nil {
+			_ = f.Check(nil) // readiness reports it
 			select {
 			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				_ = f.Check(nil) // readiness reports it
+			case <-time.After(reload.Interval):
 			}
 		}
 	}()

@@ -23,19 +23,21 @@ import (
 // started again. It makes no request: what [Webhooks.Inject] has seen last counts. The request may
 // be nil.
 func (w *Webhooks) Check(*http.Request) error {
-	return w.each((*injector).unreachable)
+	return w.each(func(s *objectState) error { return s.unreachable })
 }
 
 // CheckBundle returns nil if every webhook in the cluster that leads to this operator has all
 // certificates of a PEM bundle: then no API server that has seen these webhooks refuses a
-// serving certificate which one of them has signed. It makes no request: what [Webhooks.Inject]
-// has seen last counts.
+// serving certificate which one of them has signed. Like Check, it makes no request.
 func (w *Webhooks) CheckBundle(pem []byte) error {
 	if _, err := cert.ParseCertsPEM(pem); err != nil {
 		return fmt.Errorf("registration: CA bundle: %w", err)
 	}
-	return w.each(func(_ *injector, _ *objectState, current *unstructured.Unstructured) error {
-		return w.untrusted(current, pem)
+	return w.each(func(s *objectState) error {
+		if !s.read {
+			return s.unreachable
+		}
+		return w.untrusted(s.current, pem)
 	})
 }
 
@@ -43,60 +45,36 @@ func (w *Webhooks) CheckBundle(pem []byte) error {
 // the order of the manifests; nil while [Webhooks.Inject] does not run. An object that has not been
 // read is passed over.
 func (w *Webhooks) Differences() (all []Difference) {
-	_ = w.each(func(_ *injector, s *objectState, current *unstructured.Unstructured) error {
-		all = append(all, w.differences(s.object, current)...)
+	_ = w.each(func(s *objectState) error {
+		all = append(all, s.differences...)
 		return nil
 	})
 	return all
 }
 
-// each calls check for each object as the cluster has it, and joins the errors.
-func (w *Webhooks) each(check func(in *injector, s *objectState, current *unstructured.Unstructured) error) error {
-	w.mu.Lock()
-	in := w.injector
-	w.mu.Unlock()
-	if in == nil {
+// each calls check for what was found last of each object, and joins the errors.
+func (w *Webhooks) each(check func(*objectState) error) error {
+	states := w.states.Load()
+	if states == nil {
 		return errNotRunning
 	}
 	var errs []error
-	for _, s := range in.states {
-		current, err := s.current()
-		if err == nil {
-			err = check(in, s, current)
-		}
-		if err != nil {
+	for _, s := range *states {
+		s.mu.Lock()
+		if err := check(s); err != nil {
 			errs = append(errs, fmt.Errorf("registration: %s: %w", s.object, err))
 		}
+		s.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
 
-// unreachable returns why the API server cannot call this replica by an object, nil if there is
-// none: see [Webhooks.Check].
-func (in *injector) unreachable(s *objectState, current *unstructured.Unstructured) error {
-	leads := len(in.webhooks.entries(current)) > 0
-	if declared := s.declared != nil; !leads && declared || leads && !declared && s.kind == definitionKind {
-		return joined(in.webhooks.differences(s.object, current))
-	}
-	pem, err := in.caBundle()
-	if err != nil || pem == nil || !leads {
-		return err
-	}
-	if err := in.webhooks.untrusted(current, pem); err != nil {
-		if failure := s.failure.Load(); failure != nil && *failure != nil {
-			err = fmt.Errorf("%w: %w", err, *failure)
-		}
-		return err
-	}
-	return nil
-}
-
 // entries returns those that lead to this operator.
-func (w *Webhooks) entries(current *unstructured.Unstructured) (entries []entry) {
-	if current == nil {
+func (w *Webhooks) entries(obj *unstructured.Unstructured) (entries []entry) {
+	if obj == nil {
 		return nil
 	}
-	for _, e := range entriesOf(current.Object) {
+	for _, e := range entriesOf(obj.Object) {
 		if w.endpoint.contains(e.clientConfig) {
 			entries = append(entries, e)
 		}

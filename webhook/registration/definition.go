@@ -1,17 +1,31 @@
 package registration
 
 import (
+	"net/http"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/crdkit/crdkit/internal/crd"
+	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
 // definition is a CustomResourceDefinition of the author.
-type definition struct{ *crd.Definition }
+type definition struct {
+	*crd.Definition
+	convertedBy *conversionWebhook // nil if there is none
+}
+
+// conversionWebhook is a conversion webhook.
+type conversionWebhook struct {
+	path    string
+	handler http.Handler
+}
+
+func (c *conversionWebhook) String() string { return "Conversion " + c.path }
 
 // Definitions are the CustomResourceDefinitions, as YAML or JSON, of the kinds that the
 // handlers serve: files such as controller-gen writes, with one or several documents. They
@@ -22,20 +36,40 @@ func Definitions(texts ...[]byte) Option {
 		for i, text := range texts {
 			found, err := crd.Read(text)
 			if err != nil {
-				s.fault("Definitions, text %d: %w", i+1, err)
+				s.errorf("Definitions, text %d: %w", i+1, err)
 			}
 			for _, read := range found {
-				d := &definition{read}
+				d := &definition{Definition: read}
 				unstructured.RemoveNestedField(d.Object, "status")
 				unstructured.RemoveNestedField(d.Object, "metadata", "creationTimestamp")
-				if s.named(d.Metadata.Name) != nil {
-					s.fault("%s is given twice", d)
-					continue
+				for _, other := range s.definitions {
+					if other.Metadata.Name == d.Metadata.Name || other.GroupKind() == d.GroupKind() {
+						s.errorf("%s and %s are both of kind %s", other, d, d.GroupKind())
+					}
 				}
 				s.definitions = append(s.definitions, d)
 			}
 		}
 	}
+}
+
+// Conversion adds a conversion webhook: the handler of package conversion, and the path on
+// which it is served. Each of [Definitions] whose kind it converts, and which has more than
+// one version, gets a conversion stanza. Where no Conversion converts a definition, it is an
+// error that several of its versions are served or stored, unless [NoConversion] names it.
+func Conversion(path string, h http.Handler) Option {
+	return func(s *settings) { s.conversions = append(s.conversions, &conversionWebhook{path, h}) }
+}
+
+// NoConversion says that this operator does not convert a definition of several versions, such
+// as pizzas.example.com: another one does, or the API server with strategy None, which changes
+// nothing but apiVersion, so that its versions must have the same fields.
+//
+// While the cluster has a conversion that leads to this operator, such as that of an earlier
+// release, [Webhooks.Check] fails. Server-side apply of the manifests takes it away, where it has
+// applied it.
+func NoConversion(definition string) Option {
+	return func(s *settings) { s.unconverted = append(s.unconverted, definition) }
 }
 
 // served returns the versions that are served, the oldest first.
@@ -49,14 +83,11 @@ func (d *definition) served() (versions []string) {
 	return versions
 }
 
-// hasStatus says whether the definition has the subresource status in a version.
+// hasStatus reports whether the definition has the subresource status in a version.
 func (d *definition) hasStatus(version string) bool {
-	for _, v := range d.Spec.Versions {
-		if v.Name == version {
-			return v.Subresources.Status != nil
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Spec.Versions, func(v crd.Version) bool {
+		return v.Name == version && v.Subresources.Status != nil
+	})
 }
 
 // definition returns that of a kind, nil if there is none.
@@ -69,21 +100,44 @@ func (s *settings) definition(kind schema.GroupKind) *definition {
 	return nil
 }
 
-// named returns the definition of a name, nil if there is none.
-func (s *settings) named(name string) *definition {
+// assignConversions finds out what converts each definition.
+func (s *settings) assignConversions() {
+	for _, c := range s.conversions {
+		s.assignConversion(c)
+	}
 	for _, d := range s.definitions {
-		if d.Metadata.Name == name {
-			return d
+		switch used := d.Used(); {
+		case d.convertedBy == nil && len(used) > 1 && !slices.Contains(s.unconverted, d.Metadata.Name):
+			s.errorf("%s has the versions %s, and nothing converts them: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.Metadata.Name)
+		case len(d.Spec.Versions) == 1:
+			d.convertedBy = nil // there is nothing to convert
+		case d.convertedBy != nil && d.Spec.PreserveUnknownFields:
+			s.errorf("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
 		}
 	}
-	return nil
 }
 
-// checkDefinitions finds definitions of one kind: rules could not tell them apart.
-func (s *settings) checkDefinitions() {
-	for _, d := range s.definitions {
-		if first := s.definition(d.GroupKind()); first != d {
-			s.fault("%s and %s are both of kind %s", first, d, d.GroupKind())
+func (s *settings) assignConversion(c *conversionWebhook) {
+	if c.handler == nil {
+		return // an error already
+	}
+	known, _ := handlerinfo.By(c.handler)
+	if len(known.Conversions) == 0 {
+		s.errorf("%s: the handler does not say what it converts: give one of conversion.NewHandler", c)
+	}
+	for _, k := range known.Conversions {
+		d := s.definition(k.GroupKind)
+		if d == nil {
+			s.errorf("%s converts %s, of which there is no definition: give it with Definitions", c, k.GroupKind)
+			continue
+		}
+		if d.convertedBy != nil {
+			s.errorf("%s is converted twice: by %s and by %s", d, d.convertedBy, c)
+		}
+		d.convertedBy = c
+		missing := slices.DeleteFunc(d.Used(), func(v string) bool { return slices.Contains(k.Versions, v) })
+		if len(missing) > 0 {
+			s.errorf("%s: %s does not convert version %s: add the conversions, or do not serve the version", d, c, strings.Join(missing, ", "))
 		}
 	}
 }

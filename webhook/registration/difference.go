@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,13 +28,7 @@ func (d Difference) text() string {
 	if d.Field == "" {
 		return "not in the cluster: apply the manifests"
 	}
-	orAbsent := func(value string) string {
-		if value == "" {
-			return "absent"
-		}
-		return value
-	}
-	return fmt.Sprintf("%s is %s, expected %s", d.Field, orAbsent(d.Found), orAbsent(d.Expected))
+	return fmt.Sprintf("%s is %s, expected %s", d.Field, cmp.Or(d.Found, "absent"), cmp.Or(d.Expected, "absent"))
 }
 
 // joined returns an error of several lines, nil without differences.
@@ -53,13 +48,13 @@ func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (a
 		all = append(all, Difference{o.kind, o.name, field, jsonOf(found), jsonOf(expected)})
 	}
 	if current == nil {
-		if o.declared != nil {
+		if o.declaresWebhook {
 			add("", nil, nil)
 		}
 		return all
 	}
 	found := current.Object
-	if o.kind == definitionKind && o.declared != nil {
+	if o.kind == definitionKind && o.declaresWebhook {
 		is, _, _ := unstructured.NestedFieldNoCopy(found, "spec", "conversion")
 		shall, _, _ := unstructured.NestedFieldNoCopy(o.declared, "spec", "conversion")
 		compare("spec.conversion", is, shall, add)
@@ -69,7 +64,7 @@ func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (a
 	for _, e := range entriesOf(found) {
 		registered[e.name] = e
 	}
-	for _, e := range entriesOf(o.declared) {
+	for _, e := range w.entries(&unstructured.Unstructured{Object: o.declared}) {
 		is, ok := registered[e.name]
 		delete(registered, e.name)
 		if !ok {
@@ -116,9 +111,6 @@ func jsonOf(value any) string {
 	if value == nil {
 		return ""
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value) // not from a JSON decoder
-	}
+	text, _ := json.Marshal(value) // what comes from JSON can be written
 	return string(text)
 }

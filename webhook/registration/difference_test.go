@@ -21,7 +21,7 @@ func TestDifferences_NameTheField(t *testing.T) {
 	w := &Webhooks{endpoint: &endpoint{namespace: "n", service: "s"}}
 	declared := parse(good)
 	declared.Object["webhooks"].([]any)[0].(map[string]any)["timeoutSeconds"] = int64(10)
-	o := &object{kind: "MutatingWebhookConfiguration", name: "p", declared: declared.Object}
+	o := &object{kind: "MutatingWebhookConfiguration", name: "p", declared: declared.Object, declaresWebhook: true}
 	for name, c := range map[string]struct{ old, new, want string }{
 		"none":                          {"", "", ""},
 		"more of a later API server":    {`"timeoutSeconds"`, `"other":1,"timeoutSeconds"`, ""},

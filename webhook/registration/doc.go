@@ -21,12 +21,13 @@
 //
 // The rules of a webhook are made from its handler: the kinds, versions, operations and
 // subresources of its functions. The names of the resources and their scope are those of
-// the definitions; for built-in kinds they are guessed, which is right for these. For a handler
-// that is not from this library, and for a function of every kind, give them with [Rules].
+// the definitions; for built-in kinds they are guessed, which is right for these. A handler
+// that is not from this library needs rules that the author sets, and so does a function of every
+// kind, or of a subresource of another kind, such as scale (see [Mutating]).
 //
 // A function of metadata is for all versions of its kind. If other functions in the handler
 // want the same requests in certain versions, the rules are for these versions: the API
-// server converts to one of them, and all functions see the request. (With [MatchPolicy]
+// server converts to one of them, and all functions see the request. (With the match policy
 // Exact nothing is converted, and the rules are for all versions.)
 //
 // A handler behind middleware is found if the middleware has a method
@@ -34,33 +35,27 @@
 //
 // # Namespaces
 //
-// Unless [NamespaceSelector] says otherwise, a webhook is not called for objects in
+// By default, a webhook is not called for objects in
 // kube-system and in the operator's own namespace: so a webhook that is down cannot keep
 // the cluster, or the operator, from coming up again. Custom resources in those two
 // namespaces are not defaulted and not validated by webhooks. The API server does not look
 // at the selector for cluster-scoped resources, which are never exempted, and matches it
 // with the labels of the object itself for a Namespace
-// (apiserver/pkg/admission/plugin/webhook/predicates/namespace). All namespaces have the
-// label kubernetes.io/metadata.name, which nobody can change. A webhook for cluster-scoped
+// (apiserver/pkg/admission/plugin/webhook/predicates/namespace). A webhook for cluster-scoped
 // resources alone has no selector by default.
 //
-// # Before the CA is known
+// # Order
 //
 // The manifests may be applied before the operator has ever run, or after its replicas have
 // started, which wait for them. Until a replica has written the CA bundle, requests that need the
-// webhooks fail, and nothing is stored that was not converted, defaulted and validated. That is on
-// purpose: a definition with strategy None would in the meantime take objects of all versions and
-// change no more of them than apiVersion. Where that must not be, start the replicas first, which
-// leaves milliseconds, or give the CA bundle to [Webhooks.Manifests].
+// webhooks fail, and nothing is stored that was not converted, defaulted and validated. Where that
+// must not be, start the replicas first, which leaves milliseconds, or give the CA bundle to
+// [Webhooks.Manifests].
 //
-// # Rolling updates
-//
-// Apply the manifests of the next release, and then start its replicas. The replicas of this
-// release write the CA bundle into what leads to them, whichever release has declared it. They log
-// what differs from their own declaration and stay ready, also those that start then: a replica
-// that is not ready answers nobody, and what it serves is still asked for.
-//
-// Until the last replica has gone, the old ones get requests by the new rules. On a path that
+// To update, apply the manifests of the next release, and then start its replicas; to roll back, do
+// the same with the release before. The replicas of this release write the CA bundle into what leads
+// to them, whichever release has declared it. They log what differs from their own declaration and
+// stay ready. Until the last of them has gone, they get requests by the new rules. On a path that
 // they do not serve they answer 404, and the failure policy applies. So
 //
 //   - keep the paths from release to release. A handler of package admission lets requests for
@@ -68,25 +63,20 @@
 //   - add a webhook with the failure policy Ignore, and change that to Fail in a later release.
 //   - let the release that adds a conversion keep the storage version. Requests for other
 //     versions fail until a replica serves the conversion.
-//   - remove a webhook, or a whole configuration, with the manifests too; then the old replicas are
-//     not asked any more. A replica that starts without a configuration that it declares does not
-//     get ready.
-//
-// A rollback goes the same way: the manifests of the release before, and then its replicas. A
-// release whose replicas never get ready has its rules in force: apply the manifests of the one
-// before.
-//
-// # Next to kubectl, Helm and GitOps
-//
-// The CA bundle belongs to no field manager. So manifests without one can be applied at any
-// time, by kubectl apply, Helm or server-side apply, and the bundle stays; those with one do not
-// conflict with the operator. Apply either always or never with a bundle: server-side apply takes
-// away what it has applied before. A replica puts it back at once.
+//   - remove a webhook, or a whole configuration, with the manifests too. A replica that starts
+//     without a configuration that it declares does not get ready.
 //
 // To uninstall, delete the webhook configurations first: when nobody serves them, they block what
 // they are for. Then delete the definitions, which deletes all their objects, while a replica
 // still runs: objects that are stored in another version than the storage version cannot be read
 // without it, and objects with its finalizers are not let go.
+//
+// # The CA bundle
+//
+// It belongs to no field manager. So manifests without one can be applied at any
+// time, by kubectl apply, Helm or server-side apply, and the bundle stays; those with one do not
+// conflict with the operator. Apply either always or never with a bundle: server-side apply takes
+// away what it has applied before. A replica puts it back at once.
 //
 // # What it does not do
 //

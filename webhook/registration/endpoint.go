@@ -12,17 +12,15 @@ type endpoint struct {
 	namespace, service string
 	port               int32
 	url                *url.URL
-	given              int
 }
 
 // Service says that the API server finds the handlers behind a Service, on port 443 (see
 // [ServicePort]). The namespace is also the operator's own: see [OwnNamespace].
 func Service(namespace, name string) Option {
 	return func(s *settings) {
-		s.endpoint.given++
 		for _, n := range []string{namespace, name} {
 			if errs := validation.IsDNS1123Label(n); len(errs) > 0 {
-				s.fault("Service %s/%s: %q is not a name: %s", namespace, name, n, strings.Join(errs, "; "))
+				s.errorf("Service %s/%s: %q is not a name: %s", namespace, name, n, strings.Join(errs, "; "))
 			}
 		}
 		s.endpoint.namespace, s.endpoint.service = namespace, name
@@ -39,14 +37,13 @@ func ServicePort(port int32) Option {
 // cluster.
 func URL(base string) Option {
 	return func(s *settings) {
-		s.endpoint.given++
 		u, err := url.Parse(base)
 		switch {
 		case err != nil:
-			s.fault("URL: %w", err)
+			s.errorf("URL: %w", err)
 			return
 		case u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-			s.fault("URL %q: want https://host or https://host:port, and the paths with the handlers", base)
+			s.errorf("URL %q: want https://host or https://host:port, and the paths with the handlers", base)
 		}
 		u.Path = ""
 		s.endpoint.url = u
@@ -61,12 +58,10 @@ func OwnNamespace(namespace string) Option {
 
 func (e *endpoint) check(s *settings) {
 	switch {
-	case e.given == 0:
-		s.fault("no endpoint: give Service or URL")
-	case e.given > 1:
-		s.fault("Service or URL may be given once")
+	case (e.service == "") == (e.url == nil):
+		s.errorf("the endpoint must be either a Service or a URL")
 	case e.port != 0 && e.service == "":
-		s.fault("ServicePort is given without Service")
+		s.errorf("ServicePort is given without Service")
 	}
 	if e.port == 0 {
 		e.port = 443

@@ -3,8 +3,8 @@ package registration_test
 import (
 	"context"
 	"fmt"
-	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,7 +51,7 @@ func declaration() (*registration.Webhooks, error) {
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Validating("delete.pizzas.example.com", "/validate",
 			admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(reg), admission.ValidateDelete(notEaten, pizza)),
-			registration.Timeout(5*time.Second)),
+			func(w *admissionregistrationv1.ValidatingWebhook) { w.TimeoutSeconds = new(int32(5)) }),
 	)
 }
 
@@ -166,7 +166,7 @@ func ExampleWebhooks_PolicyRules() {
 	//   resources:
 	//   - customresourcedefinitions
 	//   verbs:
-	//   - list
+	//   - get
 	//   - watch
 	//   - update
 	// - apiGroups:
@@ -177,13 +177,13 @@ func ExampleWebhooks_PolicyRules() {
 	//   - mutatingwebhookconfigurations
 	//   - validatingwebhookconfigurations
 	//   verbs:
-	//   - list
+	//   - get
 	//   - watch
 	//   - update
 }
 
 // All that is wrong with a declaration is in one error.
-func ExampleNew_faults() {
+func ExampleNew_mistakes() {
 	anything := func(context.Context, *metav1.PartialObjectMetadata) (field.ErrorList, error) { return nil, nil }
 	handler := admission.NewHandler(runtime.NewScheme(), admission.Validate(anything))
 	_, err := registration.New("pizza-operator",
@@ -195,5 +195,5 @@ func ExampleNew_faults() {
 	// registration: URL "http://localhost": want https://host or https://host:port, and the paths with the handlers
 	// registration: Mutating pizzas: name: Invalid value: "pizzas": should be a domain with at least three segments separated by dots
 	// registration: Mutating pizzas: the handler has no functions of Mutate: register it with Validating
-	// registration: Mutating pizzas: a function of every kind does not say for which: use ForKind of package admission, or give Rules
+	// registration: Mutating pizzas: a function of every kind does not say for which: use ForKind of package admission, or set Rules
 }

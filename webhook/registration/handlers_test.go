@@ -31,6 +31,11 @@ var (
 	}
 )
 
+// rules sets the rules of a webhook.
+func rules(rules ...admissionregistrationv1.RuleWithOperations) func(*admissionregistrationv1.ValidatingWebhook) {
+	return func(w *admissionregistrationv1.ValidatingWebhook) { w.Rules = rules }
+}
+
 func condition(name string) admissionregistrationv1.MatchCondition {
 	return admissionregistrationv1.MatchCondition{Name: name, Expression: "true"}
 }

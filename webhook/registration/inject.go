@@ -1,38 +1,45 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/logthrottle"
+	"github.com/crdkit/crdkit/internal/objectwatch"
 )
 
 const (
-	writeTimeout = 30 * time.Second
+	requestTimeout = 30 * time.Second
+	// An object is read again when the watch tells of a change, and in any case after resync.
+	resync        = time.Minute
+	retry         = 2 * time.Second
+	conflictRetry = 100 * time.Millisecond
 	// Where somebody else writes other CA bundles, one is written that often at once, and then once
 	// in a while.
 	writeBurst    = 5
 	writeInterval = 5 * time.Second
+)
+
+var (
+	errNotRunning = errors.New("registration: Inject does not run")
+	errUnread     = errors.New("not read yet")
+	errNoCA       = errors.New("no CA certificate yet")
+	errContended  = errors.New("another writer changes the CA bundle again and again")
 )
 
 // Inject writes the CA bundle into the webhook configurations and definitions of the declaration,
@@ -42,7 +49,7 @@ const (
 // [Service] or [URL] of the declaration, those of other releases too, and nothing else: no field
 // manager owns it then, so that whoever deploys may write and remove it. Each object
 // is watched, so that a bundle that somebody overwrites or removes is written again at once. What
-// fails is tried again, ever more slowly, and logged. Every replica may run Inject: one of them
+// fails is tried again, and logged. Every replica may run Inject: one of them
 // writes, and the others find nothing to do.
 //
 // Where an object is not as it is declared, Inject logs it once. See [Webhooks.Check] and
@@ -60,229 +67,175 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	if err != nil {
 		return fmt.Errorf("registration: %w", err)
 	}
-	in := &injector{webhooks: w, bundle: bundle, queue: workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[*objectState](100*time.Millisecond, 30*time.Second))}
 	var states []*objectState
 	for _, o := range w.objects {
-		s, err := newState(o, client, in.queue.Add)
-		if err != nil {
-			return fmt.Errorf("registration: %w", err)
+		if o.watched {
+			states = append(states, &objectState{object: o, webhooks: w, bundle: bundle, client: client.Resource(o.resource),
+				writes: rate.NewLimiter(rate.Every(writeInterval), writeBurst), unreachable: errUnread})
 		}
-		states = append(states, s)
 	}
-	w.mu.Lock()
-	if w.injector != nil {
-		w.mu.Unlock()
+	if !w.states.CompareAndSwap(nil, &states) {
 		return errors.New("registration: Inject runs already")
 	}
-	in.states, w.injector = states, in
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.injector = nil
-	}()
-
+	defer w.states.Store(nil)
 	var running sync.WaitGroup
-	defer running.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	for _, s := range states {
-		running.Go(func() { s.informer.RunWithContext(ctx) })
+		running.Go(func() { s.run(ctx) })
 	}
-	running.Go(func() { in.followBundle(ctx) })
-	context.AfterFunc(ctx, in.queue.ShutDown)
-	for {
-		s, done := in.queue.Get()
-		if done {
-			return nil
-		}
-		in.sync(ctx, s)
-		in.queue.Done(s)
-	}
+	running.Wait()
+	return nil
 }
 
-// injector is one call of Inject.
-type injector struct {
-	webhooks *Webhooks
-	bundle   Bundle
-	states   []*objectState
-	queue    workqueue.TypedRateLimitingInterface[*objectState]
-}
-
-// objectState is what the cluster has of an object.
+// objectState is what the cluster has of an object, while Inject runs.
 type objectState struct {
 	*object
+	webhooks *Webhooks
+	bundle   Bundle
 	client   dynamic.ResourceInterface
-	informer cache.SharedIndexInformer
-	logged   logthrottle.Throttle
-	caBundle string        // written last
-	writes   *rate.Limiter // of that
+	writes   *rate.Limiter
 
-	unread  atomic.Pointer[error] // why it could not be listed or watched last
-	failure atomic.Pointer[error] // why the CA bundle could not be written last
+	// What was found last.
+	mu          sync.Mutex
+	read        bool
+	current     *unstructured.Unstructured // nil if there is none
+	unreachable error                      // see Webhooks.Check
+	differences []Difference
 }
 
-var (
-	errNotRunning = errors.New("registration: Inject does not run")
-	errUnread     = errors.New("not read yet")
-	errNoCA       = errors.New("no CA certificate yet")
-	errContended  = errors.New("another writer changes the CA bundle again and again")
-)
-
-// newState returns the state of an object, and calls changed whenever there is another.
-func newState(o *object, client dynamic.Interface, changed func(*objectState)) (*objectState, error) {
-	s := &objectState{object: o, client: client.Resource(o.resource)}
-	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.name).String()
-	s.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-			opts.FieldSelector = selector
-			return s.client.List(ctx, opts)
-		},
-		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-			opts.FieldSelector = selector
-			return s.client.Watch(ctx, opts)
-		},
-	}, &unstructured.Unstructured{}, 0, nil)
-	noted := s.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		s.unread.Store(&err)
-		changed(s)
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-	})
-	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changed(s) },
-		UpdateFunc: func(any, any) { changed(s) },
-		DeleteFunc: func(any) { changed(s) },
-	})
-	return s, errors.Join(noted, err)
-}
-
-// current returns the object of the cluster, nil if there is none, which is not to be changed. The
-// error is why that is not known.
-func (s *objectState) current() (*unstructured.Unstructured, error) {
-	if !s.informer.HasSynced() {
-		if err := s.unread.Load(); err != nil {
-			return nil, *err
-		}
-		return nil, errUnread
+// caBundle returns the CA bundle, nil if somebody else writes it, and a channel that is closed when
+// there is another.
+func (s *objectState) caBundle() (pem []byte, changed <-chan struct{}, err error) {
+	if s.bundle == nil {
+		return nil, nil, nil
 	}
-	for _, obj := range s.informer.GetStore().List() {
-		return obj.(*unstructured.Unstructured), nil
+	pem, changed = s.bundle.CABundle()
+	if len(pem) == 0 {
+		return nil, changed, errNoCA
 	}
-	return nil, nil
+	if _, err := cert.ParseCertsPEM(pem); err != nil {
+		return nil, changed, fmt.Errorf("CA bundle: %w", err)
+	}
+	return pem, changed, nil
 }
 
-// followBundle has all objects looked at, and again when there is another CA bundle.
-func (in *injector) followBundle(ctx context.Context) {
+// run has the CA bundle in an object until ctx ends, and logs what is wrong otherwise.
+func (s *objectState) run(ctx context.Context) {
+	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
+	ctx = klog.NewContext(ctx, logger)
+	changed := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watching.Go(func() { objectwatch.Notify(ctx, s.client, s.name, retry, changed) })
+	var throttle logthrottle.Throttle
 	for ctx.Err() == nil {
-		var changed <-chan struct{}
-		if in.bundle != nil {
-			_, changed = in.bundle.CABundle()
+		pem, newBundle, noBundle := s.caBundle()
+		failure := s.sync(ctx, pem)
+		problem := s.report(pem, noBundle, failure)
+		switch {
+		case problem == nil:
+			throttle.Resolved()
+		case apierrors.IsConflict(failure) || errors.Is(noBundle, errNoCA) || ctx.Err() != nil:
+		case throttle.Allow(problem):
+			logger.Error(problem, "What is registered with the API server does not fit this replica")
 		}
-		for _, s := range in.states {
-			in.queue.Add(s)
+		again := resync
+		switch {
+		case apierrors.IsConflict(failure): // somebody else has been faster
+			again = conflictRetry
+		case failure != nil:
+			again = retry
 		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
+		case <-newBundle:
+		case <-time.After(again):
 		}
 	}
 }
 
-// caBundle returns the CA bundle, nil if somebody else writes it.
-func (in *injector) caBundle() ([]byte, error) {
-	if in.bundle == nil {
-		return nil, nil
-	}
-	pem, _ := in.bundle.CABundle()
-	if len(pem) == 0 {
-		return nil, errNoCA
-	}
-	if _, err := cert.ParseCertsPEM(pem); err != nil {
-		return nil, fmt.Errorf("CA bundle: %w", err)
-	}
-	return pem, nil
-}
-
-// sync writes the CA bundle into an object, and logs what is wrong otherwise.
-func (in *injector) sync(ctx context.Context, s *objectState) {
-	current, err := s.current()
-	if err == nil {
-		stale, failure := in.inject(ctx, s, current)
-		s.failure.Store(&failure)
-		if stale {
-			return // the watch brings the next
-		}
-		err = failure
-	}
-	if err == nil {
-		err = in.unreachable(s, current)
-	}
-	if err == nil {
-		err = joined(in.webhooks.differences(s.object, current))
-	}
-	switch {
-	case err == nil:
-		s.logged.Resolved()
-	case errors.Is(err, errUnread):
-		in.queue.AddAfter(s, time.Second) // an object that is missing is no event
-	case errors.Is(err, errNoCA) || ctx.Err() != nil:
-	case s.logged.Allow(err):
-		klog.FromContext(ctx).Error(err, "What is registered with the API server does not fit this replica", "kind", s.kind, "name", s.name)
-	default:
-		in.queue.AddAfter(s, logthrottle.Interval)
-	}
-}
-
-// inject writes the CA bundle into an object where it is not. It reports whether the object is
-// another one now.
-func (in *injector) inject(ctx context.Context, s *objectState, current *unstructured.Unstructured) (stale bool, err error) {
-	pem, err := in.caBundle()
-	if err != nil || pem == nil || current == nil {
-		return false, nil // unreachable returns the error
-	}
-	text := base64.StdEncoding.EncodeToString(pem)
-	if text != s.caBundle {
-		s.caBundle, s.writes = text, rate.NewLimiter(rate.Every(writeInterval), writeBurst)
-	}
-	obj := current.DeepCopy()
-	injected := false
-	for _, e := range in.webhooks.entries(obj) {
-		if e.clientConfig["caBundle"] != text {
-			e.clientConfig["caBundle"], injected = text, true
-		}
-	}
-	switch {
-	case injected && s.writes.Tokens() < 1:
-		in.queue.AddAfter(s, time.Second)
-		return false, errContended
-	case !injected && !in.disown(obj):
-		in.queue.Forget(s)
-		return false, nil
-	}
-	// It fails with a conflict if the object is another one by now.
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+// sync reads an object, and writes the CA bundle into it where that is missing, if there is one.
+func (s *objectState) sync(ctx context.Context, pem []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	_, err = s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: in.webhooks.name})
-	switch {
-	case err == nil && injected:
-		s.writes.Allow()
-	case err != nil:
-		in.queue.AddRateLimited(s)
+	current, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		current, err = nil, nil
 	}
-	if err == nil || apierrors.IsConflict(err) {
-		return true, nil
+	if err != nil {
+		return err // what was found last counts
 	}
-	return false, err
+	if current != nil && pem != nil {
+		current, err = s.inject(ctx, current, base64.StdEncoding.EncodeToString(pem))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read, s.current = true, current
+	return err
 }
 
-// disown leaves the CA bundles to no field manager, and reports whether the object has changed.
+// inject returns the object with the CA bundle in it; with an error, as far as that has been written.
+func (s *objectState) inject(ctx context.Context, current *unstructured.Unstructured, caBundle string) (*unstructured.Unstructured, error) {
+	update := func(obj *unstructured.Unstructured) error {
+		updated, err := s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: s.webhooks.name})
+		if err == nil {
+			current = updated
+		}
+		return err
+	}
+	obj, injected := current.DeepCopy(), false
+	for _, e := range s.webhooks.entries(obj) {
+		if e.clientConfig["caBundle"] != caBundle {
+			e.clientConfig["caBundle"], injected = caBundle, true
+		}
+	}
+	if injected {
+		if !s.writes.Allow() {
+			return current, errContended
+		}
+		if err := update(obj); err != nil {
+			return current, err
+		}
+		obj = current.DeepCopy()
+	}
+	if disown(obj, s.webhooks.name) {
+		return current, update(obj)
+	}
+	return current, nil
+}
+
+// report notes what is wrong with an object, for Check and Differences, and returns it. The errors
+// are those of the CA bundle, and of the last request.
+func (s *objectState) report(pem []byte, noBundle, failure error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.read {
+		s.unreachable = failure
+		return failure
+	}
+	s.differences = s.webhooks.differences(s.object, s.current)
+	leads := len(s.webhooks.entries(s.current)) > 0
+	s.unreachable = nil
+	switch {
+	case s.declaresWebhook && !leads, !s.declaresWebhook && leads && s.kind == definitionKind:
+		s.unreachable = joined(s.differences)
+	case leads && noBundle != nil:
+		s.unreachable = noBundle
+	case pem != nil:
+		if s.unreachable = s.webhooks.untrusted(s.current, pem); s.unreachable != nil && failure != nil {
+			s.unreachable = fmt.Errorf("%w: %w", s.unreachable, failure)
+		}
+	}
+	return cmp.Or(s.unreachable, failure, joined(s.differences))
+}
+
+// disown leaves the CA bundles to no field manager, which was this one, and reports whether the object has changed.
 // Otherwise they would stay where server-side apply takes a conversion away, which would be
 // invalid then, and manifests with a CA bundle would conflict.
-func (in *injector) disown(obj *unstructured.Unstructured) bool {
+func disown(obj *unstructured.Unstructured, manager string) bool {
 	all := obj.GetManagedFields()
 	others := slices.DeleteFunc(slices.Clone(all), func(m metav1.ManagedFieldsEntry) bool {
-		return m.Manager == in.webhooks.name && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
+		return m.Manager == manager && m.Operation == metav1.ManagedFieldsOperationUpdate && m.Subresource == ""
 	})
 	if len(others) == len(all) || len(others) == 0 { // without any, the API server keeps those that there are
 		return false

@@ -1,11 +1,16 @@
 package registration
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/yaml"
 )
 
 const definitionKind = "CustomResourceDefinition"
@@ -15,46 +20,38 @@ type object struct {
 	kind     string
 	resource schema.GroupVersionResource
 	name     string
-	// declared is what the manifests say of it, without a CA bundle; of a definition,
-	// spec.conversion alone. It is nil if nothing is declared: then what another release has
-	// left there is looked at.
-	declared map[string]any
+	// declared is the manifest, without a CA bundle; nil if there is none: then what another
+	// release has left there is looked at.
+	declared        map[string]any
+	declaresWebhook bool
+	watched         bool // by Inject
 }
 
 func (o *object) String() string { return o.kind + " " + o.name }
 
-func (s *settings) newObject(kind, group, resource, name string, declared map[string]any) *object {
-	o := &object{kind: kind, resource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, name: name, declared: declared}
-	if declared == nil {
-		return o
-	}
-	u := unstructured.Unstructured{Object: declared}
-	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(kind))
-	u.SetName(name)
-	if len(s.annotations) > 0 {
-		u.SetAnnotations(s.annotations)
+// definitionObject returns the object of a definition, with its conversion.
+func (s *settings) definitionObject(d *definition) *object {
+	o := &object{kind: definitionKind, name: d.Metadata.Name, declared: d.Object,
+		resource:        schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		declaresWebhook: d.convertedBy != nil,
+		watched:         len(d.Spec.Versions) > 1}
+	if o.declaresWebhook {
+		s.annotate(o)
+		o.declared["spec"].(map[string]any)["conversion"] = map[string]any{
+			"strategy": "Webhook",
+			"webhook": map[string]any{
+				"clientConfig":             s.endpoint.clientConfig(d.convertedBy.path),
+				"conversionReviewVersions": list(s.reviewVersions),
+			},
+		}
 	}
 	return o
 }
 
-// definitionObject returns the conversion stanza of a definition, which c converts, if not nil.
-func (s *settings) definitionObject(d *definition, c *conversion) *object {
-	var declared map[string]any
-	if c != nil {
-		declared = map[string]any{"spec": map[string]any{"conversion": map[string]any{
-			"strategy": "Webhook",
-			"webhook": map[string]any{
-				"clientConfig":             s.endpoint.clientConfig(c.path),
-				"conversionReviewVersions": list(s.reviewVersions),
-			},
-		}}}
-	}
-	return s.newObject(definitionKind, "apiextensions.k8s.io", "customresourcedefinitions", d.Metadata.Name, declared)
-}
-
 // configurationObject returns the configuration of all webhooks of a kind.
 func (s *settings) configurationObject(kind hookKind, resource string) *object {
-	var declared map[string]any
+	o := &object{kind: string(kind) + "WebhookConfiguration", name: s.name, watched: true,
+		resource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}}
 	var webhooks []any
 	for _, h := range s.hooks {
 		if h.kind != kind {
@@ -63,14 +60,27 @@ func (s *settings) configurationObject(kind hookKind, resource string) *object {
 		s.complete(h)
 		webhook, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&h.MutatingWebhook)
 		if err != nil {
-			s.fault("%s: %w", h, err)
+			s.errorf("%s: %w", h, err)
 			continue
 		}
 		webhook["clientConfig"] = s.endpoint.clientConfig(h.path)
 		webhooks = append(webhooks, webhook)
-		declared = map[string]any{"webhooks": webhooks}
 	}
-	return s.newObject(string(kind)+"WebhookConfiguration", "admissionregistration.k8s.io", resource, s.name, declared)
+	if len(webhooks) > 0 {
+		o.declaresWebhook = true
+		o.declared = map[string]any{
+			"apiVersion": o.resource.GroupVersion().String(), "kind": o.kind,
+			"metadata": map[string]any{"name": o.name}, "webhooks": webhooks,
+		}
+		s.annotate(o)
+	}
+	return o
+}
+
+func (s *settings) annotate(o *object) {
+	for key, value := range s.annotations {
+		_ = unstructured.SetNestedField(o.declared, value, "metadata", "annotations", key) // all are objects
+	}
 }
 
 func list(texts []string) (all []any) {
@@ -80,15 +90,60 @@ func list(texts []string) (all []any) {
 	return all
 }
 
-// manifest returns what is declared of the object, with a CA bundle if there is one.
-func (o *object) manifest(pem []byte) map[string]any {
-	obj := runtime.DeepCopyJSON(o.declared)
-	if len(pem) > 0 {
-		for _, e := range entriesOf(obj) {
-			e.clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(pem)
+// Manifests returns all that must be registered as YAML documents, for kubectl apply: the
+// definitions in the order in which they were given, those that are converted with their
+// conversion stanza, then the configurations of the mutating and of the validating webhooks.
+//
+// Without caBundle, no object has one, and requests that need the webhooks fail until
+// somebody, such as [Webhooks.Inject], has put it there. See "Before the CA is known" in
+// the package documentation. It is an error if caBundle has no PEM certificates.
+func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
+	if len(caBundle) > 0 {
+		if _, err := cert.ParseCertsPEM(caBundle); err != nil {
+			return nil, fmt.Errorf("registration: CA bundle: %w", err)
 		}
 	}
-	return obj
+	var all bytes.Buffer
+	for _, o := range w.objects {
+		if o.declared == nil {
+			continue
+		}
+		obj := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.declared)}
+		for _, e := range w.entries(obj) {
+			if len(caBundle) > 0 {
+				e.clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(caBundle)
+			}
+		}
+		text, err := yaml.Marshal(obj.Object)
+		if err != nil {
+			return nil, fmt.Errorf("registration: %w", err)
+		}
+		all.WriteString("---\n")
+		all.Write(text)
+	}
+	return all.Bytes(), nil
+}
+
+// PolicyRules returns the least that [Webhooks.Inject] needs: the rules of a ClusterRole, limited
+// to the objects by their names. A watch of one object by the field selector metadata.name is
+// authorized with that name (apiserver/pkg/endpoints/request/requestinfo.go).
+//
+// A configuration without webhooks of its kind is among them, and so is a definition of several
+// versions that is not converted: other releases may have some.
+func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
+	verbs := []string{"get", "watch", "update"}
+	var definitions []string
+	for _, o := range w.objects {
+		if o.kind == definitionKind && o.watched {
+			definitions = append(definitions, o.name)
+		}
+	}
+	if len(definitions) > 0 {
+		rules = append(rules, rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"apiextensions.k8s.io"},
+			Resources: []string{"customresourcedefinitions"}, ResourceNames: definitions})
+	}
+	return append(rules, rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"admissionregistration.k8s.io"},
+		Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{w.name}})
 }
 
 // entry is a place where the API server is told about a webhook.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -17,16 +17,13 @@ import (
 // an [http.Handler] it serves each handler on its path, and 404 on others. It is safe for
 // concurrent use.
 type Webhooks struct {
-	name        string
-	namespace   string // the operator's own, if it is known
-	converted   []schema.GroupVersionResource
-	handlers    map[string]http.Handler
-	definitions []*definition
-	endpoint    *endpoint
-	objects     []*object // that the cluster has: definitions first
-
-	mu       sync.Mutex
-	injector *injector // while Inject runs
+	name      string
+	namespace string // the operator's own, if it is known
+	converted []schema.GroupVersionResource
+	handlers  map[string]http.Handler
+	endpoint  *endpoint
+	objects   []*object                      // in the order of the manifests
+	states    atomic.Pointer[[]*objectState] // while Inject runs
 }
 
 var _ http.Handler = (*Webhooks)(nil)
@@ -42,14 +39,15 @@ type settings struct {
 	annotations    map[string]string
 	wrap           []func(string, http.Handler) http.Handler
 	definitions    []*definition
-	conversions    []*conversion
+	conversions    []*conversionWebhook
 	unconverted    []string // definitions that NoConversion names
 	hooks          []*hook
-	faults         []error
+	handlers       map[string]http.Handler // by their paths
+	errs           []error
 }
 
-func (s *settings) fault(format string, args ...any) {
-	s.faults = append(s.faults, fmt.Errorf("registration: "+format, args...))
+func (s *settings) errorf(format string, args ...any) {
+	s.errs = append(s.errs, fmt.Errorf("registration: "+format, args...))
 }
 
 // ReviewVersions says in which versions the API server may send reviews, the preferred one
@@ -75,30 +73,24 @@ func Annotations(annotations map[string]string) Option {
 // is served there. So the rules are still made from the handler. The wrapper that is given
 // first is the outermost.
 func Wrap(wrap func(path string, h http.Handler) http.Handler) Option {
-	return func(s *settings) {
-		if wrap == nil {
-			s.fault("the function of Wrap is nil")
-			return
-		}
-		s.wrap = append(s.wrap, wrap)
-	}
+	return func(s *settings) { s.wrap = append(s.wrap, wrap) }
 }
 
 // New returns the declaration that the options make. The name is that of the webhook
 // configurations, and of the field manager of the CA bundles: it must be unique in the cluster,
 // such as the operator's. [Service] or [URL] is required, and something to register.
 //
-// The error has all faults of the declaration, joined: what the API server would refuse,
+// The error joins all mistakes of the declaration: what the API server would refuse,
 // and what would never be called, or called in vain.
 func New(name string, opts ...Option) (*Webhooks, error) {
-	s := &settings{name: name, reviewVersions: []string{"v1", "v1beta1"}}
+	s := &settings{name: name, reviewVersions: []string{"v1", "v1beta1"}, handlers: map[string]http.Handler{}}
 	// ValidateFieldManager of apimachinery's meta/v1/validation allows 128 characters.
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 || len(name) > 128 {
-		s.fault("name %q: it must be the name of an object, with at most 128 characters: %s", name, strings.Join(errs, "; "))
+		s.errorf("name %q: it must be the name of an object, with at most 128 characters: %s", name, strings.Join(errs, "; "))
 	}
 	for _, opt := range opts {
 		if opt == nil {
-			s.fault("an option is nil")
+			s.errorf("an option is nil")
 			continue
 		}
 		opt(s)
@@ -108,60 +100,53 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 		s.ownNamespace = s.endpoint.namespace
 	}
 	if len(s.conversions)+len(s.hooks) == 0 {
-		s.fault("there is nothing to register: give Conversion, Mutating or Validating")
+		s.errorf("there is nothing to register: give Conversion, Mutating or Validating")
 	}
-	w := &Webhooks{name: name, namespace: s.ownNamespace, endpoint: &s.endpoint, definitions: s.definitions, handlers: s.serve()}
-	s.checkDefinitions()
-	converted := s.converted()
+	w := &Webhooks{name: name, namespace: s.ownNamespace, endpoint: &s.endpoint, handlers: s.handlers}
+	for _, c := range s.conversions {
+		s.serve(c, c.path, c.handler)
+	}
+	for _, h := range s.hooks {
+		s.serve(h, h.path, h.handler)
+	}
+	s.assignConversions()
 	for _, d := range s.definitions {
-		if len(d.Spec.Versions) == 1 {
-			continue // nothing is converted, whatever is registered
+		w.objects = append(w.objects, s.definitionObject(d))
+		if d.convertedBy == nil {
+			continue
 		}
-		if converted[d] != nil {
-			for _, version := range d.served() {
-				w.converted = append(w.converted, schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural})
-			}
+		for _, version := range d.served() {
+			w.converted = append(w.converted, schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural})
 		}
-		w.objects = append(w.objects, s.definitionObject(d, converted[d]))
 	}
 	w.objects = append(w.objects,
 		s.configurationObject(mutating, "mutatingwebhookconfigurations"),
 		s.configurationObject(validating, "validatingwebhookconfigurations"))
-	if err := errors.Join(s.faults...); err != nil {
+	if err := errors.Join(s.errs...); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// serve returns the handlers by their paths.
-func (s *settings) serve() map[string]http.Handler {
-	handlers := map[string]http.Handler{}
-	add := func(what, path string, h http.Handler) {
-		if !strings.HasPrefix(path, "/") {
-			s.fault("%s: path %q must begin with /", what, path)
-		}
-		if _, twice := handlers[path]; twice {
-			s.fault("%s: path %q is given twice", what, path)
-		}
-		if h == nil {
-			s.fault("%s: the handler is nil", what)
+// serve adds a handler to those by their paths.
+func (s *settings) serve(what fmt.Stringer, path string, h http.Handler) {
+	if !strings.HasPrefix(path, "/") {
+		s.errorf("%s: path %q must begin with /", what, path)
+	}
+	if s.handlers[path] != nil {
+		s.errorf("%s: path %q is given twice", what, path)
+	}
+	if h == nil {
+		s.errorf("%s: the handler is nil", what)
+		return
+	}
+	for _, wrap := range slices.Backward(s.wrap) {
+		if h = wrap(path, h); h == nil {
+			s.errorf("%s: Wrap made a nil handler", what)
 			return
 		}
-		for _, wrap := range slices.Backward(s.wrap) {
-			if h = wrap(path, h); h == nil {
-				s.fault("%s: Wrap made a nil handler", what)
-				return
-			}
-		}
-		handlers[path] = h
 	}
-	for _, c := range s.conversions {
-		add(c.String(), c.path, c.handler)
-	}
-	for _, h := range s.hooks {
-		add(h.String(), h.path, h.handler)
-	}
-	return handlers
+	s.handlers[path] = h
 }
 
 // ServeHTTP serves the handlers on their paths.

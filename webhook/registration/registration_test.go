@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -28,7 +27,7 @@ type (
 func (w wrapper) Unwrap() http.Handler                              { return w.Handler }
 func (h hider) ServeHTTP(rw http.ResponseWriter, req *http.Request) { h.h.ServeHTTP(rw, req) }
 
-func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
+func TestNew_JoinsAllMistakes(t *testing.T) {
 	s, other := newShop(t, "example.com"), newShop(t, "other.example.com")
 	service := registration.Service("pizza-system", "pizza-operator")
 	mutate, validate := admit(s.mutate()), admit(s.validate())
@@ -38,16 +37,15 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		opts []registration.Option
 		want []string
 	}{
-		"nothing": {"", nil, []string{`name ""`, "no endpoint: give Service or URL", "there is nothing to register"}},
+		"nothing": {"", nil, []string{`name ""`, "the endpoint must be either a Service or a URL", "there is nothing to register"}},
 		"names": {"Pizza", []registration.Option{registration.Service("A", "b.c"), nil},
 			[]string{`name "Pizza"`, `"A" is not a name`, `"b.c" is not a name`, "an option is nil"}},
 		"a long name":                     {strings.Repeat("a", 129), []registration.Option{service}, []string{"at most 128 characters"}},
-		"two places":                      {"p", []registration.Option{service, registration.URL("https://localhost")}, []string{"may be given once"}},
+		"two places":                      {"p", []registration.Option{service, registration.URL("https://localhost")}, []string{"the endpoint must be either a Service or a URL"}},
 		"a port without a Service":        {"p", []registration.Option{registration.URL("https://localhost"), registration.ServicePort(1)}, []string{"ServicePort is given without Service"}},
 		"no https":                        {"p", []registration.Option{registration.URL("http://localhost")}, []string{`URL "http://localhost": want https://host`}},
 		"a URL with a path":               {"p", []registration.Option{registration.URL("https://localhost/x")}, []string{"want https://host"}},
 		"no URL":                          {"p", []registration.Option{registration.URL("https://a b")}, []string{"URL: parse"}},
-		"no wrapper":                      {"p", []registration.Option{service, registration.Wrap(nil)}, []string{"the function of Wrap is nil"}},
 		"a wrapper without a handler":     {"p", []registration.Option{service, s.definitions(), s.mutating(), registration.Wrap(func(string, http.Handler) http.Handler { return nil })}, []string{"Wrap made a nil handler"}},
 		"a path twice":                    {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "/admit", mutate), registration.Validating("b.example.com", "/admit", validate)}, []string{`Validating b.example.com: path "/admit" is given twice`}},
 		"a bad path":                      {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "admit", mutate)}, []string{`path "admit" must begin with /`}},
@@ -56,33 +54,28 @@ func TestAllFaultsOfADeclarationAreInOneError(t *testing.T) {
 		"no handlers":                     {"p", []registration.Option{service, registration.Conversion("/c", nil), registration.Mutating("a.example.com", "/a", nil)}, []string{"Conversion /c: the handler is nil", "Mutating a.example.com: the handler is nil"}},
 		"a mutating one that validates":   {"p", []registration.Option{service, s.definitions(), registration.Mutating("a.example.com", "/a", validate)}, []string{"the handler has no functions of Mutate: register it with Validating"}},
 		"a validating one that mutates":   {"p", []registration.Option{service, s.definitions(), registration.Validating("a.example.com", "/a", mutate)}, []string{"the API server refuses a patch from a validating webhook"}},
-		"a handler of somebody else":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", hider{validate})}, []string{"the handler does not say what it serves: give one of admission.NewHandler, or Rules"}},
-		"a conversion that admits":        {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", validate)}, []string{"Conversion /c: the handler converts nothing"}},
-		"an admission that converts":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", convert(s), registration.Rules(anyRule))}, []string{"the handler does not say what it serves"}},
-		"a conversion of somebody else":   {"p", []registration.Option{service, registration.Conversion("/c", hider{convert(s)})}, []string{"give one of conversion.NewHandler, or the names of the definitions"}},
-		"names that are not needed":       {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", convert(s), "pizzas.example.com")}, []string{"leave out the names"}},
-		"an unknown definition by name":   {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", hider{convert(s)}, "pies.example.com")}, []string{`there is no definition "pies.example.com"`}},
+		"a handler of somebody else":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", hider{validate})}, []string{"the handler does not say what it serves: give one of admission.NewHandler, or set Rules"}},
+		"a conversion that admits":        {"p", []registration.Option{service, s.definitions(), registration.Conversion("/c", validate)}, []string{"Conversion /c: the handler does not say what it converts"}},
+		"an admission that converts":      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", convert(s), rules(anyRule))}, []string{"the handler does not say what it serves"}},
+		"a conversion of somebody else":   {"p", []registration.Option{service, registration.Conversion("/c", hider{convert(s)})}, []string{"give one of conversion.NewHandler"}},
 		"kinds without a definition":      {"p", []registration.Option{service, other.definitions(), s.conversion(), s.mutating()}, []string{"Conversion /convert converts Pizza.example.com, of which there is no definition", "Mutating default.pizzas.example.com: a function is for Pizza.example.com, of which there is no definition"}},
 		"a version that is not converted": {"p", []registration.Option{service, registration.Definitions([]byte(strings.ReplaceAll(string(s.definition()), "v1alpha1", "v1alpha2"))), s.conversion()}, []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert does not convert version v1alpha2"}},
 		"versions that nothing converts":  {"p", []registration.Option{service, s.definitions(), s.validating()}, []string{`CustomResourceDefinition pizzas.example.com has the versions v1alpha1, v1, and nothing converts them: add Conversion, or NoConversion("pizzas.example.com")`}},
-		"NoConversion and Conversion":     {"p", append(s.options(), service, registration.NoConversion("pizzas.example.com"), registration.NoConversion("pies.example.com")), []string{"CustomResourceDefinition pizzas.example.com: Conversion /convert converts it, and NoConversion names it", `NoConversion: there is no definition "pies.example.com"`}},
 		"converted twice":                 {"p", []registration.Option{service, s.definitions(), s.conversion(), registration.Conversion("/c", convert(s))}, []string{"is converted twice: by Conversion /convert and by Conversion /c"}},
 		"preserveUnknownFields":           {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields must be false"}},
 		"a version that is not served":    {"p", []registration.Option{service, registration.Definitions([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"a function is for Pizza.example.com of version v1alpha1, which CustomResourceDefinition pizzas.example.com does not serve"}},
 		"no such subresource":             {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(subresource("slices"))))}, []string{"the subresource status of Pizza.example.com, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
-		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"a function is for the subresource scale, and its objects, of kind Scale.autoscaling, do not tell of which resource: give Rules"}},
+		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"a function is for the subresource scale, and its objects, of kind Scale.autoscaling, do not tell of which resource: set Rules"}},
 		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"a function of every kind does not say for which"}},
-		"values of a webhook": {"p", []registration.Option{service, s.definitions(), s.validating(
-			nil, registration.ReinvocationPolicy("Never"), registration.Timeout(1500*time.Millisecond), registration.Rules(),
-		)}, []string{"an option is nil", "ReinvocationPolicy is for mutating webhooks", "timeout 1.5s", "Rules has no rules"}},
+		"a change that is nil":            {"p", []registration.Option{service, s.definitions(), s.validating(nil)}, []string{"a function that changes it is nil"}},
 		"definitions": {"p", []registration.Option{service, registration.Definitions(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.Definitions(
 			[]byte("kind: ConfigMap\napiVersion: v1"), []byte("\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}"),
 			[]byte(strings.Replace(one, "name: pizzas.", "name: pizza.", 1)),
 			[]byte(strings.Replace(one, "Namespaced", "Everywhere", 1)),
 			[]byte(strings.Replace(one, "kind: Custom", "kind: Custom\nkind: Custom", 1)),
 			[]byte(strings.ReplaceAll(one, "pizzas", "pies")),
-		), s.mutating()}, []string{"Definitions, text 1: it has no definition", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com is given twice", `it is a "ConfigMap" of "v1"`,
-			`line 2: CustomResourceDefinition "x" has no spec.group`, `metadata.name must be "pizzas.example.com"`, `spec.scope "Everywhere"`, `key "kind" already set`, "are both of kind Pizza.example.com"}},
+		), s.mutating()}, []string{"Definitions, text 1: it has no definition", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pizzas.example.com are both of kind Pizza.example.com", `it is a "ConfigMap" of "v1"`,
+			`line 2: CustomResourceDefinition "x" has no spec.group`, `metadata.name must be "pizzas.example.com"`, `spec.scope "Everywhere"`, `key "kind" already set`, "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pies.example.com are both of kind Pizza.example.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hooks, err := registration.New(c.name, c.opts...)
@@ -119,31 +112,31 @@ func TestRulesAreMadeFromTheHandler(t *testing.T) {
 		"with ConvertWith, all versions":                     {admitConverted(s, s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
 		"another converter":                                  {admitAnyConverter(s.validate()), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
 		"operations of one version":                          {admit(s.validateDelete(), s.validate(on(create))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, del)}},
-		"a subresource":                                      {admitConverted(s, s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update), rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
-		"resources of one version":                           {admit(s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas", "pizzas/status"}, namespaced, create, update)}},
-		"operations that differ":                             {admitVersions(s), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del)}},
+		"a subresource":                                      {admitConverted(s, s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
+		"resources of one version":                           {admit(s.validate(), s.validate(subresource("status"))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
+		"operations that differ":                             {admitVersions(s), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del), rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
 		"metadata, in all versions":                          {admitMetadata(s.kind("v1")), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
 		"metadata beside a typed function, in its version":   {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1alpha1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
 		"metadata beside typed functions, in their versions": {admit(admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1"))), s.validateDelete(), admission.ValidateDelete(fine[*unstructured.Unstructured], admission.ForKind(s.kind("v1alpha1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, del)}},
-		"metadata beside a function for another operation":   {admit(s.validate(), admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update, del), rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del)}},
-		"metadata beside a function for a subresource":       {admit(s.validate(subresource("status")), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update), rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
+		"metadata beside a function for another operation":   {admit(s.validate(), admission.ValidateDelete(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1"}, pizza, namespaced, del), rule("example.com", []string{"v1"}, pizza, namespaced, create, update, del)}},
+		"metadata beside a function for a subresource":       {admit(s.validate(subresource("status")), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
 		"metadata beside a typed function, matched exactly":  {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
-		"built-in kinds":                                     {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods", "pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
+		"built-in kinds":                                     {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods"}, all, create, update), rule("", []string{"v1"}, []string{"pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
 		"behind middleware":                                  {wrapper{admit(s.validate())}, []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
-		"a cluster-scoped and another":                       {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas", "toppings"}, all, del)}},
+		"a cluster-scoped and another":                       {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas"}, namespaced, del), rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
 		"a cluster-scoped one alone":                         {admitMetadata(toppingKind), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
-		"a CONNECT, for which Rules are said":                {admitEverything(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods/exec"}, all, connect)}},
+		"a CONNECT, for which Rules are set":                 {admitEverything(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods/exec"}, all, connect)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var opts []registration.WebhookOption
-			if strings.HasSuffix(name, "are said") {
-				opts = append(opts, registration.Rules(admissionregistrationv1.RuleWithOperations{Operations: []admissionregistrationv1.OperationType{connect}, Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/exec"}}}))
+			var changes []func(*admissionregistrationv1.ValidatingWebhook)
+			if strings.HasSuffix(name, "are set") {
+				changes = append(changes, rules(admissionregistrationv1.RuleWithOperations{Operations: []admissionregistrationv1.OperationType{connect}, Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/exec"}}}))
 			}
 			if strings.HasSuffix(name, "matched exactly") {
-				opts = append(opts, registration.MatchPolicy(admissionregistrationv1.Exact))
+				changes = append(changes, func(w *admissionregistrationv1.ValidatingWebhook) { w.MatchPolicy = new(admissionregistrationv1.Exact) })
 			}
 			for range 10 { // maps have no order
-				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), s.noConversion(), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", c.handler, opts...))
+				hooks := declare(t, "p", s.definitions(), registration.Definitions(restaurant(t)...), s.noConversion(), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", c.handler, changes...))
 				configuration := validatingConfiguration(t, hooks)
 				if diff := cmp.Diff(c.want, configuration.Webhooks[0].Rules); diff != "" {
 					t.Fatalf("(-want +got):\n%s", diff)
@@ -166,7 +159,7 @@ func TestTheDefaultsAreThoseOfTheAPIAndCautious(t *testing.T) {
 		"a Service in another":    {[]registration.Option{registration.Service("pizza-system", "p"), registration.OwnNamespace("own"), s.validating()}, notIn("kube-system", "own")},
 		"a Service in the system": {[]registration.Option{registration.Service("kube-system", "p"), s.validating()}, notIn("kube-system")},
 		"a URL":                   {[]registration.Option{registration.URL("https://localhost"), s.validating()}, notIn("kube-system")},
-		"the author's":            {[]registration.Option{registration.URL("https://localhost"), s.validating(registration.NamespaceSelector(metav1.LabelSelector{}))}, &metav1.LabelSelector{}},
+		"the author's":            {[]registration.Option{registration.URL("https://localhost"), s.validating(func(w *admissionregistrationv1.ValidatingWebhook) { w.NamespaceSelector = &metav1.LabelSelector{} })}, &metav1.LabelSelector{}},
 		"cluster-scoped":          {[]registration.Option{registration.URL("https://localhost"), registration.Definitions(restaurant(t)...), registration.NoConversion("pizzas.restaurant.programming-kubernetes.info"), registration.Validating("a.example.com", "/a", admitMetadata(toppingKind))}, &metav1.LabelSelector{}},
 	} {
 		hooks, err := registration.New("p", append(c.opts, s.definitions(), s.noConversion())...)
@@ -192,10 +185,16 @@ func TestWhatTheAuthorSaysIsWhatIsRegistered(t *testing.T) {
 	s := newShop(t, "example.com")
 	selector := metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 	hooks, err := registration.New("p", registration.URL("https://[::1]:9443"), registration.ReviewVersions("v1beta1"), s.definitions(), s.conversion(), s.mutating(
-		registration.FailurePolicy(admissionregistrationv1.Ignore), registration.MatchPolicy(admissionregistrationv1.Exact),
-		registration.SideEffects(admissionregistrationv1.SideEffectClassNoneOnDryRun), registration.Timeout(5*time.Second),
-		registration.ReinvocationPolicy(admissionregistrationv1.IfNeededReinvocationPolicy), registration.NamespaceSelector(selector), registration.ObjectSelector(selector),
-		registration.MatchConditions(condition("a"), condition("b")), registration.Rules(anyRule),
+		func(w *admissionregistrationv1.MutatingWebhook) {
+			w.Name = "another"
+			w.FailurePolicy, w.MatchPolicy = new(admissionregistrationv1.Ignore), new(admissionregistrationv1.Exact)
+			w.SideEffects, w.TimeoutSeconds = new(admissionregistrationv1.SideEffectClassNoneOnDryRun), new(int32(5))
+			w.ReinvocationPolicy, w.NamespaceSelector, w.ObjectSelector = new(admissionregistrationv1.IfNeededReinvocationPolicy), &selector, &selector
+			w.MatchConditions, w.Rules = []admissionregistrationv1.MatchCondition{condition("a")}, []admissionregistrationv1.RuleWithOperations{anyRule}
+		},
+		func(w *admissionregistrationv1.MutatingWebhook) {
+			w.MatchConditions = append(w.MatchConditions, condition("b"))
+		},
 	))
 	check(t, err)
 	var got admissionregistrationv1.MutatingWebhookConfiguration
@@ -256,16 +255,6 @@ func TestDefinitionsKeepWhatTheyHave(t *testing.T) {
 	}
 }
 
-func TestAConversionOfSomebodyElseIsRegisteredByName(t *testing.T) {
-	s := newShop(t, "example.com")
-	hooks := declare(t, "p", s.definitions(), registration.Conversion("/convert", hider{convert(s)}, "pizzas.example.com"))
-	text, err := hooks.Manifests(nil)
-	check(t, err)
-	if configs := clientConfigs(objects(t, text)[0]); len(configs) != 1 {
-		t.Errorf("the definition has no conversion:\n%s", text)
-	}
-}
-
 func TestManifestsTakeNoOtherBundleThanCertificates(t *testing.T) {
 	s := newShop(t, "example.com")
 	hooks := declare(t, "p", s.options()...)
@@ -314,8 +303,8 @@ func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	s, other := newShop(t, "a.example.com"), newShop(t, "b.example.com")
 	hooks := declare(t, "p", s.definitions(), other.definitions(), s.conversion(), other.noConversion(), s.mutating())
 	want := []rbacv1.PolicyRule{
-		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"list", "watch", "update"}},
-		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"list", "watch", "update"}},
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"get", "watch", "update"}},
+		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"get", "watch", "update"}},
 	}
 	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

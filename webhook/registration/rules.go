@@ -1,7 +1,9 @@
 package registration
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,20 +20,20 @@ type requests struct {
 	scope                    admissionregistrationv1.ScopeType
 }
 
-// rules returns the rules for the functions of a handler: as few as can say exactly that, and
-// always in the same order.
-func (s *settings) rules(functions []handlerinfo.Function, policy admissionregistrationv1.MatchPolicyType) (rules []admissionregistrationv1.RuleWithOperations, faults []error) {
+// rules returns the rules for the functions of a handler, always in the same order. exact is the
+// match policy.
+func (s *settings) rules(functions []handlerinfo.Function, exact bool) (rules []admissionregistrationv1.RuleWithOperations, errs []error) {
 	operations := map[requests][]string{}
 	for _, f := range functions {
 		for _, op := range f.Operations {
 			one := f
 			one.Operations = []string{op}
-			if f.Versions == nil && policy == admissionregistrationv1.Equivalent {
+			if f.Versions == nil && !exact {
 				one.Versions = versionsBeside(one, functions)
 			}
 			all, err := s.requests(one)
 			if err != nil {
-				faults = append(faults, err)
+				errs = append(errs, err)
 				break // it is the same for the other operations
 			}
 			for _, r := range all {
@@ -39,7 +41,7 @@ func (s *settings) rules(functions []handlerinfo.Function, policy admissionregis
 			}
 		}
 	}
-	return merge(operations), faults
+	return merge(operations), errs
 }
 
 // versionsBeside returns the versions in which other functions want the objects for which a
@@ -65,7 +67,7 @@ func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (v
 // requests returns for which ones a function is called.
 func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	if f.Kind.Empty() {
-		return nil, fmt.Errorf("a function of every kind does not say for which: use ForKind of package admission, or give Rules")
+		return nil, fmt.Errorf("a function of every kind does not say for which: use ForKind of package admission, or set Rules")
 	}
 	d := s.definition(f.Kind)
 	if d == nil {
@@ -100,14 +102,14 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 // builtIn returns the requests for a kind without a definition.
 func builtIn(f handlerinfo.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
-		return nil, fmt.Errorf("a function is for %s, of which there is no definition: give it with Definitions, or give Rules", f.Kind)
+		return nil, fmt.Errorf("a function is for %s, of which there is no definition: give it with Definitions, or set Rules", f.Kind)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(f.Kind.WithVersion(""))
 	resource := plural.Resource
 	switch f.Subresource {
 	case "", "status", "ephemeralcontainers", "resize", "finalize", "approval": // of the resource's own kind
 	default:
-		return nil, fmt.Errorf("a function is for the subresource %s, and its objects, of kind %s, do not tell of which resource: give Rules", f.Subresource, f.Kind)
+		return nil, fmt.Errorf("a function is for the subresource %s, and its objects, of kind %s, do not tell of which resource: set Rules", f.Subresource, f.Kind)
 	}
 	if f.Subresource != "" {
 		resource += "/" + f.Subresource
@@ -123,53 +125,32 @@ func builtIn(f handlerinfo.Function) ([]requests, error) {
 	return all, nil
 }
 
-// merge makes rules of the operations for each resource and version: first it joins versions, then
-// resources.
+// merge makes one rule for the versions of a resource that have the same operations.
 func merge(operations map[requests][]string) (rules []admissionregistrationv1.RuleWithOperations) {
-	for r, wanted := range operations {
-		rule := admissionregistrationv1.RuleWithOperations{Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{r.group}, APIVersions: []string{r.version}, Resources: []string{r.resource}, Scope: &r.scope,
-		}}
+	byOperations := map[string]int{}
+	order := func(a, b requests) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.resource, b.resource), kubeversion.CompareKubeAwareVersionStrings(a.version, b.version))
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(operations), order) {
+		var wanted []admissionregistrationv1.OperationType
 		for _, op := range []admissionregistrationv1.OperationType{ // in the order in which they happen to an object
 			admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect,
 		} {
-			if slices.Contains(wanted, string(op)) {
-				rule.Operations = append(rule.Operations, op)
+			if slices.Contains(operations[r], string(op)) {
+				wanted = append(wanted, op)
 			}
 		}
-		rules = append(rules, rule)
-	}
-	rules = join(rules, func(r *admissionregistrationv1.RuleWithOperations) *[]string { return &r.APIVersions })
-	for i, r := range rules {
-		slices.SortFunc(r.APIVersions, kubeversion.CompareKubeAwareVersionStrings)
-		if slices.Contains(r.APIVersions, "*") { // the API server takes no other beside it
-			rules[i].APIVersions = []string{"*"}
+		key := fmt.Sprint(r.group, "/", r.resource, wanted)
+		i, ok := byOperations[key]
+		switch {
+		case !ok:
+			byOperations[key] = len(rules)
+			rules = append(rules, admissionregistrationv1.RuleWithOperations{Operations: wanted, Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{r.group}, APIVersions: []string{r.version}, Resources: []string{r.resource}, Scope: &r.scope,
+			}})
+		case rules[i].APIVersions[0] != "*": // which comes first, and the API server takes no other beside it
+			rules[i].APIVersions = append(rules[i].APIVersions, r.version)
 		}
 	}
-	return join(rules, func(r *admissionregistrationv1.RuleWithOperations) *[]string { return &r.Resources })
-}
-
-// join joins rules that differ in nothing but a list, and sorts them. Where the scopes differ too,
-// the joined one is for all: each resource has one scope.
-func join(rules []admissionregistrationv1.RuleWithOperations, list func(*admissionregistrationv1.RuleWithOperations) *[]string) (joined []admissionregistrationv1.RuleWithOperations) {
-	text := func(r admissionregistrationv1.RuleWithOperations) string {
-		return fmt.Sprint(r.APIGroups, r.Resources, r.APIVersions, r.Operations)
-	}
-	at := map[string]int{}
-	for _, r := range rules {
-		values := *list(&r)
-		*list(&r) = nil
-		i, ok := at[text(r)]
-		if !ok {
-			i = len(joined)
-			at[text(r)] = i
-			joined = append(joined, r)
-		}
-		if *joined[i].Scope != *r.Scope {
-			joined[i].Scope = new(admissionregistrationv1.AllScopes)
-		}
-		*list(&joined[i]) = slices.Sorted(slices.Values(append(values, *list(&joined[i])...)))
-	}
-	slices.SortFunc(joined, func(a, b admissionregistrationv1.RuleWithOperations) int { return strings.Compare(text(a), text(b)) })
-	return joined
+	return rules
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -109,14 +110,14 @@ func (s *shop) conversion() registration.Option {
 	return registration.Conversion("/convert", conversion.NewHandler(s.registry))
 }
 
-func (s *shop) mutating(opts ...registration.WebhookOption) registration.Option {
+func (s *shop) mutating(changes ...func(*admissionregistrationv1.MutatingWebhook)) registration.Option {
 	h := admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(s.registry), s.mutate())
-	return registration.Mutating("default.pizzas."+s.group, "/admit", h, opts...)
+	return registration.Mutating("default.pizzas."+s.group, "/admit", h, changes...)
 }
 
-func (s *shop) validating(opts ...registration.WebhookOption) registration.Option {
+func (s *shop) validating(changes ...func(*admissionregistrationv1.ValidatingWebhook)) registration.Option {
 	h := admission.NewHandler(runtime.NewScheme(), admission.ConvertWith(s.registry), s.validate())
-	return registration.Validating("validate.pizzas."+s.group, "/validate", h, opts...)
+	return registration.Validating("validate.pizzas."+s.group, "/validate", h, changes...)
 }
 
 // pizza returns one of v1alpha1.

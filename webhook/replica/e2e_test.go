@@ -498,7 +498,9 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	})
 	second := registration.Validating("second.pizzas.example.com", "/second", admission.NewHandler(runtime.NewScheme(),
 		admission.Validate(func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }, admission.ForKind(c.kind("v1")))),
-		registration.FailurePolicy(admissionregistrationv1.Ignore))
+		func(w *admissionregistrationv1.ValidatingWebhook) {
+			w.FailurePolicy = new(admissionregistrationv1.Ignore)
+		})
 	next := c.hooks(second)
 	ordered := make(chan struct{})
 	stopOrders := sync.OnceFunc(func() { close(ordered) })

@@ -11,9 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/metrics"
@@ -27,10 +30,13 @@ var insecure = &tls.Config{InsecureSkipVerify: true}
 // outside is a registration that does not know the operator's own namespace.
 func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	t.Helper()
+	registry := conversion.NewRegistry(runtime.NewScheme())
+	spoke := schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Pizza"}
+	check(t, conversion.AddFields(registry, spoke, "v1", conversion.Rename("spec.topping", "spec.toppings")))
 	hooks, err := registration.New("pizza-operator", append([]registration.Option{
 		registration.URL("https://127.0.0.1:9443"),
 		registration.Definitions(definition("example.com")),
-		registration.Conversion("/convert", http.NotFoundHandler(), "pizzas.example.com"),
+		registration.Conversion("/convert", conversion.NewHandler(registry)),
 	}, opts...)...)
 	check(t, err)
 	return hooks
@@ -49,7 +55,6 @@ func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testin
 	}{
 		"no registration":             {nil, nil, []string{"the registration or the client configuration is nil"}},
 		"no namespace for the Secret": {outside(t), nil, []string{"the Secret's namespace", "registration.OwnNamespace"}},
-		"a Secret that cannot be":     {outside(t, inside), []replica.Option{replica.Secret("a/b")}, []string{"the Secret's name"}},
 		"all that is nil": {outside(t, inside), []replica.Option{nil, replica.Certificates(nil, nil), replica.Handle("/a", nil), replica.Metrics(nil), replica.Ready("b", nil), replica.Informer("c", nil), replica.Controller(nil)},
 			[]string{"an option is nil", "the certificates are nil", `the handler of "/a" is nil`, "the function of Metrics is nil", `the check "b" is nil`, "informer c is nil", "a controller is nil"}},
 		"metrics that are taken": {outside(t, inside), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
