@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -42,19 +41,13 @@ type Authority struct {
 	clock  clock
 
 	// Of Run alone.
-	parsed struct {
-		id    string // UID and resourceVersion
-		state *state
-		err   error
-	}
-	writes       *rate.Limiter
-	lastRead     time.Time // of the Secret, in this process's own time
-	missingSince time.Time // the Secret, or a whole one
-	pending      *ca       // the next CA
-	pendingSince time.Time
-	refusal      error // why the registrations do not carry it
-	waiting      *ca   // the next CA, which all registrations have had
-	waitingSince time.Time
+	writes          *rate.Limiter
+	lastRead        time.Time // of the Secret, in this process's own time
+	missingSince    time.Time // the Secret, or a whole one
+	pending         *ca       // the next CA
+	pendingSince    time.Time
+	propagatedSince time.Time // all registrations have it; zero if one does not
+	refusal         error     // why one does not
 
 	mu      sync.Mutex
 	state   *state
@@ -90,7 +83,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		a.rotateAfter = a.caLifetime / 2
 	}
 	a.writes = rate.NewLimiter(rate.Every(max(a.interval, time.Millisecond)), 20)
-	errs := a.faults(namespace)
+	errs := a.validate(namespace)
 	if config == nil {
 		return nil, fmt.Errorf("authority: %w", errors.Join(append(errs, errors.New("no client configuration: rest.InClusterConfig returns one"))...))
 	}
@@ -105,7 +98,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	return a, nil
 }
 
-func (a *Authority) faults(namespace string) (errs []error) {
+func (a *Authority) validate(namespace string) (errs []error) {
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("the Secret's namespace %q: %s", namespace, strings.Join(problems, "; ")))
 	}
@@ -257,7 +250,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time.Time) (theirs, wants *state, err error) {
 	var broken error
 	if obj != nil {
-		if theirs, broken = a.parse(obj); broken == nil {
+		if theirs, broken = parseSecret(obj); broken == nil {
 			a.missingSince = time.Time{}
 			if wants, err = reconciled(mine, theirs, now); err == nil {
 				// A next CA counts when it is in the Secret, where all replicas see it.
@@ -275,7 +268,6 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 		return nil, wants, err
 	}
 	if theirs != nil && theirs.current != nil && valid(theirs.current.cert, now) {
-		theirs = a.completed(theirs, obj, now)
 		return theirs, theirs, nil // good enough to serve with
 	}
 	// Other replicas may know more, and watch.
@@ -287,30 +279,6 @@ func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time
 	}
 	wants, err = a.salvage(theirs, now)
 	return nil, wants, err
-}
-
-// completed returns the state of a broken Secret with the CAs that this replica remembers, and
-// that may have been lost with what is broken: others may still serve with one. Where no part
-// but the bundle is broken, those are what the bundle names, or else somebody has removed them.
-func (a *Authority) completed(s *state, obj *unstructured.Unstructured, now time.Time) *state {
-	known := a.known()
-	if known == nil {
-		return s
-	}
-	data, _ := dataOf(obj) // what is no base64 is missing
-	_, broken := parseState(data)
-	var named []*x509.Certificate
-	if len(data[bundleKey]) <= maxValue {
-		named, _ = parseCertificates(data[bundleKey]) // as far as it is whole
-	}
-	out := &state{current: s.current, next: s.next}
-	for _, cert := range known.trusted() {
-		if !s.trusts(cert) && !now.After(cert.NotAfter) && (broken != nil || slices.ContainsFunc(named, cert.Equal)) {
-			out.retire(cert)
-		}
-	}
-	out.retire(s.previous...) // last, as the newest
-	return out
 }
 
 // salvage returns the best that can be made of a broken state, or of none.
@@ -331,17 +299,7 @@ func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
 	return a.step(s, now, false)
 }
 
-// parse reads the Secret, unless it is the one that was read last. The error says that it is
-// not as this package writes it.
-func (a *Authority) parse(obj *unstructured.Unstructured) (*state, error) {
-	id := string(obj.GetUID()) + "/" + obj.GetResourceVersion()
-	if a.parsed.id != id {
-		a.parsed.state, a.parsed.err = parseSecret(obj)
-		a.parsed.id = id
-	}
-	return a.parsed.state, a.parsed.err
-}
-
+// parseSecret reads the Secret. The error means that it is not as this package writes it.
 func parseSecret(obj *unstructured.Unstructured) (*state, error) {
 	data, err := dataOf(obj)
 	if err != nil {
@@ -359,22 +317,22 @@ func parseSecret(obj *unstructured.Unstructured) (*state, error) {
 func (a *Authority) isPropagated(s *state) bool {
 	a.refusal = nil
 	if s.next == nil {
-		a.pending, a.waiting = nil, nil
+		a.pending = nil
 		return false
 	}
 	if a.pending == nil || !a.pending.cert.Equal(s.next.cert) {
-		a.pending, a.pendingSince = s.next, time.Now()
+		a.pending, a.pendingSince, a.propagatedSince = s.next, time.Now(), time.Time{}
 	}
 	if a.propagated != nil {
 		if a.refusal = a.propagated(s.bundle()); a.refusal != nil {
-			a.waiting = nil
+			a.propagatedSince = time.Time{}
 			return false
 		}
 	}
-	if a.waiting == nil || !a.waiting.cert.Equal(s.next.cert) {
-		a.waiting, a.waitingSince = s.next, time.Now()
+	if a.propagatedSince.IsZero() {
+		a.propagatedSince = time.Now()
 	}
-	return time.Since(a.waitingSince) >= a.propagationDelay
+	return time.Since(a.propagatedSince) >= a.propagationDelay
 }
 
 // known returns the state to serve with, nil if there is none yet.

@@ -129,18 +129,6 @@ func TestEachNextCASettlesForItself(t *testing.T) {
 	})
 }
 
-func TestAValueHasABound(t *testing.T) {
-	s := makeState(t, time.Now(), 0)
-	data := encoded(t, s)
-	data[certKey] = append(data[certKey], bytes.Repeat([]byte("\n"), maxValue-len(data[certKey]))...)
-	if _, err := parseState(data); err != nil {
-		t.Errorf("%d bytes: %v", len(data[certKey]), err)
-	}
-	data[certKey] = append(data[certKey], '\n')
-	_, err := parseState(data)
-	wantError(t, err, "tls.crt has 262145 bytes")
-}
-
 func TestACertificateIsNotValidBeforeItsCA(t *testing.T) {
 	now := time.Now()
 	c := makeCA(t, now, day)

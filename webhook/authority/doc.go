@@ -45,26 +45,24 @@
 //     the API server's (the Date of its answers, RFC 9110), which verifies the
 //     certificates. They are valid from an hour before.
 //   - While the Secret cannot be read or written, the certificate is served and renewed with the CA
-//     that is known, until that expires. Who starts then serves with what it can read.
+//     that is known, until that expires. A replica that starts then serves with what it can read.
 //   - Where no replica remembers anything, a new CA is made, after some seconds in which
-//     one might turn up (a little more than an [Interval], ten at most). All registrations need the new bundle then. So it is too where somebody
-//     has put another CA there while no replica could reach the API server.
+//     one might turn up (a little more than an [Interval], ten at most). All registrations need
+//     the new bundle then. The same holds where somebody has put another CA there while no replica
+//     could reach the API server.
 //
 // What does not is logged: errors of the API server, a right that is missing, and a registration
 // without the next CA for many minutes (ten times [PropagationDelay] and [Interval]). A
 // rotation waits for it until the current CA expires.
 //
 // To stop trusting previous CAs before they expire, remove previous.crt from the Secret, and
-// their certificates from ca.crt, in one edit: what does not fit together is restored. A replica
-// that cannot reach the API server at the time, and meets a Secret with another broken part when
-// it can, restores them too.
+// their certificates from ca.crt, in one edit: what does not fit together is restored.
 //
 // # What it needs
 //
-// See [PolicyRules]: create secrets (RBAC cannot limit that to a name); and get,
-// update and watch on that one. Without watch, changes are seen an [Interval] later.
-// The Secret must not be immutable, and may be of any type; a new one is a kubernetes.io/tls. Its other keys and metadata stay as they are. Who can read
-// it can pretend to be the webhooks, to the API server.
+// [PolicyRules]. Without watch, changes are seen an [Interval] later. The Secret must not be
+// immutable, and may be of any type; a new one is a kubernetes.io/tls. Its other keys and metadata
+// stay as they are. A user who can read it can pretend to be the webhooks, to the API server.
 //
 // The package makes no client certificates, and none for anybody else.
 package authority

@@ -1,6 +1,10 @@
 package authority
 
-import "time"
+import (
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
 
 // Option changes how an authority works.
 type Option func(*Authority)
@@ -36,3 +40,14 @@ func BundlePropagated(propagated func(bundle []byte) error) Option {
 // a replica serves with it: API servers learn of a new registration through a watch. It
 // begins anew when a replica restarts. The default is a minute; zero is for tests.
 func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }
+
+// PolicyRules returns the least that an authority needs for the Secret of a name: the rules of
+// a Role in its namespace. RBAC knows no name yet when an object is created; a watch of one
+// object by the field selector metadata.name is authorized with that name
+// (apiserver/pkg/endpoints/request/requestinfo.go).
+func PolicyRules(secret string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{secret}, Verbs: []string{"get", "update", "watch"}},
+	}
+}

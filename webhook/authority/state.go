@@ -12,15 +12,13 @@ import (
 
 // The keys of the Secret's data.
 const (
-	bundleKey    = "ca.crt" // all that is trusted; made from the others, for people and tools
-	certKey      = "tls.crt"
-	privateKey   = "tls.key"
-	nextCertKey  = "next.crt"
-	nextKeyKey   = "next.key"
-	previousKey  = "previous.crt"
-	maxValue     = 256 << 10 // bytes of a value that are looked at
-	maxPrevious  = 16        // CAs before the current one that are still trusted
-	maxInASecret = 64        // CAs of a Secret that are read
+	bundleKey   = "ca.crt" // all that is trusted; made from the others, for people and tools
+	certKey     = "tls.crt"
+	privateKey  = "tls.key"
+	nextCertKey = "next.crt"
+	nextKeyKey  = "next.key"
+	previousKey = "previous.crt"
+	maxPrevious = 16 // CAs before the current one that are still trusted
 )
 
 // keys are those of this package: others in the Secret stay as they are.
@@ -37,29 +35,17 @@ type state struct {
 // error says so, and the state is what is whole; its current may then be nil.
 func parseState(data map[string][]byte) (*state, error) {
 	var errs []error
-	get := func(key string) []byte {
-		value := data[key]
-		if len(value) > maxValue {
-			errs = append(errs, fmt.Errorf("%s has %d bytes", key, len(value)))
-			return nil
-		}
-		return value
-	}
 	s := &state{}
 	var err error
-	if s.current, err = parseCA(get(certKey), get(privateKey)); err != nil {
+	if s.current, err = parseCA(data[certKey], data[privateKey]); err != nil {
 		errs = append(errs, fmt.Errorf("%s and %s: %w", certKey, privateKey, err))
 	}
 	if len(data[nextCertKey])+len(data[nextKeyKey]) > 0 {
-		if s.next, err = parseCA(get(nextCertKey), get(nextKeyKey)); err != nil {
+		if s.next, err = parseCA(data[nextCertKey], data[nextKeyKey]); err != nil {
 			errs = append(errs, fmt.Errorf("%s and %s: %w", nextCertKey, nextKeyKey, err))
 		}
 	}
-	if s.previous, err = parseCertificates(get(previousKey)); err == nil && len(s.previous) > maxInASecret {
-		err = fmt.Errorf("it has %d certificates, more than %d", len(s.previous), maxInASecret)
-		s.previous = nil
-	}
-	if err != nil {
+	if s.previous, err = parseCertificates(data[previousKey]); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", previousKey, err))
 	}
 	return s, errors.Join(errs...)

@@ -39,9 +39,6 @@ func FuzzParseState(f *testing.F) {
 		if s == nil {
 			t.Fatal("there is no state")
 		}
-		if len(s.previous) > maxInASecret {
-			t.Fatalf("there are %d previous CAs", len(s.previous))
-		}
 		if err != nil {
 			return
 		}
@@ -56,24 +53,6 @@ func FuzzParseState(f *testing.F) {
 }
 
 func encodedText(t *testing.T, s *state) map[string]string { return text(encoded(t, s)) }
-
-func TestASecretHasABoundOfCAs(t *testing.T) {
-	s := makeState(t, time.Now(), 1)
-	data := encoded(t, s)
-	one := data[previousKey]
-	for range maxInASecret {
-		data[previousKey] = append(data[previousKey], one...)
-	}
-	got, err := parseState(data)
-	wantError(t, err, "previous.crt: it has 65 certificates, more than 64")
-	if len(got.previous) != 0 {
-		t.Errorf("%d are read", len(got.previous))
-	}
-	data[previousKey] = data[previousKey][len(one):]
-	if _, err := parseState(data); err != nil {
-		t.Errorf("64: %v", err)
-	}
-}
 
 func TestTheErrorNamesEachBrokenKey(t *testing.T) {
 	_, err := parseState(map[string][]byte{certKey: []byte("?"), nextKeyKey: []byte("?"), previousKey: []byte("?")})
