@@ -1,6 +1,6 @@
 // Package crdmigrate is a command that moves stored objects to a new storage version, and
 // takes old versions out of CustomResourceDefinitions. It is package conversion/migrate with
-// a command line, a progress bar and metrics.
+// a command line, progress and metrics.
 //
 //	go build -o bin/ ./examples/crdmigrate/cmd/crdmigrate
 //

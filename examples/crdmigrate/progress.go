@@ -6,62 +6,55 @@ import (
 	"os"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
-// logPace is how often a log gets a line.
-const logPace = 10 * time.Second
+const (
+	// linePace is how often a terminal's line is replaced.
+	linePace = time.Second / 10
+	// logPace is how often a log gets a line.
+	logPace = 10 * time.Second
+)
 
-// progress shows how far a migration is: as a bar on a terminal, and else as lines.
+// replaceLine goes to the beginning of a terminal's line, and clears it (ECMA-48, EL).
+const replaceLine = "\r\x1b[K"
+
+// progress shows how far a migration is: on a terminal in one line, and else as lines.
 type progress struct {
-	out  io.Writer
-	name string
-	bar  *progressbar.ProgressBar // nil if there is no terminal
-	done int64                    // objects, when the bar was last drawn
-	next time.Time                // of a line; zero before anything is done
+	out      io.Writer
+	name     string
+	terminal bool
+	next     time.Time // of a line; zero before anything is done
 }
 
 func newProgress(out io.Writer, name string) *progress {
-	p := &progress{out: out, name: name}
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		p.bar = progressbar.NewOptions64(-1,
-			progressbar.OptionSetWriter(out),
-			progressbar.OptionSetDescription(name),
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString("objects"),
-			progressbar.OptionThrottle(time.Second/10),
-			progressbar.OptionClearOnFinish(),
-		)
-	}
-	return p
+	file, ok := out.(*os.File)
+	return &progress{out: out, name: name, terminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
 func (p *progress) show(m migrate.Progress) {
-	switch {
-	case m.Waiting > 0:
-		fmt.Fprintf(p.out, "%s: waiting %s, until no API server stores in an old version any more (--settle)\n", p.name, m.Waiting)
-	case p.bar != nil:
-		if m.Done() < p.done {
-			p.bar.Reset() // the definition has changed, and it begins again
-		}
-		p.done = m.Done()
-		p.bar.ChangeMax64(m.Total)
-		_ = p.bar.Set64(m.Done()) // it is only for the eye
-	case p.next.IsZero():
-		p.next = time.Now().Add(logPace)
-	case time.Now().After(p.next):
-		p.next = time.Now().Add(logPace)
-		fmt.Fprintf(p.out, "%s: %d of %d objects, %d rewritten, %d failed\n", p.name, m.Done(), m.Total, m.Rewritten, m.Failed)
+	pace, begin, end := logPace, "", "\n"
+	if p.terminal {
+		pace, begin, end = linePace, replaceLine, ""
 	}
+	if m.Waiting > 0 {
+		fmt.Fprintf(p.out, "%s%s: waiting %s, until no API server stores in an old version any more (--settle)\n", begin, p.name, m.Waiting)
+		return
+	}
+	if time.Now().Before(p.next) {
+		return
+	}
+	if !p.next.IsZero() {
+		fmt.Fprintf(p.out, "%s%s: %d of %d objects, %d rewritten, %d failed%s", begin, p.name, m.Done(), m.Total, m.Rewritten, m.Failed, end)
+	}
+	p.next = time.Now().Add(pace)
 }
 
 // end makes room for what comes after.
 func (p *progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
+	if p.terminal {
+		fmt.Fprint(p.out, replaceLine)
 	}
 }
