@@ -51,7 +51,7 @@ func URL(base string) Option {
 }
 
 // OwnNamespace is the namespace in which the operator runs, if that is not the namespace of
-// its [Service]. Webhooks are not called for objects in it: see [NamespaceSelector].
+// its [Service]. By default, webhooks are not called for objects in it.
 func OwnNamespace(namespace string) Option {
 	return func(s *settings) { s.ownNamespace = namespace }
 }

@@ -2,7 +2,6 @@ package registration
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -29,14 +28,9 @@ type hook struct {
 	kind                                    hookKind
 	path                                    string
 	handler                                 http.Handler
-	errs                                    []error
 }
 
 func (h *hook) String() string { return string(h.kind) + " " + h.Name }
-
-func (h *hook) errorf(format string, args ...any) {
-	h.errs = append(h.errs, fmt.Errorf(format, args...))
-}
 
 // Mutating adds a mutating admission webhook: a name with at least three segments, unique
 // among the mutating ones, such as default.pizzas.example.com; a path; and the handler of
@@ -55,13 +49,13 @@ func Mutating(name, path string, h http.Handler, changes ...func(*admissionregis
 	return func(s *settings) {
 		hook := s.addHook(mutating, name, path, h)
 		hook.ReinvocationPolicy = new(admissionregistrationv1.NeverReinvocationPolicy)
-		apply(hook, changes)
+		apply(s, hook, changes)
 	}
 }
 
 // Validating adds a validating admission webhook, like [Mutating].
 func Validating(name, path string, h http.Handler, changes ...func(*admissionregistrationv1.ValidatingWebhook)) Option {
-	return func(s *settings) { apply(s.addHook(validating, name, path, h), changes) }
+	return func(s *settings) { apply(s, s.addHook(validating, name, path, h), changes) }
 }
 
 func (s *settings) addHook(kind hookKind, name, path string, handler http.Handler) *hook {
@@ -75,7 +69,7 @@ func (s *settings) addHook(kind hookKind, name, path string, handler http.Handle
 	}}
 	for _, other := range s.hooks {
 		if other.kind == kind && other.Name == name {
-			h.errorf("the name is given twice")
+			s.errorf("%s: the name is given twice", h)
 		}
 	}
 	s.hooks = append(s.hooks, h)
@@ -83,20 +77,20 @@ func (s *settings) addHook(kind hookKind, name, path string, handler http.Handle
 }
 
 // apply has the author's functions change a webhook as the type that they know.
-func apply[T any](h *hook, changes []func(*T)) {
+func apply[T any](s *settings, h *hook, changes []func(*T)) {
 	name := h.Name
 	var webhook T
 	err := copyFields(&webhook, &h.MutatingWebhook)
 	for _, change := range changes {
 		if change == nil {
-			h.errorf("a function that changes it is nil")
+			s.errorf("%s: a function that changes it is nil", h)
 			continue
 		}
 		change(&webhook)
 	}
 	h.MutatingWebhook = admissionregistrationv1.MutatingWebhook{}
 	if err = errors.Join(err, copyFields(&h.MutatingWebhook, &webhook)); err != nil {
-		h.errorf("%w", err)
+		s.errorf("%s: %w", h, err)
 	}
 	h.Name = name
 	for i := range h.Rules {
@@ -115,10 +109,10 @@ func copyFields(to, from any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(fields, to)
 }
 
-// complete fills in what depends on the whole declaration, and notes all errors of the webhook.
+// complete fills in what depends on the whole declaration.
 func (s *settings) complete(h *hook) {
 	if errs := validation.IsFullyQualifiedName(field.NewPath("name"), h.Name); len(errs) > 0 {
-		h.errs = append(h.errs, errs.ToAggregate())
+		s.errorf("%s: %w", h, errs.ToAggregate())
 	}
 	s.completeRules(h)
 	if h.AdmissionReviewVersions == nil {
@@ -126,9 +120,6 @@ func (s *settings) complete(h *hook) {
 	}
 	if h.NamespaceSelector == nil {
 		h.NamespaceSelector = s.defaultNamespaces(h.Rules)
-	}
-	for _, err := range h.errs {
-		s.errorf("%s: %w", h, err)
 	}
 }
 
@@ -157,21 +148,19 @@ func (s *settings) completeRules(h *hook) {
 	known, ok := handlerinfo.By(h.handler)
 	if !ok || len(known.Functions) == 0 {
 		if ok || len(h.Rules) == 0 {
-			h.errorf("the handler does not say what it serves: give one of admission.NewHandler, or set Rules")
+			s.errorf("%s: the handler does not say what it serves: give one of admission.NewHandler, or set Rules", h)
 		}
 		return
 	}
 	mutates := slices.ContainsFunc(known.Functions, func(f handlerinfo.Function) bool { return f.Mutates })
 	switch {
 	case mutates && h.kind == validating:
-		h.errorf("the handler has functions of Mutate, and the API server refuses a patch from a validating webhook: register it with Mutating")
+		s.errorf("%s: the handler has functions of Mutate, and the API server refuses a patch from a validating webhook: register it with Mutating", h)
 	case !mutates && h.kind == mutating:
-		h.errorf("the handler has no functions of Mutate: register it with Validating")
+		s.errorf("%s: the handler has no functions of Mutate: register it with Validating", h)
 	}
 	if len(h.Rules) == 0 {
 		exact := h.MatchPolicy != nil && *h.MatchPolicy == admissionregistrationv1.Exact
-		rules, errs := s.rules(known.Functions, exact)
-		h.Rules = rules
-		h.errs = append(h.errs, errs...)
+		h.Rules = s.rules(h, known.Functions, exact)
 	}
 }

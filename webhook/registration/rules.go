@@ -20,9 +20,9 @@ type requests struct {
 	scope                    admissionregistrationv1.ScopeType
 }
 
-// rules returns the rules for the functions of a handler, always in the same order. exact is the
+// rules returns the rules for the functions of a webhook, always in the same order. exact is its
 // match policy.
-func (s *settings) rules(functions []handlerinfo.Function, exact bool) (rules []admissionregistrationv1.RuleWithOperations, errs []error) {
+func (s *settings) rules(h *hook, functions []handlerinfo.Function, exact bool) []admissionregistrationv1.RuleWithOperations {
 	operations := map[requests][]string{}
 	for _, f := range functions {
 		for _, op := range f.Operations {
@@ -33,7 +33,7 @@ func (s *settings) rules(functions []handlerinfo.Function, exact bool) (rules []
 			}
 			all, err := s.requests(one)
 			if err != nil {
-				errs = append(errs, err)
+				s.errorf("%s: %w", h, err)
 				break // it is the same for the other operations
 			}
 			for _, r := range all {
@@ -41,7 +41,7 @@ func (s *settings) rules(functions []handlerinfo.Function, exact bool) (rules []
 			}
 		}
 	}
-	return merge(operations), errs
+	return merge(operations)
 }
 
 // versionsBeside returns the versions in which other functions want the objects for which a
