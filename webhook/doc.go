@@ -11,7 +11,7 @@
 //
 //	webhook.Serve(ctx, listener, mux, certs,
 //		webhook.ShutdownDelay(10*time.Second), // until the Service has noticed
-//		webhook.RunAlongside(informers))      // until the last request is answered
+//		webhook.RunAlongside(informers))       // until the last request is answered
 //
 // and "shutdown": [Draining] among the checks of readiness. When the context ends, the
 // answers tell their clients to go elsewhere, since a POST on a connection that the
