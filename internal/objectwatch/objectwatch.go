@@ -15,9 +15,11 @@ import (
 
 // Notify sends to changed whenever the object of a name may be another one, until ctx ends. It
 // misses what happens while there is no watch: the receiver reads the object, and does so once in a
-// while in any case. A watch that cannot be had is logged, with the logger of ctx, which should have
-// the object among its values, and tried again after a pause.
-func Notify(ctx context.Context, client dynamic.ResourceInterface, name string, pause time.Duration, changed chan<- struct{}) {
+// while in any case. A watch that fails is logged, with the logger of ctx, which should have the
+// object among its values, and begun again after a pause.
+func Notify(
+	ctx context.Context, client dynamic.ResourceInterface, name string, pause time.Duration, changed chan<- struct{},
+) {
 	notify := func() {
 		select {
 		case changed <- struct{}{}:

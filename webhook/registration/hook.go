@@ -40,12 +40,16 @@ func (h *hook) String() string { return string(h.kind) + " " + h.Name }
 // namespaceSelector that "Rules" and "Namespaces" in the package documentation describe. The
 // functions may change them:
 //
-//	func(w *admissionregistrationv1.MutatingWebhook) { w.FailurePolicy = new(admissionregistrationv1.Ignore) }
+//	func(w *admissionregistrationv1.MutatingWebhook) {
+//		w.FailurePolicy = new(admissionregistrationv1.Ignore)
+//	}
 //
 // Rules that they set replace those that would be made from the handler; a namespaceSelector that
 // they set, such as an empty one, replaces the default. The name and the clientConfig stay. The API
 // server checks the values when the manifests are applied.
-func Mutating(name, path string, h http.Handler, changes ...func(*admissionregistrationv1.MutatingWebhook)) Option {
+func Mutating(
+	name, path string, h http.Handler, changes ...func(*admissionregistrationv1.MutatingWebhook),
+) Option {
 	return func(s *settings) {
 		hook := s.addHook(mutating, name, path, h)
 		hook.ReinvocationPolicy = new(admissionregistrationv1.NeverReinvocationPolicy)
@@ -54,7 +58,9 @@ func Mutating(name, path string, h http.Handler, changes ...func(*admissionregis
 }
 
 // Validating adds a validating admission webhook, like [Mutating].
-func Validating(name, path string, h http.Handler, changes ...func(*admissionregistrationv1.ValidatingWebhook)) Option {
+func Validating(
+	name, path string, h http.Handler, changes ...func(*admissionregistrationv1.ValidatingWebhook),
+) Option {
 	return func(s *settings) { apply(s, s.addHook(validating, name, path, h), changes) }
 }
 

@@ -70,8 +70,14 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	var states []*objectState
 	for _, o := range w.objects {
 		if o.watched {
-			states = append(states, &objectState{object: o, webhooks: w, bundle: bundle, client: client.Resource(o.resource),
-				writes: rate.NewLimiter(rate.Every(writeInterval), writeBurst), unreachable: errUnread})
+			states = append(states, &objectState{
+				object:      o,
+				webhooks:    w,
+				bundle:      bundle,
+				client:      client.Resource(o.resource),
+				writes:      rate.NewLimiter(rate.Every(writeInterval), writeBurst),
+				unreachable: errUnread,
+			})
 		}
 	}
 	if !w.states.CompareAndSwap(nil, &states) {
@@ -174,8 +180,10 @@ func (s *objectState) sync(ctx context.Context, pem []byte) error {
 	return err
 }
 
-// inject returns the object with the CA bundle in it; with an error, as far as that has been written.
-func (s *objectState) inject(ctx context.Context, current *unstructured.Unstructured, caBundle string) (*unstructured.Unstructured, error) {
+// inject returns the object with the CA bundle in it; with an error, as the cluster has it.
+func (s *objectState) inject(
+	ctx context.Context, current *unstructured.Unstructured, caBundle string,
+) (*unstructured.Unstructured, error) {
 	update := func(obj *unstructured.Unstructured) error {
 		updated, err := s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: s.webhooks.name})
 		if err == nil {
@@ -222,16 +230,17 @@ func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	case leads && noBundle != nil:
 		s.unreachable = noBundle
 	case pem != nil:
-		if s.unreachable = s.webhooks.untrusted(s.current, pem); s.unreachable != nil && failure != nil {
+		s.unreachable = s.webhooks.untrusted(s.current, pem)
+		if s.unreachable != nil && failure != nil {
 			s.unreachable = fmt.Errorf("%w: %w", s.unreachable, failure)
 		}
 	}
 	return cmp.Or(s.unreachable, failure, joined(s.differences))
 }
 
-// disown leaves the CA bundles to no field manager, which was this one, and reports whether the object has changed.
-// Otherwise they would stay where server-side apply takes a conversion away, which would be
-// invalid then, and manifests with a CA bundle would conflict.
+// disown takes the CA bundles from this field manager, so that they have none, and reports whether
+// the object has changed. Otherwise they would stay where server-side apply takes a conversion away,
+// which would be invalid then, and manifests with a CA bundle would conflict.
 func disown(obj *unstructured.Unstructured, manager string) bool {
 	all := obj.GetManagedFields()
 	others := slices.DeleteFunc(slices.Clone(all), func(m metav1.ManagedFieldsEntry) bool {

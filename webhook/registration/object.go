@@ -13,7 +13,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const definitionKind = "CustomResourceDefinition"
+const (
+	apiextensions         = "apiextensions.k8s.io"
+	admissionregistration = "admissionregistration.k8s.io"
+	definitionKind        = "CustomResourceDefinition"
+)
 
 // object is an object of the cluster in which the API server is told about webhooks.
 type object struct {
@@ -31,10 +35,14 @@ func (o *object) String() string { return o.kind + " " + o.name }
 
 // definitionObject returns the object of a definition, with its conversion.
 func (s *settings) definitionObject(d *definition) *object {
-	o := &object{kind: definitionKind, name: d.Metadata.Name, declared: d.Object,
-		resource:        schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+	o := &object{
+		kind:            definitionKind,
+		resource:        schema.GroupVersion{Group: apiextensions, Version: "v1"}.WithResource("customresourcedefinitions"),
+		name:            d.Metadata.Name,
+		declared:        d.Object,
 		declaresWebhook: d.convertedBy != nil,
-		watched:         len(d.Spec.Versions) > 1}
+		watched:         len(d.Spec.Versions) > 1,
+	}
 	if o.declaresWebhook {
 		s.annotate(o)
 		o.declared["spec"].(map[string]any)["conversion"] = map[string]any{
@@ -50,8 +58,12 @@ func (s *settings) definitionObject(d *definition) *object {
 
 // configurationObject returns the configuration of all webhooks of a kind.
 func (s *settings) configurationObject(kind hookKind, resource string) *object {
-	o := &object{kind: string(kind) + "WebhookConfiguration", name: s.name, watched: true,
-		resource: schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}}
+	o := &object{
+		kind:     string(kind) + "WebhookConfiguration",
+		resource: schema.GroupVersion{Group: admissionregistration, Version: "v1"}.WithResource(resource),
+		name:     s.name,
+		watched:  true,
+	}
 	var webhooks []any
 	for _, h := range s.hooks {
 		if h.kind != kind {
@@ -131,7 +143,11 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 // A configuration without webhooks of its kind is among them, and so is a definition of several
 // versions that is not converted: other releases may have some.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
-	verbs := []string{"get", "watch", "update"}
+	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{
+			Verbs: []string{"get", "watch", "update"}, APIGroups: []string{group}, Resources: resources, ResourceNames: names,
+		}
+	}
 	var definitions []string
 	for _, o := range w.objects {
 		if o.kind == definitionKind && o.watched {
@@ -139,11 +155,10 @@ func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 		}
 	}
 	if len(definitions) > 0 {
-		rules = append(rules, rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"apiextensions.k8s.io"},
-			Resources: []string{"customresourcedefinitions"}, ResourceNames: definitions})
+		rules = append(rules, rule(apiextensions, definitions, "customresourcedefinitions"))
 	}
-	return append(rules, rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"admissionregistration.k8s.io"},
-		Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{w.name}})
+	return append(rules, rule(admissionregistration, []string{w.name},
+		"mutatingwebhookconfigurations", "validatingwebhookconfigurations"))
 }
 
 // entry is a place where the API server is told about a webhook.

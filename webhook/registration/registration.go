@@ -116,7 +116,8 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 			continue
 		}
 		for _, version := range d.served() {
-			w.converted = append(w.converted, schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural})
+			gv := schema.GroupVersion{Group: d.Spec.Group, Version: version}
+			w.converted = append(w.converted, gv.WithResource(d.Spec.Names.Plural))
 		}
 	}
 	w.objects = append(w.objects,
