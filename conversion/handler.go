@@ -52,7 +52,8 @@ type handler struct {
 // shows that message to the user. Objects that have the desired version already
 // pass through as they are. Conversion stops when the API server stops waiting.
 //
-// A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
+// A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST),
+// 413 (see [MaxRequestBytes]) or 415 (not JSON).
 //
 // NewHandler panics if [Registry.Check] returns an error or an option is wrong, with all
 // mistakes in one error: a program should find them when it starts.
