@@ -5,10 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -52,7 +49,7 @@ func TestAUserCanNameOnlyWhatHeMayRead(t *testing.T) {
 		"undecided": `undecided, 500: Pizza default/margherita: spec.toppings[0].name: cannot find out whether user "undecided" may get secrets "default/oven": the authorizer is down`,
 	} {
 		asked := &live{}
-		known := target(t, reference.Namespaced(secrets), newKitchen(t, secret("default", "oven")), asked)
+		known := target(t, reference.Namespaced(secrets), holding(secret("default", "oven")), asked)
 		h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(&reviews{}, ""))))
 		got := ask(t, h, request{pizza: pizza("margherita", "oven", "nails"), user: user})
 		if got != want {
@@ -66,7 +63,7 @@ func TestAUserCanNameOnlyWhatHeMayRead(t *testing.T) {
 
 func TestAReviewNamesTheUserAndTheObject(t *testing.T) {
 	r := &reviews{}
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), &live{})
+	known := target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf, reference.Authorize(r, "use"))))
 	want := `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Forbidden: User "bob" cannot use resource "toppings" in API group "restaurant.programming-kubernetes.info" at the cluster scope`
 	if got := ask(t, h, request{pizza: pizza("margherita", "tomato"), user: "bob", groups: []string{"guests"}}); got != want {
@@ -82,7 +79,7 @@ func TestAReviewNamesTheUserAndTheObject(t *testing.T) {
 
 func TestWhoTouchesALabelNeedsNoPermission(t *testing.T) {
 	r := &reviews{}
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
+	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(r, ""))))
 	old := pizza("margherita", "new")
 	if got := ask(t, h, request{old: old, pizza: old, user: "bob"}); got != "allowed" || len(r.specs) > 0 {
@@ -91,65 +88,12 @@ func TestWhoTouchesALabelNeedsNoPermission(t *testing.T) {
 	if got := ask(t, h, request{old: old, pizza: pizza("margherita", "new", "new-one"), user: "bob"}); !strings.Contains(got, "spec.toppings[1].name: Forbidden: ") {
 		t.Error(got)
 	}
-	every := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(r, ""), reference.OnEveryUpdate())))
-	if got := ask(t, every, request{old: old, pizza: old, user: "bob"}); got != "allowed" {
-		t.Error(got)
-	}
-}
-
-func TestPermissionsAreLimitedToo(t *testing.T) {
-	r := &reviews{}
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
-	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(r, "", reference.RequestRate(0.001, 1)))))
-	if got := ask(t, h, request{pizza: pizza("margherita", "new"), user: "ada"}); got != "allowed" {
-		t.Error(got)
-	}
-	want := `undecided, 429, again in 1000 s: Pizza default/margherita: spec.toppings[0].name: cannot find out whether user "ada" may get secrets "default/new": too many requests to the API server would be made`
-	if got := ask(t, h, request{pizza: pizza("margherita", "new"), user: "ada"}); got != want || len(r.specs) != 1 {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }
 
 func TestWithoutARequestThereIsNoUser(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
+	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	errs, err := reference.Exists(known, secretsOf, reference.Authorize(&reviews{}, ""))(t.Context(), pizza("x", "new"))
 	if errs != nil || !isFinal(err) || !strings.Contains(err.Error(), "the context has no admission request") {
 		t.Errorf("got %v and %v", errs, err)
-	}
-}
-
-func TestPermissionsAreCheckedAsManyAtATimeAsTheirOwnLimitSays(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var now, most atomic.Int64
-		slow := reviewer(func() (*authorizationv1.SubjectAccessReview, error) {
-			n := now.Add(1)
-			defer now.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-			time.Sleep(time.Second) // of the bubble
-			return &authorizationv1.SubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}, nil
-		})
-		known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{}, reference.RequestConcurrency(1))
-		h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(slow, "", reference.RequestConcurrency(3)))))
-		if got := ask(t, h, request{pizza: pizza("margherita", "new1", "new2", "new3", "new4", "new5", "new6"), user: "ada"}); got != "allowed" || most.Load() != 3 {
-			t.Errorf("%s, with %d at a time", got, most.Load())
-		}
-	})
-}
-
-// reviewer answers all reviews in the same way.
-type reviewer func() (*authorizationv1.SubjectAccessReview, error)
-
-func (r reviewer) Create(context.Context, *authorizationv1.SubjectAccessReview, metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
-	return r()
-}
-
-func TestAReviewThatIsNilIsNoPermission(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
-	none := reviewer(func() (*authorizationv1.SubjectAccessReview, error) { return nil, nil })
-	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(none, ""))))
-	want := `undecided, 500: Pizza default/margherita: spec.toppings[0].name: cannot find out whether user "ada" may get secrets "default/new": the review is nil`
-	if got := ask(t, h, request{pizza: pizza("margherita", "new"), user: "ada"}); got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -24,13 +24,11 @@ import (
 // Pizzas may name only toppings that exist, and a topping that is named stays.
 func Example() {
 	// Real informers come from client-go; these are filled by hand.
-	toppingIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	pizzaIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	filled := func() bool { return true }
+	toppingInformer, pizzaInformer := holding(), holding()
 	getTopping := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(toppings, name) }
 
 	topping := reference.ClusterScoped(toppings)
-	known, err := reference.NewTarget(topping, reference.Indexer(toppingIndexer, filled), getTopping)
+	known, err := reference.NewTarget(topping, toppingInformer, getTopping)
 	if err != nil {
 		panic(err)
 	}
@@ -38,7 +36,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	pizzasOf, err := reference.NewReferrers(pizzas, reference.Indexer(pizzaIndexer, filled), topping, toppingsOf)
+	pizzasOf, err := reference.NewReferrers(pizzas, pizzaInformer, topping, toppingsOf)
 	if err != nil {
 		panic(err)
 	}
@@ -47,11 +45,11 @@ func Example() {
 
 	tomato := &v1alpha1.Topping{}
 	tomato.Name = "tomato"
-	_ = toppingIndexer.Add(tomato)
+	toppingInformer.add(tomato)
 	errs, err := knownToppings(context.Background(), pizza("margherita", "tomato", "mozarella"))
 	fmt.Println(errs.ToAggregate(), err)
 
-	_ = pizzaIndexer.Add(pizza("marinara", "tomato"))
+	pizzaInformer.add(pizza("marinara", "tomato"))
 	_, err = unusedTopping(context.Background(), tomato)
 	fmt.Println(err)
 
@@ -97,10 +95,8 @@ func ExampleFields_unstructured() {
 
 // Into another namespace only what the policy allows may be named.
 func ExampleCrossNamespace() {
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	_ = indexer.Add(secret("shared", "ca"))
 	getSecret := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(secrets, name) }
-	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Indexer(indexer, func() bool { return true }), getSecret)
+	known, err := reference.NewTarget(reference.Namespaced(secrets), holding(secret("shared", "ca")), getSecret)
 	if err != nil {
 		panic(err)
 	}

@@ -5,113 +5,105 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/admission"
+)
+
+const (
+	// requestTimeout is how long all requests for one object take together at most. The
+	// API server waits 10 seconds by default.
+	requestTimeout = 2 * time.Second
+	// requestConcurrency is how many of them are under way at a time.
+	requestConcurrency = 10
 )
 
 // Option changes what [Exists] asks for.
 type Option func(*options)
 
 type options struct {
-	strict      bool
-	everyUpdate bool
-	crossing    Policy
-	authorizer  *authorizer
-	faults      []error
+	strict     bool
+	policy     Policy
+	authorizer *authorizer
 }
 
-// Strict confirms by a live read also what the informer knows: an object that was
+// Strict confirms also what the informer knows by a live read: an object that was
 // deleted a moment ago is missing, though the informer is behind. Each reference
 // that is checked then costs a request; see [RequestRate]. An object with a deletion
 // timestamp, which waits for its finalizers, still exists.
 func Strict() Option { return func(o *options) { o.strict = true } }
 
+// Policy reports whether objects in one namespace may name an object in another.
+// It is called from several goroutines.
+type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
+
+// CrossNamespace allows references from one namespace into another if the policy allows
+// them. Without it they are denied. The policy may read from the cluster, for example an
+// object in the other namespace that allows the reference, like Gateway API's
+// ReferenceGrant. Its error leaves the request undecided.
+//
+// The policy is not asked about references within a namespace, to cluster-scoped
+// kinds, or from cluster-scoped objects, nor about references that an object had before
+// the update.
+//
+// The verdict on a reference into another namespace reveals whether something exists
+// there. Where that matters, use [Authorize] too.
+func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy = policy } }
+
 // Exists returns a validating function for objects of type T, for
 // [admission.Validate]: what they refer to must exist. The answer has one error
-// for each field at fault: field.NotFound for a missing object, field.Forbidden
-// where [CrossNamespace] or [Authorize] say so, and field.Invalid for what no object
-// can be called, such as "..", and where a namespace is needed and there is none.
-// What is forbidden or invalid is not looked up, so that nothing is said of whether
-// it exists.
+// for each wrong field: field.NotFound for a missing object, field.Forbidden
+// where [CrossNamespace] or [Authorize] deny it, and field.Invalid for a name that no
+// object can have, such as "..", or where a namespace is needed and there is none.
+// A name that is forbidden or invalid is not looked up, so that the answer does not
+// reveal whether it exists.
 //
-// A miss of the informer is confirmed by one live read. The function returns an
-// error, and so no verdict, while the informer has not synced or when it has stopped,
-// when a request to the API server fails or takes too long, when there would be too
-// many of them, and when the scope of the target is wrong. But if one reference is at
-// fault for certain, the object is denied, whatever else could not be found out.
+// A name that the informer does not know is confirmed by one live read. The function
+// returns an error, and so no verdict, while the informer has not synced or when it has
+// stopped, when a request to the API server fails or takes too long, and when there would
+// be too many of them. All requests for one object together take two seconds at most.
 //
 // In an update, only the references are checked that the object did not have
-// before, wherever it had them: who touches a label, or removes a finalizer, must
-// not be denied because of what somebody else deleted, or may read. See
-// [OnEveryUpdate]. If the old object cannot be read, all references are new. An object
-// that is being deleted may name what is missing; it is being deleted if the old
-// object is, since users can write a deletionTimestamp into the new one. Without an
-// admission request in the context, its own counts.
+// before. If the old object cannot be decoded, all references are new. An object
+// that is being deleted may name what is missing.
 //
-// Exists panics, with all faults in one error, if an argument or option is nil, an
-// option cannot be, [CrossNamespace] or [Authorize] are given twice, or Authorize is
-// given for a target of [NewSelectorTarget].
+// Exists panics, with all mistakes in one error, if an argument is nil, T is not a
+// pointer, or [Authorize] is given for a target of [NewSelectorTarget].
 func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Option) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	c := &checker{target: target}
-	for i, opt := range opts {
-		if opt == nil {
-			c.faults = append(c.faults, fmt.Errorf("reference: Exists: the option at %d is nil", i))
-			continue
-		}
+	for _, opt := range opts {
 		opt(&c.options)
 	}
-	if target == nil {
-		c.faults = append(c.faults, errors.New("reference: Exists: the target is nil"))
-	}
-	if target != nil && target.selects && c.authorizer != nil {
-		c.faults = append(c.faults, errors.New("reference: Exists: Authorize asks for an object by its name, and the target has label selectors"))
-	}
-	if refs == nil {
-		c.faults = append(c.faults, errors.New("reference: Exists: the function is nil"))
-	}
-	if t := reflect.TypeFor[T](); t.Kind() != reflect.Pointer {
-		c.faults = append(c.faults, fmt.Errorf("reference: Exists: %s is not a pointer", t))
-	}
-	if err := errors.Join(c.faults...); err != nil {
-		panic(err)
+	if err := c.check(refs == nil, reflect.TypeFor[T]()); err != nil {
+		panic(fmt.Errorf("reference: Exists: %w", err))
 	}
 	return func(ctx context.Context, obj T) (field.ErrorList, error) {
 		m, err := meta.Accessor(obj)
 		if err != nil {
 			return nil, fmt.Errorf("reference: %w", err)
 		}
-		request, _ := admission.RequestFrom(ctx)
-		from := referrer{namespace: namespaceOf(m, request)}
-		if isFor(request, target.resource.resource) {
-			from.self = cache.ObjectName{Namespace: from.namespace, Name: m.GetName()}
-			if err := target.resource.misplaced(from.self); err != nil {
-				return nil, err
-			}
-		}
 		found := refs(obj)
 		if len(found) == 0 {
 			return nil, nil
 		}
-		from.before, from.deleting = stored(ctx, target.resource, m, request, refs)
-		q := c.questions(from, found)
-		c.answer(ctx, from.namespace, q.distinct)
-		return q.verdict()
+		before := map[cache.ObjectName]bool{}
+		if old, err := admission.OldFrom[T](ctx); err == nil && !reflect.ValueOf(old).IsNil() {
+			for _, ref := range refs(old) {
+				name := target.resource.resolve(m.GetNamespace(), ref)
+				before[name] = before[name] || !ref.Optional
+			}
+		}
+		return c.answer(ctx, m, found, before)
 	}
-}
-
-// referrer is what the answers need to know of the object that names others.
-type referrer struct {
-	namespace string
-	self      cache.ObjectName // if it is of the kind that it names
-	before    before
-	deleting  bool
 }
 
 type checker struct {
@@ -119,100 +111,113 @@ type checker struct {
 	target *Target
 }
 
+// check returns all mistakes in the arguments of Exists.
+func (c *checker) check(noRefs bool, t reflect.Type) error {
+	var errs []error
+	if c.target == nil {
+		errs = append(errs, errors.New("the target is nil"))
+	}
+	if noRefs {
+		errs = append(errs, errors.New("the function is nil"))
+	}
+	if t.Kind() != reflect.Pointer {
+		errs = append(errs, fmt.Errorf("%s is not a pointer", t))
+	}
+	if c.authorizer != nil && c.authorizer.reviews == nil {
+		errs = append(errs, errors.New("Authorize: the reviews are nil"))
+	}
+	if c.authorizer != nil && c.target != nil && c.target.selects {
+		errs = append(errs, errors.New("Authorize asks for names, and the target has label selectors"))
+	}
+	return errors.Join(errs...)
+}
+
 // question is what is to be found out about one named object.
 type question struct {
-	name    cache.ObjectName
-	path    *field.Path // of the first that names it
-	isNew   bool        // so that policy and permission matter
-	crosses bool        // into another namespace, so that the policy matters
-	asks    bool        // so that existence matters
+	name  cache.ObjectName
+	path  *field.Path // of the first reference that names it
+	isNew bool        // so that policy and permission matter
+	asks  bool        // so that existence matters
 
-	refused string
-	missing bool
-	open    *undecided
+	invalid   string
+	forbidden string
+	missing   bool
+	undecided error
 }
 
-type questions struct {
-	refs     []Ref
-	of       []*question // of each ref; nil if there is none
-	distinct []*question
-	invalid  field.ErrorList // of each ref; nil if it can lead somewhere
-}
-
-// questions collects what is to be found out, once for each object that is named.
-func (c *checker) questions(from referrer, refs []Ref) *questions {
-	q := &questions{refs: slices.Clone(refs), of: make([]*question, len(refs)), invalid: make(field.ErrorList, len(refs))}
-	known := map[cache.ObjectName]*question{}
-	for i := range q.refs {
-		ref := &q.refs[i]
-		if ref.fault != "" {
-			q.invalid[i] = field.TypeInvalid(ref.Path, field.OmitValueType{}, ref.fault)
-		}
-		if ref.Name == "" {
+// answer checks the references of an object. before holds what it named before the
+// update, and whether by a reference that is not optional.
+func (c *checker) answer(
+	ctx context.Context, m metav1.Object, refs []Ref, before map[cache.ObjectName]bool,
+) (errs field.ErrorList, _ error) {
+	questions := make(map[cache.ObjectName]*question, len(refs))
+	var all []*question
+	for _, ref := range refs {
+		name := c.target.resource.resolve(m.GetNamespace(), ref)
+		// The API server sets and clears the deletionTimestamp before it validates, so that
+		// users cannot (apiserver/pkg/registry/rest/update.go, generic/registry/store.go).
+		required, had := before[name]
+		asks := !ref.Optional && !required && m.GetDeletionTimestamp() == nil
+		if ref.Name == "" || had && !asks || c.isItself(ctx, m, name) {
 			continue
 		}
-		if ref.Path == nil {
-			ref.Path = field.NewPath(c.target.resource.resource.Resource)
+		q := questions[name]
+		if q == nil {
+			q = &question{name: name, path: c.pathOf(ref), isNew: !had, invalid: c.target.impossible(name)}
+			questions[name] = q
+			all = append(all, q)
 		}
-		name := c.target.resource.named(from.namespace, *ref)
-		required, had := from.before[name]
-		asks := !ref.Optional && !from.deleting && (!required || c.everyUpdate)
-		if had && !asks || name == from.self && !c.target.selects { // it is there when this request has passed
-			continue
-		}
-		if why := c.target.impossible(name); why != "" {
-			q.invalid[i] = field.Invalid(ref.Path, shortened(ref.Name), why)
-			continue
-		}
-		one := known[name]
-		if one == nil {
-			one = &question{name: name, path: ref.Path, isNew: !had, crosses: !had && c.target.resource.crosses(from.namespace, name)}
-			known[name] = one
-			q.distinct = append(q.distinct, one)
-		}
-		one.asks = one.asks || asks
-		q.of[i] = one
+		q.asks = q.asks || asks
 	}
-	return q
+	c.find(ctx, m.GetNamespace(), all)
+
+	for _, ref := range refs {
+		q := questions[c.target.resource.resolve(m.GetNamespace(), ref)]
+		switch path := c.pathOf(ref); {
+		case ref.problem != "":
+			errs = append(errs, field.TypeInvalid(path, field.OmitValueType{}, ref.problem))
+		case q == nil:
+		case q.invalid != "":
+			errs = append(errs, field.Invalid(path, ref.Name, q.invalid))
+		case q.forbidden != "":
+			errs = append(errs, field.Forbidden(path, q.forbidden))
+		case q.missing && !ref.Optional:
+			errs = append(errs, field.NotFound(path, ref.Name))
+		}
+	}
+	if len(errs) > 0 {
+		return errs, nil // whatever else is not known
+	}
+	return nil, firstUndecided(all)
 }
 
-// verdict returns what is certain, and only if nothing is, what is not.
-func (q *questions) verdict() (errs field.ErrorList, _ error) {
-	for i, ref := range q.refs {
-		switch one := q.of[i]; {
-		case q.invalid[i] != nil:
-			errs = append(errs, q.invalid[i])
-		case one == nil:
-		case one.refused != "":
-			errs = append(errs, field.Forbidden(ref.Path, one.refused))
-		case one.missing && !ref.Optional:
-			errs = append(errs, field.NotFound(ref.Path, ref.Name))
-		}
+// isItself reports whether an object names itself. It exists when the request has passed.
+func (c *checker) isItself(ctx context.Context, m metav1.Object, name cache.ObjectName) bool {
+	if c.target.selects || name != cache.MetaObjectToName(m) {
+		return false
 	}
-	var open []*undecided
-	for _, one := range q.distinct {
-		if one.open != nil {
-			open = append(open, one.open)
-		}
-	}
-	if len(errs) > 0 || len(open) == 0 {
-		return errs, nil
-	}
-	return nil, worst(open).err()
+	request, ok := admission.RequestFrom(ctx)
+	return ok && isFor(request, c.target.resource.resource)
 }
 
-// answer answers the questions, those that need a request side by side.
-func (c *checker) answer(ctx context.Context, from string, all []*question) {
+func (c *checker) pathOf(ref Ref) *field.Path {
+	if ref.Path == nil {
+		return field.NewPath(c.target.resource.resource.Resource)
+	}
+	return ref.Path
+}
+
+// find answers the questions, those that need a request side by side.
+func (c *checker) find(ctx context.Context, from string, questions []*question) {
 	var slow []*question
-	for _, q := range all {
+	for _, q := range questions {
 		switch {
-		case q.crosses && c.crossing != nil, q.isNew && !q.crosses && c.authorizer != nil, q.asks && !q.crosses && c.strict:
+		case q.invalid != "":
+		case q.isNew && (c.authorizer != nil || c.crosses(from, q.name)), q.asks && c.strict:
 			slow = append(slow, q)
-		case q.crosses:
-			q.refused, _ = c.mayCross(ctx, from, q.name)
 		case q.asks:
 			var known bool
-			if known, q.open = c.target.knows(q.name); !known && q.open == nil {
+			if known, q.undecided = c.target.knows(q.name); !known && q.undecided == nil {
 				slow = append(slow, q)
 			}
 		}
@@ -220,43 +225,70 @@ func (c *checker) answer(ctx context.Context, from string, all []*question) {
 	if len(slow) == 0 {
 		return
 	}
-	patience, most := c.limits()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	sideBySide(ctx, slow, most, func(q *question) { c.decide(ctx, from, q) })
-}
-
-// limits returns how long the questions of one object may take in all, and how many
-// are asked at a time: each kind of request keeps to its own limits.
-func (c *checker) limits() (patience time.Duration, most int) {
-	patience, most = 2*c.target.reads.timeout, cap(c.target.reads.slots)
-	if c.authorizer != nil {
-		patience += 2 * c.authorizer.reviews.timeout
-		most = max(most, cap(c.authorizer.reviews.slots))
+	slots := make(chan struct{}, requestConcurrency)
+	var wg sync.WaitGroup
+	for _, q := range slow {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			c.decide(ctx, from, q)
+		})
 	}
-	return patience, most
+	wg.Wait()
 }
 
 // decide answers one question. What the author or the user may not name is not
-// looked up: neither the answer nor its time may tell whether it exists.
+// looked up: neither the answer nor its time may reveal whether it exists.
 func (c *checker) decide(ctx context.Context, from string, q *question) {
-	defer func() { q.open = q.open.at(q.path) }()
-	if q.crosses {
-		if q.refused, q.open = c.mayCross(ctx, from, q.name); q.refused != "" || q.open != nil {
-			return
+	defer func() {
+		if v := recover(); v != nil { // of the policy, the reviews or the getter
+			err := fmt.Errorf("panic: %v", v)
+			stack := string(debug.Stack())
+			klog.FromContext(ctx).Error(err, "The check of a reference panicked", "stack", stack)
+			q.undecided = undecided(err, "%s: cannot check %s %q", q.path, c.target.resource, q.name)
 		}
+	}()
+	if q.isNew && c.crosses(from, q.name) {
+		c.cross(ctx, from, q)
 	}
-	if q.isNew && c.authorizer != nil {
-		if q.refused, q.open = c.authorizer.refuses(ctx, c.target.resource, q.name); q.refused != "" || q.open != nil {
-			return
-		}
+	if q.isNew && c.authorizer != nil && q.forbidden == "" && q.undecided == nil {
+		q.forbidden, q.undecided = c.authorizer.refuses(ctx, c.target.resource, q)
 	}
-	if !q.asks {
+	if !q.asks || q.forbidden != "" || q.undecided != nil {
 		return
 	}
-	known, open := c.target.knows(q.name)
-	if open == nil && (!known || c.strict) {
-		known, open = c.target.read(ctx, q.name)
+	var known bool
+	if known, q.undecided = c.target.knows(q.name); q.undecided != nil || known && !c.strict {
+		return
 	}
-	q.missing, q.open = !known && open == nil, open
+	known, err := c.target.read(ctx, q.name)
+	if err != nil {
+		q.undecided = undecided(err, "%s: cannot find out whether %s %q exists",
+			q.path, c.target.resource, q.name)
+	}
+	q.missing = !known && err == nil
+}
+
+// crosses reports whether a reference leads from one namespace into another.
+func (c *checker) crosses(from string, to cache.ObjectName) bool {
+	return c.target.resource.namespaced && from != "" && to.Namespace != from
+}
+
+// cross asks the policy about a reference into another namespace.
+func (c *checker) cross(ctx context.Context, from string, q *question) {
+	var allowed bool
+	if c.policy != nil {
+		var err error
+		if allowed, err = c.policy(ctx, from, q.name); err != nil {
+			q.undecided = undecided(err, "%s: cannot find out whether %s %q may be named from namespace %q",
+				q.path, c.target.resource, q.name, from)
+			return
+		}
+	}
+	if !allowed {
+		q.forbidden = fmt.Sprintf("objects in namespace %q may not name %s in namespace %q",
+			from, c.target.resource, q.name.Namespace)
+	}
 }

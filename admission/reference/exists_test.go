@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/cache"
 	testingcache "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
@@ -33,7 +35,7 @@ import (
 
 func TestAllMissingReferencesAreNamedWithTheirFields(t *testing.T) {
 	asked := &live{}
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), asked), toppingsOf)
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked), toppingsOf)
 	errs, err := check(t.Context(), pizza("x", "tomato", "nails", "tomato", "new", "glue", "nails", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +54,8 @@ func TestAllMissingReferencesAreNamedWithTheirFields(t *testing.T) {
 }
 
 func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
-	behind := newKitchen(t)
-	behind.behind = true
+	behind := holding()
+	behind.synced = false
 	asked := &live{}
 	known := target(t, reference.ClusterScoped(toppings), behind, asked)
 	_, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "nails"))
@@ -70,14 +72,14 @@ func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
 	if len(asked.was()) > 0 {
 		t.Errorf("the API server was asked for %v", asked.was())
 	}
-	behind.behind = false
+	behind.synced = true
 	if err := known.Check(nil); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAFailedReadIsNoVerdict(t *testing.T) {
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{}), toppingsOf)
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(), &live{}), toppingsOf)
 	for name, want := range map[string]string{
 		"locked":   `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: toppings.restaurant.programming-kubernetes.info "locked" is forbidden: RBAC`,
 		"unserved": `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "unserved" exists: the server could not find the requested resource`,
@@ -91,7 +93,7 @@ func TestAFailedReadIsNoVerdict(t *testing.T) {
 
 func TestOverTheRateNothingIsDecided(t *testing.T) {
 	asked := &live{}
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), asked, reference.RequestRate(0.001, 2)), toppingsOf)
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked, reference.RequestRate(0.001, 2)), toppingsOf)
 	if errs, err := check(t.Context(), pizza("x", "nails", "glue")); len(errs) != 2 || err != nil {
 		t.Errorf("within the rate: %v and %v", errs, err)
 	}
@@ -109,7 +111,7 @@ func TestOverTheRateNothingIsDecided(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	h := newHandler(t, admission.Validate(check))
-	if got := ask(t, h, request{pizza: pizza("margherita", "nails")}); !strings.HasPrefix(got, "undecided, 429, again in 1000 s: ") {
+	if got := ask(t, h, request{pizza: pizza("margherita", "nails")}); !strings.HasPrefix(got, "undecided, 429, again in 1 s: ") {
 		t.Error(got)
 	}
 }
@@ -117,39 +119,37 @@ func TestOverTheRateNothingIsDecided(t *testing.T) {
 func TestTheMissesOfOneObjectAreReadSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
-		known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(_ context.Context, _, name string) error {
-			if n := now.Add(1); n > most.Load() {
-				most.Store(n)
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(_ context.Context, _, name string) error {
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
-			time.Sleep(time.Second) // of the bubble
+			time.Sleep(500 * time.Millisecond) // of the bubble
 			now.Add(-1)
 			return apierrors.NewNotFound(toppings, name)
-		}, reference.RequestConcurrency(3), reference.RequestTimeout(time.Minute))
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "a", "b", "c", "d", "e", "f", "g"))
-		if len(errs) != 7 || err != nil {
+		errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", strings.Split("abcdefghijklmno", "")...))
+		if len(errs) != 15 || err != nil {
 			t.Errorf("got %v and %v", errs, err)
 		}
-		if took := time.Since(begin); took != 3*time.Second || most.Load() != 3 {
-			t.Errorf("it took %s, with %d reads at a time; want 3 s and 3", took, most.Load())
+		if took := time.Since(begin); took != time.Second || most.Load() != 10 {
+			t.Errorf("it took %s, with %d reads at a time; want 1 s and 10", took, most.Load())
 		}
 	})
 }
 
 func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 	asked := &live{}
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), asked)
-	names := []string{"other/..", "a%2fb", strings.Repeat("x", 1<<20), "Other/x", "../x", strings.Repeat("ä", 1<<10) + "/x"}
+	known := target(t, reference.Namespaced(secrets), holding(), asked)
+	names := []string{"other/..", "a%2fb", "Other/x", "../x"}
 	want := []string{
 		`spec.toppings[0].name: Invalid value: "..": no object can have this name: it may not be '..'`,
 		`spec.toppings[1].name: Invalid value: "a%2fb": no object can have this name: it may not contain '%'`,
-		`spec.toppings[2].name: Invalid value: "` + strings.Repeat("x", 64) + `…": a name has at most 253 bytes, and this has 1048576`,
-		`spec.toppings[3].name: Invalid value: "x": there can be no namespace "Other"`,
-		`spec.toppings[4].name: Invalid value: "x": there can be no namespace ".."`,
-		`spec.toppings[5].name: Invalid value: "x": there can be no namespace "` + strings.Repeat("ä", 32) + `…"`,
+		`spec.toppings[2].name: Invalid value: "x": there can be no namespace "Other"`,
+		`spec.toppings[3].name: Invalid value: "x": there can be no namespace ".."`,
 	}
 	gone := pizza("x", names...)
 	gone.DeletionTimestamp = new(metav1.Now())
@@ -162,7 +162,7 @@ func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 			return reference.Exists(known, secretsOf, anywhere)(t.Context(), pizza("x", names...))
 		},
 		"an optional one": func() (field.ErrorList, error) {
-			return reference.Exists(known, reference.Optional(secretsOf), anywhere)(t.Context(), pizza("x", names...))
+			return reference.Exists(known, optional(secretsOf), anywhere)(t.Context(), pizza("x", names...))
 		},
 		"one of an object that is being deleted": func() (field.ErrorList, error) {
 			return reference.Exists(known, secretsOf, anywhere)(t.Context(), gone)
@@ -177,7 +177,7 @@ func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 
 // Somebody else has written it, perhaps before the webhook was there.
 func TestAnImpossibleNameThatWasThereBeforeStays(t *testing.T) {
-	h := newHandler(t, admission.Validate(reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t), &live{}), secretsOf)))
+	h := newHandler(t, admission.Validate(reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}), secretsOf)))
 	old := pizza("margherita", "other/..")
 	if got := ask(t, h, request{old: old, pizza: old}); got != "allowed" {
 		t.Error(got)
@@ -185,7 +185,7 @@ func TestAnImpossibleNameThatWasThereBeforeStays(t *testing.T) {
 }
 
 func TestACertainDenialIsGivenWhateverElseIsNotKnown(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{}, reference.RequestConcurrency(1))
+	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	check := reference.Exists(known, secretsOf)
 	errs, err := check(t.Context(), pizza("x", "locked", "other/x", "nails", "unserved"))
 	want := []string{
@@ -195,14 +195,14 @@ func TestACertainDenialIsGivenWhateverElseIsNotKnown(t *testing.T) {
 	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	behind := newKitchen(t)
-	behind.behind = true
+	behind := holding()
+	behind.synced = false
 	check = reference.Exists(target(t, reference.Namespaced(secrets), behind, &live{}), secretsOf)
 	if errs, err := check(t.Context(), pizza("x", "oven", "other/x")); len(errs) != 1 || err != nil {
 		t.Errorf("before the informer has synced: %v and %v", errs, err)
 	}
 	// 150 misses are more than the rate allows.
-	check = reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t), &live{}, reference.RequestRate(0.001, 100)), secretsOf)
+	check = reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}, reference.RequestRate(0.001, 100)), secretsOf)
 	names := []string{"other/x"}
 	for i := range 150 {
 		names = append(names, fmt.Sprintf("new%d", i))
@@ -230,7 +230,7 @@ func TestOnlyWhatMayHealIsAskedAgain(t *testing.T) {
 		"a kind that is gone":    {err: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", toppings, "x", "404 page not found", 0, true)},
 		"anything else":          {err: errors.New("no idea")},
 	} {
-		known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(context.Context, string, string) error { return c.err })
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(context.Context, string, string) error { return c.err })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func TestOnlyWhatMayHealIsAskedAgain(t *testing.T) {
 
 // What heals by itself must not hide what somebody must mend.
 func TestAFaultThatStaysIsToldBeforeOneThatGoes(t *testing.T) {
-	known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(_ context.Context, _, name string) error {
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(_ context.Context, _, name string) error {
 		if name == "slow" {
 			return apierrors.NewServiceUnavailable("later")
 		}
@@ -265,59 +265,26 @@ func TestAFaultThatStaysIsToldBeforeOneThatGoes(t *testing.T) {
 	}
 }
 
-// An API server that tries again gets an answer: what was read once took tokens, and
-// so does the next attempt.
-func TestAnObjectWithManyMissesIsDecidedThoughTheRateIsExhausted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		asked := &live{}
-		check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), asked), toppingsOf)
-		misses := func(prefix string, n int) *v1beta1.Pizza {
-			p := pizza("x")
-			for i := range n {
-				p.Spec.Toppings = append(p.Spec.Toppings, v1beta1.PizzaTopping{Name: fmt.Sprintf("new-%s-%d", prefix, i)})
-			}
-			return p
-		}
-		if _, err := check(t.Context(), misses("drain", 100)); err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		if errs, err := check(t.Context(), misses("thirty", 30)); errs != nil || err != nil || time.Since(begin) != 1500*time.Millisecond {
-			t.Errorf("30 at 20 a second: %v and %v after %s", errs, err, time.Since(begin))
-		}
-		// In 4 seconds there are tokens for 80. The other 60 take more than 3 seconds.
-		_, err := check(t.Context(), misses("many", 140))
-		var status *apierrors.StatusError
-		if !errors.As(err, &status) || status.ErrStatus.Code != http.StatusTooManyRequests || status.ErrStatus.Details.RetryAfterSeconds != 4 {
-			t.Fatalf("140 at 20 a second: %v, %v", err, status.ErrStatus.Details)
-		}
-		time.Sleep(time.Duration(status.ErrStatus.Details.RetryAfterSeconds) * time.Second) // of the bubble
-		if errs, err := check(t.Context(), misses("many", 140)); errs != nil || err != nil {
-			t.Errorf("after the time that it said: %v and %v", errs, err)
-		}
-	})
-}
-
 func TestTheQuestionsOfOneObjectEndTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), func(ctx context.Context, _, _ string) error {
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(ctx context.Context, _, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
-		}, reference.RequestConcurrency(1))
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "a", "b", "c", "d", "e", "f"))
-		if took := time.Since(begin); !isRetry(err, http.StatusServiceUnavailable) || took != 4*time.Second {
-			t.Errorf("%v after %s, want twice the 2 s of one", err, took)
+		_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", strings.Split("abcdefghijklmnopqrstuvwxyz", "")...))
+		if took := time.Since(begin); !isRetry(err, http.StatusServiceUnavailable) || took != 2*time.Second {
+			t.Errorf("%v after %s, want 2 s", err, took)
 		}
 	})
 }
 
 func TestStrictnessCatchesWhatTheInformerStillKnows(t *testing.T) {
 	asked := &live{}
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("gone"), topping("new")), asked)
+	known := target(t, reference.ClusterScoped(toppings), holding(topping("gone"), topping("new")), asked)
 	if errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "gone", "new")); errs != nil || err != nil || len(asked.was()) > 0 {
 		t.Errorf("without it: %v and %v after %v", errs, err, asked.was())
 	}
@@ -332,15 +299,15 @@ func TestStrictnessCatchesWhatTheInformerStillKnows(t *testing.T) {
 
 func TestAnOptionalReferenceMayLeadToNothing(t *testing.T) {
 	asked := &live{}
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), asked)
-	check := reference.Exists(known, reference.Optional(secretsOf))
+	known := target(t, reference.Namespaced(secrets), holding(), asked)
+	check := reference.Exists(known, optional(secretsOf))
 	errs, err := check(t.Context(), pizza("x", "nails", "other/nails"))
 	want := []string{`spec.toppings[1].name: Forbidden: objects in namespace "default" may not name secrets in namespace "other"`}
 	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil || len(asked.was()) > 0 {
 		t.Errorf("%v after %v (-want +got):\n%s", err, asked.was(), diff)
 	}
 	both := func(p *v1beta1.Pizza) []reference.Ref {
-		return append(reference.Optional(secretsOf)(p), secretsOf(p)...)
+		return append(optional(secretsOf)(p), secretsOf(p)...)
 	}
 	if errs, err := reference.Exists(known, both)(t.Context(), pizza("x", "nails")); len(errs) != 1 || err != nil {
 		t.Errorf("named twice, once by a reference that is not optional: %v and %v", errs, err)
@@ -349,7 +316,7 @@ func TestAnOptionalReferenceMayLeadToNothing(t *testing.T) {
 
 func TestANamespacedReferenceStaysInItsNamespace(t *testing.T) {
 	asked := &live{}
-	known := target(t, reference.Namespaced(secrets), newKitchen(t, secret("default", "oven"), secret("other", "oven")), asked)
+	known := target(t, reference.Namespaced(secrets), holding(secret("default", "oven"), secret("other", "oven")), asked)
 	check := reference.Exists(known, secretsOf)
 	errs, err := check(t.Context(), pizza("x", "oven", "default/oven", "default/nails", "other/oven", "other/nails"))
 	const forbidden = `Forbidden: objects in namespace "default" may not name secrets in namespace "other"`
@@ -367,7 +334,7 @@ func TestANamespacedReferenceStaysInItsNamespace(t *testing.T) {
 }
 
 func TestAClusterScopedObjectNamesTheNamespace(t *testing.T) {
-	check := reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t, secret("other", "oven")), &live{}), secretsOf)
+	check := reference.Exists(target(t, reference.Namespaced(secrets), holding(secret("other", "oven")), &live{}), secretsOf)
 	p := pizza("x", "other/oven", "oven")
 	p.Namespace = ""
 	errs, err := check(t.Context(), p)
@@ -378,7 +345,7 @@ func TestAClusterScopedObjectNamesTheNamespace(t *testing.T) {
 }
 
 func TestTheNamespaceOfAReferenceToAClusterScopedKindIsIgnored(t *testing.T) {
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), &live{}), secretsOf)
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{}), secretsOf)
 	if errs, err := check(t.Context(), pizza("x", "other/tomato")); errs != nil || err != nil {
 		t.Errorf("got %v and %v", errs, err)
 	}
@@ -386,7 +353,7 @@ func TestTheNamespaceOfAReferenceToAClusterScopedKindIsIgnored(t *testing.T) {
 
 func TestThePolicyAllowsToCrossNamespaces(t *testing.T) {
 	asked := &live{}
-	known := target(t, reference.Namespaced(secrets), newKitchen(t, secret("shared", "oven")), asked)
+	known := target(t, reference.Namespaced(secrets), holding(secret("shared", "oven")), asked)
 	check := reference.Exists(known, secretsOf, reference.CrossNamespace(func(_ context.Context, from string, to cache.ObjectName) (bool, error) {
 		if from != "default" {
 			t.Errorf("asked for references from %q", from)
@@ -414,8 +381,8 @@ func TestThePolicyAllowsToCrossNamespaces(t *testing.T) {
 }
 
 func TestAnObjectThatIsBeingDeletedMayNameWhatIsMissing(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
-	check := reference.Exists(known, secretsOf, reference.OnEveryUpdate())
+	known := target(t, reference.Namespaced(secrets), holding(), &live{})
+	check := reference.Exists(known, secretsOf)
 	p := pizza("x", "nails", "other/nails")
 	p.DeletionTimestamp = new(metav1.Now())
 	if errs, err := check(t.Context(), p); len(errs) != 1 || errs[0].Type != field.ErrorTypeForbidden || err != nil {
@@ -423,35 +390,8 @@ func TestAnObjectThatIsBeingDeletedMayNameWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A user can write a deletionTimestamp into what he sends.
-func TestOnlyTheStoredObjectSaysThatItIsBeingDeleted(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{})
-	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf)))
-	before, after := pizza("margherita"), pizza("margherita", "nails")
-	gone := func(p *v1beta1.Pizza) *v1beta1.Pizza {
-		p = p.DeepCopy()
-		p.DeletionTimestamp = new(metav1.Now())
-		return p
-	}
-	const missing = `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[0].name: Not found: "nails"`
-	for name, c := range map[string]struct {
-		request request
-		want    string
-	}{
-		"a creation that says so":         {request{pizza: gone(after)}, missing},
-		"an update that says so":          {request{old: before, pizza: gone(after)}, missing},
-		"an update of one that is":        {request{old: gone(before), pizza: gone(after)}, "allowed"},
-		"an update that does not say so":  {request{old: gone(before), pizza: after}, "allowed"},
-		"one of which only metadata fits": {request{old: map[string]any{"apiVersion": after.APIVersion, "kind": "Pizza", "metadata": gone(after).ObjectMeta, "spec": "oops"}, pizza: after}, "allowed"},
-	} {
-		if got := ask(t, h, c.request); got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestIfTheOldObjectCannotBeReadAllReferencesAreNew(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), &live{})
+	known := target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf)))
 	old := map[string]any{"apiVersion": v1beta1.GroupVersion.String(), "kind": "Pizza", "metadata": map[string]any{"name": "margherita"}, "spec": "oops"}
 	if got := ask(t, h, request{old: old, pizza: pizza("margherita", "tomato")}); got != "allowed" {
@@ -472,9 +412,9 @@ func TestANamespaceNamesWhatIsInNamespacesByTheirNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer := &events{synced: true}
+	informer := holding()
 	namespacesOf := follow(t, schema.GroupResource{Resource: "namespaces"}, informer, reference.Namespaced(secrets), refs)
-	check := reference.Exists(target(t, reference.Namespaced(secrets), newKitchen(t, secret("shared", "oven"), secret("kitchen", "oven")), &live{}), refs)
+	check := reference.Exists(target(t, reference.Namespaced(secrets), holding(secret("shared", "oven"), secret("kitchen", "oven")), &live{}), refs)
 	ctx := admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Namespace: "kitchen", Resource: metav1.GroupVersionResource{Version: "v1", Resource: "namespaces"}})
 	kitchen := func(namespace string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kitchen", Annotations: map[string]string{"secret": "oven", "namespace": namespace}}}
@@ -497,17 +437,8 @@ func TestANamespaceNamesWhatIsInNamespacesByTheirNames(t *testing.T) {
 	}
 }
 
-func TestATargetOfTheWrongScopeIsAnError(t *testing.T) {
-	check := reference.Exists(target(t, reference.ClusterScoped(pizzas), newKitchen(t), &live{}), toppingsOf)
-	h := newHandler(t, admission.Validate(check))
-	want := `undecided, 500: Pizza default/margherita: reference: pizzas.restaurant.programming-kubernetes.info "default/margherita" has a namespace, but its kind was declared ClusterScoped`
-	if got := ask(t, h, request{pizza: pizza("margherita", "bianca")}); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 func TestAReferenceWithoutAPathIsNamedByItsKind(t *testing.T) {
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{}), func(*v1beta1.Pizza) []reference.Ref {
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(), &live{}), func(*v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: "nails"}}
 	})
 	errs, err := check(t.Context(), pizza("x"))
@@ -524,7 +455,7 @@ func TestAStoppedInformerIsNotReliedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pizzaInformer := &stopping{events: events{synced: true}}
+	pizzaInformer := holding()
 	pizzasOf := follow(t, pizzas, pizzaInformer, reference.ClusterScoped(toppings), toppingsOf)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
@@ -547,35 +478,24 @@ func TestAStoppedInformerIsNotReliedOn(t *testing.T) {
 	}
 }
 
-// stopping is an informer that can stop.
-type stopping struct {
-	events
-	stopped bool
-}
-
-func (s *stopping) IsStopped() bool { return s.stopped }
-
 func TestAnUpdateAnswersForItsNewReferencesAlone(t *testing.T) {
 	known := func() *reference.Target {
-		return target(t, reference.ClusterScoped(toppings), newKitchen(t, topping("tomato")), &live{})
+		return target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
 	}
 	withLabel := pizza("margherita", "tomato", "vanished")
 	withLabel.Labels = map[string]string{"eaten": "by-nobody"}
 	old := pizza("margherita", "vanished", "tomato")
 	for name, c := range map[string]struct {
 		request request
-		opts    []reference.Option
 		want    string
 	}{
 		"a label, and another order": {request: request{old: old, pizza: withLabel}, want: "allowed"},
-		"a label, if all is asked for": {request: request{old: old, pizza: withLabel}, opts: []reference.Option{reference.OnEveryUpdate()},
-			want: `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[1].name: Not found: "vanished"`},
 		"a new reference": {request: request{old: old, pizza: pizza("margherita", "vanished", "nails")},
 			want: `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[1].name: Not found: "nails"`},
 		"a creation": {request: request{pizza: withLabel},
 			want: `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[1].name: Not found: "vanished"`},
 	} {
-		h := newHandler(t, admission.Validate(reference.Exists(known(), toppingsOf, c.opts...)))
+		h := newHandler(t, admission.Validate(reference.Exists(known(), toppingsOf)))
 		if got := ask(t, h, c.request); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
@@ -583,10 +503,10 @@ func TestAnUpdateAnswersForItsNewReferencesAlone(t *testing.T) {
 }
 
 func TestAReferenceThatIsNoLongerOptionalIsNew(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{})
+	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
 	required := func(p *v1beta1.Pizza) []reference.Ref {
 		if p.Labels["optional"] != "" {
-			return reference.Optional(toppingsOf)(p)
+			return optional(toppingsOf)(p)
 		}
 		return toppingsOf(p)
 	}
@@ -600,7 +520,7 @@ func TestAReferenceThatIsNoLongerOptionalIsNew(t *testing.T) {
 }
 
 func TestACrossingThatWasThereBeforeStays(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
+	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf)))
 	old := pizza("margherita", "other/oven")
 	if got := ask(t, h, request{old: old, pizza: old}); got != "allowed" {
@@ -621,7 +541,7 @@ func (c toBeta) Convert(_ context.Context, object []byte, to schema.GroupVersion
 }
 
 func TestAnUpdateInAnotherVersionIsConverted(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{})
+	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
 	old := &v1alpha1.Pizza{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Pizza"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "margherita"},
@@ -648,7 +568,7 @@ func TestUnstructuredObjectsAndMetadataAreAskedThroughAHandler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{})
+	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, inSpec)), admission.Validate(reference.Exists(known, inMetadata)))
 	p := pizza("margherita", "nails")
 	p.Annotations = map[string]string{"topping": "glue"}
@@ -663,38 +583,42 @@ func TestUnstructuredObjectsAndMetadataAreAskedThroughAHandler(t *testing.T) {
 
 func TestAnObjectMayNameItself(t *testing.T) {
 	asked := &live{}
-	check := reference.Exists(target(t, reference.Namespaced(pizzas), newKitchen(t), asked), toppingsOf)
+	check := reference.Exists(target(t, reference.Namespaced(pizzas), holding(), asked), toppingsOf)
 	h := newHandler(t, admission.Validate(check))
 	if got := ask(t, h, request{pizza: pizza("margherita", "margherita")}); got != "allowed" || len(asked.was()) > 0 {
 		t.Errorf("%s after %v", got, asked.was())
 	}
 }
 
-func TestAPanicOfThePolicyReachesTheCaller(t *testing.T) {
-	known := target(t, reference.Namespaced(secrets), newKitchen(t), &live{})
-	check := reference.Exists(known, secretsOf, reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { panic("out of flour") }))
-	mustPanic(t, "out of flour", func() { _, _ = check(t.Context(), pizza("x", "a/b", "c/d")) })
+func outOfFlour() { panic("out of flour") }
+
+// A panic in a goroutine would end the program.
+func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
+	known := target(t, reference.Namespaced(secrets), holding(), &live{})
+	check := reference.Exists(known, secretsOf, reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { outOfFlour(); return true, nil }))
+	var log []string
+	ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{}))
+	_, err := check(ctx, pizza("x", "a/b"))
+	const want = `spec.toppings[0].name: cannot check secrets "a/b": panic: out of flour`
+	if !isFinal(err) || err.Error() != want || !strings.Contains(fmt.Sprint(log), "reference_test.outOfFlour") {
+		t.Errorf("got %v, and the log %q", err, log)
+	}
 }
 
 func TestFaultsAreFoundWhenTheProgramStarts(t *testing.T) {
-	_, err := reference.NewTarget(reference.Resource{}, nil, nil, reference.RequestTimeout(0), reference.RequestConcurrency(0), reference.RequestRate(0, 0))
-	want := "reference: the target: the informer is nil\nRequestTimeout is 0s\nRequestConcurrency is 0\nRequestRate is 0 and 0\nthe resource is empty\nthe getter is nil"
+	_, err := reference.NewTarget(reference.Resource{}, nil, nil, reference.RequestRate(0, 0))
+	want := "reference: target : the resource is empty\nthe getter is nil\nRequestRate is 0 and 0, want more than 0\nthe informer is nil"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Indexer(nil, nil), (&live{}).get); err == nil || !strings.Contains(err.Error(), "the indexer or its function is nil") {
+	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: errors.New("it has stopped")}, (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
 		t.Errorf("got %v", err)
 	}
-	_, err = reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), reference.Metadata(nil, toppings.WithVersion("v1")), nil)
-	if want := "reference: target toppings.restaurant.programming-kubernetes.info: the option at 0 is nil\nthe getter is nil"; err == nil || err.Error() != want {
+	_, err = reference.NewTarget(reference.ClusterScoped(toppings), holding(), reference.Metadata(nil, toppings.WithVersion("v1")))
+	if want := "reference: target toppings.restaurant.programming-kubernetes.info: the getter is nil"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	mustPanic(t, "reference: CrossNamespace is given twice\nreference: Authorize is given twice\nreference: Exists: the option at 4 is nil", func() {
-		anywhere := reference.CrossNamespace(func(context.Context, string, cache.ObjectName) (bool, error) { return true, nil })
-		ask := reference.Authorize(&reviews{}, "")
-		reference.Exists(target(t, reference.ClusterScoped(toppings), newKitchen(t), &live{}), toppingsOf, anywhere, anywhere, ask, ask, nil)
-	})
-	mustPanic(t, "reference: CrossNamespace: the policy is nil\nreference: Authorize: RequestConcurrency is -1\nthe reviews are nil\nreference: Exists: the target is nil\nreference: Exists: the function is nil", func() {
-		reference.Exists[*v1beta1.Pizza](nil, nil, reference.CrossNamespace(nil), reference.Authorize(nil, "", reference.RequestConcurrency(-1)))
+	mustPanic(t, "reference: Exists: the target is nil\nthe function is nil\nAuthorize: the reviews are nil", func() {
+		reference.Exists[*v1beta1.Pizza](nil, nil, reference.Authorize(nil, ""))
 	})
 }

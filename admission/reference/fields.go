@@ -14,7 +14,7 @@ import (
 	"github.com/crdkit/crdkit/internal/fieldpath"
 )
 
-// Field says where an object holds references, by paths of its JSON:
+// Field is where an object holds references, as paths of its JSON:
 //
 //	spec.toppings[*].name
 //	spec.ovens[*].fuel.secretRef.name
@@ -36,19 +36,18 @@ type Field struct {
 
 // Fields returns a function that finds the references of an object of type T, at
 // all the fields. A field that an object does not have holds no reference, nor does
-// one that is no string.
+// one that is not a string.
 //
-// It is an error if a path cannot be read, or if T, a pointer to a struct, does not
-// have it by its JSON tags. All faults are joined. Of *unstructured.Unstructured
-// nothing is known before there is an object, but that labels and annotations are
-// strings: so metadata.annotations.example.com/menu is a fault. Where an object has a list
+// It is an error if a path cannot be parsed, or if T, a pointer to a struct, does not
+// have it by its JSON tags; all are joined. Of *unstructured.Unstructured
+// only the types of labels and annotations are known at startup. Where an object has a list
 // for which a path has no [*], [Exists] denies it with a field error at the list, and
 // [Referrers.Check] returns an error from then on.
 func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error
 	if len(fields) == 0 {
-		errs = append(errs, errors.New("there is none"))
+		errs = append(errs, errors.New("there are none"))
 	}
 	if t.Kind() != reflect.Pointer {
 		return nil, fmt.Errorf("reference: the fields of %s: it is not a pointer to a struct", t)
@@ -132,9 +131,9 @@ func (f finder) find(root reflect.Value, refs []Ref) []Ref {
 	return refs
 }
 
-// inList returns the fault of a path that runs into a list.
+// inList returns the problem of a path that runs into a list.
 func inList(at *field.Path, path string) Ref {
-	return Ref{Path: at, fault: fmt.Sprintf("it is a list, and the path %s of a reference has no [*] for it", path)}
+	return Ref{Path: at, problem: fmt.Sprintf("it is a list, and the path %s of a reference has no [*] for it", path)}
 }
 
 // parse reads a path, and finds it in a type: it must lead to strings.

@@ -176,12 +176,12 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
 				"toppings": []any{map[string]any{"name": "tomato"}}, "lists": []any{[]any{}}, "name": "tomato",
 			}}}
-			kitchen := newKitchen(t, topping("tomato"))
+			kitchen := holding(topping("tomato"))
 			got, err := reference.Exists(target(t, reference.ClusterScoped(toppings), kitchen, &live{}), refs)(t.Context(), obj)
 			if err != nil || len(got) == 0 || !strings.HasPrefix(got[len(got)-1].Error(), c.want) {
 				t.Errorf("got %v and %v, want %s", got, err, c.want)
 			}
-			informer := &events{synced: true}
+			informer := holding()
 			users := follow(t, pizzas, informer, reference.ClusterScoped(toppings), refs)
 			informer.add(obj)
 			if err := users.Check(nil); err == nil || !strings.Contains(err.Error(), `"x" cannot be found: spec.`) {
@@ -235,7 +235,7 @@ func TestAPathThatTheTypeDoesNotHaveIsAFault(t *testing.T) {
 	if want := "reference: the fields of *v1.Pod: spec.volumes[*].secret.name: v1.SecretVolumeSource has no field \"name\"\nx: v1.Pod has no field \"x\""; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := reference.Fields[*menu](); err == nil || err.Error() != "reference: the fields of *reference_test.menu: there is none" {
+	if _, err := reference.Fields[*menu](); err == nil || err.Error() != "reference: the fields of *reference_test.menu: there are none" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := reference.Fields[runtime.Object](reference.Field{Name: "x"}); err == nil || err.Error() != "reference: the fields of runtime.Object: it is not a pointer to a struct" {

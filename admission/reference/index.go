@@ -1,87 +1,107 @@
 package reference
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
 )
 
-// index knows who names whom. A change costs the logarithm of the number of users;
-// their count, and the first of them, cost nothing.
+// index knows who names whom.
 //
 // It remembers what each object names. So it does not depend on the old object of
 // an event, which a tombstone may have in another state or not at all.
 type index struct {
-	mu      sync.RWMutex
-	users   map[cache.ObjectName]*user
+	mu      sync.Mutex
 	targets map[cache.ObjectName]*users
+	uses    map[cache.ObjectName][]*users // of each object that names others
+}
+
+// users are the objects that name one object. They are sorted when they are read: the
+// events of an informer that is listed come in any order.
+type users struct {
+	target   cache.ObjectName
+	names    []cache.ObjectName
+	unsorted bool
 }
 
 func newIndex() *index {
-	return &index{users: map[cache.ObjectName]*user{}, targets: map[cache.ObjectName]*users{}}
+	return &index{targets: map[cache.ObjectName]*users{}, uses: map[cache.ObjectName][]*users{}}
 }
 
-// set says which objects a referrer names, sorted and each once, in the place of
-// those that it named before.
+func compareNames(a, b cache.ObjectName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// set replaces what an object names by the targets, sorted and each once.
 func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := x.users[name]
-	if r == nil && len(targets) == 0 {
-		return
-	}
-	if r == nil {
-		r = &user{name: name}
-		x.users[name] = r
-	}
-	if slices.EqualFunc(r.uses, targets, func(u *users, target cache.ObjectName) bool { return u.target == target }) {
+	old := x.uses[name]
+	names := func(u *users, target cache.ObjectName) bool { return u.target == target }
+	if slices.EqualFunc(old, targets, names) {
 		return // a resync, or a change of something else
 	}
-	for _, u := range r.uses {
-		if u.remove(r); u.count == 0 {
-			delete(x.targets, u.target)
+	for _, u := range old {
+		if !slices.Contains(targets, u.target) {
+			x.remove(u, name)
 		}
 	}
-	r.uses = nil
 	if len(targets) == 0 {
-		delete(x.users, name)
+		delete(x.uses, name)
 		return
 	}
-	r.uses = make([]*users, 0, len(targets))
-	for _, target := range targets {
+	uses := make([]*users, len(targets))
+	for i, target := range targets {
 		u := x.targets[target]
 		if u == nil {
 			u = &users{target: target}
 			x.targets[target] = u
 		}
-		u.add(r)
-		r.uses = append(r.uses, u)
+		if !slices.Contains(old, u) {
+			last := len(u.names) - 1
+			u.unsorted = u.unsorted || last >= 0 && compareNames(u.names[last], name) > 0
+			u.names = append(u.names, name)
+		}
+		uses[i] = u
+	}
+	x.uses[name] = uses
+}
+
+// remove removes a user of an object, which is there.
+func (x *index) remove(u *users, name cache.ObjectName) {
+	i := slices.Index(u.names, name)
+	if u.names = slices.Delete(u.names, i, i+1); len(u.names) == 0 {
+		delete(x.targets, u.target)
 	}
 }
 
-// of returns the number of those who name an object, and the first of them, sorted;
-// all, if most is negative. Those in a namespace can be left out.
-func (x *index) of(target cache.ObjectName, most int, leaveOut string) (names []cache.ObjectName, count int) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
+// of returns the number of objects that name the target, and the first of them, sorted;
+// all, if limit is negative. Those in the namespace leaveOut do not count.
+func (x *index) of(target cache.ObjectName, limit int, leaveOut string) (first []cache.ObjectName, count int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	u := x.targets[target]
 	if u == nil {
 		return nil, 0
 	}
-	count = u.count
+	if u.unsorted {
+		slices.SortFunc(u.names, compareNames)
+		u.unsorted = false
+	}
+	before, after := u.names, u.names[len(u.names):]
 	if leaveOut != "" {
-		count -= u.in(leaveOut)
+		begin, _ := slices.BinarySearchFunc(u.names, cache.ObjectName{Namespace: leaveOut}, compareNames)
+		next := cache.ObjectName{Namespace: leaveOut + "\x00"}
+		end, _ := slices.BinarySearchFunc(u.names, next, compareNames)
+		before, after = u.names[:begin], u.names[end:]
 	}
-	if most < 0 || most > count {
-		most = count
+	count = len(before) + len(after)
+	if limit < 0 || limit > count {
+		limit = count
 	}
-	names = make([]cache.ObjectName, 0, most)
-	for name := range u.outside(leaveOut) {
-		if len(names) == most {
-			break
-		}
-		names = append(names, name)
-	}
-	return names, count
+	first = append(make([]cache.ObjectName, 0, limit), before[:min(limit, len(before))]...)
+	return append(first, after[:limit-len(first)]...), count
 }

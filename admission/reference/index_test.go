@@ -23,7 +23,7 @@ func (m model) of(target cache.ObjectName) (names []cache.ObjectName) {
 	return names
 }
 
-// check compares an index with the model, and looks after the runs.
+// check compares an index with the model.
 func (m model) check(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -49,17 +49,6 @@ func (m model) check(t interface {
 	if (u == nil) != (len(want) == 0) {
 		t.Fatalf("%s has %d users and the entry %v", target, len(want), u)
 	}
-	if u == nil {
-		return
-	}
-	for i, run := range u.runs {
-		if len(run) == 0 || len(run) > maxRun {
-			t.Fatalf("run %d has %d users", i, len(run))
-		}
-		if i > 0 && len(run)+len(u.runs[i-1]) <= maxRun/4 {
-			t.Fatalf("runs %d and %d have %d and %d users and are not one", i-1, i, len(u.runs[i-1]), len(run))
-		}
-	}
 }
 
 func TestTheIndexIsExactWhateverHappens(t *testing.T) {
@@ -83,43 +72,8 @@ func TestTheIndexIsExactWhateverHappens(t *testing.T) {
 		for from := range m {
 			x.set(from, nil)
 		}
-		if len(x.users) > 0 || len(x.targets) > 0 {
-			t.Fatalf("%d and %d are left", len(x.users), len(x.targets))
+		if len(x.uses) > 0 || len(x.targets) > 0 {
+			t.Fatalf("%d and %d are left", len(x.uses), len(x.targets))
 		}
 	})
-}
-
-func TestRunsSplitAndJoin(t *testing.T) {
-	tomato := cache.NewObjectName("", "tomato")
-	const n = 5 * maxRun
-	for order, next := range map[string]func(i int) int{
-		"in order":   func(i int) int { return i },
-		"backwards":  func(i int) int { return n - 1 - i },
-		"mixed":      func(i int) int { return i * 7919 % n }, // a prime
-		"both sides": func(i int) int { return (i%2)*(n-1) + i/2*(1-i%2*2) },
-	} {
-		x, m := newIndex(), model{}
-		for i := range n {
-			from := cache.NewObjectName(fmt.Sprintf("ns%d", next(i)*3/n), fmt.Sprintf("p%05d", next(i)))
-			x.set(from, []cache.ObjectName{tomato})
-			m[from] = []cache.ObjectName{tomato}
-			if i%97 == 0 {
-				m.check(t, x, tomato)
-			}
-		}
-		m.check(t, x, tomato)
-		if u := x.targets[tomato]; order == "in order" && len(u.runs) != n/maxRun {
-			t.Errorf("in order there are %d runs, want %d full ones", len(u.runs), n/maxRun)
-		}
-		for i := range n {
-			at := next((i + n/3) % n)
-			from := cache.NewObjectName(fmt.Sprintf("ns%d", at*3/n), fmt.Sprintf("p%05d", at))
-			x.set(from, nil)
-			delete(m, from)
-			if i%97 == 0 {
-				m.check(t, x, tomato)
-			}
-		}
-		m.check(t, x, tomato)
-	}
 }

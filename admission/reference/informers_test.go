@@ -159,7 +159,7 @@ func TestAMetadataOnlyInformerServesBothDirections(t *testing.T) {
 		t.Error(got)
 	}
 	// No informer has this topping: the metadata client finds it.
-	known, err := reference.NewTarget(reference.ClusterScoped(toppings), newKitchen(t).informer(), reference.Metadata(client, toppingVersion))
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), reference.Metadata(client, toppingVersion))
 	if err != nil {
 		t.Fatal(err)
 	}

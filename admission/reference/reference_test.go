@@ -35,25 +35,52 @@ var (
 	secrets  = schema.GroupResource{Resource: "secrets"}
 )
 
-// kitchen is an indexer that is filled by hand.
-type kitchen struct {
-	cache.Indexer
-	behind bool
+// events is an informer whose events are sent by hand.
+type events struct {
+	objects  []any // that are there before the handlers
+	handlers []cache.ResourceEventHandler
+	synced   bool // the registration's
+	stopped  bool
+	fails    error
 }
 
-func (k *kitchen) informer() reference.Informer {
-	return reference.Indexer(k.Indexer, func() bool { return !k.behind })
+// holding returns an informer that has synced.
+func holding(objects ...any) *events { return &events{objects: objects, synced: true} }
+
+func (*events) HasSynced() bool                     { return true }
+func (*events) HasSyncedChecker() cache.DoneChecker { return nil }
+func (e *events) IsStopped() bool                   { return e.stopped }
+
+func (e *events) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	e.handlers = append(e.handlers, h)
+	for _, obj := range e.objects {
+		h.OnAdd(obj, true)
+	}
+	return registration{e}, e.fails
 }
 
-func newKitchen(t testing.TB, objects ...any) *kitchen {
-	t.Helper()
-	k := &kitchen{Indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+type registration struct{ *events }
+
+func (r registration) HasSynced() bool { return r.synced }
+
+func (e *events) add(objects ...any) {
 	for _, obj := range objects {
-		if err := k.Add(obj); err != nil {
-			t.Fatal(err)
+		for _, h := range e.handlers {
+			h.OnAdd(obj, false)
 		}
 	}
-	return k
+}
+
+func (e *events) update(obj any) {
+	for _, h := range e.handlers {
+		h.OnUpdate(nil, obj)
+	}
+}
+
+func (e *events) delete(obj any) {
+	for _, h := range e.handlers {
+		h.OnDelete(obj)
+	}
 }
 
 func topping(name string) *v1alpha1.Topping {
@@ -84,6 +111,17 @@ func toppingsOf(p *v1beta1.Pizza) []reference.Ref {
 		refs = append(refs, reference.Ref{Path: field.NewPath("spec", "toppings").Index(i).Child("name"), Name: t.Name})
 	}
 	return refs
+}
+
+// optional returns the same references, as optional ones.
+func optional(refs func(*v1beta1.Pizza) []reference.Ref) func(*v1beta1.Pizza) []reference.Ref {
+	return func(p *v1beta1.Pizza) []reference.Ref {
+		all := refs(p)
+		for i := range all {
+			all[i].Optional = true
+		}
+		return all
+	}
 }
 
 // secretsOf takes the toppings for secrets, named namespace/name or name.
@@ -129,9 +167,9 @@ func (l *live) was() map[string]int {
 	return maps.Clone(l.asked)
 }
 
-func target(t testing.TB, resource reference.Resource, k *kitchen, l *live, opts ...reference.RequestOption) *reference.Target {
+func target(t testing.TB, resource reference.Resource, informer reference.Informer, l *live, opts ...reference.RequestOption) *reference.Target {
 	t.Helper()
-	got, err := reference.NewTarget(resource, k.informer(), l.get, opts...)
+	got, err := reference.NewTarget(resource, informer, l.get, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,48 +23,9 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// events is an informer whose events are sent by hand.
-type events struct {
-	handlers []cache.ResourceEventHandler
-	synced   bool // the registration's
-	fails    error
-}
-
-func (*events) HasSynced() bool                     { return true }
-func (*events) HasSyncedChecker() cache.DoneChecker { return nil }
-
-func (e *events) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	e.handlers = append(e.handlers, h)
-	return registration{e}, e.fails
-}
-
-type registration struct{ *events }
-
-func (r registration) HasSynced() bool { return r.synced }
-
-func (e *events) add(objects ...any) {
-	for _, obj := range objects {
-		for _, h := range e.handlers {
-			h.OnAdd(obj, false)
-		}
-	}
-}
-
-func (e *events) update(obj any) {
-	for _, h := range e.handlers {
-		h.OnUpdate(nil, obj)
-	}
-}
-
-func (e *events) delete(obj any) {
-	for _, h := range e.handlers {
-		h.OnDelete(obj)
-	}
-}
-
-func follow[T runtime.Object](t testing.TB, resource schema.GroupResource, informer reference.Informer, target reference.Resource, refs func(T) []reference.Ref, opts ...reference.ReferrersOption) *reference.Referrers {
+func follow[T runtime.Object](t testing.TB, resource schema.GroupResource, informer reference.Informer, target reference.Resource, refs func(T) []reference.Ref) *reference.Referrers {
 	t.Helper()
-	r, err := reference.NewReferrers(resource, informer, target, refs, opts...)
+	r, err := reference.NewReferrers(resource, informer, target, refs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,42 +54,28 @@ func names(referrers *reference.Referrers, namespace, name string) (all []string
 }
 
 func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
-	informer, bare := &events{synced: true}, newKitchen(t)
-	for kind, c := range map[string]struct {
-		informer reference.Informer
-		add      func(...any)
-	}{
-		"an informer": {informer, informer.add},
-		"a bare indexer": {bare.informer(), func(objects ...any) {
-			for _, obj := range objects {
-				if err := bare.Add(obj); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}},
-	} {
-		pizzasOf := follow(t, pizzas, c.informer, reference.ClusterScoped(toppings), toppingsOf)
-		c.add(pizza("margherita", "tomato", "mozzarella", "tomato"), pizza("bianca", "mozzarella", ""))
-		for name, want := range map[string]string{"salami": "", "mozzarella": "pizzas: default/bianca, default/margherita", "tomato": "pizzas: default/margherita"} {
-			if got := denial(t, name, pizzasOf); got != want {
-				t.Errorf("%s, %s: got %s, want %s", kind, name, got, want)
-			}
+	informer := holding(pizza("margherita", "tomato", "mozzarella", "tomato"))
+	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	informer.add(pizza("bianca", "mozzarella", ""))
+	for name, want := range map[string]string{"salami": "", "mozzarella": "pizzas: default/bianca, default/margherita", "tomato": "pizzas: default/margherita"} {
+		if got := denial(t, name, pizzasOf); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
-		for i := range 12 {
-			c.add(pizza(fmt.Sprintf("p%02d", 11-i), "tomato"))
-		}
-		want := "pizzas: default/margherita, default/p00, default/p01, default/p02, default/p03, default/p04, default/p05, default/p06, default/p07, default/p08 and 3 more, 13 in all"
-		if diff := cmp.Diff(want, denial(t, "tomato", pizzasOf)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", kind, diff)
-		}
-		if got := names(pizzasOf, "", "tomato"); len(got) != 13 || got[12] != "default/p11" {
-			t.Errorf("%s: all are %v", kind, got)
-		}
+	}
+	for i := range 12 {
+		informer.add(pizza(fmt.Sprintf("p%02d", 11-i), "tomato"))
+	}
+	want := "pizzas: default/margherita, default/p00, default/p01, default/p02, default/p03, default/p04, default/p05, default/p06, default/p07, default/p08 and 3 more, 13 in all"
+	if diff := cmp.Diff(want, denial(t, "tomato", pizzasOf)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := names(pizzasOf, "", "tomato"); len(got) != 13 || got[12] != "default/p11" {
+		t.Errorf("all are %v", got)
 	}
 }
 
 func TestTheIndexFollowsEveryEvent(t *testing.T) {
-	informer := &events{synced: true}
+	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	check := func(when string, tomato, salami []string) {
 		t.Helper()
@@ -153,7 +100,7 @@ func TestTheIndexFollowsEveryEvent(t *testing.T) {
 }
 
 func TestObjectsOfTwoKindsAndTwoTargetsOfOneKind(t *testing.T) {
-	pizzaEvents, menuEvents := &events{synced: true}, &events{synced: true}
+	pizzaEvents, menuEvents := holding(), holding()
 	menus := schema.GroupResource{Group: "example.com", Resource: "menus"}
 	ovens := schema.GroupResource{Group: "example.com", Resource: "ovens"}
 	pizzasOf := follow(t, pizzas, pizzaEvents, reference.ClusterScoped(toppings), toppingsOf)
@@ -185,59 +132,8 @@ func TestObjectsOfTwoKindsAndTwoTargetsOfOneKind(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatTwoReferrersKnowIsOneUser(t *testing.T) {
-	informer := &events{synced: true}
-	topped := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
-	labelled := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {
-		return []reference.Ref{{Name: p.Labels["topping"]}}
-	})
-	for i := range 8 {
-		p := pizza(fmt.Sprintf("p%d", i), "tomato")
-		p.Labels = map[string]string{"topping": "tomato"}
-		informer.add(p)
-	}
-	want := "pizzas: default/p0, default/p1, default/p2, default/p3, default/p4, default/p5, default/p6, default/p7"
-	if diff := cmp.Diff(want, denial(t, "tomato", topped, labelled)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	p := pizza("a")
-	p.Labels = map[string]string{"topping": "tomato"}
-	informer.add(p, pizza("b", "tomato"), pizza("z", "tomato"))
-	want = "pizzas: default/a, default/b, default/p0, default/p1, default/p2, default/p3, default/p4, default/p5, default/p6, default/p7 and 1 more, 11 in all"
-	if diff := cmp.Diff(want, denial(t, "tomato", topped, labelled)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestEveryKindOfUsersIsNamed(t *testing.T) {
-	kinds := map[string]*events{}
-	var all []*reference.Referrers
-	kind := func(group, resource string, users int) {
-		informer := &events{synced: true}
-		kinds[group+resource] = informer
-		all = append(all, follow(t, schema.GroupResource{Group: group, Resource: resource}, informer, reference.ClusterScoped(toppings), toppingsOf))
-		for i := range users {
-			informer.add(pizza(fmt.Sprintf("%02d", i), "tomato"))
-		}
-	}
-	kind("a.io", "pizzas", 20)
-	kind("b.io", "pizzas", 2)
-	kind("b.io", "menus", 1)
-	want := "pizzas.a.io: default/00, default/01, default/02, default/03, default/04, default/05, default/06, default/07; pizzas.b.io: default/00; menus: default/00 and 13 more, 23 in all"
-	if diff := cmp.Diff(want, denial(t, "tomato", all...)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for i := range 9 {
-		kind("c.io", fmt.Sprintf("kind%d", i), 1)
-	}
-	want = "pizzas.a.io: default/00; pizzas.b.io: default/00; menus: default/00; kind0: default/00; kind1: default/00; kind2: default/00; kind3: default/00; kind4: default/00; kind5: default/00; kind6: default/00; kind7: 1; kind8: 1 and 20 more, 32 in all"
-	if diff := cmp.Diff(want, denial(t, "tomato", all...)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestAnotherResourceIsNotJudged(t *testing.T) {
-	informer := &events{synced: true}
+	informer := holding()
 	podsOf := follow(t, schema.GroupResource{Resource: "pods"}, informer, reference.Namespaced(secrets), secretsOf)
 	informer.add(pizza("cook", "oven"))
 	unused := reference.NotReferenced[*metav1.PartialObjectMetadata](podsOf)
@@ -254,7 +150,7 @@ func TestAnotherResourceIsNotJudged(t *testing.T) {
 }
 
 func TestADeletionIsNotJudgedByTheWrongScope(t *testing.T) {
-	informer := &events{synced: true}
+	informer := holding()
 	wrong := follow(t, schema.GroupResource{Resource: "pods"}, informer, reference.ClusterScoped(secrets), toppingsOf)
 	_, err := reference.NotReferenced[*corev1.Secret](wrong)(t.Context(), secret("default", "oven"))
 	if want := `reference: secrets "default/oven" has a namespace, but its kind was declared ClusterScoped`; !isFinal(err) || err.Error() != want {
@@ -268,29 +164,18 @@ func TestADeletionIsNotJudgedByTheWrongScope(t *testing.T) {
 }
 
 func TestAPanicOfTheFunctionDoesNotEndTheInformer(t *testing.T) {
-	informer, bare := &events{synced: true}, newKitchen(t)
-	broken := func(p *v1beta1.Pizza) []reference.Ref {
+	informer := holding()
+	r := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: p.Spec.Toppings[0].Name}}
-	}
-	of := []*reference.Referrers{
-		follow(t, pizzas, informer, reference.ClusterScoped(toppings), broken),
-		follow(t, pizzas, bare.informer(), reference.ClusterScoped(toppings), broken),
-	}
+	})
 	informer.add(pizza("plain"), pizza("margherita", "tomato"))
-	for _, p := range []*v1beta1.Pizza{pizza("plain"), pizza("margherita", "tomato")} {
-		if err := bare.Add(p); err != nil {
-			t.Fatal(err)
-		}
+	_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("salami"))
+	want := `the references of pizzas.restaurant.programming-kubernetes.info "default/plain" cannot be found: panic: `
+	if !isFinal(err) || !strings.HasPrefix(err.Error(), want) || r.Check(nil) == nil {
+		t.Errorf("got %v, want %s", err, want)
 	}
-	for _, r := range of {
-		_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("salami"))
-		want := `the references of pizzas.restaurant.programming-kubernetes.info "default/plain" cannot be found: panic: `
-		if !isFinal(err) || !strings.HasPrefix(err.Error(), want) || r.Check(nil) == nil {
-			t.Errorf("got %v, want %s", err, want)
-		}
-		if got := names(r, "", "tomato"); !cmp.Equal(got, []string{"default/margherita"}) {
-			t.Errorf("what comes after is not indexed: %v", got)
-		}
+	if got := names(r, "", "tomato"); !cmp.Equal(got, []string{"default/margherita"}) {
+		t.Errorf("what comes after is not indexed: %v", got)
 	}
 }
 
@@ -312,29 +197,19 @@ func TestNothingIsAllowedBeforeTheEventsHaveCome(t *testing.T) {
 }
 
 func TestAnInformerOfAnotherTypeIsNoInformerWithoutUsers(t *testing.T) {
-	informer, bare := &events{synced: true}, newKitchen(t)
-	of := []*reference.Referrers{
-		follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf),
-		follow(t, pizzas, bare.informer(), reference.ClusterScoped(toppings), toppingsOf),
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}}
-	informer.add(u)
-	if err := bare.Add(u); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range of {
-		_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("tomato"))
-		want := "the informer of pizzas.restaurant.programming-kubernetes.info holds a *unstructured.Unstructured, not a *v1beta1.Pizza"
-		if err == nil || err.Error() != want || r.Check(nil) == nil {
-			t.Errorf("got %v, want %s", err, want)
-		}
+	informer := holding()
+	r := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
+	informer.add(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}})
+	_, err := reference.NotReferenced[*v1alpha1.Topping](r)(t.Context(), topping("tomato"))
+	want := "the informer of pizzas.restaurant.programming-kubernetes.info holds a *unstructured.Unstructured, not a *v1beta1.Pizza"
+	if err == nil || err.Error() != want || r.Check(nil) == nil {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-func TestUsersThatAreBeingDeletedCountOnlyIfAskedFor(t *testing.T) {
-	informer := &events{synced: true}
+func TestReferrers_DeletingUsersDoNotCount(t *testing.T) {
+	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
-	all := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf, reference.WithDeleting())
 	p := pizza("margherita", "tomato")
 	informer.add(p)
 	if got := denial(t, "tomato", pizzasOf); got != "pizzas: default/margherita" {
@@ -346,13 +221,10 @@ func TestUsersThatAreBeingDeletedCountOnlyIfAskedFor(t *testing.T) {
 	if got := denial(t, "tomato", pizzasOf); got != "" {
 		t.Errorf("while it is being deleted: %s", got)
 	}
-	if got := denial(t, "tomato", all); got != "pizzas: default/margherita" {
-		t.Errorf("with those that are being deleted: %s", got)
-	}
 }
 
 func TestWhatIsBeingDeletedAlreadyIsNotKept(t *testing.T) {
-	informer := &events{synced: true}
+	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	informer.add(pizza("margherita", "tomato"))
 	tomato := topping("tomato")
@@ -364,7 +236,7 @@ func TestWhatIsBeingDeletedAlreadyIsNotKept(t *testing.T) {
 
 // Pizzas that name each other must not keep their namespace.
 func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
-	informer := &events{synced: true}
+	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.Namespaced(pizzas), secretsOf)
 	h := newHandler(t, admission.ValidateDelete(reference.NotReferenced[*v1beta1.Pizza](pizzasOf)))
 	margherita := pizza("margherita", "margherita", "bianca")
@@ -389,18 +261,13 @@ func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
 }
 
 func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
-	_, err := reference.NewReferrers[*v1beta1.Pizza](schema.GroupResource{}, nil, reference.ClusterScoped(toppings), nil, nil)
-	want := "reference: the users that name target toppings.restaurant.programming-kubernetes.info: the informer is nil\nthe option at 0 is nil\nthe resource of the users is empty\nthe function is nil"
+	_, err := reference.NewReferrers[*v1beta1.Pizza](schema.GroupResource{}, nil, reference.ClusterScoped(toppings), nil)
+	want := "reference:  that name toppings.restaurant.programming-kubernetes.info: the resource of the users is empty\nthe function is nil\nthe informer is nil"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err := reference.NewReferrers(pizzas, &events{fails: fmt.Errorf("it has stopped")}, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
 		t.Errorf("got %v", err)
-	}
-	bare := newKitchen(t).informer()
-	follow(t, pizzas, bare, reference.ClusterScoped(toppings), toppingsOf)
-	if _, err := reference.NewReferrers(pizzas, bare, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.Contains(err.Error(), "indexer conflict") {
-		t.Errorf("got %v, want a conflict", err)
 	}
 	a := follow(t, pizzas, &events{}, reference.ClusterScoped(toppings), toppingsOf)
 	b := follow(t, pizzas, &events{}, reference.Namespaced(secrets), toppingsOf)
@@ -408,31 +275,4 @@ func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
 	mustPanic(t, "reference: NotReferenced: pizzas.restaurant.programming-kubernetes.info name secrets, and not toppings.restaurant.programming-kubernetes.info as pizzas.restaurant.programming-kubernetes.info do\nreference: NotReferenced: the referrers at 2 are nil", func() {
 		reference.NotReferenced[*v1alpha1.Topping](a, b, nil)
 	})
-}
-
-// An informer without a store is one of several namespaces, of controller-runtime.
-func TestOfAnInformerWithoutAStoreTheNamesAreKept(t *testing.T) {
-	informer, asked := &events{}, &live{}
-	known, err := reference.NewTarget(reference.ClusterScoped(toppings), informer, asked.get)
-	if err != nil {
-		t.Fatal(err)
-	}
-	check := reference.Exists(known, toppingsOf)
-	informer.add(topping("tomato"), topping("salami"))
-	if _, err := check(t.Context(), pizza("x", "tomato")); !isRetry(err, http.StatusServiceUnavailable) {
-		t.Errorf("before it has synced: %v", err)
-	}
-	informer.synced = true
-	informer.update(topping("tomato"))
-	informer.delete(cache.DeletedFinalStateUnknown{Key: "salami"})
-	errs, err := check(t.Context(), pizza("x", "tomato", "salami"))
-	if diff := cmp.Diff([]string{`spec.toppings[1].name: Not found: "salami"`}, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if diff := cmp.Diff(map[string]int{"salami": 1}, asked.was()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: fmt.Errorf("it has stopped")}, asked.get); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
-		t.Errorf("got %v", err)
-	}
 }

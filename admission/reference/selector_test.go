@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,7 +27,10 @@ func labelledSecret(namespace, name, app string) *corev1.Secret {
 
 // bySelector is a cluster in which a secret has been made that the informer lacks.
 func bySelector(asked *[]string) reference.Getter {
+	var mu sync.Mutex
 	return func(_ context.Context, namespace, selector string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		*asked = append(*asked, namespace+" "+selector)
 		if namespace == "default" && selector == "app=new" {
 			return nil
@@ -37,8 +41,8 @@ func bySelector(asked *[]string) reference.Getter {
 
 func TestSelectors_MustSelectSomething(t *testing.T) {
 	var asked []string
-	store := newKitchen(t, labelledSecret("default", "a", "web"), labelledSecret("other", "b", "db"))
-	known, err := reference.NewSelectorTarget(reference.Namespaced(secrets), store.informer(), bySelector(&asked), reference.RequestConcurrency(1))
+	store := holding(labelledSecret("default", "a", "web"), labelledSecret("other", "b", "db"))
+	known, err := reference.NewSelectorTarget(reference.Namespaced(secrets), store, bySelector(&asked))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +62,7 @@ func TestSelectors_MustSelectSomething(t *testing.T) {
 		t.Errorf("the API server is asked for %q", asked)
 	}
 	errs, err = check(t.Context(), pizza("x", "app in web"))
-	if err != nil || len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), `spec.toppings[0].name: Invalid value: "app in web": it is no label selector: `) {
+	if err != nil || len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), `spec.toppings[0].name: Invalid value: "app in web": not a label selector: `) {
 		t.Errorf("got %v and %v", errs, err)
 	}
 }
@@ -66,13 +70,10 @@ func TestSelectors_MustSelectSomething(t *testing.T) {
 func TestSelectorTarget_FaultsAreErrors(t *testing.T) {
 	var asked []string
 	get := bySelector(&asked)
-	if _, err := reference.NewSelectorTarget(reference.Namespaced(secrets), &events{}, get); err == nil || !strings.Contains(err.Error(), "has no store") {
+	if _, err := reference.NewSelectorTarget(reference.Namespaced(secrets), holding(), nil); err == nil || !strings.Contains(err.Error(), "the getter is nil") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := reference.NewSelectorTarget(reference.Namespaced(secrets), newKitchen(t).informer(), nil); err == nil || !strings.Contains(err.Error(), "the getter is nil") {
-		t.Errorf("got %v", err)
-	}
-	known, err := reference.NewSelectorTarget(reference.Namespaced(secrets), newKitchen(t).informer(), get)
+	known, err := reference.NewSelectorTarget(reference.Namespaced(secrets), holding(), get)
 	if err != nil {
 		t.Fatal(err)
 	}
