@@ -33,8 +33,6 @@ type call struct {
 	object, oldObject []byte   // text, in the version of the request; nil if there is none
 	patches           [][]byte // that have made the object, each of what the one before has made
 	seen              []seen
-	told              []string // what is wrong with the objects: see once
-	broken            bool     // by a panic: who knows in which state the memory is
 
 	// A function may have started goroutines, which ask for things at the same time.
 	mu          sync.Mutex
@@ -69,8 +67,8 @@ func (c *call) decide(ctx context.Context) error {
 	return c.validate(ctx)
 }
 
-// check returns an error if the request is one that the webhook should not have got:
-// its rules and the handler do not fit together then.
+// check returns an error for a request that the webhook should not have got: then its
+// rules and the handler do not fit together.
 func (c *call) check() error {
 	var versions []string
 	known := false // the subresource
@@ -78,7 +76,7 @@ func (c *call) check() error {
 		switch {
 		case f.subresource != c.subresource:
 		case f.matches(c.handler, c.kind):
-			return c.complete()
+			return nil
 		default:
 			known = true
 			if f.kind.GroupKind() == c.kind.GroupKind() && !slices.Contains(versions, f.kind.Version) {
@@ -100,20 +98,6 @@ func (c *call) check() error {
 		c.kind.GroupKind(), of, strings.Join(versions, " and "), c.kind.Version, c.kind.Version)
 }
 
-// complete returns an error if the request lacks an object that its operation has.
-func (c *call) complete() error {
-	op := c.operation
-	if (op == admissionv1.Create || op == admissionv1.Update) && c.object == nil {
-		return c.noObject()
-	}
-	if (op == admissionv1.Update || op == admissionv1.Delete) && c.oldObject == nil {
-		return fmt.Errorf("the request for %s has no oldObject", op)
-	}
-	return nil
-}
-
-func (c *call) noObject() error { return fmt.Errorf("the request for %s has no object", c.operation) }
-
 // decode returns an object in a form, converted if need be; old is the one that is stored.
 func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form, old bool) (runtime.Object, error) {
 	inVersion := c.inVersion
@@ -125,7 +109,7 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 		return nil, err
 	}
 	var obj runtime.Object
-	err = c.guard(ctx, "the decoder of the object", func() error {
+	err = guard(ctx, "the decoder of the object", func() error {
 		if obj, err = form.decode(m, converted); err != nil {
 			return fmt.Errorf("%w: %w", errMisfit, err)
 		}
@@ -135,8 +119,8 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 }
 
 // inVersion returns the text of an object of the request in the version of a kind. If it
-// does not fit the Go type of its own version, that is the error: then it is no wonder
-// that it could not be converted.
+// cannot be converted because it does not fit the Go type of its own version, the error
+// says so.
 func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
 	if err != nil {
@@ -145,13 +129,13 @@ func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVers
 	return converted, nil
 }
 
-// storedInVersion is inVersion for the object as it is stored. If the converter has a
-// fault to find with an annotation of it, that is left out: else the object could be
-// neither repaired nor deleted.
+// storedInVersion is inVersion for the object as it is stored. If the converter returns a
+// field error for an annotation, that is left out: otherwise the object could be neither
+// repaired nor deleted.
 func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	converted, err := c.inVersion(ctx, text, kind)
-	for _, fault := range fieldErrorsOf(err) {
-		key, ok := strings.CutPrefix(fault.Field, "metadata.annotations[")
+	for _, e := range fieldErrorsOf(err) {
+		key, ok := strings.CutPrefix(e.Field, "metadata.annotations[")
 		if key, closed := strings.CutSuffix(key, "]"); ok && closed {
 			if text, err = withoutAnnotation(text, key); err != nil {
 				return nil, err
@@ -175,7 +159,7 @@ func withoutAnnotation(object []byte, key string) ([]byte, error) {
 	return rawjson.Set(object, "metadata", metadata)
 }
 
-// errMisfit says that the text of an object does not fit its Go type.
+// errMisfit means that the text of an object does not fit its Go type.
 var errMisfit = errors.New("the object does not fit its Go type")
 
 // misfit returns an error if the text does not fit the Go type of its own version.
@@ -184,7 +168,7 @@ func (c *call) misfit(ctx context.Context, text []byte) error {
 	if err != nil {
 		return nil
 	}
-	return c.guard(ctx, "the decoder of the object", func() error {
+	return guard(ctx, "the decoder of the object", func() error {
 		if err := codec.Decode(text, obj); err != nil {
 			return fmt.Errorf("%w: %w", errMisfit, err)
 		}
@@ -197,7 +181,7 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 	if from == to {
 		return text, nil
 	}
-	err := c.guard(ctx, "the converter", func() (err error) {
+	err := guard(ctx, "the converter", func() (err error) {
 		text, err = c.handler.converter.Convert(ctx, text, to)
 		return err
 	})
@@ -208,16 +192,16 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func(ctx context.Context) error) error {
 	ctx, end := c.enter(ctx, kind)
 	defer end()
-	return c.guard(ctx, "the admission function", func() error { return f(ctx) })
+	return guard(ctx, "the admission function", func() error { return f(ctx) })
 }
 
-// guard calls what the author has written: one function, the converter, or the decoder or
+// guard calls code of the author: a function, the converter, an observer, or the decoder or
 // encoder of a Go type. A panic becomes an error, and reaches the log with its stack.
-func (c *call) guard(ctx context.Context, what string, f func() error) (err error) {
+func guard(ctx context.Context, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission panicked", "stack", string(debug.Stack()))
-			c.broken = true
+			stack := string(debug.Stack())
+			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission panicked", "stack", stack)
 			err = fmt.Errorf("%s panicked: %v", what, v)
 		}
 	}()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,7 +44,7 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 		status = &all
 	}
 	if status != nil && len(others) > 0 {
-		klog.FromContext(ctx).Error(errors.Join(others...), "Not all was decided of a request that is denied anyway")
+		klog.FromContext(ctx).Error(errors.Join(others...), "Some checks failed; the request is denied already")
 	}
 	return status
 }
@@ -91,13 +90,6 @@ func leavesOf(err error) []error {
 	return leaves
 }
 
-// isDenial says whether an error, or something that is joined in it, denies.
-func isDenial(err error) bool {
-	return slices.ContainsFunc(leavesOf(err), func(leaf error) bool {
-		return len(fieldErrorsOf(leaf)) > 0 || denies(leaf) != nil
-	})
-}
-
 // fieldErrorsOf returns the field errors that an error is, wraps or joins. [errors.As]
 // would find one of them, and none in an aggregate.
 func fieldErrorsOf(err error) (all field.ErrorList) {
@@ -118,7 +110,7 @@ func fieldErrorsOf(err error) (all field.ErrorList) {
 	return all
 }
 
-// onlyJoins says whether an error says no more than the others, as that of
+// onlyJoins reports whether an error says no more than the others, as that of
 // [errors.Join]; [fmt.Errorf] with several %w says more.
 func onlyJoins(err error, all []error) bool {
 	texts := make([]string, len(all))
@@ -139,9 +131,9 @@ func denies(err error) *metav1.Status {
 	case code < http.StatusBadRequest, code >= http.StatusInternalServerError:
 		return nil
 	case code == http.StatusUnauthorized, code == http.StatusNotFound:
-		return nil // something that the function looked for itself
+		return nil // something that the function itself requested
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests:
-		return nil // not now is not never
+		return nil // the same request may succeed later
 	}
 	return &status
 }

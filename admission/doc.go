@@ -1,7 +1,7 @@
 // Package admission answers one question: may this write pass, and with which
 // changes?
 //
-// What an author writes are plain functions of a Go type:
+// An author writes plain functions of a Go type:
 //
 //	func defaultToppings(ctx context.Context, pizza *v1beta1.Pizza) error
 //	func knownToppings(ctx context.Context, pizza *v1beta1.Pizza) (field.ErrorList, error)
@@ -30,9 +30,9 @@
 //
 // # Nothing lost
 //
-// A patch is made from what the functions of a webhook changed, if they did, for the text
-// that the API server sent. Numbers keep their digits. Fields which the Go type does not
-// know stay where they are, also in list elements that move, as far as these are identified:
+// A patch is made from what the functions of a webhook changed, for the text that the API
+// server sent. Numbers keep their digits. Fields which the Go type does not know stay where
+// they are, also in list elements that move, as far as these can be identified.
 //
 // # Which list element is which
 //
@@ -61,19 +61,18 @@
 //
 //   - A [k8s.io/apimachinery/pkg/util/validation/field.ErrorList] denies with Status 422
 //     Invalid, and one cause for each error; so does an error that is or wraps a field.Error
-//     or an aggregate of them, also one of a conversion. An API error with a code from 400 to 499, such as that of
-//     [k8s.io/apimachinery/pkg/api/errors.NewForbidden], denies as it is. So does an object
-//     that does not fit its Go type, with 400. The answer is a review that is not allowed.
-//   - Every other error, and a panic, means that the question was not decided: an API error
+//     or an aggregate of them, also one of a conversion. An API error with a code from 400 to
+//     499, such as [k8s.io/apimachinery/pkg/api/errors.NewForbidden], denies as it is. So does
+//     an object that does not fit its Go type, with 400. The answer is a review that is not
+//     allowed.
+//   - Every other error, and a panic, leaves the request undecided: also an API error
 //     with 401, 404, 408, 429, or 500 and above, and one that another error wraps. The
 //     answer is an HTTP error with a Status, whose details carry the UID of the request and,
 //     in a cause of type ReviewVersion, its version. The API server applies the webhook's
 //     failurePolicy; with 429, or 5xx, and retryAfterSeconds in the details it tries again
-//     first (client-go/rest/with_retry.go). A review that is not allowed would be a denial,
-//     whatever its code (apiserver/pkg/admission/plugin/webhook/errors.ToStatusErr).
+//     first (client-go/rest/with_retry.go).
 //
-// Where some functions deny and others cannot decide, the request is denied: it would be
-// in any case.
+// Where some functions deny and others cannot decide, the request is denied.
 //
 // The package does not look into a cluster (see admission/reference), knows no rules for
 // fields (see admission/validate), does not listen or register itself (see webhook), keeps

@@ -198,16 +198,14 @@ func ExampleConvertWith() {
 	// allowed, with the patch [{"op":"add","path":"/spec/toppings/0","value":"tomato"}]
 }
 
-// Users see all that is wrong, or the first thing.
-func ExampleFirstDenialStops() {
+// Users see all that is wrong.
+func ExampleValidate_several() {
 	closed := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec"), "we are closed")}, nil
 	}
 	admit(admission.NewHandler(mustScheme(), admission.Validate(closed), admission.Validate(fewToppings)), request{object: rich})
-	admit(admission.NewHandler(mustScheme(), admission.Validate(closed), admission.Validate(fewToppings), admission.FirstDenialStops()), request{object: rich})
 	// Output:
 	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec: Forbidden: we are closed, spec.toppings: Too many: 2: must have at most 1 item]
-	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec: Forbidden: we are closed
 }
 
 // What becomes of the requests; see admission/metrics for Prometheus.

@@ -14,19 +14,18 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Filter says for which requests a function is called. A function with several
-// filters is called for those that pass all of them; none may be given twice.
+// Filter selects the requests for which a function is called. A function with several
+// filters is called for those that pass all of them.
 type Filter func(*function)
 
 // Subresource has a function called for requests to a subresource, such as status,
 // scale or exec, and not for those to the resource itself. The Go type of the function
 // is that of the subresource's object: status has the kind of the resource, scale has
-// autoscaling/v1 Scale, and exec core/v1 PodExecOptions. An empty name is a fault.
+// autoscaling/v1 Scale, and exec core/v1 PodExecOptions. An empty name is an error.
 func Subresource(name string) Filter {
 	return func(f *function) {
-		f.once("Subresource", f.subresource != "")
 		if name == "" {
-			f.fault("Subresource has no name")
+			f.errorf("Subresource has no name")
 		}
 		f.subresource = name
 	}
@@ -34,22 +33,21 @@ func Subresource(name string) Filter {
 
 // On has a function of [Mutate] or [Validate] called for those operations, and for no
 // others: without it, these are CREATE and UPDATE. The object of a CONNECT is its
-// options, such as PodExecOptions. On is a fault for functions that are made for one
+// options, such as PodExecOptions. On is an error for functions that are made for one
 // operation, and for DELETE, which has no new object: see [ValidateDelete].
 func On(operations ...admissionv1.Operation) Filter {
 	return func(f *function) {
 		if !f.on && len(f.operations) == 1 {
-			f.fault("On is for functions of Mutate and Validate")
+			f.errorf("On is for functions of Mutate and Validate")
 		}
 		for _, op := range operations {
 			if op != admissionv1.Create && op != admissionv1.Update && op != admissionv1.Connect {
-				f.fault("On %q: a function can be called on CREATE, UPDATE and CONNECT", op)
+				f.errorf("On %q: a function can be called on CREATE, UPDATE and CONNECT", op)
 			}
 		}
 		if len(operations) == 0 {
-			f.fault("On has no operations")
+			f.errorf("On has no operations")
 		}
-		f.once("On", f.on)
 		f.operations, f.on = slices.Clone(operations), true
 	}
 }
@@ -62,17 +60,16 @@ func On(operations ...admissionv1.Operation) Filter {
 func ForKind(kind schema.GroupVersionKind) Filter {
 	return func(f *function) {
 		if kind.Kind == "" || kind.Version == "" {
-			f.fault("ForKind %s has no kind or no version", kind)
+			f.errorf("ForKind %s has no kind or no version", kind)
 		}
-		f.once("ForKind", !f.kind.Empty())
 		f.kind = kind
 	}
 }
 
 // IfChanged has a function called for an update only if one of the members differs
-// between the old object and the new one, as it is after the functions of [Mutate]. A
-// member is named by a path: IfChanged("spec"), IfChanged("metadata.annotations['a.b/c']").
-// So an object that was written before a rule was made can still get a label, a status or
+// between the old object and the new one, as it is after the functions of [Mutate]; given
+// twice, if one of all does. A member is named by a path: IfChanged("spec"), IfChanged("metadata.annotations['a.b/c']").
+// So an object that was written before a rule existed can still get a label, a status or
 // a finalizer (ratcheting; see KEP-4008 for the same with a schema). The order of the
 // members of an object does not matter; null and absence differ.
 //
@@ -80,13 +77,12 @@ func ForKind(kind schema.GroupVersionKind) Filter {
 // different places is the same to it. On other operations, the function is called in any
 // case.
 //
-// A path is a fault that cannot be read, leads into a list, or is none of the function's
-// Go type. For functions of unstructured objects and of metadata it may be any.
+// A path is an error if it cannot be parsed, leads into a list, or is not one of the
+// function's Go type. For functions of unstructured objects and of metadata it may be any.
 func IfChanged(paths ...string) Filter {
 	return func(f *function) {
-		f.once("IfChanged", f.changed != nil)
 		if len(paths) == 0 {
-			f.fault("IfChanged has no path")
+			f.errorf("IfChanged has no path")
 		}
 		for _, path := range paths {
 			steps, err := fieldpath.Parse(path)
@@ -97,7 +93,7 @@ func IfChanged(paths ...string) Filter {
 				_, err = fieldpath.Resolve(f.goType, path, steps)
 			}
 			if err != nil {
-				f.fault("IfChanged: %w", err)
+				f.errorf("IfChanged: %w", err)
 			}
 			f.changed = append(f.changed, steps)
 		}
@@ -106,18 +102,14 @@ func IfChanged(paths ...string) Filter {
 
 // UnlessDeleting has a function not called for an update, or one more deletion, of an
 // object that is being deleted: one which has a deletionTimestamp, and waits for its
-// finalizers. A webhook that
-// denies the update which removes the last finalizer keeps the object, and often its
-// namespace, for ever. Only the timestamp of the old object is believed: that of a new
-// one may be what the user wrote, as in a server-side apply that creates.
+// finalizers. A webhook that denies the update which removes the last finalizer keeps the
+// object, and often its namespace, forever. Only the timestamp of the old object counts:
+// before a mutating webhook, that of a new one may be what the user wrote.
 func UnlessDeleting() Filter {
-	return func(f *function) {
-		f.once("UnlessDeleting", f.unlessDeleting)
-		f.unlessDeleting = true
-	}
+	return func(f *function) { f.unlessDeleting = true }
 }
 
-// isDeleting says whether an object, as it is stored, has a deletionTimestamp.
+// isDeleting reports whether an object, as it is stored, has a deletionTimestamp.
 func isDeleting(stored []byte) bool {
 	timestamp := valueAt(stored, deletionTimestamp)
 	return timestamp != nil && string(timestamp) != "null"
@@ -132,7 +124,7 @@ var (
 	generateName      = []fieldpath.Step{{Name: "metadata"}, {Name: "generateName"}}
 )
 
-// differ says whether two objects have different values at a path. Numbers are compared
+// differ reports whether two objects have different values at a path. Numbers are compared
 // by their text.
 func differ(object, old []byte, path []fieldpath.Step) bool {
 	a, b := valueAt(object, path), valueAt(old, path)

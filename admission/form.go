@@ -12,8 +12,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// form is how functions want to see an object: less metadata.managedFields, which
-// may be larger than all the rest, and are none of their business.
+// form is the representation in which functions see an object: without
+// metadata.managedFields, which may be larger than all the rest.
 type form interface {
 	// decode returns the object with that text.
 	decode(m *codec.Memory, text []byte) (runtime.Object, error)
@@ -21,7 +21,7 @@ type form interface {
 	encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error)
 }
 
-// everyKind says whether a type can hold objects of every kind.
+// everyKind reports whether a type can hold objects of every kind.
 func everyKind(t reflect.Type) bool {
 	return t == reflect.TypeFor[*unstructured.Unstructured]() || t == reflect.TypeFor[*metav1.PartialObjectMetadata]()
 }

@@ -28,65 +28,55 @@ type function struct {
 	changed        [][]fieldpath.Step // see IfChanged
 	unlessDeleting bool
 	seesOld        bool
-	faults         []error
+	errs           []error
 
 	// One of them is set.
 	mutate   func(ctx context.Context, obj runtime.Object) error
 	validate func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
 }
 
-func (f *function) fault(format string, args ...any) {
-	f.faults = append(f.faults, fmt.Errorf(format, args...))
-}
-
-func (f *function) once(filter string, twice bool) {
-	if twice {
-		f.fault("%s is given twice", filter)
-	}
+func (f *function) errorf(format string, args ...any) {
+	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
 var errNoFunction = errors.New("a function is nil")
 
-// prepare completes a function for objects of type T. Faults are noted.
+// prepare completes a function for objects of type T. Errors are noted.
 func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []Filter) *function {
 	f := &made
 	f.goType = reflect.TypeFor[T]()
 	if isNil {
-		f.faults = append(f.faults, errNoFunction)
+		f.errs = append(f.errs, errNoFunction)
 	}
 	for _, filter := range filters {
-		if filter == nil {
-			f.fault("a filter is nil")
-			continue
-		}
 		filter(f)
 	}
 	if !everyKind(f.goType) {
 		kind, err := gvk.Of(h.scheme, f.goType)
 		switch {
 		case err != nil:
-			f.faults = append(f.faults, err)
+			f.errs = append(f.errs, err)
 		case !f.kind.Empty() && f.kind != kind:
-			f.fault("a function for %s cannot be one for %s", kind, f.kind)
+			f.errorf("a function for %s cannot be one for %s", kind, f.kind)
 		}
 		f.kind = kind
 	}
-	if len(f.faults) == 0 {
+	if len(f.errs) == 0 {
 		f.form = h.form(f.goType)
 	}
-	for _, err := range f.faults {
-		h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
+	for _, err := range f.errs {
+		h.errs = append(h.errs, fmt.Errorf("admission: %w", err))
 	}
 	return f
 }
 
-// matches says whether a function is for a kind, perhaps after a conversion.
+// matches reports whether a function is for a kind, perhaps after a conversion.
 func (f *function) matches(h *handler, kind schema.GroupVersionKind) bool {
 	return f.kind.Empty() || f.kind == kind ||
 		f.kind.GroupKind() == kind.GroupKind() && (h.converter != nil || f.seesMetadata())
 }
 
-// seesMetadata says whether a function sees no more of an object than its metadata,
+// seesMetadata reports whether a function sees only the metadata of an object,
 // which is the same in all versions.
 func (f *function) seesMetadata() bool {
 	return f.goType == reflect.TypeFor[*metav1.PartialObjectMetadata]()
@@ -100,7 +90,7 @@ func (f *function) kindFor(c *call) schema.GroupVersionKind {
 	return f.kind
 }
 
-// applies says whether a function is to be called for the request.
+// applies reports whether a function is to be called for the request.
 func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	if f.subresource != c.subresource || !f.matches(c.handler, c.kind) || !slices.Contains(f.operations, c.operation) {
 		return false, nil
@@ -114,7 +104,7 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	kind := f.kindFor(c)
 	object, err := c.inVersion(ctx, c.object, kind)
 	if err != nil {
-		return false, c.once(c.asBadRequest(err))
+		return false, c.asBadRequest(err)
 	}
 	old, err := c.storedInVersion(ctx, c.oldObject, kind)
 	if err != nil {

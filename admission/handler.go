@@ -3,7 +3,6 @@ package admission
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -23,33 +22,53 @@ import (
 // Option adds a function to a handler, or changes how it works.
 type Option func(*handler)
 
-// MaxRequestBytes limits the body of a request; a larger one is refused with
-// 413 before it is read whole. The default is 16 MiB: an object of the 3 MiB
-// that the API server takes, twice, with room to spare. It is a fault if n is 0 or less.
-func MaxRequestBytes(n int64) Option {
+// Converter converts one object, given as JSON, to another version of its kind. It must
+// not keep the object, whose memory is used again, nor change it. *conversion.Registry is
+// one.
+type Converter interface {
+	Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
+}
+
+// ConvertWith lets each function of the handler serve every version of its kind:
+// an object of another version is converted to the version of the function. What
+// a mutating function changed is converted back to the version of the request,
+// and only that: fields which neither version's Go type knows stay. The paths in
+// the field errors of a validating function are those of its own version.
+//
+// A field error of the converter denies the request, as one of a function does. Where it
+// is at an annotation of the object as it is stored, such as that of conversion.Lossless,
+// functions see that object without the annotation. So an update that removes it is
+// decided like any other, and so is the deletion, in the version that is stored.
+//
+// If the converter has a method Versions(schema.GroupKind) []string, as
+// *conversion.Registry has, package webhook/registration registers the functions for those
+// versions, otherwise for all. It is an error if the converter is nil.
+func ConvertWith(c Converter) Option {
 	return func(h *handler) {
-		if n <= 0 {
-			h.faults = append(h.faults, fmt.Errorf("admission: MaxRequestBytes is %d, and must be more than 0", n))
+		if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			h.errs = append(h.errs, errors.New("admission: the converter of ConvertWith is nil"))
 		}
-		h.maxBytes = n
+		h.converter = c
 	}
 }
 
+// maxRequestBytes is enough for an object of the 3 MiB that the API server takes, twice,
+// in a request with other members.
+const maxRequestBytes = 16 << 20
+
 type handler struct {
-	scheme           *runtime.Scheme
-	maxBytes         int64
-	converter        Converter
-	firstDenialStops bool
-	observers        []func(Observation)
-	mutators         []*function
-	validators       []*function
-	functions        []*function // all of them
-	codecs           *codec.Codecs
-	forms            map[reflect.Type]form
-	kindTexts        map[string]schema.GroupVersionKind // of the functions
-	listKeys         listKeys
-	memories         sync.Pool // of calls
-	faults           []error
+	scheme     *runtime.Scheme
+	converter  Converter
+	observers  []func(Observation)
+	mutators   []*function
+	validators []*function
+	functions  []*function // all of them
+	codecs     *codec.Codecs
+	forms      map[reflect.Type]form
+	kindTexts  map[string]schema.GroupVersionKind // of the functions
+	listKeys   listKeys
+	memories   sync.Pool // of calls
+	errs       []error
 }
 
 // NewHandler returns an admission webhook that calls the functions of the
@@ -67,43 +86,37 @@ type handler struct {
 // [ConvertWith] for all versions, and [Filter] for what narrows this down. It is not
 // called for a subresource such as status, whose object may be of another kind, but for
 // the one that it is meant for: see [Subresource]. A request for a subresource or an
-// operation for which no function is there passes. One for a kind and version for which
-// no function is there is an error: then the webhook's rules and the handler do not
-// fit together: package webhook/registration makes the rules from the handler.
+// operation without a function passes. One for a kind and version without a function is
+// an error, because the webhook's rules do not fit the handler then: package
+// webhook/registration makes the rules from the handler.
 //
 // Functions see an object without metadata.managedFields, which stay as they are.
 //
-// What is no review that can be answered gets an HTTP error with a Status: 400,
-// 405 (not a POST), 413 (see [MaxRequestBytes]) or 415 (not JSON).
+// A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST),
+// 413 (more than 16 MiB) or 415 (not JSON).
 //
-// NewHandler panics, with all faults in one error, if there are no functions, the scheme
-// does not know the type of one, or that is a list: these are mistakes of the program,
-// to be found when it starts.
+// NewHandler panics, with all mistakes in one error, if there are no functions, the scheme
+// does not know the type of one, that is a list, or an option says so.
 func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	h := &handler{
 		scheme:    s,
-		maxBytes:  16 << 20,
 		codecs:    codec.New(),
 		forms:     map[reflect.Type]form{},
 		kindTexts: map[string]schema.GroupVersionKind{},
 	}
 	if s == nil {
-		h.faults = append(h.faults, errors.New("admission: the scheme is nil"))
+		h.errs = append(h.errs, errors.New("admission: the scheme is nil"))
 		h.scheme = runtime.NewScheme()
 	}
 	for _, opt := range opts {
-		if opt == nil {
-			h.faults = append(h.faults, errors.New("admission: an option is nil"))
-			continue
-		}
 		opt(h)
 	}
 	h.functions = slices.Concat(h.mutators, h.validators)
-	if len(h.functions)+len(h.faults) == 0 {
-		h.faults = append(h.faults, errors.New("admission: the handler has no functions"))
+	if len(h.functions)+len(h.errs) == 0 {
+		h.errs = append(h.errs, errors.New("admission: the handler has no functions"))
 	}
-	h.checkListKeys()
-	if err := errors.Join(h.faults...); err != nil {
+	h.prepareListKeys()
+	if err := errors.Join(h.errs...); err != nil {
 		panic(err)
 	}
 	for _, f := range h.functions {
@@ -115,7 +128,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		New:    func() review.Members { return &members{} },
 		Answer: h.answer,
 		Failed: noteFailure,
-	}.Handler(h.maxBytes)), h.served())
+	}.Handler(maxRequestBytes)), h.served())
 }
 
 // form returns the form of a type, the same for the same type.
@@ -141,8 +154,8 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		return nil, err
 	}
 	c.note(ctx)
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()),
-		"operation", c.operation, "user", c.user, "uid", req.UID))
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues(
+		"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation, "user", c.user, "uid", req.UID))
 	ctx, end := c.enter(ctx, c.kind) // for the converter
 	defer end()
 	var status *metav1.Status
@@ -158,7 +171,8 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	noteDecision(ctx, status, patch)
 	b, err := c.respond(b, req.UID, status, patch)
 	const keep = 4 << 20 // one enormous object must not stay forever
-	if !c.broken && len(c.object)+len(c.oldObject) <= keep {
+	// After a panic, which is never allowed, the memory may be in any state.
+	if status == nil && len(c.object)+len(c.oldObject) <= keep {
 		h.memories.Put(m)
 	}
 	return b, err

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -19,7 +20,7 @@ import (
 // path is one of names joined by dots, such as spec.toppings; the elements of lists on
 // the way are not named in it, and * is any name. It is that of the version of the
 // request, also where the function is for another one, and it holds for all kinds that
-// the handler serves. It is a fault if the path or a key is empty, if there are no keys, and
+// the handler serves. It is an error if the path or a key is empty, if there are no keys, and
 // if none of the Go types that the scheme has for those kinds and versions has such a list,
 // whose elements have all the keys. Of a kind without a Go type, any path may be one.
 //
@@ -28,16 +29,14 @@ import (
 // documentation.
 func ListMapKeys(path string, keys ...string) Option {
 	return func(h *handler) {
-		if err := h.listKeys.say(path, keys); err != nil {
-			h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
-		}
+		h.listKeys.declared = append(h.listKeys.declared, declaredKeys{path, keys})
 	}
 }
 
 // ListMapKeysOf takes all list-map keys from the schemas in definitions, of each version for
 // the requests of that version. The text is YAML or JSON, of one or of several
-// CustomResourceDefinitions. What [ListMapKeys] says of the same list counts more. It is a
-// fault if a definition has no schema.
+// CustomResourceDefinitions. [ListMapKeys] overrides them for the same list. It is an
+// error if a definition has no schema.
 func ListMapKeysOf(definitions []byte) Option {
 	return func(h *handler) {
 		found, err := crd.Read(definitions)
@@ -45,26 +44,33 @@ func ListMapKeysOf(definitions []byte) Option {
 			err = errors.Join(err, h.listKeys.read(d))
 		}
 		if err != nil {
-			h.faults = append(h.faults, fmt.Errorf("admission: %w", err))
+			h.errs = append(h.errs, fmt.Errorf("admission: %w", err))
 		}
 	}
 }
 
-// checkListKeys notes a fault for what [ListMapKeys] says of a list that no object of the
-// handler can have.
-func (h *handler) checkListKeys() {
-	types := h.types()
-	for _, said := range h.listKeys.said {
-		var faults []error
-		for _, t := range types {
-			fault := fieldpath.CheckKeys(t, said.path, said.keys)
-			if fault == nil {
-				faults = nil
-				break
-			}
-			faults = append(faults, fmt.Errorf("admission: ListMapKeys %q: %s: %w", said.path, t, fault))
+// prepareListKeys puts what [ListMapKeys] declares over the definitions. It is an error if
+// no object of the handler can have such a list.
+func (h *handler) prepareListKeys() {
+	l, types := &h.listKeys, h.types()
+	for _, d := range l.declared {
+		err := l.all.Add(d.path, d.keys...)
+		for _, tree := range l.defined {
+			err = cmp.Or(err, tree.Add(d.path, d.keys...))
 		}
-		h.faults = append(h.faults, faults...)
+		if err != nil {
+			h.errs = append(h.errs, fmt.Errorf("admission: %w", err))
+			continue
+		}
+		var errs []error
+		for _, t := range types {
+			if err := fieldpath.CheckKeys(t, d.path, d.keys); err != nil {
+				errs = append(errs, fmt.Errorf("admission: ListMapKeys %q: %s: %w", d.path, t, err))
+			}
+		}
+		if len(errs) == len(types) {
+			h.errs = append(h.errs, errs...)
+		}
 	}
 }
 
@@ -91,12 +97,12 @@ func (h *handler) types() (types []reflect.Type) {
 
 // listKeys are the keys of the lists of all kinds.
 type listKeys struct {
-	said    []saidKeys
-	all     listkeys.Tree                              // what is said
-	defined map[schema.GroupVersionKind]*listkeys.Tree // what a definition says, and over it what is said
+	declared []declaredKeys
+	all      listkeys.Tree                              // of what is declared
+	defined  map[schema.GroupVersionKind]*listkeys.Tree // of a definition, and over it what is declared
 }
 
-type saidKeys struct {
+type declaredKeys struct {
 	path string
 	keys []string
 }
@@ -109,27 +115,14 @@ func (l *listKeys) of(kind schema.GroupVersionKind) *listkeys.Tree {
 	return &l.all
 }
 
-// listKeys returns the keys of the lists of the request's object. Those that the Go type
-// of a function names hold if nothing else is declared.
+// listKeys returns the keys of the lists of the request's object. Those in the tags of the
+// Go type hold if nothing else is declared.
 func (c *call) listKeys(kind schema.GroupVersionKind, f form) *listkeys.Tree {
 	declared := c.handler.listKeys.of(c.kind)
 	if f, ok := f.(*typed); ok && kind == c.kind {
 		return declared.Over(f.listKeys)
 	}
 	return declared
-}
-
-func (l *listKeys) say(path string, keys []string) error {
-	if err := l.all.Add(path, keys...); err != nil {
-		return err
-	}
-	l.said = append(l.said, saidKeys{path, keys})
-	for _, t := range l.defined {
-		if err := t.Add(path, keys...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (l *listKeys) read(d *crd.Definition) error {
@@ -141,11 +134,6 @@ func (l *listKeys) read(d *crd.Definition) error {
 		found = true
 		tree := &listkeys.Tree{}
 		tree.AddSchema(v.Schema.OpenAPIV3Schema)
-		for _, s := range l.said {
-			if err := tree.Add(s.path, s.keys...); err != nil {
-				return err
-			}
-		}
 		if l.defined == nil {
 			l.defined = map[schema.GroupVersionKind]*listkeys.Tree{}
 		}

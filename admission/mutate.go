@@ -12,8 +12,8 @@ import (
 )
 
 // Mutate adds a function that changes objects of one type, a pointer to a struct, when
-// they are created or updated. T may also be *[unstructured.Unstructured] or
-// *[metav1.PartialObjectMetadata], for the objects of every kind that reach the handler:
+// they are created or updated. T may also be *unstructured.Unstructured or
+// *metav1.PartialObjectMetadata, for the objects of every kind that reach the handler:
 // see [ForKind]. The function changes the object in place; what it changes becomes a JSON
 // patch. It must be idempotent, because the API server may call it again for the same
 // request (reinvocationPolicy), and must not expect that the object is valid, because
@@ -25,9 +25,6 @@ import (
 //
 // An error stops the chain. See the package documentation for which errors deny
 // and which leave the request undecided.
-//
-// [unstructured.Unstructured]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured#Unstructured
-// [metav1.PartialObjectMetadata]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#PartialObjectMetadata
 func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters ...Filter) Option {
 	return func(h *handler) {
 		h.mutators = append(h.mutators, prepare[T](h, function{
@@ -70,9 +67,6 @@ func (c *call) mutate(ctx context.Context) error {
 // see what has become of it.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
 	kind, form := chain[0].kindFor(c), chain[0].form
-	if c.object == nil {
-		return c.noObject()
-	}
 	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, form, false)
 	if err != nil {
 		return c.asBadRequest(err)
@@ -121,7 +115,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 // encode appends the text of an object, with its type, which a function that
 // assigns the whole object has cleared.
 func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, form form) (text []byte, err error) {
-	err = c.guard(ctx, "the encoder of the object", func() error {
+	err = guard(ctx, "the encoder of the object", func() error {
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {
 			k.SetGroupVersionKind(kind)
 		}

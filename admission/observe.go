@@ -3,17 +3,13 @@ package admission
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
-	"slices"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 )
 
 // Decision is what became of a request.
@@ -25,48 +21,46 @@ const (
 	Allowed Decision = "allowed"
 	// Patched is a review that is allowed, with a patch.
 	Patched Decision = "patched"
-	// Denied is a review that is not allowed: the functions said no, or the object does
+	// Denied is a review that is not allowed: a function denied it, or the object does
 	// not fit its Go type.
 	Denied Decision = "denied"
 	// Undecided is an HTTP error: a function could not judge, or panicked, or the
-	// request is no review that can be answered. The API server tries again or applies
+	// request is not a review that can be answered. The API server tries again or applies
 	// the webhook's failurePolicy. See the package documentation.
 	Undecided Decision = "undecided"
 )
 
 // Observation is what became of one request.
 //
-// Whoever reaches the webhook can ask for anything; what a client makes up is not for
-// the label of a metric. So Kind and Operation have few values.
+// Clients can send anything, so that Kind and Operation have only values that are known:
+// they may be labels of a metric.
 type Observation struct {
-	// Kind and version of the object, in the request's version. It is empty if no
-	// function is there for the group and kind, as for the Scale of a subresource, and
-	// if the request is no review that can be read. For a function of every kind, those
-	// of the scheme are there. The version alone is empty if neither a function nor the
-	// scheme has it.
+	// Kind and version of the object, in the request's version. It is empty if neither
+	// the scheme nor a function has the group and kind, and if the request is not a review
+	// that can be read. The version alone is empty if neither has that.
 	Kind schema.GroupVersionKind
-	// Operation of the request. It is empty if it is none of the four of the API, and if
-	// the request is no review that can be read.
+	// Operation of the request. It is empty if it is not one of the four of the API, and
+	// if the request is not a review that can be read.
 	Operation admissionv1.Operation
-	// SubResource is what the request says, such as status: anything.
+	// SubResource is that of the request, such as status, or any other text.
 	SubResource string
 	// Decision is what was answered. The API server may have stopped waiting.
 	Decision Decision
 	// Duration is how long the request took, with the reading of its body and the
 	// writing of the answer.
 	Duration time.Duration
-	// Err is nil if the request is allowed. If it is denied, it is the API error with the
-	// Status that the user sees; if it is undecided, it says why.
+	// Err is nil if the request is allowed, and the API error with the Status that the
+	// user sees if it is denied.
 	Err error
 }
 
-// Observe has a function called with each request after it is answered, also with one
-// that is no review. Package admission/metrics has one for Prometheus. It may be called
+// Observe calls a function with each request after it is answered, also with one
+// that is not a review. Package admission/metrics has one for Prometheus. It may be called
 // from several goroutines at a time. Several functions are called in their order.
 func Observe(f func(Observation)) Option {
 	return func(h *handler) {
 		if f == nil {
-			h.faults = append(h.faults, errors.New("admission: the function of Observe is nil"))
+			h.errs = append(h.errs, errors.New("admission: the function of Observe is nil"))
 		}
 		h.observers = append(h.observers, f)
 	}
@@ -84,20 +78,10 @@ func (h *handler) observed(next http.Handler) http.Handler {
 		o := &Observation{}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), observationKey{}, o)))
 		o.Duration = time.Since(start)
-		for _, observe := range h.observers {
-			h.tell(r.Context(), observe, *o)
+		for _, observe := range h.observers { // a panic must not take back the answer
+			_ = guard(r.Context(), "the observer", func() error { observe(*o); return nil })
 		}
 	})
-}
-
-// tell calls an observer. A panic must not take back the answer, which is on its way.
-func (h *handler) tell(ctx context.Context, observe func(Observation), o Observation) {
-	defer func() {
-		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Observer of admission panicked", "kind", o.Kind, "stack", string(debug.Stack()))
-		}
-	}()
-	observe(o)
 }
 
 // observation returns that of the request, if it has observers.
@@ -140,12 +124,11 @@ func noteDecision(ctx context.Context, status *metav1.Status, patch []byte) {
 	}
 }
 
-// known returns of a kind what is not made up.
-func (h *handler) known(kind schema.GroupVersionKind) schema.GroupVersionKind {
-	if h.scheme.Recognizes(kind) && slices.ContainsFunc(h.functions, func(f *function) bool { return f.kind.Empty() }) {
+// known returns what the handler knows of a kind.
+func (h *handler) known(kind schema.GroupVersionKind) (known schema.GroupVersionKind) {
+	if h.scheme.Recognizes(kind) {
 		return kind
 	}
-	var known schema.GroupVersionKind
 	for _, f := range h.functions {
 		switch {
 		case f.kind == kind:
@@ -153,9 +136,6 @@ func (h *handler) known(kind schema.GroupVersionKind) schema.GroupVersionKind {
 		case f.kind.GroupKind() == kind.GroupKind():
 			known.Group, known.Kind = kind.Group, kind.Kind
 		}
-	}
-	if known.Kind != "" && h.scheme.Recognizes(kind) {
-		known.Version = kind.Version
 	}
 	return known
 }

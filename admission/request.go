@@ -24,7 +24,7 @@ import (
 // decoded when a function asks for them. The requests of v1 and of v1beta1 have the same.
 var memberNames = []string{"kind", "subResource", "name", "namespace", "operation", "object", "oldObject", "userInfo"}
 
-// members are their texts; nil is one that is absent.
+// members are their texts; that of an absent one is nil.
 type members struct{ texts [8][]byte }
 
 func (m *members) Reset() { *m = members{} }
@@ -58,7 +58,7 @@ func (c *call) read(req *review.Request) error {
 			}
 		}
 		if !ok {
-			return apierrors.NewBadRequest(fmt.Sprintf("request.%s is not what it should be: %.100s", memberNames[i], text))
+			return apierrors.NewBadRequest(fmt.Sprintf("malformed request.%s: %.100s", memberNames[i], text))
 		}
 	}
 	c.operation = admissionv1.Operation(operation)
@@ -103,8 +103,8 @@ func (c *call) objectName() string {
 	return ""
 }
 
-// scope is what a context knows of a call, until the function that was given it returns:
-// then the answer is made, and the text of the request is somebody else's memory.
+// scope is the call in the context of a function. It is over when the function returns: the
+// memory of the request's text is used for another request then.
 type scope struct {
 	*call
 	sees schema.GroupVersionKind // the kind and version that the function is given
@@ -123,8 +123,8 @@ func (c *call) enter(ctx context.Context, sees schema.GroupVersionKind) (_ conte
 	}
 }
 
-// lock returns the scope of a context with its call locked; nil if there is none, or
-// it is over.
+// lock locks the call of a context and returns its scope. Outside a function, and when the
+// function has returned, it returns nil and locks nothing.
 func lock(ctx context.Context) *scope {
 	s, _ := ctx.Value(contextKey{}).(*scope)
 	if s == nil {
@@ -184,8 +184,8 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 // OldFrom returns the object as it was before the UPDATE or DELETE which the function
 // that was given the context is called for. It is converted, if need be, to the version
 // of T, or, if T has none, to that in which the function sees the object. It is nil on
-// another operation, and outside such a function. T is a type that [Mutate] takes. The
-// error says that the object does not fit its Go type or cannot be converted; returned by
+// another operation, and outside such a function. T is a type that [Mutate] takes. It is an
+// error if the object does not fit its Go type or cannot be converted; returned by
 // the function, it leaves the request undecided.
 func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	s := lock(ctx)

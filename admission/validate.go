@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate adds a function that judges objects of one type, such as [Mutate] takes, when
+// Validate adds a function that judges objects of one type, as [Mutate] takes them, when
 // they are created or updated. It must not change the object, which the functions that
 // follow see too.
 //
@@ -56,10 +56,7 @@ func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (f
 // ValidateDelete is like [Validate], for deletions alone: the function sees the
 // object that is to be deleted. While that does not fit the Go type, or cannot be converted
 // (see [ConvertWith]), its deletion is not decided: update the object first, or use a
-// function of *[metav1.PartialObjectMetadata] or *[unstructured.Unstructured].
-//
-// [unstructured.Unstructured]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1/unstructured#Unstructured
-// [metav1.PartialObjectMetadata]: https://pkg.go.dev/k8s.io/apimachinery/pkg/apis/meta/v1#PartialObjectMetadata
+// function of *metav1.PartialObjectMetadata or *unstructured.Unstructured.
 func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Delete},
@@ -77,13 +74,8 @@ func addValidator[T runtime.Object](f function, isNil bool, filters []Filter) Op
 	}
 }
 
-// FirstDenialStops has no more functions called when one has denied the request. The
-// default is to call all validating functions, so that users see all that is wrong.
-func FirstDenialStops() Option {
-	return func(h *handler) { h.firstDenialStops = true }
-}
-
-// validate runs the validating functions, and joins their errors.
+// validate runs the validating functions, and joins their errors. What several functions
+// meet, such as an object that cannot be decoded, is told once.
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
@@ -91,12 +83,9 @@ func (c *call) validate(ctx context.Context) error {
 		if applies && err == nil {
 			err = c.validateWith(ctx, f)
 		}
-		if err == nil {
-			continue
-		}
-		errs = append(errs, err)
-		if c.handler.firstDenialStops && isDenial(err) {
-			break
+		told := func(e error) bool { return e.Error() == err.Error() }
+		if err != nil && !slices.ContainsFunc(errs, told) {
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
@@ -105,16 +94,14 @@ func (c *call) validate(ctx context.Context) error {
 func (c *call) validateWith(ctx context.Context, f *function) error {
 	var obj, old runtime.Object
 	var err error
-	if c.object != nil {
+	if c.operation != admissionv1.Delete {
 		if obj, err = c.decodeCached(ctx, f, c.object, false); err != nil {
-			return c.once(c.asBadRequest(err))
+			return c.asBadRequest(err)
 		}
-	} else if c.operation != admissionv1.Delete {
-		return c.noObject()
 	}
 	if f.seesOld {
 		if old, err = c.decodeCached(ctx, f, c.oldObject, true); err != nil {
-			return c.once(stored(err))
+			return stored(err)
 		}
 	}
 	return c.run(ctx, f.kindFor(c), func(ctx context.Context) error {
@@ -123,19 +110,9 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 	})
 }
 
-// stored is an error about the object as it is stored. It wraps nothing: what is wrong
-// with that is not the fault of who makes the request, and denies nothing.
+// stored is an error about the object as it is stored. It wraps nothing, so that it denies
+// nothing: the user did not cause it.
 func stored(err error) error { return fmt.Errorf("the object as it is stored: %v", err) }
-
-// once returns an error about an object of the request, or nil if a function before has met
-// it: the user is told once.
-func (c *call) once(err error) error {
-	if slices.Contains(c.told, err.Error()) {
-		return nil
-	}
-	c.told = append(c.told, err.Error())
-	return err
-}
 
 // decodeCached returns the object for a validating function.
 func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {

@@ -2,10 +2,8 @@ package admission_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -30,29 +28,6 @@ func TestAWarningHasNothingForWhichTheAPIServerWouldDropIt(t *testing.T) {
 	got := warn(t, "two\nlines\tand a bell\x07\u0085", "\xff", "", " \n", "twice", "twice", "mozzarella 🧀 <é>")
 	if diff := cmp.Diff([]string{"two lines and a bell", "\uFFFD", "twice", "mozzarella 🧀 <é>"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestLongWarningsAreCutOnlyIfTheyDoNotFit(t *testing.T) {
-	long := strings.Repeat("é", 4000)
-	if diff := cmp.Diff([]string{long, "short"}, warn(t, long, "short")); diff != "" {
-		t.Errorf("what fits is cut (-want +got):\n%s", diff)
-	}
-	got := warn(t, long, "short", long+"!")
-	if len(got) != 3 || got[1] != "short" || got[0] != strings.Repeat("é", 255)+"…" {
-		t.Errorf("got %q", got)
-	}
-	var many []string
-	for i := range 100 {
-		many = append(many, fmt.Sprint(i, strings.Repeat("x", 98)))
-	}
-	got = warn(t, many...)
-	total := 0
-	for _, w := range got {
-		total += utf8.RuneCountInString(w)
-	}
-	if total > 4096 || total < 3500 || got[len(got)-1] != fmt.Sprintf("and %d more warnings", 100-len(got)+1) {
-		t.Errorf("%d runes, %q", total, got)
 	}
 }
 
