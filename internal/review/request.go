@@ -1,12 +1,10 @@
 package review
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -40,7 +38,8 @@ type parser struct {
 	kind   string
 }
 
-// parse reads a review, and uses the memory of the one before again.
+// parse reads a review, and uses the memory of the one before again. If it fails, the
+// version and the UID are there if they were read: the API server writes them first.
 func (p *parser) parse(protocol *Protocol, body []byte) error {
 	*p = parser{Request: Request{Members: p.Members}, cursor: rawjson.NewCursor(body)}
 	if p.Members == nil {
@@ -114,35 +113,4 @@ func known(text []byte, likely ...string) string {
 	}
 	s, _ := rawjson.String(text)
 	return s
-}
-
-// salvage reads the version and the UID of a body that parse refused, as far as
-// they can be read: even a truncated question is answered with its UID.
-func (p *Protocol) salvage(body []byte) *Request {
-	req := &Request{}
-	d := jsontext.NewDecoder(bytes.NewBuffer(body),
-		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		token, err := d.ReadToken()
-		if err != nil {
-			break
-		}
-		if token.Kind() != '"' || d.StackDepth() > 2 {
-			continue
-		}
-		switch d.StackPointer() { // first at the name, then at the value
-		case "/apiVersion":
-			req.APIVersion = token.String()
-		case "/request/uid":
-			req.UID = types.UID(token.String())
-		}
-	}
-	// The body may end between the name and the value.
-	if req.UID == "uid" {
-		req.UID = ""
-	}
-	if req.APIVersion == "apiVersion" {
-		req.APIVersion = ""
-	}
-	return req
 }

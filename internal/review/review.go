@@ -26,11 +26,11 @@ type Protocol struct {
 	Group, Kind string
 	// New returns what reads the members of requests, one after another.
 	New func() Members
-	// Answer appends the JSON of the response to b. It must not keep any of the request: its
+	// Answer appends the JSON of the response to b. It must not keep any of the request, whose
 	// memory is used again for the next one.
 	Answer func(ctx context.Context, req *Request, b []byte) ([]byte, error)
-	// Failure returns the JSON of a response which says that the request failed.
-	// Where it is nil, a failure is an HTTP error with a Status: that is what
+	// Failure returns the JSON of a response for a request that failed.
+	// If it is nil, a failure is an HTTP error with a Status: that
 	// makes the API server apply a failure policy or try again.
 	Failure func(req *Request, err error) (response []byte)
 	// Failed, if it is set, is told why a request failed, before that is answered.
@@ -68,18 +68,14 @@ func (p Protocol) Handler(limit int64) http.Handler {
 		ctx := r.Context()
 		body, err := read(w, r, limit, &buf.body)
 		if err != nil {
-			req := &Request{}
-			if p.Failure == nil { // else the code would be lost in a review
-				req = p.salvage(buf.body.Bytes())
-			}
-			p.fail(ctx, w, req, err)
-			return
-		}
-		if err := buf.parser.parse(&p, body); err != nil {
-			p.fail(ctx, w, p.salvage(body), apierrors.NewBadRequest(err.Error()))
+			p.fail(ctx, w, &Request{}, err)
 			return
 		}
 		req := &buf.parser.Request
+		if err := buf.parser.parse(&p, body); err != nil {
+			p.fail(ctx, w, req, apierrors.NewBadRequest(err.Error()))
+			return
+		}
 		ctx, cancel := withTimeout(ctx, r)
 		defer cancel()
 		response, err := p.answerOrRecover(ctx, req, p.begin(buf.response[:0], req))
@@ -96,8 +92,9 @@ func (p Protocol) Handler(limit int64) http.Handler {
 func (p *Protocol) answerOrRecover(ctx context.Context, req *Request, b []byte) (response []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Webhook panicked", "review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))
 			err = fmt.Errorf("panic: %v", v)
+			klog.FromContext(ctx).Error(err, "Webhook panicked",
+				"review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))
 		}
 	}()
 	return p.Answer(ctx, req, b)
@@ -114,9 +111,9 @@ func (p *Protocol) head(apiVersion string) []byte {
 	return append(b, `,"response":`...)
 }
 
-// fail answers in the protocol where that can say so, else with a Status. The
+// fail answers in the protocol if that has failures, otherwise with a Status. The
 // API server shows the message of either to the user. A Status carries the UID
-// and the version of the question in its details: client-go reads an error
+// and the version of the request in its details: client-go reads an error
 // response as a Status or not at all (rest.Result.Error).
 func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request, err error) {
 	if p.Failed != nil {
@@ -163,7 +160,7 @@ func writeJSON(w http.ResponseWriter, code int, body []byte) {
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the API server has gone: nobody is left to be told
+	_, _ = w.Write(body) // on an error, the API server has gone
 }
 
 // Status returns the Status of an error: the code, reason and details of an API
@@ -205,8 +202,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffe
 	if r.Body == nil { // net/http's server never leaves it out
 		return nil, apierrors.NewBadRequest("the body is empty")
 	}
-	// A length is believed only so far: the memory grows with what really comes. Many may
-	// promise much, and send nothing.
+	// Content-Length counts up to 16 KiB: clients may promise much, and send nothing.
 	body.Grow(int(min(max(r.ContentLength, 0), limit, 16<<10)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	var tooLarge *http.MaxBytesError
@@ -223,7 +219,7 @@ func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffe
 }
 
 func isJSON(contentType string) bool {
-	if contentType == "application/json" { // as the API server says it
+	if contentType == "application/json" { // as the API server writes it
 		return true
 	}
 	mediaType, _, err := mime.ParseMediaType(contentType)

@@ -310,7 +310,8 @@ func FuzzHandler(f *testing.F) {
 			json.Unmarshal(request["uid"], &uid) != nil || kind != "TestReview" || version != "test.k8s.io/v1" || uid == "" {
 			return
 		}
-		if bytes.Contains(body, []byte{0xff}) || !json.Valid(body) {
+		// A list that is not one ends the parser, perhaps before the UID.
+		if objects := request["objects"]; bytes.Contains(body, []byte{0xff}) || len(objects) > 0 && objects[0] != '[' && objects[0] != 'n' {
 			return
 		}
 		if diff := cmp.Diff([]any{200, "TestReview", version, uid}, []any{w.Code, answer.Kind, answer.APIVersion, answer.Response.UID}); diff != "" {
