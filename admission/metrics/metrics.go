@@ -4,8 +4,8 @@
 //	mux.Handle("/mutate", admission.NewHandler(s, observe("mutate"), …))
 //	mux.Handle("/validate", admission.NewHandler(s, observe("validate"), …))
 //
-// It is a package of its own so that who does not want Prometheus does not get it.
-// It serves no metrics: that is promhttp's business. These are the metrics:
+// It is a package of its own, so that package admission does not import Prometheus. It
+// serves no metrics: see promhttp. These are the metrics:
 //
 //   - crdkit_admission_requests_total, by webhook, group, version, kind, operation,
 //     subresource and decision;
@@ -14,7 +14,7 @@
 //
 // The decision is allowed, patched, denied or undecided: see
 // [github.com/crdkit/crdkit/admission.Decision]. The webhook is the name that the
-// author gave. Nothing that a client makes up becomes a label: group, version and kind
+// author gave. Clients cannot add labels: group, version and kind
 // are empty where [github.com/crdkit/crdkit/admission.Observation] has none, and a
 // subresource other than those of a custom resource, status and scale, is called other.
 //
@@ -23,14 +23,12 @@
 // The API server counts what it made of a webhook's answers, by the name in the
 // webhook's configuration, type and operation: apiserver_admission_webhook_request_total
 // and apiserver_admission_webhook_admission_duration_seconds, with the network in it.
-// What never arrived here stands only there: apiserver_admission_webhook_rejection_count
-// and apiserver_admission_webhook_fail_open_count. An operator's author may not be
-// allowed to read them, and they tell neither the kind and version nor whether there was
-// a patch.
+// Requests that never arrived are only in apiserver_admission_webhook_rejection_count
+// and apiserver_admission_webhook_fail_open_count. These have neither kind and version nor
+// whether there was a patch.
 //
 // controller-runtime counts requests by path and HTTP status
-// (controller_runtime_webhook_requests_total): there, what is denied is a 200, as what is
-// allowed is.
+// (controller_runtime_webhook_requests_total), which is 200 also for a denial.
 package metrics
 
 import (
@@ -67,7 +65,7 @@ func Prometheus(r prometheus.Registerer) (func(webhook string) admission.Option,
 	}, nil
 }
 
-// known returns the name of a subresource, if it is not made up.
+// known returns the name of a subresource of a custom resource; other for any other.
 func known(subresource string) string {
 	switch subresource {
 	case "", "status", "scale":

@@ -17,7 +17,7 @@
 //	mux.Handle("/validate", admission.NewHandler(s, admission.ValidateUpdate(databaseUpdate)))
 //
 // The order of arguments, the types of the errors and their words are those of
-// apimachinery (pkg/api/validate, pkg/api/validation), where it has the like.
+// apimachinery (pkg/api/validate, pkg/api/validation), where it has such a function.
 //
 // # Equal, and unset
 //
@@ -36,8 +36,8 @@
 //
 // # Instead of a webhook
 //
-// The schema can say most of this by itself, in x-kubernetes-validations. These rules
-// stand at the object that has the fields:
+// A schema can have most of these rules, in x-kubernetes-validations of the object that has
+// the fields:
 //
 //	Immutable         has(self.a) == has(oldSelf.a) && (!has(self.a) || self.a == oldSelf.a)
 //	ImmutableOnceSet  !has(oldSelf.a) || has(self.a) && self.a == oldSelf.a
@@ -45,10 +45,10 @@
 //	ExactlyOneOf      [has(self.a), has(self.b)].exists_one(set, set)
 //	NoRemoveItem      oldSelf.a.all(old, self.a.exists(item, item.name == old.name))
 //
-// Prefer those: there is no webhook that can be down, and the API server ratchets them
+// Prefer those: they need no webhook that can be down, and the API server ratchets them
 // (KEP-4008): a rule without oldSelf that a stored object breaks already does not refuse
-// a change outside the object that has the rule. Rules with oldSelf are checked on every
-// update, and on nothing else. A rule at the field itself is not called when the field
+// a change outside the object that has the rule. Rules with oldSelf are checked on
+// updates only. A rule at the field itself is not called when the field
 // is added or removed, so that self == oldSelf there protects only a required field.
 //
 // The functions here are for the rest: who may change a field, which a schema does not
@@ -56,10 +56,9 @@
 // maxItems, for which a rule costs too much; one function for all versions, with
 // [github.com/crdkit/crdkit/admission.ConvertWith]; a table that other Go code uses too.
 //
-// The package does not ratchet: an object that broke [ExactlyOneOf] before the rule was
-// there cannot be changed until it is mended, and that goes for the removal of its
-// finalizers. Where such may exist, use the filters
-// [github.com/crdkit/crdkit/admission.IfChanged] and
-// [github.com/crdkit/crdkit/admission.UnlessDeleting]. It keeps no state, and asks no cluster: that is what
-// package reference is for.
+// The package does not ratchet: an object that broke [ExactlyOneOf] before the rule existed
+// cannot be changed until it is fixed; not even its finalizers can be removed. Where such
+// objects may exist, use the filters [github.com/crdkit/crdkit/admission.IfChanged] and
+// [github.com/crdkit/crdkit/admission.UnlessDeleting]. It keeps no state, and does not look
+// into a cluster (see admission/reference).
 package validate

@@ -7,7 +7,7 @@ import (
 )
 
 // Immutable refuses every change of a field, also from unset to a value. The error
-// is field.Invalid with the new value, as that of
+// is field.Invalid with the new value, like that of
 // [k8s.io/apimachinery/pkg/api/validation.ValidateImmutableField], which also
 // compares so: see the package documentation.
 func Immutable[T any](path *field.Path, value, oldValue T) field.ErrorList {
@@ -19,9 +19,8 @@ func Immutable[T any](path *field.Path, value, oldValue T) field.ErrorList {
 
 // ImmutableOnceSet lets a field go from unset to a value, once: a value stays what it
 // is. It may not be unset either, because the next request could set another. The
-// error is field.Invalid with the new value, and says which of the two happened, in
-// the words of the API server's own declarative validation (apimachinery/pkg/api/
-// validate/update.go: NoModify, NoUnset).
+// error is field.Invalid with the new value, in the words of the API server's own
+// declarative validation (apimachinery/pkg/api/validate/update.go: NoModify, NoUnset).
 //
 // A client that writes whole objects with an older Go type drops a field that it does
 // not know, and is refused here.
@@ -36,7 +35,7 @@ func ImmutableOnceSet[T any](path *field.Path, value, oldValue T) field.ErrorLis
 	}
 }
 
-// unset says whether a value is as its type makes it; an empty slice is like nil.
+// unset reports whether a value is equal to the zero value of its type.
 func unset[T any](value T) bool {
 	var zero T
 	return equality.Semantic.DeepEqual(value, zero)

@@ -7,7 +7,7 @@ import (
 )
 
 // EachItem calls a function with each item of a list that was there before, as it is
-// and as it was, and joins the errors. The key tells which is which: the fields of
+// and as it was, and joins the errors. Items with the same key are the same: the fields of
 // x-kubernetes-list-map-keys, or the item itself for a list that is a set. The path of
 // an item is its index in the new list. Items that were added or removed are passed
 // over, and so is another old item with the same key.
@@ -29,8 +29,7 @@ func EachItem[T any, K comparable](path *field.Path, value, oldValue []T, key fu
 	return errs
 }
 
-// NoRemoveItem refuses to remove items from a list; the key tells which is which, as
-// for [EachItem]. There is one error for each key, in the order of the old list:
+// NoRemoveItem refuses to remove items from a list, which have keys as in [EachItem]. There is one error for each key, in the order of the old list:
 // field.Forbidden, with the key in the path (as in apimachinery/pkg/api/validate/
 // update.go, for maps).
 func NoRemoveItem[T any, K comparable](path *field.Path, value, oldValue []T, key func(item T) K) field.ErrorList {

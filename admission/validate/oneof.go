@@ -10,8 +10,7 @@ import (
 )
 
 // ExactlyOneOf requires one of the fields of the object at the path, and no other of
-// them. The map says of each whether it is set, which is for the caller to say: for a
-// pointer, that it is not nil.
+// them. The map holds for each whether it is set: for a pointer, that it is not nil.
 //
 // The error is field.Invalid at the path, with the names of the fields that are set,
 // and of all candidates, sorted (as in apimachinery/pkg/api/validate/union.go).

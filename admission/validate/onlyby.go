@@ -17,9 +17,9 @@ import (
 // ChangedOnlyBy lets only some users change a field: those for which one of the
 // functions returns true; without a function, nobody. It is for functions given to
 // [admission.ValidateUpdate]; [SetOnlyBy] is its other half, for [admission.Validate].
-// Without that, whoever may create the object chooses the value.
+// Without that, the user who creates the object chooses the value.
 //
-// The user is that of [admission.RequestFrom]: who is impersonated, if anybody is.
+// The user is that of [admission.RequestFrom]: the impersonated one, if there is one.
 // What a mutating webhook changed counts as changed by the user of the request.
 //
 // The error is field.Forbidden, and names the user. A changed value is an internal
@@ -30,7 +30,7 @@ func ChangedOnlyBy[T any](ctx context.Context, path *field.Path, value, oldValue
 	}
 	request, ok := admission.RequestFrom(ctx)
 	if !ok {
-		return field.ErrorList{field.InternalError(path, errors.New("who changes the field is not known: the context is not that of an admission function"))}
+		return field.ErrorList{field.InternalError(path, errors.New("the user is not known: the context is not that of an admission function"))}
 	}
 	for _, may := range who {
 		if may(request.UserInfo) {
@@ -44,7 +44,7 @@ func ChangedOnlyBy[T any](ctx context.Context, path *field.Path, value, oldValue
 // [ChangedOnlyBy] does for updates. It returns nil for other operations than CREATE,
 // so that it can stand in a function given to [admission.Validate].
 //
-// A default of the schema is a value that nobody chose: for such a field, call
+// A default of the schema is a value too: for such a field, call
 // ChangedOnlyBy with the default as the old value instead, when the operation is
 // CREATE.
 func SetOnlyBy[T any](ctx context.Context, path *field.Path, value T, who ...func(authenticationv1.UserInfo) bool) field.ErrorList {

@@ -10,9 +10,9 @@ import (
 )
 
 // Transition lets a value change only as the table allows: from a key to one of the
-// values beside it. To stay is always allowed, and need not be in the table. From a
-// value that is no key there is no way: it is final. That includes the empty one, and
-// those of an older release: give them a row if they may change.
+// values beside it. A value may always stay, and need not be in the table. A value that is
+// not a key is final. That includes the empty one, and those of an older release: give them
+// a row if they may change.
 //
 // The error is field.Invalid with the new value. It names the old one, and what is
 // allowed, in the order of the table.
