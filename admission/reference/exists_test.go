@@ -146,8 +146,8 @@ func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), asked)
 	names := []string{"other/..", "a%2fb", "Other/x", "../x"}
 	want := []string{
-		`spec.toppings[0].name: Invalid value: "..": no object can have this name: it may not be '..'`,
-		`spec.toppings[1].name: Invalid value: "a%2fb": no object can have this name: it may not contain '%'`,
+		`spec.toppings[0].name: Invalid value: "..": no object can have this name: may not be '..'`,
+		`spec.toppings[1].name: Invalid value: "a%2fb": no object can have this name: may not contain '%'`,
 		`spec.toppings[2].name: Invalid value: "x": there can be no namespace "Other"`,
 		`spec.toppings[3].name: Invalid value: "x": there can be no namespace ".."`,
 	}
@@ -265,6 +265,15 @@ func TestAFaultThatStaysIsToldBeforeOneThatGoes(t *testing.T) {
 	}
 }
 
+func TestExists_CanceledRequestIsNotTooMany(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
+	if _, err := reference.Exists(known, toppingsOf)(ctx, pizza("x", "nails")); !isRetry(err, http.StatusServiceUnavailable) {
+		t.Errorf("got %v, want 503", err)
+	}
+}
+
 func TestTheQuestionsOfOneObjectEndTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(ctx context.Context, _, _ string) error {
@@ -338,7 +347,7 @@ func TestAClusterScopedObjectNamesTheNamespace(t *testing.T) {
 	p := pizza("x", "other/oven", "oven")
 	p.Namespace = ""
 	errs, err := check(t.Context(), p)
-	want := []string{`spec.toppings[1].name: Invalid value: "oven": it needs a namespace: the object that names it has none`}
+	want := []string{`spec.toppings[1].name: Invalid value: "oven": needs a namespace: the object that names it has none`}
 	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -423,7 +432,7 @@ func TestANamespaceNamesWhatIsInNamespacesByTheirNames(t *testing.T) {
 		t.Errorf("with a namespace: %v and %v", errs, err)
 	}
 	errs, err := check(ctx, kitchen(""))
-	want := []string{`metadata.annotations[secret]: Invalid value: "oven": it needs a namespace: the object that names it has none`}
+	want := []string{`metadata.annotations[secret]: Invalid value: "oven": needs a namespace: the object that names it has none`}
 	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
 		t.Errorf("without: %v (-want +got):\n%s", err, diff)
 	}

@@ -47,10 +47,10 @@ func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error
 	if len(fields) == 0 {
-		errs = append(errs, errors.New("there are none"))
+		errs = append(errs, errors.New("no fields"))
 	}
 	if t.Kind() != reflect.Pointer {
-		return nil, fmt.Errorf("reference: the fields of %s: it is not a pointer to a struct", t)
+		return nil, fmt.Errorf("reference: the fields of %s: not a pointer to a struct", t)
 	}
 	finders := make([]finder, len(fields))
 	for i, f := range fields {
@@ -100,7 +100,7 @@ func newFinder(t reflect.Type, f Field) (finder, error) {
 		}
 	}
 	if n > len(name) || !slices.EqualFunc(name[:n], namespace[:n], func(a, b fieldpath.Step) bool { return a.All == b.All && a.Name == b.Name }) {
-		return found, fmt.Errorf("%s: it must be the same as %s up to its last [*]", f.Namespace, f.Name)
+		return found, fmt.Errorf("%s: must be the same as %s up to its last [*]", f.Namespace, f.Name)
 	}
 	found.common, found.name, found.namespace = name[:n], name[n:], namespace[n:]
 	return found, nil
@@ -133,7 +133,7 @@ func (f finder) find(root reflect.Value, refs []Ref) []Ref {
 
 // inList returns the problem of a path that runs into a list.
 func inList(at *field.Path, path string) Ref {
-	return Ref{Path: at, problem: fmt.Sprintf("it is a list, and the path %s of a reference has no [*] for it", path)}
+	return Ref{Path: at, problem: fmt.Sprintf("a list, and the path %s of a reference has no [*] for it", path)}
 }
 
 // parse reads a path, and finds it in a type: it must lead to strings.
@@ -146,7 +146,7 @@ func parse(t reflect.Type, path string) ([]fieldpath.Step, error) {
 	case err != nil:
 		return nil, err
 	case t != nil && (t.Kind() != reflect.String || fieldpath.Opaque(t)):
-		return nil, fmt.Errorf("%s: it is a %s, not a string", path, t)
+		return nil, fmt.Errorf("%s: type %s, expected a string", path, t)
 	}
 	return steps, nil
 }

@@ -162,11 +162,11 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 		field reference.Field
 		want  string
 	}{
-		"a path through a list":     {reference.Field{Name: "spec.toppings.name"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings.name of a reference has no [*] for it"},
-		"a path to a list":          {reference.Field{Name: "spec.toppings"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings of"},
-		"a list of lists":           {reference.Field{Name: "spec.lists[*].name"}, "spec.lists[0]: Invalid value: it is a list"},
-		"both paths through a list": {reference.Field{Name: "spec.toppings.name", Namespace: "spec.toppings.namespace"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings.name"},
-		"a namespace in a list":     {reference.Field{Name: "spec.name", Namespace: "spec.toppings.namespace"}, "spec.toppings: Invalid value: it is a list, and the path spec.toppings.namespace"},
+		"a path through a list":     {reference.Field{Name: "spec.toppings.name"}, "spec.toppings: Invalid value: a list, and the path spec.toppings.name of a reference has no [*] for it"},
+		"a path to a list":          {reference.Field{Name: "spec.toppings"}, "spec.toppings: Invalid value: a list, and the path spec.toppings of"},
+		"a list of lists":           {reference.Field{Name: "spec.lists[*].name"}, "spec.lists[0]: Invalid value: a list"},
+		"both paths through a list": {reference.Field{Name: "spec.toppings.name", Namespace: "spec.toppings.namespace"}, "spec.toppings: Invalid value: a list, and the path spec.toppings.name"},
+		"a namespace in a list":     {reference.Field{Name: "spec.name", Namespace: "spec.toppings.namespace"}, "spec.toppings: Invalid value: a list, and the path spec.toppings.namespace"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			refs, err := reference.Fields[*unstructured.Unstructured](c.field)
@@ -206,14 +206,14 @@ func TestAPathThatTheTypeDoesNotHaveIsAFault(t *testing.T) {
 		`spec: reference_test.menu has no field "spec"`:                                             {Name: "spec"},
 		`hidden: reference_test.menu has no field "hidden"`:                                         {Name: "hidden"},
 		`-: reference_test.menu has no field "-"`:                                                   {Name: "-"},
-		`seats: it is a int, not a string`:                                                          {Name: "seats"},
-		`since: it is a v1.Time, not a string`:                                                      {Name: "since"},
+		`seats: type int, expected a string`:                                                        {Name: "seats"},
+		`since: type v1.Time, expected a string`:                                                    {Name: "since"},
 		`since.time: v1.Time has no fields`:                                                         {Name: "since.time"},
 		`raw.name: interface {} has no fields`:                                                      {Name: "raw.name"},
 		`seats[*]: int is no list or map`:                                                           {Name: "seats[*]"},
 		`lists[*].name: []reference_test.named has no fields`:                                       {Name: "lists[*].name"},
 		`lists['a']: [][]reference_test.named is no list or map`:                                    {Name: "lists['a']"},
-		`ovens: it is a map[string]*reference_test.oven, not a string`:                              {Name: "ovens"},
+		`ovens: type map[string]*reference_test.oven, expected a string`:                            {Name: "ovens"},
 		`"": a field has no name, or an odd one`:                                                    {},
 		`"a..b": a field has no name, or an odd one`:                                                {Name: "a..b"},
 		`"[*].a": a field has no name, or an odd one`:                                               {Name: "[*].a"},
@@ -223,8 +223,8 @@ func TestAPathThatTheTypeDoesNotHaveIsAFault(t *testing.T) {
 		`"free['a": a key is not closed, or empty`:                                                  {Name: "free['a"},
 		`"free['']": a key is not closed, or empty`:                                                 {Name: "free['']"},
 		`chief: reference_test.menu has no field "chief"`:                                           {Name: "chef", Namespace: "chief"},
-		`free[*]: it must be the same as chef up to its last [*]`:                                   {Name: "chef", Namespace: "free[*]"},
-		`free[*]: it must be the same as named[*] up to its last [*]`:                               {Name: "named[*]", Namespace: "free[*]"},
+		`free[*]: must be the same as chef up to its last [*]`:                                      {Name: "chef", Namespace: "free[*]"},
+		`free[*]: must be the same as named[*] up to its last [*]`:                                  {Name: "named[*]", Namespace: "free[*]"},
 	} {
 		_, err := reference.Fields[*menu](reference.Field{Name: "chef"}, field)
 		if want := "reference: the fields of *reference_test.menu: " + want; err == nil || err.Error() != want {
@@ -235,10 +235,10 @@ func TestAPathThatTheTypeDoesNotHaveIsAFault(t *testing.T) {
 	if want := "reference: the fields of *v1.Pod: spec.volumes[*].secret.name: v1.SecretVolumeSource has no field \"name\"\nx: v1.Pod has no field \"x\""; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := reference.Fields[*menu](); err == nil || err.Error() != "reference: the fields of *reference_test.menu: there are none" {
+	if _, err := reference.Fields[*menu](); err == nil || err.Error() != "reference: the fields of *reference_test.menu: no fields" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := reference.Fields[runtime.Object](reference.Field{Name: "x"}); err == nil || err.Error() != "reference: the fields of runtime.Object: it is not a pointer to a struct" {
+	if _, err := reference.Fields[runtime.Object](reference.Field{Name: "x"}); err == nil || err.Error() != "reference: the fields of runtime.Object: not a pointer to a struct" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -78,13 +78,13 @@ func (r Resource) checkScope(name cache.ObjectName) error {
 // can. A name that is not one segment of a URL must never reach a client.
 func (r Resource) impossible(name cache.ObjectName) string {
 	if problems := content.IsPathSegmentName(name.Name); len(problems) > 0 {
-		return "no object can have this name: it " + strings.Join(problems, ", ")
+		return "no object can have this name: " + strings.Join(problems, ", ")
 	}
 	switch {
 	case !r.namespaced:
 		return ""
 	case name.Namespace == "":
-		return "it needs a namespace: the object that names it has none"
+		return "needs a namespace: the object that names it has none"
 	case len(content.IsDNS1123Label(name.Namespace)) > 0:
 		return fmt.Sprintf("there can be no namespace %q", name.Namespace)
 	}

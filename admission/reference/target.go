@@ -156,10 +156,14 @@ func (t *Target) knows(name cache.ObjectName) (bool, error) {
 
 // read reports by a live read whether an object exists.
 func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) {
-	if err := t.rate.Wait(ctx); err != nil {
+	err := t.rate.Wait(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil:
 		return false, apierrors.NewTooManyRequests("too many requests to the API server would be made", 1)
 	}
-	err := t.get(ctx, name.Namespace, name.Name)
+	err = t.get(ctx, name.Namespace, name.Name)
 	// A resource that is not served is answered with 404 too, for every name.
 	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
 		return false, nil
