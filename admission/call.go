@@ -148,8 +148,8 @@ func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.Gro
 
 // withoutAnnotation returns a copy of an object without an annotation.
 func withoutAnnotation(object []byte, key string) ([]byte, error) {
-	metadata := valueAt(object, metadataPath)
-	annotations, err := rawjson.Set(valueAt(object, annotationsPath), key, nil)
+	metadata := valueAt(object, "metadata")
+	annotations, err := rawjson.Set(valueAt(object, "metadata", "annotations"), key, nil)
 	if err == nil {
 		metadata, err = rawjson.Set(metadata, "annotations", annotations)
 	}
@@ -208,25 +208,18 @@ func guard(ctx context.Context, what string, f func() error) (err error) {
 	return f()
 }
 
-// patch makes one patch of all.
+// patch joins the patches, which are lists without spaces, to one; it is nil if there are
+// none.
 func (c *call) patch() []byte {
-	switch len(c.patches) {
-	case 0:
+	if len(c.patches) == 0 {
 		return nil
-	case 1:
-		return c.patches[0]
 	}
 	joined := []byte{'['}
-	for _, patch := range c.patches {
-		for op, err := range rawjson.Elements(patch) {
-			if err != nil { // we have written it ourselves
-				panic(err)
-			}
-			if len(joined) > 1 {
-				joined = append(joined, ',')
-			}
-			joined = append(joined, op...)
+	for i, patch := range c.patches {
+		if i > 0 {
+			joined = append(joined, ',')
 		}
+		joined = append(joined, patch[1:len(patch)-1]...)
 	}
 	return append(joined, ']')
 }

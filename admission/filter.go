@@ -95,7 +95,11 @@ func IfChanged(paths ...string) Filter {
 			if err != nil {
 				f.errorf("IfChanged: %w", err)
 			}
-			f.changed = append(f.changed, steps)
+			names := make([]string, len(steps))
+			for i, s := range steps {
+				names[i] = s.Name
+			}
+			f.changed = append(f.changed, names)
 		}
 	}
 }
@@ -111,23 +115,14 @@ func UnlessDeleting() Filter {
 
 // isDeleting reports whether an object, as it is stored, has a deletionTimestamp.
 func isDeleting(stored []byte) bool {
-	timestamp := valueAt(stored, deletionTimestamp)
+	timestamp := valueAt(stored, "metadata", "deletionTimestamp")
 	return timestamp != nil && string(timestamp) != "null"
 }
 
-var (
-	deletionTimestamp = []fieldpath.Step{{Name: "metadata"}, {Name: "deletionTimestamp"}}
-	metadataPath      = []fieldpath.Step{{Name: "metadata"}}
-	annotationsPath   = []fieldpath.Step{{Name: "metadata"}, {Name: "annotations"}}
-	userName          = []fieldpath.Step{{Name: "username"}}
-	metadataName      = []fieldpath.Step{{Name: "metadata"}, {Name: "name"}}
-	generateName      = []fieldpath.Step{{Name: "metadata"}, {Name: "generateName"}}
-)
-
 // differ reports whether two objects have different values at a path. Numbers are compared
 // by their text.
-func differ(object, old []byte, path []fieldpath.Step) bool {
-	a, b := valueAt(object, path), valueAt(old, path)
+func differ(object, old []byte, path []string) bool {
+	a, b := valueAt(object, path...), valueAt(old, path...)
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return (a == nil) != (b == nil)
 	}
@@ -144,19 +139,19 @@ func differ(object, old []byte, path []fieldpath.Step) bool {
 
 // valueAt returns the text of the value at a path, nil if there is none. Of duplicate
 // members the last counts, as in the API server's decoder.
-func valueAt(object []byte, path []fieldpath.Step) (value []byte) {
+func valueAt(object []byte, path ...string) (value []byte) {
 	c := rawjson.NewCursor(object)
 	if c.Begins() != '{' {
 		return nil
 	}
 	for c.Enter('{'); c.Next(); {
-		found := string(c.Name()) == path[0].Name
+		found := string(c.Name()) == path[0]
 		if text := c.Value(); found {
 			value = text
 		}
 	}
 	if len(path) > 1 && value != nil {
-		return valueAt(value, path[1:])
+		return valueAt(value, path[1:]...)
 	}
 	return value
 }

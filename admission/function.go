@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
@@ -25,7 +24,7 @@ type function struct {
 	operations     []admissionv1.Operation
 	on             bool // the operations are those of On
 	subresource    string
-	changed        [][]fieldpath.Step // see IfChanged
+	changed        [][]string // see IfChanged
 	unlessDeleting bool
 	seesOld        bool
 	errs           []error
@@ -110,5 +109,5 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	if err != nil {
 		return true, nil // what cannot be read is not the same
 	}
-	return slices.ContainsFunc(f.changed, func(path []fieldpath.Step) bool { return differ(object, old, path) }), nil
+	return slices.ContainsFunc(f.changed, func(path []string) bool { return differ(object, old, path) }), nil
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/codec"
-	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
@@ -62,7 +61,7 @@ func (c *call) read(req *review.Request) error {
 		}
 	}
 	c.operation = admissionv1.Operation(operation)
-	c.user, _ = rawjson.String(valueAt(user, userName))
+	c.user, _ = rawjson.String(valueAt(user, "username"))
 	return nil
 }
 
@@ -94,8 +93,8 @@ func (c *call) objectName() string {
 		return c.name
 	}
 	for _, object := range [][]byte{c.object, c.oldObject} {
-		for _, path := range [][]fieldpath.Step{metadataName, generateName} {
-			if name, _ := rawjson.String(valueAt(object, path)); name != "" {
+		for _, member := range []string{"name", "generateName"} {
+			if name, _ := rawjson.String(valueAt(object, "metadata", member)); name != "" {
 				return name
 			}
 		}
