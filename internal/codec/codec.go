@@ -37,7 +37,7 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 			return err
 		}
 		v.SetZero() // without what the decoder has left
-		return Decode(DropDuplicates(text), v.Addr().Interface())
+		return Decode(dropDuplicates(text), v.Addr().Interface())
 	}
 }
 

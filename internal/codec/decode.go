@@ -21,10 +21,10 @@ func Decode(text []byte, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
-// DropDuplicates returns the text of an object in which no member is there twice: the last
+// dropDuplicates returns the text of an object in which no member is there twice: the last
 // one counts. So the API server reads custom objects, because it decodes them into maps;
 // [Decode] would merge the two. Text without duplicates is returned as it is.
-func DropDuplicates(text []byte) []byte {
+func dropDuplicates(text []byte) []byte {
 	var members map[string]any
 	duplicates, err := kjson.UnmarshalStrict(text, &members, kjson.DisallowDuplicateFields)
 	if err != nil || len(duplicates) == 0 {

@@ -200,7 +200,7 @@ func FuzzDecode(f *testing.F) {
 		var quick, sure everything
 		c := rawjson.NewCursor(text)
 		err := decode(&Memory{}, &c, reflect.ValueOf(&quick).Elem())
-		if want := Decode(DropDuplicates(text), &sure); fmt.Sprint(err) != fmt.Sprint(want) {
+		if want := Decode(dropDuplicates(text), &sure); fmt.Sprint(err) != fmt.Sprint(want) {
 			t.Fatalf("%q: the decoder says %v, Decode %v", text, err, want)
 		}
 		if c.End() != nil {

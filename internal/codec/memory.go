@@ -24,8 +24,8 @@ type Memory struct {
 // maxAllocation is how many bytes are allocated for several small values at most.
 const maxAllocation = 16 << 10
 
-// Intern copies text into a string. Many strings share one allocation.
-func (m *Memory) Intern(text []byte) string {
+// intern copies text into a string. Many strings share one allocation.
+func (m *Memory) intern(text []byte) string {
 	if m.strings.Cap()-m.strings.Len() < len(text) {
 		if len(text) > maxAllocation/4 {
 			return string(text)
@@ -41,16 +41,16 @@ func (m *Memory) Intern(text []byte) string {
 // String decodes the string at the cursor; ok is false if there is none.
 func (m *Memory) String(c *rawjson.Cursor) (s string, ok bool) {
 	if text, plain := c.Plain(); plain {
-		return m.Intern(text), true
+		return m.intern(text), true
 	}
 	m.decoded, ok = c.AppendString(m.decoded[:0])
-	return m.Intern(m.decoded), ok
+	return m.intern(m.decoded), ok
 }
 
 // Name decodes the name that the cursor is at; ok is false if it is not Unicode.
 func (m *Memory) Name(c *rawjson.Cursor) (s string, ok bool) {
 	name := c.Name()
-	return m.Intern(name), utf8.Valid(name)
+	return m.intern(name), utf8.Valid(name)
 }
 
 // slab is memory for several values of one type.

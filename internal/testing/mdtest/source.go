@@ -7,33 +7,21 @@ import (
 	"testing"
 )
 
-// GoIsIn fails the test for each block of Go that does not stand in a Go file of the
-// directories, which are not searched further down. So it is compiled, if the files are.
+// GoIsIn fails the test for each block of Go that is in no Go file of the directories, which are
+// not searched further down. Such a block is compiled if the files are.
 //
-// A block stands in a file if its lines follow each other there, however far they are
-// indented together. A line "// …" stands for any number of lines.
+// A block is in a file if its lines follow each other there, however far they are indented
+// together. A line "// …" is any number of lines.
 func (p *Page) GoIsIn(t testing.TB, directories ...string) {
-	t.Helper()
-	p.standsIn(t, "go", "*.go", directories)
-}
-
-// StandsIn does for blocks of another kind, such as yaml, and for files of a pattern, such as
-// *.yaml, what GoIsIn does for Go. The line that stands for any number of lines is "# …".
-func (p *Page) StandsIn(t testing.TB, kind, pattern string, directories ...string) {
-	t.Helper()
-	p.standsIn(t, kind, pattern, directories)
-}
-
-func (p *Page) standsIn(t testing.TB, kind, pattern string, directories []string) {
 	t.Helper()
 	var files [][]string
 	for _, directory := range directories {
-		names, err := filepath.Glob(filepath.Join(directory, pattern))
+		names, err := filepath.Glob(filepath.Join(directory, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(names) == 0 {
-			t.Errorf("%s has no %s", directory, pattern)
+			t.Errorf("%s has no *.go", directory)
 		}
 		for _, name := range names {
 			text, err := os.ReadFile(name)
@@ -43,9 +31,10 @@ func (p *Page) standsIn(t testing.TB, kind, pattern string, directories []string
 			files = append(files, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
 		}
 	}
-	for _, b := range p.Blocks(kind) {
+	for _, b := range p.Blocks("go") {
 		if !standsInAny(b.Text, files) {
-			t.Errorf("%s:%d: this block stands in no %s of %s:\n%s", p.Path, b.Line, pattern, strings.Join(directories, ", "), b.Text)
+			t.Errorf("%s:%d: the block is in no *.go of %s:\n%s",
+				p.Path, b.Line, strings.Join(directories, ", "), b.Text)
 		}
 	}
 }
@@ -60,12 +49,12 @@ func standsInAny(block string, files [][]string) bool {
 	return false
 }
 
-// split cuts a block at the lines that stand for any number of lines.
+// split cuts a block at the lines that are any number of lines.
 func split(block string) (parts [][]string) {
 	var part []string
 	for line := range strings.Lines(block) {
 		line = strings.TrimRight(line, "\n")
-		if bare := strings.TrimSpace(line); bare == "// …" || bare == "# …" {
+		if strings.TrimSpace(line) == "// …" {
 			parts, part = append(parts, part), nil
 			continue
 		}
