@@ -72,13 +72,8 @@ func (g *Generator) newAlone(n *node, place []string, left *int) *alone {
 }
 
 func (g *Generator) acceptsAlone(a *alone, value any) bool {
-	object := runtime.DeepCopyJSON(a.object)
-	at, ok := locate(object, g.schema, a.place)
-	if !ok {
-		return false
-	}
-	at.put(value)
-	return g.valid(object)
+	object, ok := replace(runtime.DeepCopyJSON(a.object), g.schema, a.place, "", func(any, string) any { return value })
+	return ok && g.valid(object.(map[string]any))
 }
 
 // mend changes choices, from the inside out, so that what is made of them is accepted where

@@ -18,7 +18,7 @@ type Bound struct {
 	lower bool
 }
 
-// Bounds returns the bounds of value validations, but for those of what is nested, and for a
+// Bounds returns the bounds of value validations, without those of nested ones and without a
 // least size of zero.
 func Bounds(v *structuralschema.ValueValidation) (all []Bound) {
 	if v == nil {
@@ -29,21 +29,24 @@ func Bounds(v *structuralschema.ValueValidation) (all []Bound) {
 			all = append(all, Bound{name, *value, open, lower})
 		}
 	}
-	float := func(n *int64) *float64 {
-		if n == nil {
-			return nil
-		}
-		return new(float64(*n))
-	}
 	add("maximum", v.Maximum, v.ExclusiveMaximum, false)
 	add("minimum", v.Minimum, v.ExclusiveMinimum, true)
-	add("maxLength", float(v.MaxLength), false, false)
-	add("maxItems", float(v.MaxItems), false, false)
-	add("maxProperties", float(v.MaxProperties), false, false)
-	add("minLength", float(v.MinLength), false, true)
-	add("minItems", float(v.MinItems), false, true)
-	add("minProperties", float(v.MinProperties), false, true)
-	return slices.DeleteFunc(all, func(b Bound) bool { return b.lower && b.Name != "minimum" && b.Value <= 0 })
+	sizes := sizesOf(v)
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		lower := strings.HasPrefix(name, "min")
+		if size := *sizes[name]; size != nil && (*size > 0 || !lower) {
+			add(name, new(float64(*size)), false, lower)
+		}
+	}
+	return all
+}
+
+// sizesOf returns where value validations have the bounds of sizes, by name.
+func sizesOf(v *structuralschema.ValueValidation) map[string]**int64 {
+	return map[string]**int64{
+		"maxItems": &v.MaxItems, "maxLength": &v.MaxLength, "maxProperties": &v.MaxProperties,
+		"minItems": &v.MinItems, "minLength": &v.MinLength, "minProperties": &v.MinProperties,
+	}
 }
 
 // Stricter reports whether values between the two bounds, which have one name, are allowed
@@ -58,30 +61,24 @@ func (b Bound) Stricter(than Bound) bool {
 	return b.Value < than.Value
 }
 
-// Beyond narrows value validations to what is on the other side of the bound, and begins
-// right there.
-func (b Bound) Beyond(v *structuralschema.ValueValidation) {
-	size := new(int64(b.Value) + 1)
+// next returns the first integer on the other side of a bound.
+func (b Bound) next() float64 {
 	if b.lower {
-		*size -= 2
+		return b.Value - 1
 	}
+	return b.Value + 1
+}
+
+// Beyond narrows value validations to the other side of the bound, from the first value there.
+func (b Bound) Beyond(v *structuralschema.ValueValidation) {
 	switch b.Name {
 	case "maximum":
 		v.Minimum, v.ExclusiveMinimum = new(b.Value), !b.Open
 	case "minimum":
 		v.Maximum, v.ExclusiveMaximum = new(b.Value), !b.Open
-	case "maxLength":
-		v.MinLength = size
-	case "maxItems":
-		v.MinItems = size
-	case "maxProperties":
-		v.MinProperties = size
-	case "minLength":
-		v.MaxLength = size
-	case "minItems":
-		v.MaxItems = size
-	case "minProperties":
-		v.MaxProperties = size
+	default:
+		opposite := strings.NewReplacer("max", "min", "min", "max").Replace(b.Name)
+		*sizesOf(v)[opposite] = new(int64(b.next()))
 	}
 }
 
@@ -105,14 +102,16 @@ func edgesOf(schemas []*structuralschema.Structural) *edges {
 	return e
 }
 
-// distinct sorts bounds.
+// distinct sorts bounds, and drops those that are there twice.
 func distinct(all []Bound) []Bound {
 	slices.SortFunc(all, func(a, b Bound) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value)) })
 	return slices.CompactFunc(all, func(a, b Bound) bool { return a.Name == b.Name && a.Value == b.Value })
 }
 
 func (e *edges) add(name string, s *structuralschema.Structural) {
-	e.addValues(name, s.ValueValidation)
+	if v := s.ValueValidation; v != nil {
+		e.addNested(name, &structuralschema.NestedValueValidation{ValueValidation: *v})
+	}
 	for name, p := range s.Properties {
 		e.add(name, &p)
 	}
@@ -124,38 +123,27 @@ func (e *edges) add(name string, s *structuralschema.Structural) {
 	}
 }
 
-func (e *edges) addValues(name string, v *structuralschema.ValueValidation) {
+func (e *edges) addNested(name string, v *structuralschema.NestedValueValidation) {
 	if v == nil {
 		return
 	}
-	e.named[name] = append(e.named[name], Bounds(v)...)
+	e.named[name] = append(e.named[name], Bounds(&v.ValueValidation)...)
 	for _, n := range slices.Concat(v.AllOf, v.AnyOf, v.OneOf) {
 		e.addNested(name, &n)
 	}
-	if v.Not != nil {
-		e.addNested(name, v.Not)
-	}
-}
-
-func (e *edges) addNested(name string, n *structuralschema.NestedValueValidation) {
-	e.addValues(name, &n.ValueValidation)
-	for name, p := range n.Properties {
+	e.addNested(name, v.Not)
+	e.addNested(name, v.Items)
+	for name, p := range v.Properties {
 		e.addNested(name, &p)
-	}
-	if n.Items != nil {
-		e.addNested(name, n.Items)
-	}
-	if n.AdditionalProperties != nil {
-		e.addNested(name, n.AdditionalProperties)
 	}
 }
 
 // maxEdges bounds how many bounds of fields with other names are near to a value.
 const maxEdges = 12
 
-// near returns the values of bounds, and those next to them on the other side: of the bounds
-// of fields that have the same name, or of all fields if none of those has an upper one: it
-// may have another name in another version.
+// near returns the values of bounds and the ones next to them on the other side. They are the
+// bounds of fields with the same name, or of all fields if none of those has an upper bound:
+// another version may call the field something else.
 func (e *edges) near(path, lower, upper string) (values []float64, named bool) {
 	if e == nil {
 		return nil, false
@@ -168,17 +156,13 @@ func (e *edges) near(path, lower, upper string) (values []float64, named bool) {
 		step += len(all) / maxEdges
 	}
 	for i := 0; i < len(all); i += step {
-		beyond := all[i].Value + 1
-		if all[i].lower {
-			beyond -= 2
-		}
-		values = append(values, all[i].Value, beyond)
+		values = append(values, all[i].Value, all[i].next())
 	}
 	return values, named
 }
 
-// sizes returns the sizes near to bounds, in ascending order, that are between two others
-// and not large. If there is no upper bound for that name, there are some usual ones too.
+// sizes returns sizes near bounds that are allowed and not large, in ascending order. Without an
+// upper bound for that name, some usual sizes are among them.
 func (e *edges) sizes(path, lower, upper string, least, most, large int, usual []int) []int {
 	values, named := e.near(path, lower, upper)
 	values = append(values, float64(most))
@@ -197,8 +181,7 @@ func (e *edges) sizes(path, lower, upper string, least, most, large int, usual [
 	return slices.Compact(sizes)
 }
 
-// edge returns one of the sizes, the first for a fraction of zero, and how far the fraction
-// is on the way to the next.
+// edge returns one of the sizes, the first for a fraction of zero, and the rest of the fraction.
 func edge(sizes []int, f float64) (size int, rest float64) {
 	i, rest := math.Modf(f * float64(len(sizes)))
 	return sizes[int(i)], rest

@@ -7,18 +7,19 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// demand is a nested value validation that values must obey beside those of the schema.
+// demand is a value validation of a parent that is about this value: it is nested in allOf, anyOf
+// or oneOf.
 type demand struct {
 	*structuralschema.NestedValueValidation
-	chosen bool // of its anyOf and oneOf, branches are demanded too
+	chosen bool // branches of its anyOf and oneOf are demands of their own
 }
 
-// bothTypes says whether branches say of an integer or string that it is one.
+// bothTypes reports whether a group has the two types of an integer or string.
 func bothTypes(group []structuralschema.NestedValueValidation) bool {
 	return len(group) == 2 && group[0].ForbiddenGenerics.Type == "integer" && group[1].ForbiddenGenerics.Type == "string"
 }
 
-// valuesOnly is a schema without its structure.
+// valuesOnly returns the value validations of a schema, and the demands.
 func valuesOnly(s *structuralschema.Structural, demands []demand) *structuralschema.Structural {
 	out := &structuralschema.Structural{}
 	out.Type, out.Nullable, out.XIntOrString = s.Type, s.Nullable, s.XIntOrString
@@ -34,14 +35,14 @@ func valuesOnly(s *structuralschema.Structural, demands []demand) *structuralsch
 	return out
 }
 
-// hasValues says whether value validations say anything.
+// hasValues reports whether there is any value validation.
 func hasValues(all []*structuralschema.ValueValidation) bool {
 	return slices.ContainsFunc(all, func(v *structuralschema.ValueValidation) bool {
 		return !reflect.DeepEqual(*v, structuralschema.ValueValidation{AllOf: v.AllOf})
 	})
 }
 
-// flat is what all the demands on a value come to.
+// flat is all that is demanded of a value.
 type flat struct {
 	demands []demand
 	all     []*structuralschema.ValueValidation // each must hold
@@ -89,8 +90,6 @@ func (f *flat) property(name string) (out []demand) {
 	for _, v := range f.nested {
 		if p, ok := v.Properties[name]; ok {
 			out = append(out, demand{NestedValueValidation: &p})
-		} else if v.AdditionalProperties != nil {
-			out = append(out, demand{NestedValueValidation: v.AdditionalProperties})
 		}
 	}
 	return out
@@ -103,30 +102,6 @@ func (f *flat) items() (out []demand) {
 		}
 	}
 	return out
-}
-
-func (f *flat) entries() (out []demand) {
-	for _, v := range f.nested {
-		if v.AdditionalProperties != nil {
-			out = append(out, demand{NestedValueValidation: v.AdditionalProperties})
-		}
-	}
-	return out
-}
-
-// undeclared says whether something is demanded of fields that are no properties.
-func (f *flat) undeclared(s *structuralschema.Structural) bool {
-	for _, v := range f.nested {
-		if v.AdditionalProperties != nil && s.AdditionalProperties == nil && s.XPreserveUnknownFields {
-			return true
-		}
-		for name := range v.Properties {
-			if _, ok := s.Properties[name]; !ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (f *flat) requires(name string) bool {

@@ -34,5 +34,5 @@ func Example() {
 	fmt.Println(rule, err)
 	// Output:
 	// {"apiVersion":"example.com/v1","kind":"Web","metadata":{"name":"a"},"replicas":0} <nil>
-	// replicas: above maximum 10 <nil>
+	// replicas: maximum <nil>
 }

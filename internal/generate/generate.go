@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/kube-openapi/pkg/validation/validate"
 
 	"github.com/crdkit/crdkit/internal/draw"
 )
@@ -19,9 +19,9 @@ type Generator struct {
 	schema *structuralschema.Structural
 	root   *node
 	valid  func(object map[string]any) bool
-	known  []*choice // of objects that are accepted, none smaller than the first
-	rules  []rule
-	checks *validate.SchemaValidator
+	known  []*choice                         // of objects that are accepted, none smaller than the first
+	rules  func() []rule                     // see Outside
+	checks func() validation.SchemaValidator // of the whole schema
 
 	mendable sync.Once
 	mutex    sync.Mutex
@@ -46,14 +46,15 @@ func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid fun
 		valid = func(map[string]any) bool { return true }
 	}
 	c := &compiler{memo: map[string]*node{}, edges: edgesOf(append([]*structuralschema.Structural{s}, others...))}
-	g := &Generator{kind: kind, schema: s, root: c.root(kind, s), valid: valid, checks: newValidator(s), reached: map[string]*choice{}}
+	g := &Generator{kind: kind, schema: s, root: c.root(kind, s), valid: valid, reached: map[string]*choice{}}
 	if g.root.err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)
 	}
 	if err := g.explore(); err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, err)
 	}
-	g.rules = rulesOf(s)
+	g.rules = sync.OnceValue(func() []rule { return rulesOf(s) })
+	g.checks = sync.OnceValue(func() validation.SchemaValidator { return newValidator(s) })
 	return g, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/kube-openapi/pkg/validation/validate"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 )
 
 type kind string
@@ -34,11 +34,11 @@ type node struct {
 	nullable bool
 
 	source   *structuralschema.Structural
-	check    *validate.SchemaValidator // of the value validations alone; nil if what is made needs none
-	search   bool                      // for a value that passes check
-	defaults bool                      // within
-	alone    *alone                    // nil if its CEL rules cannot be looked at alone, or there are none
-	variants []*node                   // one for each choice of branches of anyOf and oneOf
+	check    validation.SchemaValidator // of the value validations alone; nil if what is made needs none
+	search   bool                       // for a value that passes check
+	defaults bool                       // within
+	alone    *alone                     // nil if its CEL rules cannot be looked at alone, or there are none
+	variants []*node                    // one for each choice of branches of anyOf and oneOf
 
 	constants []any // of a constant and an enum; what is made is one of them
 

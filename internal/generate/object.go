@@ -38,7 +38,7 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 	if a := s.AdditionalProperties; a != nil {
 		switch {
 		case a.Structural != nil:
-			n.entries = c.compile(n.path+"[*]", a.Structural, false, f.entries()...)
+			n.entries = c.compile(n.path+"[*]", a.Structural, false)
 		case a.Bool:
 			// pruning empties objects of which it knows no schema
 			n.entries = &node{path: n.path + "[*]", kind: kindAny, size: 1, source: &structuralschema.Structural{}}
@@ -49,10 +49,6 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		if n.entries != nil && n.entries.err != nil && n.leastOf <= len(n.properties) {
 			n.entries = nil
 		}
-	}
-	n.search = n.search || f.undeclared(s)
-	if n.search && n.check == nil {
-		n.check = newValidator(valuesOnly(s, f.demands))
 	}
 	return n.measure(c.edges)
 }

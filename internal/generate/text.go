@@ -16,16 +16,9 @@ type texts struct {
 	least, most int // characters
 	patterns    []*pattern
 	formats     []string
-	sources     []textSource
-	edges       []int // lengths to try, in ascending order
-	greedy      bool  // texts are made as long as they may be
-}
-
-// textSource makes text that has one of the patterns or formats.
-type textSource struct {
-	*pattern
-	finish func(string) string // nil if there is nothing to finish
-	greedy bool                // the text is as long as it may be
+	sources     []*pattern // of the patterns and formats
+	edges       []int      // lengths to try, in ascending order
+	greedy      bool       // texts are made as long as they may be
 }
 
 const (
@@ -61,15 +54,15 @@ func compileTexts(path string, e *edges, all []*structuralschema.ValueValidation
 				return t, fmt.Errorf("no string is accepted: pattern: %w", err)
 			}
 			t.patterns = append(t.patterns, p)
-			t.sources = append(t.sources, textSource{pattern: p})
+			t.sources = append(t.sources, p)
 		}
-		if expression, finish, ok := formatPattern(v.Format); ok {
+		if expression, ok := formatPatterns[normalFormat(v.Format)]; ok {
 			p, err := compilePattern("^" + expression + "$")
 			if err != nil {
 				return t, err
 			}
 			t.formats = append(t.formats, v.Format)
-			t.sources = append(t.sources, textSource{pattern: p, finish: finish})
+			t.sources = append(t.sources, p)
 		}
 	}
 	switch {
@@ -148,7 +141,7 @@ func (t *texts) guess(draw uint64, try int) []string {
 		if round == 0 {
 			more += max(0, t.least-short)
 		}
-		s := source.text(nil, min(more, longest))
+		s := source.text(nil, min(more, longest), false)
 		return t.around(s, strings.Repeat("a", min(more, longest)), try)
 	}
 	more := rng.IntN(20)
@@ -162,8 +155,7 @@ func (t *texts) guess(draw uint64, try int) []string {
 	case t.most < longest:
 		more = min(more, t.most-short)
 	}
-	source.greedy = t.greedy
-	s := source.text(rng, max(0, min(more, longest)))
+	s := source.text(rng, max(0, min(more, longest)), t.greedy)
 	out := t.around(s, phrase(rng, rng.IntN(5)), try)
 	// What is around text of a format may be overlooked by the server's check of it.
 	if round == 0 && len(t.formats) == 0 && rng.IntN(4) == 0 {
@@ -182,17 +174,8 @@ func (t *texts) around(s, more string, try int) []string {
 	if len(t.sources) == 1 {
 		return []string{s, s + more, more + s}
 	}
-	other := t.sources[(try+1)%len(t.sources)].text(nil, 0)
+	other := t.sources[(try+1)%len(t.sources)].text(nil, 0, false)
 	return []string{s, s + more, more + s, s + other, other + s, s + more + other, other + more + s}
-}
-
-// text is from the source, and has about so many characters more than the least.
-func (s textSource) text(rng *rand.Rand, more int) string {
-	out := s.pattern.text(rng, more, s.greedy)
-	if s.finish != nil {
-		out = s.finish(out)
-	}
-	return out
 }
 
 // phrase is text of the lengths allowed.
