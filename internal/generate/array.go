@@ -18,13 +18,10 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 	if s.XListType != nil && *s.XListType != "atomic" {
 		n.unique = true
 	}
-	switch {
-	case s.Items != nil:
+	if s.Items != nil {
 		n.items = c.compile(n.path+"[*]", s.Items, false, f.items()...)
-	case s.XPreserveUnknownFields:
-		n.items = &node{path: n.path + "[*]", kind: kindAny, size: 1, maxDepth: 2, source: &structuralschema.Structural{}}
-	default:
-		n.items = &node{path: n.path + "[*]", kind: kindAny, size: 1, source: &structuralschema.Structural{}}
+	} else {
+		n.items = untyped(n.path+"[*]", s.XPreserveUnknownFields)
 	}
 	if s.XListType != nil && *s.XListType == "map" {
 		for _, name := range s.XListMapKeys {
@@ -54,7 +51,7 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 	return n.tooLarge()
 }
 
-// different is how many elements can be different.
+// different returns how many elements can differ from each other.
 func (n *node) different() int {
 	if n.keys == nil {
 		return n.items.values()
@@ -66,7 +63,7 @@ func (n *node) different() int {
 	return d
 }
 
-// values is how many values there are, or more.
+// values returns an upper bound of the number of values.
 func (n *node) values() int {
 	d := many
 	switch {

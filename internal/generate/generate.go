@@ -12,35 +12,35 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// Generator makes objects of one version of a kind. It may be used by several goroutines
-// if valid may.
+// Generator makes objects of one version of a kind. Several goroutines may use it if they may
+// call valid.
 type Generator struct {
 	kind   schema.GroupVersionKind
 	schema *structuralschema.Structural
 	root   *node
 	valid  func(object map[string]any) bool
-	known  []*choice                         // of objects that are accepted, none smaller than the first
+	known  []*choice                         // of accepted objects, the smallest first
 	rules  func() []rule                     // see Outside
 	checks func() validation.SchemaValidator // of the whole schema
 
-	mendable sync.Once
-	mutex    sync.Mutex
-	reached  map[string]*choice
+	findParts sync.Once
+	mutex     sync.Mutex
+	reached   map[string]*choice
 }
 
-// New compiles a generator for one version of a kind: s is its schema, as
-// [structuralschema.NewStructural] makes it. valid says whether the API server would
-// accept an object, which it must not change; it is for what no generator can aim at: CEL
-// rules. If it is nil, they all are accepted.
+// New compiles a generator for one version of a kind. s is its schema, as
+// [structuralschema.NewStructural] makes it. valid reports whether the API server would accept an
+// object, which it must not change; it is for rules that no generator can aim at, those of CEL. If
+// valid is nil, all objects are accepted.
 //
-// Values at the bounds of the schema and next to them are frequent, and so are those at the
-// bounds of others: the schemas of versions that the objects will be converted to.
+// Values at the bounds of the schema and next to them are frequent. So are those at the bounds of
+// others: the schemas of the versions that the objects will be converted to.
 //
-// It returns an error that names a path if no object can have a value there, or one that
-// says how many objects were tried if valid accepts none.
+// An error names the path where no value is possible, or the number of objects that were tried if
+// valid accepts none.
 func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid func(object map[string]any) bool, others ...*structuralschema.Structural) (*Generator, error) {
 	if s == nil {
-		return nil, fmt.Errorf("%s: there is no schema", kind)
+		return nil, fmt.Errorf("%s: no schema", kind)
 	}
 	if valid == nil {
 		valid = func(map[string]any) bool { return true }
@@ -66,38 +66,38 @@ func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
 	if object, ok := g.at(nil, &choice{}, which, src); ok {
 		return object, nil
 	}
-	return nil, fmt.Errorf("no %s is accepted any more: does valid change its mind?", g.kind)
+	return nil, fmt.Errorf("%s: valid refuses an object that it accepted before", g.kind)
 }
 
-// at makes an accepted object with something at a place. Its choices are drawn, or have been
-// if there is nothing to draw from.
+// at makes an accepted object with a value at a place. Its choices are drawn from next, or have
+// been drawn if next is nil.
 func (g *Generator) at(place []string, drawn *choice, which uint64, next source) (map[string]any, bool) {
 	if object, ok := g.try(drawn, place, next); ok {
 		return object, true
 	}
-	g.mendable.Do(g.lookAlone)
-	g.mend(drawn, place)
+	g.findParts.Do(g.findRuled)
+	g.repair(drawn, place)
 	if object, ok := g.try(drawn, place, nil); ok {
 		return object, true
 	}
-	at := g.known[pick(which, len(g.known))]
+	start := g.known[pick(which, len(g.known))]
 	if len(place) > 0 {
-		if at = g.reach(place); at == nil {
-			return nil, false
-		}
+		start = g.reach(place)
 	}
-	at = at.clone()
-	s := &search{left: maxTries, try: func(c *choice) (any, bool) { return g.try(c, place, nil) }}
-	if object, ok := g.try(at, place, nil); ok {
+	if start == nil {
+		return nil, false
+	}
+	start = start.clone()
+	s := g.search(place, maxTries)
+	if object, ok := g.try(start, place, nil); ok {
 		s.value = object
-		s.toward(at, drawn)
+		s.toward(start, drawn)
 	}
 	object, ok := s.value.(map[string]any)
 	return object, ok
 }
 
-// reach returns choices of an accepted object with something at a place; nil if it finds
-// none.
+// reach returns choices of an accepted object with a value at a place, or nil if it finds none.
 func (g *Generator) reach(place []string) *choice {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -107,31 +107,28 @@ func (g *Generator) reach(place []string) *choice {
 	}
 	g.reached[id] = nil
 	failed := 0
-	for try := range maxReach {
+	for try := 0; try < tries && failed < enoughKnown; try++ {
 		c, next := &choice{}, random(0, try, []float64{0.95, 0.9, 0.8, 0.7, 0.5}[try%5])
 		if try < len(g.known) {
 			c, next = g.known[try].clone(), nil
 		}
 		v, err := newMaker(next).value(g.root, c, place)
 		if err != nil {
-			if failed++; failed == enoughKnown {
-				return nil
-			}
+			failed++
 			continue
 		}
-		if !g.valid(v.(map[string]any)) {
-			continue
+		if g.valid(v.(map[string]any)) {
+			s := g.search(place, maxTries/4)
+			s.value = v
+			s.toward(c, g.known[0])
+			g.reached[id] = c
+			return c
 		}
-		s := &search{left: maxTries, value: v, try: func(c *choice) (any, bool) { return g.try(c, place, nil) }}
-		s.toward(c, g.known[0])
-		g.reached[id] = c
-		return c
 	}
 	return nil
 }
 
-// try makes the object of choices, with something at a place, and says whether it is
-// accepted.
+// try makes the object of choices, with a value at a place, and reports whether it is accepted.
 func (g *Generator) try(c *choice, place []string, next source) (map[string]any, bool) {
 	v, err := newMaker(next).value(g.root, c, place)
 	if err != nil {
@@ -141,20 +138,23 @@ func (g *Generator) try(c *choice, place []string, next source) (map[string]any,
 	return object, g.valid(object)
 }
 
+// search returns a search for an object with a value at a place.
+func (g *Generator) search(place []string, tries int) *search {
+	return &search{left: tries, try: func(c *choice) (any, bool) { return g.try(c, place, nil) }}
+}
+
 const (
 	maxExplored = 2000 // objects, until one is accepted
 	enoughKnown = 8
-	maxTries    = 64  // objects, for one that is wanted
-	maxReach    = 256 // objects, for one with something at a place
+	maxTries    = 64 // objects, for one that is wanted
 )
 
-// explore finds objects that are accepted, for others to start from: the least, and some
-// that differ.
+// explore finds accepted objects for others to start from: the least, and some that differ.
 func (g *Generator) explore() error {
 	var unmade error
 	failed, tried := 0, 0
-	for ; tried < maxExplored && failed < tries; tried++ {
-		if len(g.known) > 0 && tried > maxTries || len(g.known) == enoughKnown {
+	for ; tried < maxExplored && failed < tries && len(g.known) < enoughKnown; tried++ {
+		if len(g.known) > 0 && tried > maxTries {
 			break
 		}
 		c, next := &choice{}, source(nil)
@@ -171,8 +171,7 @@ func (g *Generator) explore() error {
 			continue
 		}
 		if len(g.known) == 0 {
-			s := &search{left: 4 * maxTries, try: func(c *choice) (any, bool) { return g.try(c, nil, nil) }}
-			s.toward(c, &choice{})
+			g.search(nil, 4*maxTries).toward(c, &choice{})
 		}
 		g.known = append(g.known, c)
 	}

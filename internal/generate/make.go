@@ -15,11 +15,11 @@ import (
 // maker makes values of choices. What has not been drawn is drawn, if there is something to
 // draw from, else it is zero.
 type maker struct {
-	next source                                  // nil for zeros
-	left int                                     // how often it may be asked
-	work int                                     // how many values may be made
-	deep int                                     // of how many searches this is part
-	mend func(n *node, c *choice, value any) any // nil for none
+	next   source                                  // nil for zeros
+	left   int                                     // how often it may be asked
+	work   int                                     // how many values may be made
+	deep   int                                     // of how many searches this is part
+	repair func(n *node, c *choice, value any) any // nil for none
 }
 
 const (
@@ -68,8 +68,8 @@ func (m *maker) with(next source, do func(m *maker)) {
 // an empty one for an element, whichever.
 func (m *maker) value(n *node, c *choice, place []string) (any, error) {
 	v, err := m.any(n, c, place)
-	if m.mend != nil && n.alone != nil && v != nil && err == nil && len(place) == 0 {
-		v = m.mend(n, c, v)
+	if m.repair != nil && n.ruled != nil && v != nil && err == nil && len(place) == 0 {
+		v = m.repair(n, c, v)
 	}
 	return v, err
 }

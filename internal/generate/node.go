@@ -30,35 +30,35 @@ type node struct {
 	path     string
 	kind     kind
 	err      error // why there is no value
-	size     int   // of how many values the least consists
+	size     int   // the number of values in the least value
 	nullable bool
 
 	source   *structuralschema.Structural
-	check    validation.SchemaValidator // of the value validations alone; nil if what is made needs none
+	check    validation.SchemaValidator // of the value validations alone; nil if none is needed
 	search   bool                       // for a value that passes check
 	defaults bool                       // within
-	alone    *alone                     // nil if its CEL rules cannot be looked at alone, or there are none
+	ruled    *ruled                     // nil without CEL rules, or if none can be tried alone
 	variants []*node                    // one for each choice of branches of anyOf and oneOf
 
-	constants []any // of a constant and an enum; what is made is one of them
+	constants []any // the values of an enum or a constant
 
 	// objects
-	properties        []property // by name
-	required          map[string]bool
-	entries           *node // of additionalProperties; nil if it has none
-	unknown           bool  // fields that the schema does not know are kept
-	leastOf, mostOf   int   // properties, or elements of an array
-	sizes             []int // of these to try, in ascending order
-	restricted        bool  // the number of properties is
-	metadataName      *node
-	metadataPrefix    *node // generateName
+	properties      []property // by name
+	required        map[string]bool
+	entries         *node // of additionalProperties; nil without
+	unknown         bool  // unknown fields are kept
+	leastOf, mostOf int   // properties, or elements of an array
+	sizes           []int // of these to try, in ascending order
+	metadataName    *node
+	metadataPrefix  *node // generateName
+
 	items             *node // arrays
 	unique            bool
 	keys              []int // properties of the elements that must differ together
 	numbers           numbers
 	texts             texts
-	onlyInt, onlyText bool // of an integer or string
-	maxDepth          int  // of anything
+	onlyInt, onlyText bool // integers or strings
+	maxDepth          int  // of a value of any type
 }
 
 type property struct {
@@ -69,32 +69,28 @@ type property struct {
 }
 
 const (
-	// largest is of how many values an object may have to consist: the source of a
-	// stream of draws has no patience with more.
+	// largest bounds the size of the least object.
 	largest = 1 << 13
 	// many is as good as infinitely many.
 	many = 1 << 20
-	// maxVariants bounds how many choices of branches are made a variant of.
-	maxVariants = 64
-	// maxNodes bounds what variants within variants come to.
-	maxNodes = 1 << 16
+	// maxVariants bounds the variants of a node, and maxNodes those within each other.
+	maxVariants, maxNodes = 64, 1 << 16
 )
 
 type compiler struct {
 	nodes int
-	edges *edges           // nil for none
-	memo  map[string]*node // of what has no demands, by path
+	edges *edges
+	memo  map[string]*node // nodes without demands, by path
 }
 
 func (c *compiler) compile(path string, s *structuralschema.Structural, chosen bool, demands ...demand) *node {
-	if len(demands) == 0 && !chosen {
-		if n := c.memo[path]; n != nil {
-			return n
-		}
+	plain := len(demands) == 0 && !chosen
+	if n := c.memo[path]; n != nil && plain {
+		return n
 	}
 	c.nodes++
 	n := &node{path: path, source: s, size: 1, nullable: s.Nullable, defaults: hasDefaults(s)}
-	if len(demands) == 0 && !chosen {
+	if plain {
 		c.memo[path] = n
 	}
 	if n.err = c.fill(n, s, chosen, demands); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
@@ -116,30 +112,22 @@ func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, de
 	}
 	n.search = len(groups) > 0 || f.not
 	needsCheck := n.search || n.kind == kindNumber
-	var enum [][]any
-	for _, v := range f.all {
-		if len(v.Enum) > 0 {
-			var values []any
-			for _, e := range v.Enum {
-				values = append(values, normal(e.Object))
-			}
-			enum = append(enum, values)
-			needsCheck = true
-		}
-	}
-	if needsCheck {
+	enum := slices.IndexFunc(f.all, func(v *structuralschema.ValueValidation) bool { return len(v.Enum) > 0 })
+	if needsCheck || enum >= 0 {
 		n.check = newValidator(valuesOnly(s, demands))
 	}
-	if len(enum) > 0 {
-		for _, value := range enum[0] {
-			if n.accepts(value) && !slices.ContainsFunc(n.constants, func(v any) bool { return key(v) == key(value) }) {
+	if enum >= 0 {
+		for _, e := range f.all[enum].Enum {
+			value := normal(e.Object)
+			same := func(v any) bool { return key(v) == key(value) }
+			if n.accepts(value) && !slices.ContainsFunc(n.constants, same) {
 				n.constants = append(n.constants, value)
 			}
 		}
 		if len(n.constants) == 0 && len(groups) == 0 {
 			return n.fault(errors.New("no value of its enum is accepted"))
 		}
-		n.nullable = false // an enum refuses null, even one that has it: see basicCommonValidator
+		n.nullable = false // an enum refuses null, even if null is in it: see basicCommonValidator
 	} else if err := c.fillKind(n, s, f); err != nil {
 		return err
 	}
@@ -149,6 +137,16 @@ func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, de
 	return c.addVariants(n, s, demands, groups)
 }
 
+// untyped returns a node for values of any type. Unless unknown fields are kept, pruning empties
+// objects without a schema.
+func untyped(path string, keepsUnknown bool) *node {
+	n := &node{path: path, kind: kindAny, size: 1, source: &structuralschema.Structural{}}
+	if keepsUnknown {
+		n.maxDepth = 2
+	}
+	return n
+}
+
 func (n *node) fault(err error) error {
 	if n.path == "" {
 		return err
@@ -156,7 +154,7 @@ func (n *node) fault(err error) error {
 	return fmt.Errorf("%s: %w", n.path, err)
 }
 
-// accepts says whether the value validations accept a value, as it is and after defaulting.
+// accepts reports whether the value validations accept a value, before and after defaulting.
 func (n *node) accepts(value any) bool {
 	if n.check == nil {
 		return true
@@ -229,12 +227,12 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 
 func (n *node) tooLarge() error {
 	if n.size > largest {
-		return n.fault(fmt.Errorf("it has at least %d values: no more than %d are made", n.size, largest))
+		return n.fault(fmt.Errorf("at least %d values; at most %d are made", n.size, largest))
 	}
 	return nil
 }
 
-// addVariants makes a node of each choice of branches, unless there are too many.
+// addVariants compiles a node for each choice of branches, or for some if there are many.
 func (c *compiler) addVariants(n *node, s *structuralschema.Structural, demands []demand, groups [][]structuralschema.NestedValueValidation) error {
 	choices := 1
 	for _, group := range groups {
@@ -255,7 +253,7 @@ func (c *compiler) addVariants(n *node, s *structuralschema.Structural, demands 
 		}
 		v := c.compile(n.path, s, true, all...)
 		if v.err == nil {
-			v.nullable = false // has been said
+			v.nullable = false // n is
 			n.variants = append(n.variants, v)
 		} else if first == nil {
 			first = v.err
@@ -268,11 +266,11 @@ func (c *compiler) addVariants(n *node, s *structuralschema.Structural, demands 
 	return nil
 }
 
-// key is the same for values that are the same in JSON.
+// key returns a value as JSON: equal values have the same.
 func key(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it is made of what JSON has
+		panic(err) // all values are of types that JSON has
 	}
 	return string(text)
 }

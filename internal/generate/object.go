@@ -17,11 +17,9 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		}
 		n.leastOf = max(n.leastOf, limit(v.MinProperties, 0))
 		n.mostOf = min(n.mostOf, limit(v.MaxProperties, math.MaxInt32))
-		n.restricted = n.restricted || v.MinProperties != nil || v.MaxProperties != nil
 	}
 	n.unknown = s.XPreserveUnknownFields
-	names := slices.Sorted(maps.Keys(s.Properties))
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		p := s.Properties[name]
 		if s.XEmbeddedResource && isMeta(name) {
 			continue
@@ -40,11 +38,7 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		case a.Structural != nil:
 			n.entries = c.compile(n.path+"[*]", a.Structural, false)
 		case a.Bool:
-			// pruning empties objects of which it knows no schema
-			n.entries = &node{path: n.path + "[*]", kind: kindAny, size: 1, source: &structuralschema.Structural{}}
-			if n.unknown {
-				n.entries.maxDepth = 2
-			}
+			n.entries = untyped(n.path+"[*]", n.unknown)
 		}
 		if n.entries != nil && n.entries.err != nil && n.leastOf <= len(n.properties) {
 			n.entries = nil
@@ -53,7 +47,7 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 	return n.measure(c.edges)
 }
 
-// validDefault says whether the absence of a field is accepted once it has its default.
+// validDefault reports whether an absent field is accepted after defaulting.
 func validDefault(s *structuralschema.Structural, demands []demand) bool {
 	if s.Default.Object == nil {
 		return true
@@ -62,8 +56,8 @@ func validDefault(s *structuralschema.Structural, demands []demand) bool {
 	return newValidator(s).Validate(value).IsValid() && newValidator(valuesOnly(s, demands)).Validate(value).IsValid()
 }
 
-// measure returns an error if there is no object. It is the last step, for all properties
-// must be known.
+// measure sets the sizes of an object, or returns an error if there is none. All properties must be
+// known.
 func (n *node) measure(e *edges) error {
 	n.size = 1
 	must := 0

@@ -16,7 +16,7 @@ func (c *compiler) root(gvk schema.GroupVersionKind, s *structuralschema.Structu
 	return out
 }
 
-// fix says what the apiVersion and kind of the root are.
+// fix sets the apiVersion and kind of the root.
 func (n *node) fix(gvk schema.GroupVersionKind) {
 	for i := range n.properties {
 		switch p := &n.properties[i]; p.name {
@@ -37,7 +37,7 @@ func constant(path, value string) *node {
 	return &node{path: path, kind: kindConstant, size: 1, constants: []any{value}, source: &structuralschema.Structural{}}
 }
 
-// embedded returns what each object has. See
+// embedded returns the apiVersion, kind and metadata of an object. See
 // k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta.
 func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat) []property {
 	text := func(path string, in map[string]structuralschema.Structural, name string, demands ...demand) *node {
@@ -48,21 +48,25 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 		s.Nullable = false
 		return c.compile(below(path, name), &s, false, demands...)
 	}
-	must := func(v structuralschema.ValueValidation) demand {
-		return demand{NestedValueValidation: &structuralschema.NestedValueValidation{ValueValidation: v}}
+	must := func(demands []demand, v structuralschema.ValueValidation) []demand {
+		return append(demands, demand{NestedValueValidation: &structuralschema.NestedValueValidation{ValueValidation: v}})
 	}
 	metadata := s.Properties["metadata"]
 	of := flatten(&metadata, false, f.property("metadata"))
 	nameOf := func(member string) *node {
 		return text(below(path, "metadata"), metadata.Properties, member,
-			append(of.property(member), must(structuralschema.ValueValidation{Format: "k8s-long-name"}))...)
+			must(of.property(member), structuralschema.ValueValidation{Format: "k8s-long-name"})...)
 	}
-	longest := int64(63)
+	const label = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	return []property{
 		{name: "apiVersion", required: true, node: text(path, s.Properties, "apiVersion",
-			append(f.property("apiVersion"), must(structuralschema.ValueValidation{Pattern: `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?v[1-9][a-z0-9]*$`}))...)},
+			must(f.property("apiVersion"), structuralschema.ValueValidation{
+				Pattern: `^(` + label + `(\.` + label + `)*/)?v[1-9][a-z0-9]*$`,
+			})...)},
 		{name: "kind", required: true, node: text(path, s.Properties, "kind",
-			append(f.property("kind"), must(structuralschema.ValueValidation{MaxLength: &longest, Pattern: `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`}))...)},
+			must(f.property("kind"), structuralschema.ValueValidation{
+				MaxLength: new(int64(63)), Pattern: `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`,
+			})...)},
 		{name: "metadata", required: f.requires("metadata"), node: &node{
 			path: below(path, "metadata"), kind: kindMetadata, size: 1, source: &structuralschema.Structural{},
 			metadataName:   nameOf("name"),

@@ -1,7 +1,7 @@
 package generate
 
-// search changes choices of a value that is accepted towards those that are wanted, as
-// far as the value that they make is.
+// search changes the choices of an accepted value towards wanted ones, as far as the values that
+// they make are accepted.
 type search struct {
 	try   func(c *choice) (any, bool)
 	left  int // tries
@@ -9,18 +9,18 @@ type search struct {
 	value any // of the root; nil if nothing was accepted yet
 }
 
-// toward changes at, of which an accepted value is made.
+// toward changes at, which makes an accepted value.
 func (s *search) toward(at, want *choice) {
 	s.root = at
 	for before := -1; before != s.left && s.left > 0 && !at.same(want); {
-		accepted := s.part(at, want)
-		if before = s.left; !accepted {
+		before = s.left
+		if !s.part(at, want) {
 			return
 		}
 	}
 }
 
-// accept changes choices, and takes the change back if it is refused.
+// accept makes a change of choices, and undoes it if the value is refused.
 func (s *search) accept(at *choice, change func()) bool {
 	if s.left <= 0 {
 		return false
@@ -37,8 +37,8 @@ func (s *search) accept(at *choice, change func()) bool {
 	return true
 }
 
-// part changes one part: at once, or else one by one of its own parts. It says whether
-// anything was changed.
+// part changes one part: all of it, or else its own parts one by one. It reports whether anything
+// was changed.
 func (s *search) part(at, want *choice) bool {
 	if s.left <= 0 || at.same(want) {
 		return false
@@ -46,36 +46,35 @@ func (s *search) part(at, want *choice) bool {
 	if s.accept(at, func() { at.set(want) }) {
 		return true
 	}
+	draw := func(draw uint64) bool { return s.accept(at, func() { at.drawn, at.draw = true, draw }) }
 	n := max(len(at.kids), len(want.kids))
 	if n == 0 {
-		// one between them may do
-		for _, draw := range []uint64{unit, 2 * unit, 3 * unit, 4 * unit, want.draw / 2, want.draw / 16} {
-			between := at.draw < draw && draw < want.draw && draw > named*unit || want.draw < draw && draw < at.draw
-			if between && s.accept(at, func() { at.drawn, at.draw = true, draw }) {
+		// a draw between the two may be accepted
+		for _, d := range []uint64{unit, 2 * unit, 3 * unit, 4 * unit, want.draw / 2, want.draw / 16} {
+			between := at.draw < d && d < want.draw && d > named*unit || want.draw < d && d < at.draw
+			if between && draw(d) {
 				return true
 			}
 		}
 		return false
 	}
-	changed := false
-	if at.draw != want.draw {
-		changed = s.accept(at, func() { at.drawn, at.draw = true, want.draw })
-		if !changed && at.draw == 0 {
-			return false // what is absent has no parts
-		}
+	changed := at.draw != want.draw && draw(want.draw)
+	if at.draw == 0 && want.draw != 0 {
+		return false // absent values have no parts
 	}
-	return s.kids(at, want, 0, n) || changed
+	return s.parts(at, want, 0, n) || changed
 }
 
-func (s *search) kids(at, want *choice, from, to int) bool {
+// parts changes a range of parts: all at once, or else its halves.
+func (s *search) parts(at, want *choice, from, to int) bool {
 	if to-from == 1 {
 		return s.part(at.kid(from), want.kid(from))
 	}
-	differ := false
+	same := true
 	for i := from; i < to; i++ {
-		differ = differ || !at.kid(i).same(want.kid(i))
+		same = same && at.kid(i).same(want.kid(i))
 	}
-	if !differ || s.left <= 0 {
+	if same || s.left <= 0 {
 		return false
 	}
 	if s.accept(at, func() {
@@ -86,6 +85,6 @@ func (s *search) kids(at, want *choice, from, to int) bool {
 		return true
 	}
 	middle := from + (to-from)/2
-	first := s.kids(at, want, from, middle)
-	return s.kids(at, want, middle, to) || first
+	first := s.parts(at, want, from, middle)
+	return s.parts(at, want, middle, to) || first
 }
