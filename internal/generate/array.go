@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -80,4 +81,114 @@ func (n *node) values() int {
 		d++
 	}
 	return d
+}
+
+func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
+	least := n.leastOf
+	var rest []string
+	if len(place) > 0 {
+		least, rest = max(least, 1), place[1:]
+	}
+	if least > n.mostOf {
+		return nil, n.fault(errors.New("no element is possible"))
+	}
+	out := []any{}
+	seen := map[string]bool{}
+	total := count(m.draw(c), least, n.mostOf, n.sizes)
+	for i := range total {
+		var v any
+		var err error
+		m.part(func() { v, err = m.element(n.items, i, c.kid(i), rest) })
+		if n.unique {
+			for try := 1; err == nil && try <= tries && seen[n.key(v)]; try++ {
+				v, err = m.another(n, c.kid(i), rest, try+max(0, i-dense))
+			}
+			if err == nil && seen[n.key(v)] {
+				err = n.fault(fmt.Errorf("no element is found that differs from %d others", len(out)))
+			}
+		}
+		rest = nil
+		if err != nil {
+			if len(out)+total-i-1 < least {
+				return nil, err
+			}
+			continue
+		}
+		if n.unique {
+			seen[n.key(v)] = true
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// element makes element i. All but the first few of a large list or map are small.
+func (m *maker) element(n *node, i int, c *choice, place []string) (any, error) {
+	if i >= dense {
+		next := m.next
+		m.next = nil
+		defer func() { m.next = next }()
+	}
+	return m.value(n, c, place)
+}
+
+// key returns what must differ between elements.
+func (n *node) key(element any) string {
+	if n.defaults {
+		element = withDefaults(element, n.source.Items)
+	}
+	object, ok := element.(map[string]any)
+	if n.keys == nil || !ok {
+		return key(element)
+	}
+	keys := make([]any, 0, len(n.keys))
+	for _, i := range n.keys {
+		v, found := object[n.items.properties[i].name]
+		keys = append(keys, v, found)
+	}
+	return key(keys)
+}
+
+// another makes another element of the same choices. If it has keys, only they differ.
+func (m *maker) another(n *node, c *choice, place []string, try int) (v any, err error) {
+	c = c.clone()
+	if n.keys == nil {
+		m.with(random(c.draw, try, 0.5), func(m *maker) {
+			change(n.items, c, try)
+			v, err = m.value(n.items, c, place)
+		})
+		return v, err
+	}
+	inner := c
+	if n.items.search || len(n.items.variants) > 0 {
+		inner = c.kid(0)
+	}
+	i := n.keys[try%len(n.keys)]
+	p := n.items.properties[i]
+	if kid := inner.kid(i); !p.required && !some(kid.draw) {
+		kid.drawn, kid.draw = true, unit
+	}
+	change(p.node, inner.kid(i).kid(0), try)
+	m.with(nil, func(m *maker) { v, err = m.value(n.items, c, place) })
+	return v, err
+}
+
+// change changes the choices of a value.
+func change(n *node, c *choice, try int) {
+	if n.nullable {
+		c.draw = 0
+		c = c.kid(0)
+	}
+	if n.search || len(n.variants) > 0 {
+		if n.kind == kindObject || n.kind == kindArray {
+			c.draw = scatter(c.draw, try)
+		}
+		c = c.kid(0)
+	}
+	switch n.kind {
+	case kindObject, kindArray, kindAny:
+		*c = choice{} // to be drawn again
+	default:
+		c.drawn, c.draw = true, bump(c.draw, try)
+	}
 }

@@ -44,11 +44,11 @@ type node struct {
 
 	// objects
 	properties      []property // by name
-	required        map[string]bool
-	entries         *node // of additionalProperties; nil without
-	unknown         bool  // unknown fields are kept
-	leastOf, mostOf int   // properties, or elements of an array
-	sizes           []int // of these to try, in ascending order
+	others          []string   // required, but not declared
+	entries         *node      // of additionalProperties; nil without
+	unknown         bool       // unknown fields are kept
+	leastOf, mostOf int        // properties, or elements of an array
+	sizes           []int      // of these to try, in ascending order
 	metadataName    *node
 	metadataPrefix  *node // generateName
 

@@ -9,85 +9,40 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// numbers is what the numbers of a node may be.
+// numbers are the numbers of a node.
 type numbers struct {
 	low, high       int64 // of integers
 	least, most     float64
 	openLow, openUp bool  // least and most themselves are not allowed
 	step            int64 // of integers; 1 if any
 	steps           []float64
-	bounded         bool      // at all
+	bounded         bool
 	edges           []float64 // to try
 }
 
 // compileNumbers returns an error if there is no number.
 func compileNumbers(path string, e *edges, k kind, own *structuralschema.ValueValidation, all []*structuralschema.ValueValidation) (numbers, error) {
 	n := numbers{low: math.MinInt64, high: math.MaxInt64, least: -math.MaxFloat64, most: math.MaxFloat64, step: 1}
-	whole := k == kindInteger
-	if own != nil {
-		switch {
-		case k == kindInteger && own.Format == "int32":
-			n.low, n.high = math.MinInt32, math.MaxInt32
-		case k == kindNumber && own.Format == "float":
-			n.least, n.most, n.bounded = -math.MaxFloat32, math.MaxFloat32, true
-		}
+	switch {
+	case own != nil && k == kindInteger && own.Format == "int32":
+		n.low, n.high = math.MinInt32, math.MaxInt32
+	case own != nil && k == kindNumber && own.Format == "float":
+		n.least, n.most, n.bounded = -math.MaxFloat32, math.MaxFloat32, true
 	}
-	for _, v := range all {
-		// The API server refuses every integer if a bound is none of its format.
-		for _, bound := range []*float64{v.Minimum, v.Maximum, v.MultipleOf} {
-			if bound == nil || !whole || v != own {
+	if own != nil && k == kindInteger {
+		// The API server refuses all integers if a bound is not one of the format.
+		for _, bound := range []*float64{own.Minimum, own.Maximum, own.MultipleOf} {
+			if bound == nil {
 				continue
 			}
-			low, high := int64(math.MinInt64), int64(math.MaxInt64)
-			if own.Format == "int32" {
-				low, high = math.MinInt32, math.MaxInt32
-			}
-			if i, err := strconv.ParseInt(strconv.FormatFloat(*bound, 'f', -1, 64), 10, 64); err != nil || i < low || i > high {
+			i, err := strconv.ParseInt(strconv.FormatFloat(*bound, 'f', -1, 64), 10, 64)
+			if err != nil || i < n.low || i > n.high {
 				return n, fmt.Errorf("no integer is accepted: the bound %v is not one", *bound)
 			}
 		}
-		if v.Minimum != nil {
-			n.bounded = true
-			if *v.Minimum > n.least || *v.Minimum == n.least && v.ExclusiveMinimum {
-				n.least, n.openLow = *v.Minimum, v.ExclusiveMinimum
-			}
-			if *v.Minimum >= 1<<63 || *v.Minimum < -1<<63 {
-				n.low = math.MaxInt64 // not converted to one integer by all processors
-				n.high = math.MinInt64
-				continue
-			}
-			low := int64(math.Ceil(*v.Minimum))
-			if v.ExclusiveMinimum {
-				// upstream compares with what is before the decimal point
-				low = max(int64(math.Floor(*v.Minimum)), int64(*v.Minimum)) + 1
-			}
-			n.low = max(n.low, low)
-		}
-		if v.Maximum != nil {
-			n.bounded = true
-			if *v.Maximum < n.most || *v.Maximum == n.most && v.ExclusiveMaximum {
-				n.most, n.openUp = *v.Maximum, v.ExclusiveMaximum
-			}
-			if *v.Maximum >= 1<<63 || *v.Maximum < -1<<63 {
-				n.low = math.MaxInt64
-				n.high = math.MinInt64
-				continue
-			}
-			high := int64(math.Floor(*v.Maximum))
-			if v.ExclusiveMaximum {
-				high = min(int64(math.Ceil(*v.Maximum)), int64(*v.Maximum)) - 1
-			}
-			n.high = min(n.high, high)
-		}
-		if v.MultipleOf != nil {
-			n.bounded = true
-			n.steps = append(n.steps, *v.MultipleOf)
-			if step := int64(*v.MultipleOf); step <= 0 {
-				n.low, n.high = math.MaxInt64, math.MinInt64
-			} else if n.step = lcm(n.step, step); n.step <= 0 {
-				n.step = math.MaxInt64 // zero is left
-			}
-		}
+	}
+	for _, v := range all {
+		n.narrow(v)
 	}
 	if k == kindInteger && n.whole() == 0 {
 		return n, fmt.Errorf("no integer is between %d and %d, and a multiple of %d", n.low, n.high, n.step)
@@ -97,12 +52,50 @@ func compileNumbers(path string, e *edges, k kind, own *structuralschema.ValueVa
 	}
 	near, _ := e.near(path, "minimum", "maximum")
 	for _, f := range near {
-		if k == kindNumber && n.allowed(f) || f >= float64(n.low) && f <= float64(n.high) && f == math.Trunc(f) && math.Abs(f) < 1<<53 && int64(f)%n.step == 0 {
+		whole := f == math.Trunc(f) && math.Abs(f) < 1<<53 && f >= float64(n.low) && f <= float64(n.high)
+		if k == kindNumber && n.allowed(f) || whole && int64(f)%n.step == 0 {
 			n.edges = append(n.edges, f)
 		}
 	}
 	return n, nil
 }
+
+// narrow narrows numbers to those that value validations allow. Upstream compares an integer with
+// the whole part of an exclusive bound.
+func (n *numbers) narrow(v *structuralschema.ValueValidation) {
+	n.bounded = n.bounded || v.Minimum != nil || v.Maximum != nil || v.MultipleOf != nil
+	if m := v.Minimum; m != nil {
+		if *m > n.least || *m == n.least && v.ExclusiveMinimum {
+			n.least, n.openLow = *m, v.ExclusiveMinimum
+		}
+		if v.ExclusiveMinimum {
+			n.low = max(n.low, toInteger(*m)+1)
+		} else {
+			n.low = max(n.low, toInteger(math.Ceil(*m)))
+		}
+	}
+	if m := v.Maximum; m != nil {
+		if *m < n.most || *m == n.most && v.ExclusiveMaximum {
+			n.most, n.openUp = *m, v.ExclusiveMaximum
+		}
+		if v.ExclusiveMaximum {
+			n.high = min(n.high, toInteger(*m)-1)
+		} else {
+			n.high = min(n.high, toInteger(math.Floor(*m)))
+		}
+	}
+	if m := v.MultipleOf; m != nil {
+		n.steps = append(n.steps, *m)
+		if step := int64(*m); step <= 0 {
+			n.low, n.high = math.MaxInt64, math.MinInt64
+		} else if n.step = lcm(n.step, step); n.step <= 0 {
+			n.step = math.MaxInt64 // zero is left
+		}
+	}
+}
+
+// toInteger returns the whole part of a number. Bounds beyond int64 are as good as its ends.
+func toInteger(f float64) int64 { return int64(max(-1<<63+1<<10, min(f, 1<<63-1<<10))) }
 
 // edge returns a number next to a bound in one of four cases, if there is one.
 func (n *numbers) edge(draw uint64) (float64, bool) {
@@ -124,7 +117,7 @@ func lcm(a, b int64) int64 {
 	return int64(lo)
 }
 
-// multiples returns the first and the last integer of which step times is allowed.
+// multiples returns the least and the greatest factor of step that makes an allowed integer.
 func (n *numbers) multiples() (low, high int64) {
 	low, high = n.low/n.step, n.high/n.step
 	if low > 0 && low*n.step < n.low {
@@ -142,7 +135,7 @@ func (n *numbers) multiples() (low, high int64) {
 	return low, high
 }
 
-// whole is how many integers there are, many if there are many.
+// whole returns how many integers there are, at most many.
 func (n *numbers) whole() int {
 	low, high := n.multiples()
 	if n.low > n.high || low > high {
@@ -162,8 +155,8 @@ func (n *numbers) integer(draw uint64) int64 {
 	return integer(draw, low, high) * n.step
 }
 
-// integer is between two others: that which is nearest to zero for zero, the
-// bounds themselves and what is near to zero more often than the rest.
+// integer returns an integer between two others, for zero the one nearest to zero. The bounds and
+// small integers are more frequent than the rest.
 func integer(draw uint64, low, high int64) int64 {
 	least := min(max(0, low), high)
 	up, down := uint64(high)-uint64(least), uint64(least)-uint64(low)
@@ -186,7 +179,7 @@ func integer(draw uint64, low, high int64) int64 {
 	}
 }
 
-// along is at most n, and rises with f.
+// along returns a number up to n that rises with f.
 func along(f float64, draw, n uint64) uint64 {
 	switch {
 	case n == 0 || f < 0.1:
@@ -204,10 +197,10 @@ func along(f float64, draw, n uint64) uint64 {
 	}
 }
 
-// number is as JSON has it: an integer if it is one. It may not be allowed.
-func (n *numbers) number(draw uint64) any {
+// number returns a number that may not be allowed.
+func (n *numbers) number(draw uint64) float64 {
 	if f, ok := n.edge(draw); ok {
-		return jsonNumber(f)
+		return f
 	}
 	least := min(max(0, n.least), n.most)
 	if len(n.steps) > 0 {
@@ -216,16 +209,16 @@ func (n *numbers) number(draw uint64) any {
 		k := integer(draw, int64(max(low, -1<<53)), int64(min(high, 1<<53)))
 		// no more digits than the step has: not 0.30000000000000004
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(k)*step, 'g', 15, 64), 64)
-		return jsonNumber(f)
+		return f
 	}
 	if x := draw / unit; x < named {
 		switch f := float64(x); {
 		case n.allowed(least + f):
-			return jsonNumber(least + f)
+			return least + f
 		case n.allowed(least - f):
-			return jsonNumber(least - f)
+			return least - f
 		case n.openLow && least == n.least && n.most-n.least < 1:
-			return jsonNumber(n.least + (n.most-n.least)/2)
+			return n.least + (n.most-n.least)/2
 		}
 	}
 	direction := 1.0
@@ -236,23 +229,23 @@ func (n *numbers) number(draw uint64) any {
 	rest := float64(scatter(draw, 2)>>11) / (1 << 53)
 	switch {
 	case f < 0.35:
-		return jsonNumber(least + direction*math.Floor(f/0.35*10))
+		return least + direction*math.Floor(f/0.35*10)
 	case f < 0.65:
-		return jsonNumber(least + direction*math.Floor(f*1000)/8)
+		return least + direction*math.Floor(f*1000)/8
 	case f < 0.8:
-		return jsonNumber(least + direction*math.Trunc(math.Exp2((f-0.65)/0.15*63)*(1+rest)))
+		return least + direction*math.Trunc(math.Exp2((f-0.65)/0.15*63)*(1+rest))
 	case f < 0.9:
 		low, high := max(n.least, -1e6), min(n.most, 1e6)
 		if low > high {
 			low, high = n.least, n.most
 		}
-		return jsonNumber(low + rest*(high-low))
+		return low + rest*(high-low)
 	case f < 0.94:
-		return jsonNumber(n.least)
+		return n.least
 	case f < 0.98:
-		return jsonNumber(n.most)
+		return n.most
 	default:
-		return jsonNumber(direction * math.Exp2((rest-0.5)*200))
+		return direction * math.Exp2((rest-0.5)*200)
 	}
 }
 
@@ -260,8 +253,7 @@ func (n *numbers) allowed(f float64) bool {
 	return (f > n.least || f == n.least && !n.openLow) && (f < n.most || f == n.most && !n.openUp)
 }
 
-// jsonNumber is what a number is once it has been written and read again, as Kubernetes
-// does it.
+// jsonNumber returns a number as Kubernetes reads it from JSON.
 func jsonNumber(f float64) any {
 	if f == math.Trunc(f) && f >= -1<<63 && f < 1<<63 {
 		return int64(f)
@@ -269,13 +261,13 @@ func jsonNumber(f float64) any {
 	return f
 }
 
-// Integer returns an integer of so many bits: zero for zero, and the smallest and the largest
-// one more often than others.
+// Integer returns an integer of this many bits: zero for zero. The smallest and the largest are
+// more frequent than others.
 func Integer(draw uint64, bits int) int64 {
 	return integer(draw, math.MinInt64>>(64-bits), math.MaxInt64>>(64-bits))
 }
 
-// Natural is [Integer] for unsigned ones.
+// Natural is [Integer] for unsigned integers.
 func Natural(draw uint64, bits int) uint64 {
 	most := uint64(math.MaxUint64) >> (64 - bits)
 	if x := draw / unit; x < named {
@@ -284,15 +276,12 @@ func Natural(draw uint64, bits int) uint64 {
 	return along(fraction(draw), draw, most)
 }
 
-// Float returns a number of so many bits, whole or not: zero for zero.
+// Float returns a number of this many bits, whole or not: zero for zero.
 func Float(draw uint64, bits int) float64 {
 	most := math.MaxFloat64
 	if bits == 32 {
 		most = math.MaxFloat32
 	}
 	n := numbers{least: -most, most: most, step: 1}
-	if f, ok := n.number(draw).(float64); ok {
-		return f
-	}
-	return float64(n.number(draw).(int64))
+	return n.number(draw)
 }

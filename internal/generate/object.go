@@ -4,16 +4,19 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
 func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) error {
-	n.required, n.mostOf = map[string]bool{}, math.MaxInt32
+	required := map[string]bool{}
+	n.mostOf = math.MaxInt32
 	for _, v := range f.all {
 		for _, name := range v.Required {
-			n.required[name] = true
+			required[name] = true
 		}
 		n.leastOf = max(n.leastOf, limit(v.MinProperties, 0))
 		n.mostOf = min(n.mostOf, limit(v.MaxProperties, math.MaxInt32))
@@ -26,12 +29,17 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		}
 		demands := f.property(name)
 		n.properties = append(n.properties, property{
-			name: name, required: n.required[name] || !validDefault(&p, demands), absent: p.Default.Object,
+			name: name, required: required[name] || !validDefault(&p, demands), absent: p.Default.Object,
 			node: c.compile(below(n.path, name), &p, false, demands...),
 		})
 	}
 	if s.XEmbeddedResource {
 		n.properties = append(n.properties, c.embedded(n.path, s, f)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(required)) {
+		if !n.declares(name) {
+			n.others = append(n.others, name)
+		}
 	}
 	if a := s.AdditionalProperties; a != nil {
 		switch {
@@ -45,6 +53,10 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		}
 	}
 	return n.measure(c.edges)
+}
+
+func (n *node) declares(name string) bool {
+	return slices.ContainsFunc(n.properties, func(p property) bool { return p.name == name })
 }
 
 // validDefault reports whether an absent field is accepted after defaulting.
@@ -70,15 +82,11 @@ func (n *node) measure(e *edges) error {
 			n.size += p.size
 		}
 	}
-	for name := range n.required {
-		if !slices.ContainsFunc(n.properties, func(p property) bool { return p.name == name }) {
-			must++
-			if n.entries == nil && !n.unknown {
-				return n.fault(fmt.Errorf("%s is required, but not a property", name))
-			}
-			n.size++
-		}
+	if len(n.others) > 0 && n.entries == nil && !n.unknown {
+		return n.fault(fmt.Errorf("%s is required, but not a property", n.others[0]))
 	}
+	must += len(n.others)
+	n.size += len(n.others)
 	possible, stay := must, must
 	for _, p := range n.properties {
 		if !p.required && p.err == nil {
@@ -105,4 +113,139 @@ func (n *node) measure(e *edges) error {
 	n.sizes = e.sizes(n.path, "minProperties", "maxProperties", n.leastOf, n.mostOf, min(large, largest/2/max(1, each)), usualSizes)
 	n.size += max(0, min(n.leastOf, many)-must) * each
 	return n.tooLarge()
+}
+
+// object makes an object. The choices of its properties come first, then those of other fields.
+func (m *maker) object(n *node, c *choice, place []string) (map[string]any, error) {
+	out := map[string]any{}
+	wanted, rest := "", []string(nil)
+	if len(place) > 0 {
+		wanted, rest = place[0], place[1:]
+	}
+	total := len(n.others) // fields after defaulting
+	for _, p := range n.properties {
+		if p.required || p.absent != nil || p.name == wanted {
+			total++
+		}
+	}
+	fits := func(p property) bool { return p.err == nil && (p.absent != nil || total < n.mostOf) }
+	put := func(i int) error {
+		p, below := n.properties[i], []string(nil)
+		if p.name == wanted {
+			below = rest
+		}
+		v, err := m.value(p.node, c.kid(i).kid(0), below)
+		if err == nil {
+			out[p.name] = v
+		}
+		return err
+	}
+	var absent []int
+	for i, p := range n.properties {
+		var err error
+		m.part(func() {
+			switch {
+			case p.required || p.name == wanted:
+				err = put(i)
+			case !some(m.draw(c.kid(i))) || !fits(p) || put(i) != nil:
+				absent = append(absent, i)
+			case p.absent == nil:
+				total++
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range absent {
+		if p := n.properties[i]; len(out)+len(n.others) < n.leastOf && fits(p) {
+			m.part(func() {
+				if put(i) == nil && p.absent == nil {
+					total++
+				}
+			})
+		}
+	}
+	if n.entries != nil || n.unknown {
+		if err := m.undeclared(n, c.kid(len(n.properties)), out, place, total); err != nil {
+			return nil, err
+		}
+	}
+	if len(out) < n.leastOf {
+		return nil, n.fault(fmt.Errorf("only %d of %d properties are found", len(out), n.leastOf))
+	}
+	return out, nil
+}
+
+// undeclared adds fields that are no properties: the required ones, and some more.
+func (m *maker) undeclared(n *node, c *choice, out map[string]any, place []string, total int) error {
+	least, most := max(0, n.leastOf-len(out)-len(n.others)), n.mostOf-total
+	within := len(place) > 0 && place[0] == ""
+	if within && len(n.others) == 0 {
+		least = max(least, 1)
+	}
+	if n.entries != nil && n.entries.err != nil {
+		most = 0
+	}
+	var sizes []int
+	for _, size := range n.sizes {
+		if extra := size - total; n.entries != nil && extra >= least {
+			sizes = append(sizes, extra)
+		}
+	}
+	extra := count(m.draw(c), least, max(least, most), sizes)
+	for i := range len(n.others) + extra {
+		var err error
+		m.part(func() {
+			kid, name := c.kid(i), ""
+			switch {
+			case i < len(n.others):
+				name = n.others[i]
+			case i < dense:
+				name = n.fieldName(m.draw(kid), out)
+			default:
+				name = n.fieldName(bump(0, i), out)
+			}
+			if name == "" {
+				return
+			}
+			var rest []string
+			if within {
+				rest, within = place[1:], false
+			}
+			var v any
+			if n.entries == nil {
+				v = m.anything(kid.kid(0), 2)
+			} else if v, err = m.element(n.entries, i, kid.kid(0), rest); err != nil {
+				return
+			}
+			out[name] = v
+		})
+		if err != nil && i < len(n.others)+least {
+			return err
+		}
+	}
+	return nil
+}
+
+// fieldName returns a name that no field has, or none.
+func (n *node) fieldName(draw uint64, taken map[string]any) string {
+	for try := range tries {
+		d := bump(draw, try)
+		name := "x" + word(d/unit)
+		if n.entries != nil && d/unit >= named {
+			switch scatter(d, 1) % 8 {
+			case 0:
+				name = "example.com/" + name
+			case 1:
+				name = phrase(rand.New(rand.NewPCG(d, 0)), 1+int(d/unit%8))
+			case 2:
+				name = strconv.Itoa(int(d / unit % 1000))
+			}
+		}
+		if _, ok := taken[name]; !ok && !isMeta(name) && !n.declares(name) {
+			return name
+		}
+	}
+	return ""
 }
