@@ -1,10 +1,6 @@
 package generate
 
-import (
-	"strings"
-
-	"k8s.io/kube-openapi/pkg/validation/strfmt"
-)
+import "strings"
 
 const (
 	byteOfIPv4 = `(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`
@@ -56,6 +52,3 @@ func uuid(version string) string {
 
 // normalFormat returns the name of a format as the API server looks it up.
 func normalFormat(name string) string { return strings.ReplaceAll(name, "-", "") }
-
-// hasFormat reports whether text has a format, which is one of formatPatterns.
-func hasFormat(format, text string) bool { return strfmt.Default.Validates(format, text) }

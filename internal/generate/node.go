@@ -101,9 +101,7 @@ func (c *compiler) compile(path string, s *structuralschema.Structural, chosen b
 
 func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, demands []demand) error {
 	f := flatten(s, chosen, demands)
-	if err := n.findKind(s, f); err != nil {
-		return err
-	}
+	n.findKind(s, f)
 	var groups [][]structuralschema.NestedValueValidation
 	for _, group := range f.groups {
 		if !s.XIntOrString || !bothTypes(group) {
@@ -111,9 +109,8 @@ func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, de
 		}
 	}
 	n.search = len(groups) > 0 || f.not
-	needsCheck := n.search || n.kind == kindNumber
 	enum := slices.IndexFunc(f.all, func(v *structuralschema.ValueValidation) bool { return len(v.Enum) > 0 })
-	if needsCheck || enum >= 0 {
+	if n.search || n.kind == kindNumber || enum >= 0 {
 		n.check = newValidator(valuesOnly(s, demands))
 	}
 	if enum >= 0 {
@@ -148,7 +145,7 @@ func untyped(path string, keepsUnknown bool) *node {
 }
 
 func (n *node) fault(err error) error {
-	if n.path == "" {
+	if n.path == "" || err == nil {
 		return err
 	}
 	return fmt.Errorf("%s: %w", n.path, err)
@@ -163,25 +160,20 @@ func (n *node) accepts(value any) bool {
 		(!n.defaults || n.check.Validate(withDefaults(value, n.source)).IsValid())
 }
 
-func (n *node) findKind(s *structuralschema.Structural, f *flat) error {
-	switch s.Type {
-	case "object", "array", "string", "integer", "number", "boolean":
-		n.kind = kind(s.Type)
-	case "":
-		switch n.kind = kindAny; {
-		case len(s.Properties) > 0 || s.AdditionalProperties != nil || s.XEmbeddedResource:
-			n.kind = kindObject
-		case s.Items != nil:
-			n.kind = kindArray
-		}
-	default:
-		return n.fault(fmt.Errorf("unknown type %q", s.Type))
-	}
-	if s.XIntOrString {
+func (n *node) findKind(s *structuralschema.Structural, f *flat) {
+	switch {
+	case s.XIntOrString:
 		n.kind = kindIntOrString
 		n.onlyInt, n.onlyText = slices.Contains(f.types, "integer"), slices.Contains(f.types, "string")
+	case s.Type != "":
+		n.kind = kind(s.Type)
+	case len(s.Properties) > 0 || s.AdditionalProperties != nil || s.XEmbeddedResource:
+		n.kind = kindObject
+	case s.Items != nil:
+		n.kind = kindArray
+	default:
+		n.kind = kindAny
 	}
-	return nil
 }
 
 func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (err error) {
@@ -211,18 +203,14 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 			err = errors.Join(errors.New("neither an integer nor a string is accepted"), noText)
 		}
 	case kindAny:
-		n.maxDepth = 2
-		if !s.XPreserveUnknownFields {
-			n.maxDepth = 0
+		if s.XPreserveUnknownFields {
+			n.maxDepth = 2
 		}
 		if n.search = n.search || hasValues(f.all); n.search {
 			n.check = newValidator(valuesOnly(s, f.demands))
 		}
 	}
-	if err != nil {
-		return n.fault(err)
-	}
-	return nil
+	return n.fault(err)
 }
 
 func (n *node) tooLarge() error {

@@ -20,7 +20,7 @@ func TestASchemaWithoutObjectsIsAnErrorThatNamesThePath(t *testing.T) {
 		{`{type: number, minimum: 3, maximum: 2}`, "spec.v: no number is between 3 and 2"},
 		{`{type: number, minimum: 3, maximum: 3, exclusiveMinimum: true}`, "spec.v: no number"},
 		{`{type: number, minimum: 1, maximum: 2, multipleOf: 5}`, "spec.v: none of"},
-		{`{type: string, minLength: 3, maxLength: 2}`, "spec.v: no string is at least 3 and at most 2"},
+		{`{type: string, minLength: 3, maxLength: 2}`, "spec.v: no string has at least 3 and at most 2"},
 		{`{type: string, pattern: '(?!a)'}`, "spec.v: no string is accepted: pattern"},
 		{`{type: string, pattern: '^a$', minLength: 2}`, "spec.v: no string is found"},
 		{`{type: string, pattern: 'a{1000}', maxLength: 3}`, "spec.v: no string is found"},
@@ -42,7 +42,6 @@ func TestASchemaWithoutObjectsIsAnErrorThatNamesThePath(t *testing.T) {
 		{`{type: integer, oneOf: [{minimum: 3}, {minimum: 3}]}`, "spec.v: none of"},
 		{`{type: integer, anyOf: [{minimum: 3, maximum: 2}, {minimum: 5, maximum: 4}]}`, "spec.v: no integer"},
 		{`{type: integer, x-kubernetes-validations: [{rule: "self != self"}]}`, "none of 2000 objects is accepted"},
-		{`{type: pizza}`, `spec.v: unknown type "pizza"`},
 	} {
 		s := schemaOf(t, `{type: object, required: [spec], properties: {spec: {type: object, required: [v], properties: {v: `+c.schema+`}}}}`)
 		_, err := New(pizza, s.structural, func(object map[string]any) bool { return len(s.rules(object)) == 0 })

@@ -26,10 +26,9 @@ func compilePattern(s string) (*pattern, error) {
 	return &pattern{match, tree}, nil
 }
 
-// text makes text that has about so many characters more than the least, or as near to that
-// as it can if it is greedy. Without a source of randomness they are the first that match.
-// What an expression says of its surroundings, such as a word boundary, is not looked at: the
-// text may not match.
+// text returns text with about this many characters more than the shortest, or as near to that as
+// possible if it is greedy. Without a source of randomness they are the first that match. The text
+// may not match: assertions, such as a word boundary, are ignored.
 func (p *pattern) text(rng *rand.Rand, more int, greedy bool) string {
 	w := &patternWriter{rng: rng, more: more, greedy: greedy}
 	w.write(p.tree)
@@ -38,9 +37,9 @@ func (p *pattern) text(rng *rand.Rand, more int, greedy bool) string {
 
 type patternWriter struct {
 	out    strings.Builder
-	rng    *rand.Rand // nil for the least
-	more   int        // characters that may be written beyond what must be
-	greedy bool       // all of them are
+	rng    *rand.Rand // nil for the first that match
+	more   int        // characters that may still be added to the shortest text
+	greedy bool       // all of them are added
 }
 
 func (w *patternWriter) write(re *syntax.Regexp) {
@@ -79,8 +78,7 @@ func (w *patternWriter) repeat(sub *syntax.Regexp, least, most int) {
 	for range least {
 		w.write(sub)
 	}
-	share := w.more
-	// If it is greedy, what comes later takes the rest.
+	share := w.more // the rest is for what comes later
 	if w.rng != nil && (w.greedy && w.rng.IntN(4) == 0 || !w.greedy && w.rng.IntN(3) > 0) {
 		share = w.rng.IntN(w.more + 1)
 	}
@@ -96,7 +94,7 @@ func (w *patternWriter) repeat(sub *syntax.Regexp, least, most int) {
 	w.more = max(w.more, 0) + rest
 }
 
-// shortest is how many characters what matches has at least.
+// shortest returns the length of the shortest text that matches.
 func shortest(re *syntax.Regexp) int {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -123,28 +121,26 @@ func shortest(re *syntax.Regexp) int {
 	return 0
 }
 
-// class writes a character of a class, which is pairs of first and last: most often one that
-// a keyboard has.
+// class writes a character of a class, which is pairs of first and last, most often ASCII.
 func (w *patternWriter) class(pairs []rune) {
 	if len(pairs) == 0 {
 		return
 	}
-	if w.rng == nil {
-		for _, r := range "a0A-" {
-			if inClass(pairs, r) {
-				w.out.WriteRune(r)
-				return
-			}
-		}
-	}
-	within := func(first, last rune) []rune {
-		var out []rune
+	within := func(first, last rune) (out []rune) {
 		for i := 0; i < len(pairs); i += 2 {
 			if a, b := max(pairs[i], first), min(pairs[i+1], last); a <= b {
 				out = append(out, a, b)
 			}
 		}
 		return out
+	}
+	if w.rng == nil {
+		for _, r := range "a0A-" {
+			if len(within(r, r)) > 0 {
+				w.out.WriteRune(r)
+				return
+			}
+		}
 	}
 	for _, try := range []struct {
 		first, last rune
@@ -174,13 +170,4 @@ func (w *patternWriter) class(pairs []rune) {
 		w.out.WriteRune(pairs[i] + rune(n))
 		return
 	}
-}
-
-func inClass(pairs []rune, r rune) bool {
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i] <= r && r <= pairs[i+1] {
-			return true
-		}
-	}
-	return false
 }

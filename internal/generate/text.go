@@ -9,34 +9,35 @@ import (
 	"unicode/utf8"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/kube-openapi/pkg/validation/strfmt"
 )
 
-// texts is what the strings of a node may be.
+// texts are the strings of a node.
 type texts struct {
 	least, most int // characters
 	patterns    []*pattern
 	formats     []string
 	sources     []*pattern // of the patterns and formats
 	edges       []int      // lengths to try, in ascending order
-	greedy      bool       // texts are made as long as they may be
+	greedy      bool       // the text is as long as it may be
 }
 
 const (
-	// longest is how long a string may have to be: an object in etcd is not larger.
+	// longest is the most characters that a string may need: an object in etcd is not larger.
 	longest = 1 << 20
-	// long is how long a string is that need not be longer.
+	// long is the most characters that a string has if it needs no more.
 	long = 1 << 12
 )
 
-// usualLengths are next to where text is often cut: the lengths of labels, of names of
-// objects, and of columns.
+// usualLengths are next to where text is often cut: the lengths of labels, of names of objects, and
+// of columns.
 var usualLengths = []int{20, 21, 32, 33, 63, 64, 128, 253, 254, 256}
 
 // free is any text.
 var free = texts{most: math.MaxInt32, edges: usualLengths}
 
-// Text returns text: empty for zero, the shorter the smaller the draw is, of up to 256
-// characters. Some of it is mistaken for numbers and other things.
+// Text returns up to 256 characters: none for zero, and fewer for small draws. Some texts look like
+// numbers, dates, or syntax of YAML.
 func Text(draw uint64) string {
 	s, _ := free.text(draw)
 	return s
@@ -67,7 +68,7 @@ func compileTexts(path string, e *edges, all []*structuralschema.ValueValidation
 	}
 	switch {
 	case t.least > t.most:
-		return t, fmt.Errorf("no string is at least %d and at most %d characters long", t.least, t.most)
+		return t, fmt.Errorf("no string has at least %d and at most %d characters", t.least, t.most)
 	case t.least > longest:
 		return t, fmt.Errorf("minLength is %d: no string longer than %d is made", t.least, longest)
 	}
@@ -76,37 +77,27 @@ func compileTexts(path string, e *edges, all []*structuralschema.ValueValidation
 }
 
 func (t *texts) fits(s string) bool {
-	if n := utf8.RuneCountInString(s); n < t.least || n > t.most {
-		return false
-	}
-	for _, p := range t.patterns {
-		if !p.match.MatchString(s) {
-			return false
-		}
-	}
-	for _, f := range t.formats {
-		if !hasFormat(f, s) {
-			return false
-		}
-	}
-	return true
+	n := utf8.RuneCountInString(s)
+	return n >= t.least && n <= t.most &&
+		!slices.ContainsFunc(t.patterns, func(p *pattern) bool { return !p.match.MatchString(s) }) &&
+		!slices.ContainsFunc(t.formats, func(format string) bool { return !strfmt.Default.Validates(format, s) })
 }
 
-// text returns false if it finds no string. A fifth of what is not made of the smallest draws
-// has a length that was chosen for it, if there are strings of that length.
+// text returns a string, or false if it finds none. A fifth of the larger draws make text of one of
+// the lengths to try, if there is such text.
 func (t *texts) text(draw uint64) (string, bool) {
 	if f := (fraction(draw) - 0.8) * 5; f >= 0 && len(t.edges) > 0 {
 		size, rest := edge(t.edges, f)
 		of := texts{least: size, most: size, patterns: t.patterns, formats: t.formats, sources: t.sources, greedy: true}
 		fill := draw
 		if rest < 0.5 {
-			fill = 0 // a few letters again and again: a text that was found shrinks to it
+			fill = 0 // a few letters repeated, to which other text shrinks
 		}
 		few := 4 * max(1, len(t.sources))
 		if s, ok := of.seek(fill, few); ok {
 			return s, true
 		}
-		of.most = min(t.most, size+9) // for a pattern of which no text has that length
+		of.most = min(t.most, size+9) // a pattern may have no text of that length
 		if s, ok := of.seek(draw, few); ok {
 			return s, true
 		}
@@ -125,24 +116,23 @@ func (t *texts) seek(draw uint64, tries int) (string, bool) {
 	return "", false
 }
 
-// guess returns strings that may fit, the better ones first.
+// guess returns strings that may fit, the likely ones first.
 func (t *texts) guess(draw uint64, try int) []string {
 	x := draw / unit
 	rng := rand.New(rand.NewPCG(x, uint64(try)))
 	if len(t.sources) == 0 {
 		return []string{t.phrase(draw, try, rng)}
 	}
-	source := t.sources[try%len(t.sources)]
-	round := try / len(t.sources)
+	source, round := t.sources[try%len(t.sources)], try/len(t.sources)
 	short := shortest(source.tree)
 	if x < named && round < 24 {
-		// of the least the shortest first, but for x of them
+		// the shortest text with x more characters
 		more := round + int(x)
 		if round == 0 {
 			more += max(0, t.least-short)
 		}
-		s := source.text(nil, min(more, longest), false)
-		return t.around(s, strings.Repeat("a", min(more, longest)), try)
+		more = min(more, longest)
+		return t.around(source.text(nil, more, false), strings.Repeat("a", more), try)
 	}
 	more := rng.IntN(20)
 	switch {
@@ -155,50 +145,46 @@ func (t *texts) guess(draw uint64, try int) []string {
 	case t.most < longest:
 		more = min(more, t.most-short)
 	}
-	s := source.text(rng, max(0, min(more, longest)), t.greedy)
-	out := t.around(s, phrase(rng, rng.IntN(5)), try)
-	// What is around text of a format may be overlooked by the server's check of it.
+	out := t.around(source.text(rng, max(0, min(more, longest)), t.greedy), phrase(rng, rng.IntN(5)), try)
 	if round == 0 && len(t.formats) == 0 && rng.IntN(4) == 0 {
 		slices.Reverse(out)
 	}
 	return out
 }
 
-// around returns text of a source, and others in which it is: a pattern without anchors says
-// nothing of what is around it. The server's check of some formats overlooks it too: no text
-// gets its length from there.
+// around returns text of a source, and longer texts that contain it: a pattern without anchors
+// matches these too. The server's checks of some formats also do, but no text gets its length so.
 func (t *texts) around(s, more string, try int) []string {
-	if t.greedy && len(t.formats) > 0 {
+	switch {
+	case t.greedy && len(t.formats) > 0:
 		return []string{s}
-	}
-	if len(t.sources) == 1 {
+	case len(t.sources) == 1:
 		return []string{s, s + more, more + s}
 	}
 	other := t.sources[(try+1)%len(t.sources)].text(nil, 0, false)
 	return []string{s, s + more, more + s, s + other, other + s, s + more + other, other + more + s}
 }
 
-// phrase is text of the lengths allowed.
+// phrase returns text of an allowed length.
 func (t *texts) phrase(draw uint64, try int, rng *rand.Rand) string {
 	if x := draw/unit + uint64(try); x < named {
 		return strings.Repeat("a", min(t.least+int(x), t.most))
 	}
-	switch f := fraction(draw); {
-	case t.least == t.most:
+	f := fraction(draw)
+	if f < 0.05 || t.least == t.most {
 		return phrase(rng, t.least)
-	case f < 0.05:
-		return phrase(rng, t.least)
-	case f < 0.25:
-		if s := mistaken(rng); t.fits(s) {
+	}
+	if f < 0.25 {
+		if s := ambiguous(rng); t.fits(s) {
 			return s
 		}
 	}
 	return phrase(rng, t.least+rng.IntN(1+min(t.most-t.least, 19)))
 }
 
-// mistaken is what is taken for something else: digits for a number, and what YAML or a
-// parser of some kind has a meaning for.
-func mistaken(rng *rand.Rand) string {
+// ambiguous returns text that looks like something else: digits, or what YAML or another parser
+// gives a meaning.
+func ambiguous(rng *rand.Rand) string {
 	if rng.IntN(2) == 0 {
 		return odd[rng.IntN(len(odd))]
 	}
@@ -218,11 +204,10 @@ var odd = [...]string{
 	"10Mi", "1000m", "90s", "2000-01-01", "\U0001f355", "\u2028", "\x00",
 }
 
-// marks are characters that somebody may take for the end or the beginning of something.
+// marks are characters that parsers take for delimiters.
 const marks = "  /:,;.-_=*#@\"'`\\<>&%~0AZ\t"
 
-// phrase is text of so many characters: ASCII, many marks among it, letters of two bytes and
-// of three.
+// phrase returns text of n characters: ASCII with many marks, and letters of two and three bytes.
 func phrase(rng *rand.Rand, n int) string {
 	var b strings.Builder
 	for range n {
@@ -240,7 +225,7 @@ func phrase(rng *rand.Rand, n int) string {
 	return b.String()
 }
 
-// word is n as letters, such as a DNS label may hold; none for zero.
+// word returns n as lower case letters, none for zero.
 func word(n uint64) string {
 	var b strings.Builder
 	for ; n > 0; n /= 26 {
