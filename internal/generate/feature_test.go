@@ -137,6 +137,7 @@ const formats = "bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 u
 func TestObjectsOfEveryFeatureAreAccepted(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := schemaOf(t, schema)
 			for _, object := range objectsOf(t, s.generator(t), 50) {
 				s.check(t, object)
