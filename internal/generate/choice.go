@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// choice is what was drawn for a value: a draw of its own and the choices of its parts,
-// which are numbered by what the value is. What is not in the tree was never drawn, and is
-// zero.
+// choice is the draws for a value: one of its own, and the choices of its parts, which each kind of
+// value numbers. A part that is not in the tree was not drawn, and is zero.
 type choice struct {
 	drawn bool
 	draw  uint64
@@ -32,10 +31,10 @@ func (c *choice) clone() *choice {
 	return out
 }
 
-// set makes a choice another one, without sharing anything.
+// set makes a choice a copy of another one.
 func (c *choice) set(to *choice) { *c = *to.clone() }
 
-// same says whether two choices make the same value.
+// same reports whether two choices make the same value.
 func (c *choice) same(as *choice) bool {
 	if c.draw != as.draw {
 		return false
@@ -68,9 +67,9 @@ func (c *choice) vary(rng *rand.Rand, zero, fresh float64) {
 	}
 }
 
-// What a draw says are its upper 31 bits: math/rand takes them for a small number, and a
-// stream shrinks to such. The smallest few are taken as they are, so that they can be
-// tried by name; the others rise with the draw, so that the way down is found by halving.
+// The upper 31 bits of a draw make a value: math/rand takes them for a small number, and streams
+// shrink to such. The smallest few stand for themselves, so that shrinking can try them one by one.
+// The others rise with the draw, so that halving it finds the way down.
 const (
 	unit  = 1 << 33
 	named = 16
@@ -79,13 +78,13 @@ const (
 // fraction is in [0, 1).
 func fraction(draw uint64) float64 { return float64(draw/unit) / (1 << 31) }
 
-// some says whether there is something that need not be: in three of four cases.
+// some reports whether an optional value is present: in three of four cases.
 func some(draw uint64) bool {
 	x := draw / unit
 	return x > 0 && (x < named || fraction(draw) >= 0.25)
 }
 
-// pick is less than n.
+// pick returns a number less than n.
 func pick(draw uint64, n int) int {
 	if x := draw / unit; x < named {
 		return int(x) % n
@@ -93,7 +92,7 @@ func pick(draw uint64, n int) int {
 	return int(fraction(draw) * float64(n))
 }
 
-// count is about what a reader would write, and sometimes a size that was chosen.
+// count returns the size of a list or map: a few elements, and sometimes one of the sizes.
 func count(draw uint64, least, most int, sizes []int) int {
 	n := 0
 	switch x, f := draw/unit, fraction(draw); {
@@ -108,17 +107,17 @@ func count(draw uint64, least, most int, sizes []int) int {
 	return least + min(n, most-least)
 }
 
-// usualSizes are next to where lists are cut.
+// usualSizes are next to where lists are often cut.
 var usualSizes = []int{11, 17}
 
-// large is how many elements there are that need not be more, and dense how many are
-// made of draws if there are more than usual: the others are small.
+// large bounds the elements of a list that needs no more. The first dense elements are drawn, the
+// others are small.
 const (
 	large = 1 << 10
 	dense = 4
 )
 
-// bump is another draw than before: for those that are named the next, else any.
+// bump returns another draw for each try: the next of the smallest few, else any.
 func bump(draw uint64, try int) uint64 {
 	if try == 0 {
 		return draw
@@ -129,7 +128,7 @@ func bump(draw uint64, try int) uint64 {
 	return scatter(draw, try)
 }
 
-// scatter is random, and a function of what it is given.
+// scatter returns a random number that is a function of its arguments.
 func scatter(draw uint64, try int) uint64 {
 	z := draw/unit + uint64(try)*0x9e3779b97f4a7c15 // SplitMix64
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -137,7 +136,7 @@ func scatter(draw uint64, try int) uint64 {
 	return z ^ z>>31
 }
 
-// random returns a source of draws of which so many are zero, and some small.
+// random returns a source of draws. A share of them is zero, and some are small.
 func random(seed uint64, try int, zeros float64) source {
 	rng := rand.New(rand.NewPCG(seed/unit, uint64(try)))
 	return loose(func() uint64 {
@@ -151,13 +150,13 @@ func random(seed uint64, try int, zeros float64) source {
 	})
 }
 
-// loose are draws that have no parts.
+// loose is a source that ignores parts.
 type loose func() uint64
 
 func (l loose) Uint64() uint64 { return l() }
 func (l loose) Part(f func())  { f() }
 
-// limit is what a bound of a schema is for an int: absent or far away is the other bound.
+// limit returns a bound of a schema as an int, or otherwise if there is none.
 func limit(bound *int64, otherwise int) int {
 	if bound == nil {
 		return otherwise

@@ -1,20 +1,18 @@
-// Package generate makes random objects that the structural schema of a
-// CustomResourceDefinition accepts, and objects that are right but for one rule.
+// Package generate makes random objects that the structural schema of a CustomResourceDefinition
+// accepts, and objects that break one of its rules.
 //
-// An object is a function of a stream of draws, see [github.com/crdkit/crdkit/internal/draw]:
-// the object of zeros has only what is required, each value the least that its schema
-// allows, and an object becomes smaller as its draws do. The draws are read once, into a
-// tree that has the shape of the object, and nothing more is drawn if the API server would not
-// accept that object. Its parts that have CEL rules of their own are mended one by one,
-// each in the place of one in an accepted object; if that is not enough, the tree of an
-// object that is known to be accepted is changed towards the one drawn, part by part, as
-// far as that makes an accepted object. So a draw keeps its meaning whether or not other
-// draws made something that had to go: an object shrinks as well as if there were no rules.
-// And there is always an object: the one that is known.
+// An object is a function of a stream of draws, see [github.com/crdkit/crdkit/internal/draw]. The
+// object of zeros has only the required fields, with the least values, and smaller draws make a
+// smaller object. The draws are read once, into a tree with the shape of the object.
 //
-// What is made is what the API server stores: it is valid before defaulting and after, and
-// pruning takes nothing away from it. What k8s.io/kube-openapi, which the API server
-// validates with, does not accept is not made, though JSON schema may allow it: a number
-// written without a fraction must obey the whole part of a multipleOf of 2.5, and no
+// If the CEL rules refuse that object, nothing more is drawn. First, parts with rules of their own
+// are repaired one by one, each tried in an accepted object. If that is not enough, the tree of an
+// accepted object is changed towards the drawn one, part by part, while its objects are accepted.
+// So a draw has the same meaning whatever had to be changed elsewhere, and objects shrink as well as
+// without rules.
+//
+// Objects are as the API server stores them: valid before and after defaulting, and pruning drops
+// nothing. Where k8s.io/kube-openapi, with which the API server validates, is stricter than JSON
+// schema, so is this package: an integer must obey the whole part of a multipleOf of 2.5, and no
 // integer is below a maximum of 10.5.
 package generate

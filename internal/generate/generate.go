@@ -118,9 +118,6 @@ func (g *Generator) reach(place []string) *choice {
 			continue
 		}
 		if g.valid(v.(map[string]any)) {
-			s := g.search(place, maxTries/4)
-			s.value = v
-			s.toward(c, g.known[0])
 			g.reached[id] = c
 			return c
 		}

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Metadata returns metadata as an API server may have stored it. A draw for each member
-// that need not be there returns false if it is not, else what it is made of. They shrink
-// one by one: the only member that depends on another is the deletion, because an object
-// that is being deleted is there for its finalizers.
+// Metadata returns metadata as an API server may have stored it. For each optional member, draw
+// returns false to leave it out, or a number to make it of. Members shrink one by one: only the
+// deletion depends on another one, because finalizers keep an object that is being deleted.
 func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[string]any {
 	out := map[string]any{"name": name}
 	for _, member := range []struct {
@@ -31,7 +30,7 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 			}}
 		}},
 		{"generateName", func(x uint64) any { return "x" + word(x) + "-" }},
-		{"selfLink", func(x uint64) any { return "/x" + word(x) }}, // only in an admission review, if the user wrote it
+		{"selfLink", func(x uint64) any { return "/x" + word(x) }}, // only in an admission review, if the client sent it
 		{"ownerReferences", func(x uint64) any { return owners(x) }},
 		{"finalizers", func(x uint64) any { return finalizers(x) }},
 		{"deletionTimestamp", func(x uint64) any { return second(x) }},
@@ -49,7 +48,7 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 	return out
 }
 
-// metadata is that of an object whose schema may say what names are.
+// metadata makes metadata. The schema may restrict its names.
 func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
 	name, err := m.value(n.metadataName, c.kid(0), nil)
 	if err != nil {
@@ -72,13 +71,12 @@ func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
 
 func uid(x uint64) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", x) }
 
-// second is one of this century: finer times than that are lost in JSON.
+// second returns a time of this century. JSON has no finer times than seconds.
 func second(x uint64) string {
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(x) * time.Second).Format(time.RFC3339)
 }
 
-// pairs are labels or annotations, one at least: what has none is absent. Their number and
-// their length grow with x.
+// pairs returns labels or annotations, at least one. Their number and length grow with x.
 func pairs(prefix string, x uint64) map[string]any {
 	m := map[string]any{}
 	for {
@@ -89,7 +87,7 @@ func pairs(prefix string, x uint64) map[string]any {
 	}
 }
 
-// owners are one with both flags absent, true or false, and maybe one without.
+// owners returns one owner with both flags absent, true or false, and maybe one without flags.
 func owners(x uint64) (all []any) {
 	for i := range 1 + x/9%2 {
 		all = append(all, map[string]any{"apiVersion": "example.com/v1", "kind": "Owner", "name": "x" + word(x/18), "uid": uid(x + i)})
@@ -103,7 +101,7 @@ func owners(x uint64) (all []any) {
 	return all
 }
 
-// finalizers are up to three, and not in the order of their names.
+// finalizers returns up to three finalizers, not in the order of their names.
 func finalizers(x uint64) (all []any) {
 	for i := x % 3; ; i-- {
 		if all = append(all, "example.com/x"+word(x/3+i)); i == 0 {
