@@ -6,14 +6,14 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Codecs makes the decoders and encoders of types. What it has made may be used from
-// many goroutines, but not while it makes more.
+// Codecs makes the decoders and encoders of types. Many goroutines may use them, but not while it
+// makes more.
 type Codecs struct {
 	decoders decoders
 	encoders encoders
 }
 
-// New returns what makes decoders and encoders.
+// New returns Codecs for any types.
 func New() *Codecs {
 	return &Codecs{decoders{made: map[reflect.Type]*decoder{}}, encoders{}}
 }
@@ -36,13 +36,13 @@ func (c *Codecs) Decoder(t reflect.Type, without ...string) Decoder {
 		if err := c.Err(); err != nil {
 			return err
 		}
-		v.SetZero() // without what the decoder has left
+		v.SetZero() // the decoder may have set some of it
 		return Decode(dropDuplicates(text), v.Addr().Interface())
 	}
 }
 
-// Allocator returns what returns pointers to new values of a type. Those of one Memory may
-// share allocations.
+// Allocator returns a function that returns pointers to new values of a type. Those of one Memory
+// may share allocations.
 func (c *Codecs) Allocator(t reflect.Type) func(m *Memory) reflect.Value {
 	allocate := c.decoders.allocator(t)
 	return func(m *Memory) reflect.Value { return reflect.NewAt(t, allocate(m).p) }

@@ -21,9 +21,9 @@ func Decode(text []byte, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(text, into)
 }
 
-// dropDuplicates returns the text of an object in which no member is there twice: the last
-// one counts. So the API server reads custom objects, because it decodes them into maps;
-// [Decode] would merge the two. Text without duplicates is returned as it is.
+// dropDuplicates returns the text of an object with only the last of duplicate members. So the API
+// server reads custom objects, because it decodes them into maps; [Decode] would merge the two.
+// Text without duplicates is returned as it is.
 func dropDuplicates(text []byte) []byte {
 	var members map[string]any
 	duplicates, err := kjson.UnmarshalStrict(text, &members, kjson.DisallowDuplicateFields)
@@ -42,8 +42,8 @@ func dropDuplicates(text []byte) []byte {
 // value is not JSON it is that of the cursor.
 type Decoder func(m *Memory, c *rawjson.Cursor, v reflect.Value) error
 
-// decoder decodes the value at a cursor to where p points. Where there is anything that it
-// is not made for it returns an error, and Decode has the last word.
+// decoder decodes the value at a cursor to where p points. For anything unusual it returns an error,
+// and Decode decodes the value.
 type decoder func(m *Memory, c *rawjson.Cursor, p pointer) error
 
 var errFallback = errors.New("not for this decoder")
@@ -79,28 +79,12 @@ func (d *decoders) make(t reflect.Type) decoder {
 		return decodeBool
 	case reflect.Int:
 		return decodeInt[int]
-	case reflect.Int8:
-		return decodeInt[int8]
-	case reflect.Int16:
-		return decodeInt[int16]
 	case reflect.Int32:
 		return decodeInt[int32]
 	case reflect.Int64:
 		return decodeInt[int64]
-	case reflect.Uint:
-		return decodeUint[uint]
-	case reflect.Uint8:
-		return decodeUint[uint8]
-	case reflect.Uint16:
-		return decodeUint[uint16]
-	case reflect.Uint32:
-		return decodeUint[uint32]
-	case reflect.Uint64:
-		return decodeUint[uint64]
-	case reflect.Float32:
-		return decodeFloat[float32]
 	case reflect.Float64:
-		return decodeFloat[float64]
+		return decodeFloat
 	case reflect.String:
 		if t != reflect.TypeFor[json.Number]() {
 			return decodeString
@@ -121,12 +105,13 @@ func (d *decoders) make(t reflect.Type) decoder {
 	return byReference(t)
 }
 
-// byReference is for types that no other decoder is made for.
+// byReference returns the decoder of the types that have no other one: API types have no unsigned or
+// small numbers, by the API conventions.
 func byReference(t reflect.Type) decoder {
 	return func(_ *Memory, c *rawjson.Cursor, p pointer) error { return Decode(c.Value(), p.as(t)) }
 }
 
-// itself is for types which have a decoder of their own.
+// itself returns the decoder of a type that has its own.
 func itself(t reflect.Type) decoder {
 	if t.Name() == "" {
 		// Decode does not find the methods that a struct without a name gets from what it
@@ -159,7 +144,7 @@ func decodeBool(_ *Memory, c *rawjson.Cursor, p pointer) error {
 	return nil
 }
 
-func decodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeInt[T int | int32 | int64](_ *Memory, c *rawjson.Cursor, p pointer) error {
 	n, ok := c.Int()
 	if !ok {
 		if c.Begins() == 'n' {
@@ -178,40 +163,17 @@ func decodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, c *rawjson.Curso
 	return nil
 }
 
-func decodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, c *rawjson.Cursor, p pointer) error {
-	if c.Begins() == '-' { // -0 is an error
-		return errFallback
-	}
-	n, ok := c.Int()
-	u := uint64(n)
-	if !ok {
-		if c.Begins() == 'n' {
-			c.Value()
-			return nil
-		}
-		var err error
-		if u, err = strconv.ParseUint(string(c.Value()), 10, 64); err != nil {
-			return errFallback
-		}
-	}
-	if uint64(T(u)) != u {
-		return errFallback
-	}
-	*at[T](p) = T(u)
-	return nil
-}
-
-func decodeFloat[T float32 | float64](_ *Memory, c *rawjson.Cursor, p pointer) error {
+func decodeFloat(_ *Memory, c *rawjson.Cursor, p pointer) error {
 	first := c.Begins()
 	text := c.Value()
 	if first == 'n' {
 		return nil
 	}
-	f, err := strconv.ParseFloat(string(text), reflect.TypeFor[T]().Bits())
+	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || first != '-' && (first < '0' || '9' < first) {
 		return errFallback
 	}
-	*at[T](p) = T(f)
+	*at[float64](p) = f
 	return nil
 }
 
@@ -426,8 +388,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 	}
 }
 
-// find returns which member has a name, or -1. It is probably one of those that follow
-// on the one before.
+// find returns the index of the member of that name, or -1. It is probably after the one before.
 func find(members []memberDecoder, from int, name []byte) int {
 	for i := from; i < len(members); i++ {
 		if members[i].name == string(name) {

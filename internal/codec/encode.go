@@ -17,9 +17,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// An Encoder appends an addressable value to b as JSON, with the same value that
-// encoding/json gives it, and without escapes for HTML: a < that came as a < goes as a <.
-// For what it is not made for, it calls encoding/json.
+// An Encoder appends an addressable value to b as JSON that is the same as that of encoding/json, but
+// without escapes for HTML. It calls encoding/json for unusual types.
 type Encoder func(m *Memory, b []byte, v reflect.Value) ([]byte, error)
 
 // encoder is an Encoder of the value that p points to.
@@ -33,7 +32,7 @@ func (e encoders) of(t reflect.Type) encoder {
 	if made := e[t]; made != nil && *made != nil {
 		return *made
 	} else if made != nil { // t is recursive, and its encoder is being made
-		// A value that holds itself has no end; encoding/json says so.
+		// a value that holds itself has no end: encoding/json returns an error too
 		return func(m *Memory, b []byte, p pointer) ([]byte, error) {
 			if m.depth++; m.depth > maxDepth {
 				return b, errTooDeep
@@ -48,7 +47,7 @@ func (e encoders) of(t reflect.Type) encoder {
 	return *made
 }
 
-// maxDepth is how deeply what we write may be nested: as deeply as what we read.
+// maxDepth bounds the nesting of what is encoded, as rawjson bounds that of what is decoded.
 const maxDepth = 10_000
 
 var errTooDeep = errors.New("the object is nested too deeply, or holds itself")
@@ -67,24 +66,10 @@ func (e encoders) make(t reflect.Type) encoder {
 		}
 	case reflect.Int:
 		return encodeInt[int]
-	case reflect.Int8:
-		return encodeInt[int8]
-	case reflect.Int16:
-		return encodeInt[int16]
 	case reflect.Int32:
 		return encodeInt[int32]
 	case reflect.Int64:
 		return encodeInt[int64]
-	case reflect.Uint:
-		return encodeUint[uint]
-	case reflect.Uint8:
-		return encodeUint[uint8]
-	case reflect.Uint16:
-		return encodeUint[uint16]
-	case reflect.Uint32:
-		return encodeUint[uint32]
-	case reflect.Uint64:
-		return encodeUint[uint64]
 	case reflect.Float64:
 		return encodeFloat
 	case reflect.String:
@@ -111,7 +96,7 @@ func (e encoders) make(t reflect.Type) encoder {
 	return e.byEncodingJSON(t)
 }
 
-// byEncodingJSON is for types that no other encoder is made for.
+// byEncodingJSON returns the encoder of the types that have no other one.
 func (e encoders) byEncodingJSON(t reflect.Type) encoder {
 	return func(m *Memory, b []byte, p pointer) ([]byte, error) {
 		text, err := m.Encode(p.as(t))
@@ -119,7 +104,7 @@ func (e encoders) byEncodingJSON(t reflect.Type) encoder {
 	}
 }
 
-// itself is for types which have an encoder of their own.
+// itself returns the encoder of a type that has its own.
 func (e encoders) itself(t reflect.Type) encoder {
 	byEncodingJSON := e.byEncodingJSON(t)
 	if t.Kind() == reflect.Interface || !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) {
@@ -134,7 +119,7 @@ func (e encoders) itself(t reflect.Type) encoder {
 	}
 }
 
-// compact says whether text is one JSON value with no spaces around its parts.
+// compact reports whether text is one JSON value without white space around its parts.
 func compact(text []byte) bool {
 	c := rawjson.NewCursor(text)
 	if first := c.Begins(); (first == '{' || first == '[') && bytes.ContainsAny(text, " \t\r\n") {
@@ -143,16 +128,12 @@ func compact(text []byte) bool {
 	return len(text) > 0 && len(c.Value()) == len(text)
 }
 
-func encodeInt[T int | int8 | int16 | int32 | int64](_ *Memory, b []byte, p pointer) ([]byte, error) {
+func encodeInt[T int | int32 | int64](_ *Memory, b []byte, p pointer) ([]byte, error) {
 	n := *at[T](p)
 	if 0 <= n && n < 10 {
 		return append(b, '0'+byte(n)), nil
 	}
 	return strconv.AppendInt(b, int64(n), 10), nil
-}
-
-func encodeUint[T uint | uint8 | uint16 | uint32 | uint64](_ *Memory, b []byte, p pointer) ([]byte, error) {
-	return strconv.AppendUint(b, uint64(*at[T](p)), 10), nil
 }
 
 // encodeTime writes a timestamp as metav1.Time does.
@@ -236,9 +217,8 @@ func (e encoders) mapOf(t reflect.Type) encoder {
 	}
 }
 
-// needsAddress says whether encoding/json may encode a value of a map otherwise than it
-// encodes a variable: where a pointer to it, or to what is in it, has an encoder, and it
-// has not.
+// needsAddress reports whether encoding/json may encode a value of a map otherwise than a variable:
+// if only a pointer to it, or to something in it, has an encoder.
 func needsAddress(t reflect.Type) bool {
 	for _, encodes := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
 		if reflect.PointerTo(t).Implements(encodes) && !t.Implements(encodes) {
@@ -276,7 +256,7 @@ func encodeStringMap(m *Memory, b []byte, p pointer) ([]byte, error) {
 		b = append(rawjson.AppendQuote(b, key), ':')
 		b = rawjson.AppendQuote(b, strings[key])
 	}
-	clear(m.keys) // they are somebody else's
+	clear(m.keys) // the memory of the strings is not ours
 	return append(b, '}'), nil
 }
 
@@ -323,7 +303,7 @@ func (m *Memory) Encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(m.encoded.Bytes(), []byte{'\n'}), err
 }
 
-// encodesItself says whether a type has an encoder of its own.
+// encodesItself reports whether a type has an encoder of its own.
 func encodesItself(t reflect.Type) bool {
 	return has[json.Marshaler](t) || has[encoding.TextMarshaler](t)
 }

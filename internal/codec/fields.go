@@ -15,8 +15,8 @@ type structField struct {
 	offset  uintptr // in the outer struct
 }
 
-// fieldsOf returns the fields of a struct that JSON knows; ok is false if it has
-// something unusual, such as two fields of one name, of which either may win.
+// fieldsOf returns the fields of a struct in JSON; ok is false if something is unusual, such as two
+// fields of one name.
 func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 	seen := map[string]bool{}
 	var walk func(t reflect.Type, offset uintptr) bool
@@ -50,26 +50,26 @@ func fieldsOf(t reflect.Type) (fields []structField, ok bool) {
 	return fields, ok
 }
 
-// plainName says whether a name in a tag is one that is taken as it is.
+// plainName reports whether encoding/json takes a name in a tag as it is.
 func plainName(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && (r < '0' || '9' < r) && (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r)
 	}) < 0
 }
 
-// DecodesItself says whether a type has a decoder of its own.
+// DecodesItself reports whether a type has a decoder of its own.
 func DecodesItself(t reflect.Type) bool {
 	return has[json.Unmarshaler](t) || has[encoding.TextUnmarshaler](t)
 }
 
-// has says whether a type or a pointer to it has the methods of I.
+// has reports whether a type or a pointer to it has the methods of I.
 func has[I any](t reflect.Type) bool {
 	i := reflect.TypeFor[I]()
 	return t.Implements(i) || reflect.PointerTo(t).Implements(i)
 }
 
-// under returns those of some paths that lead below a member, less its name, and says
-// whether one is the member itself.
+// under returns the paths that lead below a member, without its name, and reports whether one is the
+// member itself.
 func under(paths []string, name string) (below []string, it bool) {
 	for _, path := range paths {
 		first, rest, deeper := strings.Cut(path, ".")

@@ -9,8 +9,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Memory is what the decoders and encoders of one Codecs work with, in one goroutine.
-// What is decoded shares allocations of up to 16 KiB, and is never overwritten.
+// Memory is for the decoders and encoders of one Codecs, in one goroutine. Decoded values share
+// allocations of up to 16 KiB, and are never overwritten.
 type Memory struct {
 	strings strings.Builder // strings that are decoded
 	words   []string        // lists of strings that are decoded
@@ -21,7 +21,7 @@ type Memory struct {
 	depth   int             // of the value that is being encoded
 }
 
-// maxAllocation is how many bytes are allocated for several small values at most.
+// maxAllocation bounds the bytes that are allocated for several small values.
 const maxAllocation = 16 << 10
 
 // intern copies text into a string. Many strings share one allocation.
@@ -59,7 +59,7 @@ type slab struct {
 	allocated int // of them
 }
 
-// allocator returns what returns a pointer to a zero value of a type.
+// allocator returns a function that returns a pointer to a zero value of a type.
 func (d *decoders) allocator(t reflect.Type) func(m *Memory) pointer {
 	id, size := d.slabs, t.Size()
 	d.slabs++

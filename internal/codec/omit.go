@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// omission returns what says whether a field is left out; nil if it never is.
+// omission returns a function that reports whether a field is left out, or nil if it never is.
 func omission(t reflect.Type, options string) func(p pointer) bool {
 	empty, zero := hasOption(options, "omitempty"), hasOption(options, "omitzero")
 	switch {
@@ -24,12 +24,12 @@ func omission(t reflect.Type, options string) func(p pointer) bool {
 	}
 }
 
-// hasOption says whether a tag has an option.
+// hasOption reports whether a tag has an option.
 func hasOption(options, option string) bool {
 	return slices.Contains(strings.Split(options, ","), option)
 }
 
-// emptyOf returns what says whether a value is empty, as encoding/json has it.
+// emptyOf returns a function that reports whether a value is empty, as encoding/json defines it.
 func emptyOf(t reflect.Type) func(p pointer) bool {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Func, reflect.Chan, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer:
@@ -47,7 +47,7 @@ func emptyOf(t reflect.Type) func(p pointer) bool {
 	}
 }
 
-// zeroOf returns what says whether a value of a type is zero: its method, if it has one.
+// zeroOf returns a function that reports whether a value is zero: its method IsZero, if it has one.
 func zeroOf(t reflect.Type) func(p pointer) bool {
 	type zeroer interface{ IsZero() bool }
 	switch {
@@ -68,7 +68,7 @@ func zeroOf(t reflect.Type) func(p pointer) bool {
 	}
 }
 
-// allZero returns what says whether a value is the zero value of its type.
+// allZero returns a function that reports whether a value is the zero value of its type.
 func allZero(t reflect.Type) func(p pointer) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map:
