@@ -21,7 +21,7 @@ type Definition struct {
 	Fields
 }
 
-// Fields are those that must be known of a definition.
+// Fields are the fields of a definition that this module reads.
 type Fields struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -85,7 +85,7 @@ func (d *Definition) Used() (versions []string) {
 // read. A text without definitions is an error.
 func Read(text []byte) (found []*Definition, _ error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxText)
+		return nil, fmt.Errorf("longer than %d bytes", maxText)
 	}
 	var faults []error
 	for line, document := range Documents(text) {
@@ -115,7 +115,7 @@ func Documents(text []byte) iter.Seq2[int, []byte] {
 				if !yield(first, text[begin:at]) {
 					return
 				}
-				begin, first = at+len("---"), n // what is behind it belongs to the document
+				begin, first = at+len("---"), n // the rest of the line belongs to the document
 			}
 			at += len(line)
 		}

@@ -12,16 +12,15 @@ type Found[T any] struct {
 	Tree  *Tree
 }
 
-// Shrinker says how much effort is made.
+// Shrinker bounds the effort.
 type Shrinker struct {
 	Tries int
 	Time  time.Duration // 0 for no limit
 }
 
-// Shrink returns the smallest value that try still finds, and how many it has tried: it
-// makes the draws smaller, and the value again from them. It takes away whole parts, many at
-// once, before it looks into those that are needed. That none is smaller is not certain. For
-// draws of which nothing is found, try returns false.
+// Shrink returns the smallest value that it finds, and how many it has tried. It makes the draws
+// smaller, and try makes a value of them, or returns false if that is not a counterexample. Whole
+// parts go first, many at once; then it looks into the remaining ones.
 func Shrink[T any](effort Shrinker, best Found[T], try func(*Tree) (Found[T], bool)) (Found[T], int) {
 	s := &shrinker[T]{best: best, try: try, left: effort.Tries}
 	if effort.Time > 0 {
@@ -42,14 +41,14 @@ type shrinker[T any] struct {
 	try    func(*Tree) (Found[T], bool)
 	left   int       // tries
 	until  time.Time // zero for no limit
-	shrunk int       // how often
+	shrunk int       // times
 }
 
 func (s *shrinker[T]) over() bool {
 	return s.left == 0 || !s.until.IsZero() && time.Now().After(s.until)
 }
 
-// change changes the part at a path, and keeps that if something is found and it is smaller.
+// change changes the part at a path, and keeps the change if a smaller value is found.
 func (s *shrinker[T]) change(path []int, change func(t *Tree)) bool {
 	if s.over() {
 		return false
@@ -64,7 +63,7 @@ func (s *shrinker[T]) change(path []int, change func(t *Tree)) bool {
 	return true
 }
 
-// with returns a tree of which the part at a path is changed.
+// with returns a copy of a tree with a change of the part at a path.
 func (t *Tree) with(path []int, change func(t *Tree)) *Tree {
 	out := &Tree{slices.Clone(t.Own), slices.Clone(t.Parts)}
 	switch {
@@ -120,7 +119,7 @@ func zeros(all []*Tree) bool {
 	return !slices.ContainsFunc(all, func(t *Tree) bool { return !t.zero() })
 }
 
-// blocks tries blocks of what there is so much of, the large ones and those at the end first.
+// blocks tries ranges of count things, large ones and those at the end first.
 func (s *shrinker[T]) blocks(count func() int, try func(from, to int) bool) {
 	for size := count(); size > 0; size /= 2 {
 		for to := count(); to > 0 && !s.over(); to = min(to-size, count()) {
@@ -129,8 +128,7 @@ func (s *shrinker[T]) blocks(count func() int, try func(from, to int) bool) {
 	}
 }
 
-// elements takes parts away, as of a list. The last draw before the first part may say how
-// many there are.
+// elements removes parts, such as elements of a list. The last own draw may be their number.
 func (s *shrinker[T]) elements(path []int) {
 	if len(s.at(path).Own) == 0 {
 		return
@@ -149,11 +147,11 @@ func (s *shrinker[T]) elements(path []int) {
 	})
 }
 
-// named is how many of the smallest draws mean what they are.
+// named is how many of the smallest draws stand for themselves.
 const named = 16
 
-// collapse deletes draws: alone, and while making the one before them small. That one may
-// say that there is a value, or how many elements there are, and the next few what they are.
+// collapse deletes draws, alone or while it makes the one before them small: that one may be for the
+// presence of a value or the number of elements, and the next few for the values.
 func (s *shrinker[T]) collapse(path []int) {
 	if s.at(path).zero() {
 		return
@@ -212,8 +210,8 @@ func (s *shrinker[T]) lower(path []int) {
 	}
 }
 
-// smaller says whether a value is smaller than another: first counts what a reader sees,
-// then the draws, so that shrinking comes to an end.
+// smaller reports whether a value is smaller than another: by its size, then by its draws, so that
+// shrinking ends.
 func (f Found[T]) smaller(than Found[T]) bool {
 	if f.Size != than.Size {
 		return f.Size < than.Size

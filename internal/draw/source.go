@@ -8,15 +8,14 @@ import (
 	"slices"
 )
 
-// Source is the only source of randomness of a value. It gives what it was told to
-// replay, then what is fresh, and then zeros: a value is a function of the draws that
-// were made for it, and what is left when draws are taken away is a smaller value, never
-// an unrelated one. It is for [rand.New].
+// Source is the only source of randomness of a value: it gives draws to replay, then fresh ones, and
+// then zeros. A value is a function of its draws, and fewer draws make a smaller value, not an
+// unrelated one. It is for [rand.New].
 type Source struct {
 	fresh func() uint64 // nil for none
-	least bool          // what is fresh is zero
+	least bool          // fresh draws are zero
 	drawn []uint64
-	part  part // under way
+	part  part // the current one
 }
 
 // part is a part of a value.
@@ -25,8 +24,8 @@ type part struct {
 	drawn  *Tree
 }
 
-// Tree is the draws of a value: its own, and those of its parts. When a part is replayed, it
-// gets the draws of the part with its number, however many the ones before it take.
+// Tree has the draws of a value: its own, and those of its parts. A replayed part gets the draws of the
+// part with its number, however many draws the parts before it take.
 type Tree struct {
 	Own   []uint64
 	Parts []*Tree
@@ -35,15 +34,13 @@ type Tree struct {
 var _ rand.Source64 = (*Source)(nil)
 
 const (
-	// freshDraws bounds the size of a value. Of zeros, a generator makes the least there
-	// is: types that contain themselves come to an end.
+	// freshDraws bounds the size of a value. The zeros after them end types that contain themselves.
 	freshDraws = 1 << 14
-	// allDraws bounds the patience with a generator that waits for a draw which is not
-	// zero.
+	// allDraws bounds the draws of a generator that waits for one that is not zero.
 	allDraws = 1 << 17
 )
 
-// ErrEndless is what a source panics with when it has lost its patience.
+// ErrEndless is the value of the panic after too many draws.
 var ErrEndless = errors.New("a generator does not end when all draws are zero")
 
 // Uint64 implements [rand.Source64].
@@ -63,7 +60,7 @@ func (s *Source) Uint64() uint64 {
 	return v
 }
 
-// Part makes what f draws a part of the value, or of the part under way.
+// Part makes the draws of f a part of the value, or of the current part.
 func (s *Source) Part(f func()) {
 	outer := s.part
 	defer func() { s.part = outer }()
@@ -75,8 +72,7 @@ func (s *Source) Part(f func()) {
 	f()
 }
 
-// Least makes all draws zero that f asks for, but for those that are replayed: what f makes
-// is small.
+// Least makes the draws of f zero, except those that are replayed: f makes small values.
 func (s *Source) Least(f func()) {
 	before := s.least
 	s.least = true
@@ -87,10 +83,10 @@ func (s *Source) Least(f func()) {
 // Int63 implements [rand.Source].
 func (s *Source) Int63() int64 { return int64(s.Uint64() >> 1) }
 
-// Seed is there for the interface: nobody but this package seeds.
+// Seed implements [rand.Source]. It does nothing: see [New].
 func (s *Source) Seed(int64) {}
 
-// Stream returns what was drawn, in that order, less the zeros at its end.
+// Stream returns all draws in their order, without the zeros at the end.
 func (s *Source) Stream() []uint64 {
 	n := len(s.drawn)
 	for n > 0 && s.drawn[n-1] == 0 {
@@ -99,15 +95,14 @@ func (s *Source) Stream() []uint64 {
 	return slices.Clip(s.drawn[:n])
 }
 
-// Tree returns what was drawn.
+// Tree returns all draws.
 func (s *Source) Tree() *Tree { return s.part.drawn }
 
-// Replay returns a source that gives the draws of a value again, and then zeros; nil for
-// zeros alone.
+// Replay returns a source that gives the draws of a value again, and then zeros. A nil tree gives only
+// zeros.
 func Replay(t *Tree) *Source { return &Source{part: part{replay: t, drawn: &Tree{}}} }
 
-// Of returns a source that gives a stream of draws, whatever parts there are, and then
-// zeros.
+// Of returns a source that gives a stream of draws, regardless of parts, and then zeros.
 func Of(stream []uint64) *Source {
 	s := Replay(nil)
 	s.fresh = func() uint64 {
@@ -121,11 +116,10 @@ func Of(stream []uint64) *Source {
 	return s
 }
 
-// New returns the source of value number i. What has another name has other values.
+// New returns the source of value number i. Another name gives other values.
 //
-// Value 0 is made of zeros. Of the others, some have no zeros to speak of and some have
-// many: a nil pointer and a pointer to zero are rare in uniform randomness, and
-// are where conversions fail.
+// Value 0 is made of zeros. Some of the others have many zeros: a nil pointer and a pointer to zero
+// are rare in uniform randomness, and conversions often fail there.
 func New(seed uint64, name string, i int) *Source {
 	s := Replay(nil)
 	if i == 0 {

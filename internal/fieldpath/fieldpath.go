@@ -61,9 +61,8 @@ func Parse(path string) (steps []Step, err error) {
 	return steps, nil
 }
 
-// Resolve finds the steps of a path in a type, notes which fields they are, and returns
-// the type of what they lead to, without pointers. It is nil for what is below an
-// unstructured object, of which nothing is known. The error names the path.
+// Resolve finds the steps of a path in a type, sets their Index, and returns the type at their end
+// without pointers. The type is nil within an unstructured object. The error names the path.
 func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
 	if t = pointedTo(t); t == reflect.TypeFor[unstructured.Unstructured]() {
 		if len(steps) > 3 && steps[0].Name == "metadata" && (steps[1].Name == "annotations" || steps[1].Name == "labels") {
@@ -81,7 +80,7 @@ func Resolve(t reflect.Type, path string, steps []Step) (reflect.Type, error) {
 		case t.Kind() == reflect.Map && t.Key().Kind() == reflect.String:
 			t, s.Key = t.Elem(), !s.All
 		case s.All || s.Key:
-			return nil, fmt.Errorf("%s: %s is no list or map", path, t)
+			return nil, fmt.Errorf("%s: %s is not a list or map", path, t)
 		case t.Kind() == reflect.Struct:
 			f, ok := fieldOf(t, s.Name)
 			if !ok {
@@ -102,14 +101,13 @@ func pointedTo(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Opaque says whether the JSON of a type is made by its own method.
+// Opaque reports whether a type makes its own JSON.
 func Opaque(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
-// fieldOf finds the field of a struct by its name in JSON, also one of a struct that is
-// inlined.
+// fieldOf finds a field by its name in JSON, also in inlined structs.
 func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	var inlined []reflect.StructField
 	for i := range t.NumField() {

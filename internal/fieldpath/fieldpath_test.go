@@ -54,7 +54,7 @@ func TestAPathLeadsToATypeOrIsNoneOfIt(t *testing.T) {
 		"spec.items.Name":              "spec.items.Name: []fieldpath_test.item has no fields",
 		"spec.Skipped":                 `spec.Skipped: fieldpath_test.spec has no field "Skipped"`,
 		"spec.itmes":                   `spec.itmes: fieldpath_test.spec has no field "itmes"`,
-		"spec[*]":                      "spec[*]: fieldpath_test.spec is no list or map",
+		"spec[*]":                      "spec[*]: fieldpath_test.spec is not a list or map",
 		"metadata.name.x":              "metadata.name.x: string has no fields",
 		"metadata.creationTimestamp.x": "metadata.creationTimestamp.x: v1.Time has no fields",
 	} {

@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Of returns the one kind under which the scheme knows a type, a pointer to a
-// struct. It is an error if the type is something else or that of a list, if the scheme
-// does not know it, or knows it by several names.
+// Of returns the kind of a type, which is a pointer to a struct. It returns an error for another type
+// or a list, and if the scheme has none or several kinds for it.
 func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return schema.GroupVersionKind{}, fmt.Errorf("%s is not a pointer to a struct", t)
 	}
 	if t.Implements(reflect.TypeFor[metav1.ListMetaAccessor]()) && !t.Implements(reflect.TypeFor[metav1.ObjectMetaAccessor]()) {
-		return schema.GroupVersionKind{}, fmt.Errorf("%s is the type of a list: webhooks are given its items, one by one", t)
+		return schema.GroupVersionKind{}, fmt.Errorf("%s is the type of a list: webhooks get its items one by one", t)
 	}
 	kinds, _, err := s.ObjectKinds(reflect.New(t.Elem()).Interface().(runtime.Object))
 	if err != nil {
@@ -30,7 +29,7 @@ func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// Name names an object as users know it. The namespace and the name may be empty.
+// Name returns the kind and name of an object for messages. Namespace and name may be empty.
 func Name(kind, namespace, name string) string {
 	switch {
 	case name == "":

@@ -10,7 +10,7 @@ import (
 )
 
 // AppendString passes over the string that begins here and appends it to dst, decoded.
-// It does in one pass what Value and [String] do in two. If the value is no string, it is
+// It does in one pass what Value and [String] do in two. If the value is not a string, it is
 // passed over, and ok is false.
 func (c *Cursor) AppendString(dst []byte) (_ []byte, ok bool) {
 	if c.Begins() != '"' {

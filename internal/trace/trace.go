@@ -1,6 +1,6 @@
-// Package trace lets a test see what conversion functions do to their input, and take a
-// way that no request takes. Package conversion looks into the context of a single
-// conversion for it, never into that of a request.
+// Package trace lets a test watch conversion functions, and convert through the hub where a request
+// would not. Package conversion looks for it in the context of a single conversion, never in that of
+// a request.
 package trace
 
 import (
@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Call is a call of a conversion function. The objects are not the watcher's: it must not
-// change them, and must copy what it wants to keep.
+// Call is a call of a conversion function. A watcher must not change the objects, and must copy what it
+// keeps.
 type Call struct {
 	From, To schema.GroupVersionKind
 	In, Out  runtime.Object
 	// Func is the function.
 	Func func(ctx context.Context, in, out runtime.Object) error
-	// Shares says that such a function may leave parts of In in Out, by its contract.
+	// Shares reports whether the contract of the function lets Out share memory with In.
 	Shares bool
 }
 
@@ -34,19 +34,19 @@ func With(ctx context.Context, w Watcher) context.Context {
 	return context.WithValue(ctx, watcherKey{}, w)
 }
 
-// From returns who watches in a context; nil if nobody does.
+// From returns the watcher of a context, or nil.
 func From(ctx context.Context) Watcher {
 	w, _ := ctx.Value(watcherKey{}).(Watcher)
 	return w
 }
 
-// ThroughHub returns a context in which an object that has the wanted version already goes
-// to the hub and comes back from it. Nobody but a test can see an internal hub otherwise.
+// ThroughHub returns a context in which an object of the wanted version still goes to the hub and back.
+// Only so can a test see an internal hub.
 func ThroughHub(ctx context.Context) context.Context {
 	return context.WithValue(ctx, hubKey{}, true)
 }
 
-// IsThroughHub says whether a context comes from [ThroughHub].
+// IsThroughHub reports whether a context comes from [ThroughHub].
 func IsThroughHub(ctx context.Context) bool {
 	return ctx.Value(hubKey{}) != nil
 }
