@@ -41,46 +41,12 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 		}
 		n.mostOf = 0
 	}
-	if n.unique && n.items.err == nil {
-		n.mostOf = min(n.mostOf, n.different())
-	}
 	if n.leastOf > n.mostOf {
 		return n.fault(fmt.Errorf("at least %d elements, and at most %d", n.leastOf, n.mostOf))
 	}
 	n.sizes = c.edges.sizes(n.path, "minItems", "maxItems", n.leastOf, n.mostOf, min(large, largest/2/max(1, n.items.size)), usualSizes)
 	n.size += min(n.leastOf, many) * n.items.size
 	return n.tooLarge()
-}
-
-// different returns how many elements can differ from each other.
-func (n *node) different() int {
-	if n.keys == nil {
-		return n.items.values()
-	}
-	d := 1
-	for _, i := range n.keys {
-		d = min(d*n.items.properties[i].values(), many)
-	}
-	return d
-}
-
-// values returns an upper bound of the number of values.
-func (n *node) values() int {
-	d := many
-	switch {
-	case n.constants != nil:
-		d = len(n.constants)
-	case n.kind == kindBoolean:
-		d = 2
-	case n.kind == kindInteger:
-		d = n.numbers.whole()
-	case n.kind == kindString && n.texts.most == 0:
-		d = 1
-	}
-	if n.nullable {
-		d++
-	}
-	return d
 }
 
 func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
@@ -104,7 +70,10 @@ func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
 				v, err = m.another(n, c.kid(i), rest, try+max(0, i-dense))
 			}
 			if err == nil && seen[n.key(v)] {
-				err = n.fault(fmt.Errorf("no element is found that differs from %d others", len(out)))
+				if len(out) < least {
+					return nil, n.fault(fmt.Errorf("no element is found that differs from %d others", len(out)))
+				}
+				break
 			}
 		}
 		rest = nil

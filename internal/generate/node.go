@@ -194,7 +194,7 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 	case kindIntOrString:
 		var noText, noInt error
 		n.texts, noText = compileTexts(n.path, c.edges, f.all)
-		if n.numbers, noInt = compileNumbers(n.path, c.edges, n.kind, own, f.all); n.numbers.whole() == 0 {
+		if n.numbers, noInt = compileNumbers(n.path, c.edges, n.kind, own, f.all); n.numbers.noInteger() {
 			noInt = errors.New("no integer is accepted")
 		}
 		n.onlyText = n.onlyText || noInt != nil

@@ -44,7 +44,7 @@ func compileNumbers(path string, e *edges, k kind, own *structuralschema.ValueVa
 	for _, v := range all {
 		n.narrow(v)
 	}
-	if k == kindInteger && n.whole() == 0 {
+	if k == kindInteger && n.noInteger() {
 		return n, fmt.Errorf("no integer is between %d and %d, and a multiple of %d", n.low, n.high, n.step)
 	}
 	if k == kindNumber && (n.least > n.most || n.least == n.most && (n.openLow || n.openUp)) {
@@ -135,16 +135,9 @@ func (n *numbers) multiples() (low, high int64) {
 	return low, high
 }
 
-// whole returns how many integers there are, at most many.
-func (n *numbers) whole() int {
+func (n *numbers) noInteger() bool {
 	low, high := n.multiples()
-	if n.low > n.high || low > high {
-		return 0
-	}
-	if d := uint64(high) - uint64(low); d < many {
-		return int(d) + 1
-	}
-	return many
+	return n.low > n.high || low > high
 }
 
 func (n *numbers) integer(draw uint64) int64 {

@@ -71,28 +71,21 @@ func validDefault(s *structuralschema.Structural, demands []demand) bool {
 // measure sets the sizes of an object, or returns an error if there is none. All properties must be
 // known.
 func (n *node) measure(e *edges) error {
-	n.size = 1
-	must := 0
-	for _, p := range n.properties {
-		if p.required {
-			must++
-			if p.err != nil {
-				return p.err
-			}
-			n.size += p.size
-		}
-	}
 	if len(n.others) > 0 && n.entries == nil && !n.unknown {
 		return n.fault(fmt.Errorf("%s is required, but not a property", n.others[0]))
 	}
-	must += len(n.others)
-	n.size += len(n.others)
-	possible, stay := must, must
+	required := len(n.others)
+	stay := required // after defaulting
+	n.size = 1 + required
 	for _, p := range n.properties {
-		if !p.required && p.err == nil {
-			possible++
+		if p.required && p.err != nil {
+			return p.err
 		}
-		if !p.required && p.absent != nil {
+		if p.required {
+			required++
+			n.size += p.size
+		}
+		if p.required || p.absent != nil {
 			stay++
 		}
 	}
@@ -101,17 +94,13 @@ func (n *node) measure(e *edges) error {
 		return n.fault(fmt.Errorf("at most %d properties, but %d are required or have a default", n.mostOf, stay))
 	case n.leastOf > n.mostOf:
 		return n.fault(fmt.Errorf("at least %d properties, and at most %d", n.leastOf, n.mostOf))
-	case n.leastOf > possible && n.entries == nil && !n.unknown:
-		return n.fault(fmt.Errorf("at least %d properties, but only %d are possible", n.leastOf, possible))
-	case n.leastOf > possible && n.entries != nil && n.entries.err != nil:
-		return n.entries.err
 	}
 	each := 1
 	if n.entries != nil {
 		each = n.entries.size
 	}
 	n.sizes = e.sizes(n.path, "minProperties", "maxProperties", n.leastOf, n.mostOf, min(large, largest/2/max(1, each)), usualSizes)
-	n.size += max(0, min(n.leastOf, many)-must) * each
+	n.size += max(0, min(n.leastOf, many)-required) * each
 	return n.tooLarge()
 }
 
