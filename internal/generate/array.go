@@ -44,7 +44,8 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 	if n.leastOf > n.mostOf {
 		return n.fault(fmt.Errorf("at least %d elements, and at most %d", n.leastOf, n.mostOf))
 	}
-	n.sizes = c.edges.sizes(n.path, "minItems", "maxItems", n.leastOf, n.mostOf, min(large, largest/2/max(1, n.items.size)), usualSizes)
+	few := min(large, largest/2/max(1, n.items.size))
+	n.sizes = c.edges.sizes(n.path, "minItems", "maxItems", n.leastOf, n.mostOf, few, usualSizes)
 	n.size += min(n.leastOf, many) * n.items.size
 	return n.tooLarge()
 }

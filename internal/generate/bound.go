@@ -42,7 +42,7 @@ func Bounds(v *structuralschema.ValueValidation) (all []Bound) {
 }
 
 // sizesOf returns where value validations have the bounds of sizes, by name.
-func sizesOf(v *structuralschema.ValueValidation) map[string]**int64 {
+func sizesOf(v *valueValidation) map[string]**int64 {
 	return map[string]**int64{
 		"maxItems": &v.MaxItems, "maxLength": &v.MaxLength, "maxProperties": &v.MaxProperties,
 		"minItems": &v.MinItems, "minLength": &v.MinLength, "minProperties": &v.MinProperties,
@@ -110,7 +110,7 @@ func distinct(all []Bound) []Bound {
 
 func (e *edges) add(name string, s *structuralschema.Structural) {
 	if v := s.ValueValidation; v != nil {
-		e.addNested(name, &structuralschema.NestedValueValidation{ValueValidation: *v})
+		e.addNested(name, &nestedValidation{ValueValidation: *v})
 	}
 	for name, p := range s.Properties {
 		e.add(name, &p)
@@ -123,7 +123,7 @@ func (e *edges) add(name string, s *structuralschema.Structural) {
 	}
 }
 
-func (e *edges) addNested(name string, v *structuralschema.NestedValueValidation) {
+func (e *edges) addNested(name string, v *nestedValidation) {
 	if v == nil {
 		return
 	}

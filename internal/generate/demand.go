@@ -7,6 +7,11 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
+type (
+	valueValidation  = structuralschema.ValueValidation
+	nestedValidation = structuralschema.NestedValueValidation
+)
+
 // demand is a value validation of a parent that is about this value: it is nested in allOf, anyOf
 // or oneOf.
 type demand struct {
@@ -15,7 +20,7 @@ type demand struct {
 }
 
 // bothTypes reports whether a group has the two types of an integer or string.
-func bothTypes(group []structuralschema.NestedValueValidation) bool {
+func bothTypes(group []nestedValidation) bool {
 	return len(group) == 2 && group[0].ForbiddenGenerics.Type == "integer" && group[1].ForbiddenGenerics.Type == "string"
 }
 
@@ -23,7 +28,7 @@ func bothTypes(group []structuralschema.NestedValueValidation) bool {
 func valuesOnly(s *structuralschema.Structural, demands []demand) *structuralschema.Structural {
 	out := &structuralschema.Structural{}
 	out.Type, out.Nullable, out.XIntOrString = s.Type, s.Nullable, s.XIntOrString
-	v := &structuralschema.ValueValidation{}
+	v := &valueValidation{}
 	if s.ValueValidation != nil {
 		*v = *s.ValueValidation
 	}
@@ -36,18 +41,18 @@ func valuesOnly(s *structuralschema.Structural, demands []demand) *structuralsch
 }
 
 // hasValues reports whether there is any value validation.
-func hasValues(all []*structuralschema.ValueValidation) bool {
-	return slices.ContainsFunc(all, func(v *structuralschema.ValueValidation) bool {
-		return !reflect.DeepEqual(*v, structuralschema.ValueValidation{AllOf: v.AllOf})
+func hasValues(all []*valueValidation) bool {
+	return slices.ContainsFunc(all, func(v *valueValidation) bool {
+		return !reflect.DeepEqual(*v, valueValidation{AllOf: v.AllOf})
 	})
 }
 
 // flat is all that is demanded of a value.
 type flat struct {
 	demands []demand
-	all     []*structuralschema.ValueValidation // each must hold
-	nested  []*structuralschema.NestedValueValidation
-	groups  [][]structuralschema.NestedValueValidation // one of each must hold
+	all     []*valueValidation // each must hold
+	nested  []*nestedValidation
+	groups  [][]nestedValidation // one of each must hold
 	not     bool
 	types   []string
 }
@@ -63,10 +68,10 @@ func flatten(s *structuralschema.Structural, chosen bool, demands []demand) *fla
 	return f
 }
 
-func (f *flat) add(v *structuralschema.ValueValidation, chosen bool) {
+func (f *flat) add(v *valueValidation, chosen bool) {
 	f.all = append(f.all, v)
 	if !chosen {
-		for _, group := range [][]structuralschema.NestedValueValidation{v.OneOf, v.AnyOf} {
+		for _, group := range [][]nestedValidation{v.OneOf, v.AnyOf} {
 			if len(group) > 0 {
 				f.groups = append(f.groups, group)
 			}
@@ -78,7 +83,7 @@ func (f *flat) add(v *structuralschema.ValueValidation, chosen bool) {
 	}
 }
 
-func (f *flat) addNested(v *structuralschema.NestedValueValidation, chosen bool) {
+func (f *flat) addNested(v *nestedValidation, chosen bool) {
 	f.add(&v.ValueValidation, chosen)
 	f.nested = append(f.nested, v)
 	if t := v.ForbiddenGenerics.Type; t != "" {
@@ -105,5 +110,5 @@ func (f *flat) items() (out []demand) {
 }
 
 func (f *flat) requires(name string) bool {
-	return slices.ContainsFunc(f.all, func(v *structuralschema.ValueValidation) bool { return slices.Contains(v.Required, name) })
+	return slices.ContainsFunc(f.all, func(v *valueValidation) bool { return slices.Contains(v.Required, name) })
 }

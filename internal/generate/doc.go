@@ -8,8 +8,8 @@
 // If the CEL rules refuse that object, nothing more is drawn. First, parts with rules of their own
 // are repaired one by one, each tried in an accepted object. If that is not enough, the tree of an
 // accepted object is changed towards the drawn one, part by part, while its objects are accepted.
-// So a draw has the same meaning whatever had to be changed elsewhere, and objects shrink as well as
-// without rules.
+// So a draw has the same meaning whatever had to be changed elsewhere, and objects shrink as well
+// as without rules.
 //
 // Objects are as the API server stores them: valid before and after defaulting, and pruning drops
 // nothing. Where k8s.io/kube-openapi, with which the API server validates, is stricter than JSON

@@ -38,15 +38,21 @@ type Generator struct {
 //
 // An error names the path where no value is possible, or the number of objects that were tried if
 // valid accepts none.
-func New(kind schema.GroupVersionKind, s *structuralschema.Structural, valid func(object map[string]any) bool, others ...*structuralschema.Structural) (*Generator, error) {
+func New(
+	kind schema.GroupVersionKind, s *structuralschema.Structural,
+	valid func(object map[string]any) bool, others ...*structuralschema.Structural,
+) (*Generator, error) {
 	if s == nil {
 		return nil, fmt.Errorf("%s: no schema", kind)
 	}
 	if valid == nil {
 		valid = func(map[string]any) bool { return true }
 	}
-	c := &compiler{memo: map[string]*node{}, edges: edgesOf(append([]*structuralschema.Structural{s}, others...))}
-	g := &Generator{kind: kind, schema: s, root: c.root(kind, s), valid: valid, reached: map[string]*choice{}}
+	all := append([]*structuralschema.Structural{s}, others...)
+	c := &compiler{memo: map[string]*node{}, edges: edgesOf(all)}
+	g := &Generator{
+		kind: kind, schema: s, root: c.root(kind, s), valid: valid, reached: map[string]*choice{},
+	}
 	if g.root.err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)
 	}

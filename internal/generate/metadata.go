@@ -90,7 +90,9 @@ func pairs(prefix string, x uint64) map[string]any {
 // owners returns one owner with both flags absent, true or false, and maybe one without flags.
 func owners(x uint64) (all []any) {
 	for i := range 1 + x/9%2 {
-		all = append(all, map[string]any{"apiVersion": "example.com/v1", "kind": "Owner", "name": "x" + word(x/18), "uid": uid(x + i)})
+		all = append(all, map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Owner", "name": "x" + word(x/18), "uid": uid(x + i),
+		})
 	}
 	for _, flag := range []string{"controller", "blockOwnerDeletion"} {
 		if x%3 > 0 {

@@ -102,14 +102,14 @@ func (c *compiler) compile(path string, s *structuralschema.Structural, chosen b
 func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, demands []demand) error {
 	f := flatten(s, chosen, demands)
 	n.findKind(s, f)
-	var groups [][]structuralschema.NestedValueValidation
+	var groups [][]nestedValidation
 	for _, group := range f.groups {
 		if !s.XIntOrString || !bothTypes(group) {
 			groups = append(groups, group)
 		}
 	}
 	n.search = len(groups) > 0 || f.not
-	enum := slices.IndexFunc(f.all, func(v *structuralschema.ValueValidation) bool { return len(v.Enum) > 0 })
+	enum := slices.IndexFunc(f.all, func(v *valueValidation) bool { return len(v.Enum) > 0 })
 	if n.search || n.kind == kindNumber || enum >= 0 {
 		n.check = newValidator(valuesOnly(s, demands))
 	}
@@ -221,7 +221,7 @@ func (n *node) tooLarge() error {
 }
 
 // addVariants compiles a node for each choice of branches, or for some if there are many.
-func (c *compiler) addVariants(n *node, s *structuralschema.Structural, demands []demand, groups [][]structuralschema.NestedValueValidation) error {
+func (c *compiler) addVariants(n *node, s *structuralschema.Structural, demands []demand, groups [][]nestedValidation) error {
 	choices := 1
 	for _, group := range groups {
 		choices = min(choices*len(group), many)

@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
-
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
 // numbers are the numbers of a node.
@@ -21,7 +19,7 @@ type numbers struct {
 }
 
 // compileNumbers returns an error if there is no number.
-func compileNumbers(path string, e *edges, k kind, own *structuralschema.ValueValidation, all []*structuralschema.ValueValidation) (numbers, error) {
+func compileNumbers(path string, e *edges, k kind, own *valueValidation, all []*valueValidation) (numbers, error) {
 	n := numbers{low: math.MinInt64, high: math.MaxInt64, least: -math.MaxFloat64, most: math.MaxFloat64, step: 1}
 	switch {
 	case own != nil && k == kindInteger && own.Format == "int32":
@@ -62,7 +60,7 @@ func compileNumbers(path string, e *edges, k kind, own *structuralschema.ValueVa
 
 // narrow narrows numbers to those that value validations allow. Upstream compares an integer with
 // the whole part of an exclusive bound.
-func (n *numbers) narrow(v *structuralschema.ValueValidation) {
+func (n *numbers) narrow(v *valueValidation) {
 	n.bounded = n.bounded || v.Minimum != nil || v.Maximum != nil || v.MultipleOf != nil
 	if m := v.Minimum; m != nil {
 		if *m > n.least || *m == n.least && v.ExclusiveMinimum {

@@ -99,7 +99,8 @@ func (n *node) measure(e *edges) error {
 	if n.entries != nil {
 		each = n.entries.size
 	}
-	n.sizes = e.sizes(n.path, "minProperties", "maxProperties", n.leastOf, n.mostOf, min(large, largest/2/max(1, each)), usualSizes)
+	few := min(large, largest/2/max(1, each))
+	n.sizes = e.sizes(n.path, "minProperties", "maxProperties", n.leastOf, n.mostOf, few, usualSizes)
 	n.size += max(0, min(n.leastOf, many)-required) * each
 	return n.tooLarge()
 }

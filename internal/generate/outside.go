@@ -56,11 +56,12 @@ type breaker func(value any, draw uint64) (broken any, path string, ok bool)
 func (g *Generator) spoil(object map[string]any, r rule, draw uint64) (broken map[string]any, path string, ok bool) {
 	for try := range tries {
 		where, ok := "", false
-		value, found := replace(runtime.DeepCopyJSON(object), g.schema, r.place, "", func(value any, at string) any {
+		with := func(value any, at string) any {
 			value, below, done := r.breaks(value, bump(draw, try))
 			where, ok = strings.TrimPrefix(at+below, "."), done
 			return value
-		})
+		}
+		value, found := replace(runtime.DeepCopyJSON(object), g.schema, r.place, "", with)
 		if !found {
 			break
 		}
@@ -98,7 +99,10 @@ func (g *Generator) refused(object map[string]any, path string) (here, only bool
 }
 
 // replace replaces the value at a place. It returns false if there is none.
-func replace(value any, s *structuralschema.Structural, place []string, path string, with func(value any, path string) any) (any, bool) {
+func replace(
+	value any, s *structuralschema.Structural, place []string, path string,
+	with func(value any, path string) any,
+) (any, bool) {
 	if len(place) == 0 {
 		return with(value, path), true
 	}
@@ -200,15 +204,17 @@ func appendRules(rules []rule, s *structuralschema.Structural, place []string, n
 }
 
 // addValueRules adds the rules of value validations.
-func addValueRules(s *structuralschema.Structural, v *structuralschema.ValueValidation, add func(name string, breaks breaker)) {
-	without := func(name string, is bool, without func(v *structuralschema.ValueValidation)) {
+func addValueRules(
+	s *structuralschema.Structural, v *valueValidation, add func(name string, breaks breaker),
+) {
+	without := func(name string, is bool, without func(v *valueValidation)) {
 		if is {
 			add(name, redrawn(s, without))
 		}
 	}
 	for _, b := range Bounds(v) {
 		most := map[string]float64{"maxLength": longest, "maxItems": large, "maxProperties": large}[b.Name]
-		without(b.Name, most == 0 || b.Value <= most, func(v *structuralschema.ValueValidation) {
+		without(b.Name, most == 0 || b.Value <= most, func(v *valueValidation) {
 			v.Enum, v.Minimum, v.Maximum = nil, nil, nil
 			for _, size := range sizesOf(v) {
 				*size = nil
@@ -219,22 +225,22 @@ func addValueRules(s *structuralschema.Structural, v *structuralschema.ValueVali
 	_, text := formatPatterns[normalFormat(v.Format)]
 	text = text && (s.Type == "string" || s.XIntOrString)
 	narrow := s.Type == "integer" && v.Format == "int32" || s.Type == "number" && v.Format == "float"
-	without("format", text || narrow, func(v *structuralschema.ValueValidation) { v.Format, v.Enum = "", nil })
-	without("pattern", v.Pattern != "", func(v *structuralschema.ValueValidation) { v.Pattern, v.Enum = "", nil })
-	without("multipleOf", v.MultipleOf != nil, func(v *structuralschema.ValueValidation) { v.MultipleOf, v.Enum = nil, nil })
-	without("enum", len(v.Enum) > 0, func(v *structuralschema.ValueValidation) { v.Enum = nil })
+	without("format", text || narrow, func(v *valueValidation) { v.Format, v.Enum = "", nil })
+	without("pattern", v.Pattern != "", func(v *valueValidation) { v.Pattern, v.Enum = "", nil })
+	without("multipleOf", v.MultipleOf != nil, func(v *valueValidation) { v.MultipleOf, v.Enum = nil, nil })
+	without("enum", len(v.Enum) > 0, func(v *valueValidation) { v.Enum = nil })
 	types := s.XIntOrString && len(v.AllOf) == 1 && bothTypes(v.AllOf[0].AnyOf)
-	without("allOf", len(v.AllOf) > 0 && !types, func(v *structuralschema.ValueValidation) { v.AllOf = nil })
+	without("allOf", len(v.AllOf) > 0 && !types, func(v *valueValidation) { v.AllOf = nil })
 	types = s.XIntOrString && bothTypes(v.AnyOf)
-	without("anyOf", len(v.AnyOf) > 0 && !types, func(v *structuralschema.ValueValidation) { v.AnyOf = nil })
-	without("oneOf", len(v.OneOf) > 0, func(v *structuralschema.ValueValidation) { v.OneOf = nil })
-	without("not", v.Not != nil, func(v *structuralschema.ValueValidation) { v.Not = nil })
+	without("anyOf", len(v.AnyOf) > 0 && !types, func(v *valueValidation) { v.AnyOf = nil })
+	without("oneOf", len(v.OneOf) > 0, func(v *valueValidation) { v.OneOf = nil })
+	without("not", v.Not != nil, func(v *valueValidation) { v.Not = nil })
 }
 
 // redrawn breaks a rule by a value of a schema without it. Half of the scalars obey no other rules
 // either: there may be no value that breaks only this one.
-func redrawn(s *structuralschema.Structural, without func(v *structuralschema.ValueValidation)) breaker {
-	compiled := func(v structuralschema.ValueValidation) func() *node {
+func redrawn(s *structuralschema.Structural, without func(v *valueValidation)) breaker {
+	compiled := func(v valueValidation) func() *node {
 		return sync.OnceValue(func() *node {
 			without(&v)
 			bare := *s
@@ -245,7 +251,7 @@ func redrawn(s *structuralschema.Structural, without func(v *structuralschema.Va
 	other := compiled(*s.ValueValidation)
 	nodes := []func() *node{other, other}
 	if s.Type != "object" && s.Type != "array" {
-		nodes[1] = compiled(structuralschema.ValueValidation{})
+		nodes[1] = compiled(valueValidation{})
 	}
 	return func(value any, draw uint64) (any, string, bool) {
 		next := random(draw, 0, float64(scatter(draw, 2)%4)/4)

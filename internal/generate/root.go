@@ -48,23 +48,23 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 		s.Nullable = false
 		return c.compile(below(path, name), &s, false, demands...)
 	}
-	must := func(demands []demand, v structuralschema.ValueValidation) []demand {
-		return append(demands, demand{NestedValueValidation: &structuralschema.NestedValueValidation{ValueValidation: v}})
+	must := func(demands []demand, v valueValidation) []demand {
+		return append(demands, demand{NestedValueValidation: &nestedValidation{ValueValidation: v}})
 	}
 	metadata := s.Properties["metadata"]
 	of := flatten(&metadata, false, f.property("metadata"))
 	nameOf := func(member string) *node {
 		return text(below(path, "metadata"), metadata.Properties, member,
-			must(of.property(member), structuralschema.ValueValidation{Format: "k8s-long-name"})...)
+			must(of.property(member), valueValidation{Format: "k8s-long-name"})...)
 	}
 	const label = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	return []property{
 		{name: "apiVersion", required: true, node: text(path, s.Properties, "apiVersion",
-			must(f.property("apiVersion"), structuralschema.ValueValidation{
+			must(f.property("apiVersion"), valueValidation{
 				Pattern: `^(` + label + `(\.` + label + `)*/)?v[1-9][a-z0-9]*$`,
 			})...)},
 		{name: "kind", required: true, node: text(path, s.Properties, "kind",
-			must(f.property("kind"), structuralschema.ValueValidation{
+			must(f.property("kind"), valueValidation{
 				MaxLength: new(int64(63)), Pattern: `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`,
 			})...)},
 		{name: "metadata", required: f.requires("metadata"), node: &node{

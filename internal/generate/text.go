@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 )
 
@@ -44,7 +43,7 @@ func Text(draw uint64) string {
 }
 
 // compileTexts returns an error if there is no string.
-func compileTexts(path string, e *edges, all []*structuralschema.ValueValidation) (texts, error) {
+func compileTexts(path string, e *edges, all []*valueValidation) (texts, error) {
 	t := texts{most: math.MaxInt32}
 	for _, v := range all {
 		t.least = max(t.least, limit(v.MinLength, 0))
