@@ -506,7 +506,7 @@ func newBundleIsWritten(t *testing.T, c cluster) {
 			return carry(t, pem, slices.Collect(maps.Values(c.all(t, s, "bundle")))...)
 		}))
 		eventually(t, ready(hooks))
-		check(t, hooks.CheckBundle(pem))
+		eventually(t, func() error { return hooks.CheckBundle(pem) }) // it hears of the write a moment later
 	}
 	b.set([]byte("garbage"))
 	eventually(t, func() error {
