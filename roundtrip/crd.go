@@ -32,7 +32,7 @@ import (
 // has a Go type, they are such as it can decode; [Decoding] is about the others. The
 // functions of [Funcs] do not apply to them, but to an internal hub, which has no schema.
 // What the schema allows and a conversion does not keep, such as an order that means
-// nothing, has to be declared: see [Normalize] and [Loss].
+// nothing, has to be declared: see [Normalize].
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)

@@ -22,21 +22,17 @@ func TestDiff_NamesWhatDiffers(t *testing.T) {
 		{`{"a":{"b":1,"c":2}}`, `{"a":{"b":1,"c":3}}`, "- a.c: 2\n+ a.c: 3"},
 		{`{"a":null,"b":[],"c":{}}`, `{"a":[],"b":{}}`, "- a: null\n+ a: []\n- b: []\n+ b: {}\n- c: {}"},
 		{`{"x":{"example.com/y":"<"}}`, `{"x":{}}`, `- x["example.com/y"]: "<"`},
-		{`{"a":[1,2,3]}`, `{"a":[1,3]}`, "- a[1]: 2"},
+		{`{"a":[1,2,3]}`, `{"a":[1,3]}`, "- a[1]: 2\n+ a[1]: 3\n- a[2]: 3"},
 		{`{"a":[1,2]}`, `{"a":[2,1]}`, "- a[0]: 1\n+ a[0]: 2\n- a[1]: 2\n+ a[1]: 1"},
 		{`{"a":[1]}`, `{"a":[2,{"b":3}]}`, "- a[0]: 1\n+ a[0]: 2\n+ a[1]: {\"b\":3}"},
 		{`[]`, `1`, "- []\n+ 1"},
 		{`"` + long + `a"`, `"` + long + `b"`, `- …` + strings.Repeat("x", 198) + "a\"\n+ …" + strings.Repeat("x", 198) + `b"`},
 	} {
-		want, err := value([]byte(c.want))
-		if err != nil {
-			t.Fatal(err)
+		got := ""
+		if f := compare([]byte(c.want), []byte(c.got)); f != nil {
+			got = f.diff()
 		}
-		got, err := value([]byte(c.got))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.diff, diffJSON(want, got)); diff != "" {
+		if diff := cmp.Diff(c.diff, got); diff != "" {
 			t.Errorf("%.40s and %.40s (-want +got):\n%s", c.want, c.got, diff)
 		}
 	}
@@ -47,7 +43,7 @@ func TestDiff_IsBounded(t *testing.T) {
 	for i := range 1000 {
 		want, got = append(want, strings.Repeat("x", 1000)), append(got, fmt.Sprint(i, strings.Repeat("y", 1000)))
 	}
-	diff := diffJSON(want, got)
+	diff := diffValues(want, got, true)
 	if lines := strings.Split(diff, "\n"); len(lines) != diffLines+1 || lines[diffLines] != "and more" || len(diff) > 2*diffLines*diffText {
 		t.Errorf("%d lines, %d bytes:\n%s", len(lines), len(diff), diff)
 	}

@@ -78,8 +78,8 @@
 //
 // # When a law need not hold
 //
-// [Normalize] says that two objects mean the same, [Loss] that a field does not come back,
-// and [Without] leaves a law out. Each needs a reason, which the output shows.
+// [Normalize] declares what two objects may differ in, and [Without] leaves a law out. Each
+// needs a reason, which the output shows.
 //
 // # Flags
 //

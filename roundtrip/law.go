@@ -301,7 +301,7 @@ func metadata(ctx context.Context, s *subject, object []byte) *failure {
 	if reflect.DeepEqual(want, got) {
 		return nil
 	}
-	return &failure{diff: func() string { return diffJSON(want, got) }}
+	return &failure{diff: func() string { return diffValues(want, got, true) }}
 }
 
 // fixedMetadata returns the text of each member of metadata that no conversion may change.

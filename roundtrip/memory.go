@@ -178,6 +178,9 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
+// each stands for all elements of a list, and for all members of a map, in a path.
+const each = "[*]"
+
 func join(path, name string) string {
 	if path == "" || name == "" {
 		return path + name

@@ -19,15 +19,14 @@ import (
 type Option func(*config)
 
 type config struct {
-	funcs      []any
-	seed       uint64
-	seeded     bool // somebody has asked for that seed
-	iterations int  // 0 for the default
-	time       time.Duration
-	with       map[Law]bool
-	without    map[Law]string
-	normal     []normalizer
-	losses     []loss
+	funcs       []any
+	seed        uint64
+	seeded      bool // somebody has asked for that seed
+	iterations  int  // 0 for the default
+	time        time.Duration
+	with        map[Law]bool
+	without     map[Law]string
+	normalizers []normalizer
 	// definitions are those of [CRD].
 	definitions []*schema.Definition
 	generators  map[schemaKey]schemaGenerator
@@ -141,7 +140,7 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 	if err := errors.Join(err, reg.Check()); err != nil {
 		return nil, err
 	}
-	return c, errors.Join(c.checkLaws(), c.checkFuncs(reg), c.checkDeclarations(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg))
+	return c, errors.Join(c.checkLaws(), c.checkFuncs(reg), c.checkNormalizers(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg))
 }
 
 // budget is how many objects one subject is checked with: at most, and at least if it

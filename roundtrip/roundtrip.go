@@ -23,7 +23,7 @@ import (
 // are the same if their text is. The order of members does not count. An object that comes
 // back to a version with a Go type is compared with what that type writes when it has read
 // the object: that it always writes a struct without omitzero, or writes a quantity of
-// 1000m as 1, is not the conversion's doing. [Normalize] and [Loss] allow more.
+// 1000m as 1, is not the conversion's doing. [Normalize] allows more.
 //
 // A subtest fails with the smallest object that it could find, in YAML, what was wrong
 // with it, and the command that does the same again.

@@ -63,7 +63,7 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 //
 // Objects are made as for [Test], and failures are reported in the same way. In objects
 // within objects, apiVersion and kind are empty, as protobuf and internal versions need it.
-// [Normalize] and [Loss] apply to RoundTrip alone, and [CRD] has no meaning here.
+// [Normalize] applies to RoundTrip alone, and [CRD] has no meaning here.
 //
 // Objects are checked on all processors at once: the methods and functions of a type are
 // called by many goroutines everywhere.
@@ -97,7 +97,7 @@ func newConfigForScheme(s *runtime.Scheme, opts []Option) (*config, error) {
 	}
 	blank := []any{func(*metav1.TypeMeta, randfill.Continue) {}, func(*runtime.TypeMeta, randfill.Continue) {}}
 	c.funcs = append(blank, c.funcs...)
-	return c, c.checkDeclarations(s, kindsOf(s))
+	return c, c.checkNormalizers(s, kindsOf(s))
 }
 
 // kindsOf returns the kinds of a scheme, as [conversion.Registry.Kinds] does.

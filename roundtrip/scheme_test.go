@@ -344,14 +344,14 @@ func TestOfAUserOfAScheme(t *testing.T) {
 		TestScheme(t, internalBoxes(t, func(out *Box) { out.Spec.Note = "" }), funcs)
 	case "lossy, declared":
 		TestScheme(t, internalBoxes(t, func(out *Box) { out.Spec.Note = "" }), funcs, Iterations(50),
-			Loss(boxVersion.WithKind("Box"), "spec.note", "nobody reads notes"), Loss(boxVersion.WithKind("Box"), "spec.contents", "nor what they are in"),
-			Loss(internalBoxKind, "spec.note", "nobody reads notes there"), Loss(internalBoxKind, "spec.contents", "nor what they are in"))
+			Normalize("nobody reads notes", func(b *Box) { b.Spec.Note, b.Spec.Contents = "", nil }),
+			Normalize("nobody reads them there", func(b *internalBox) { b.Spec.Note, b.Spec.Contents = "", nil }))
 	case "without":
 		TestScheme(t, boxes(&shallowBox{}), funcs, Iterations(50), Without(DeepCopy, "nobody copies boxes"), Without(CBOR, "nobody reads it"))
 	case "empty":
 		TestScheme(t, runtime.NewScheme())
 	case "unknown":
-		TestScheme(t, boxes(&Box{}), Loss(boxVersion.WithKind("Bag"), "spec", "why"))
+		TestScheme(t, boxes(&Box{}), Normalize("why", func(*shallowBox) {}))
 	case "not a function":
 		TestScheme(t, boxes(&Box{}), Funcs("not a function"))
 	default:
@@ -391,10 +391,10 @@ func TestOptionsCountForASchemeToo(t *testing.T) {
 		failed bool
 		want   []string
 	}{
-		{"lossy, declared", false, []string{"spec.note of v1 is lost: nobody reads notes"}},
+		{"lossy, declared", false, []string{"v1 is compared after roundtrip.Normalize: nobody reads notes"}},
 		{"without", false, []string{"nobody copies boxes", "nobody reads it"}},
 		{"empty", true, []string{"the scheme has no kinds"}},
-		{"unknown", true, []string{"Kind=Bag"}},
+		{"unknown", true, []string{"roundtrip.Normalize: no kind is registered"}},
 		{"not a function", true, []string{"roundtrip.Funcs: Filler.Funcs: all arguments must be functions"}},
 	} {
 		output, failed := runTestOfAUser(t, c.which, "^TestOfAUserOfAScheme$")
