@@ -15,8 +15,6 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
-	"github.com/crdkit/crdkit/internal/generate"
-	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // generator makes objects of one version of a kind. It is an error if it cannot, or if a
@@ -154,7 +152,7 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	}
 	switch s.law {
 	case Partial:
-		return leaveOut(text, keep)
+		return edit(text, nil, keep)
 	case Edited:
 		_, before, err := s.before(ctx, src)
 		if err != nil {
@@ -211,103 +209,4 @@ func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]
 		return nil, err
 	}
 	return json.Marshal(obj)
-}
-
-// overwriteAnnotations gives the annotations that an object has gained by a conversion
-// another text.
-func overwriteAnnotations(original, object []byte, draw uint64) ([]byte, error) {
-	had, _, err := annotations(original)
-	if err != nil {
-		return nil, err
-	}
-	has, metadata, err := annotations(object)
-	if err != nil {
-		return nil, err
-	}
-	gained := false
-	for name := range has {
-		if _, ok := had[name]; !ok && name != conversion.LosslessAnnotation {
-			has[name] = "{" + generate.Text(draw)
-			gained = true
-		}
-	}
-	if !gained {
-		return object, nil
-	}
-	text, err := json.Marshal(has)
-	if err == nil {
-		metadata, err = rawjson.Set(metadata, "annotations", text)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return rawjson.Set(object, "metadata", metadata)
-}
-
-// annotations returns those of an object, and its metadata.
-func annotations(object []byte) (map[string]string, []byte, error) {
-	for member, err := range rawjson.Members(object) {
-		if err != nil {
-			return nil, nil, err
-		}
-		if string(member.Name) == "metadata" {
-			var m struct{ Annotations map[string]string }
-			err := json.Unmarshal(member.Value, &m)
-			return m.Annotations, member.Value, err
-		}
-	}
-	return nil, nil, nil
-}
-
-// leaveOut leaves out top-level members of an object, except for those that each object
-// has. A member stays if its bit is set.
-func leaveOut(object []byte, keep uint64) ([]byte, error) {
-	return edit(object, nil, keep)
-}
-
-// edit gives top-level members of an object the values that they have in another one, or
-// none, if that has none; except for those that each object has. A member stays if its bit
-// is set.
-func edit(object, as []byte, keep uint64) ([]byte, error) {
-	out := object
-	keep >>= 33 // math/rand takes the upper bits, and draw.Shrink tries these
-	done := map[string]bool{"apiVersion": true, "kind": true, "metadata": true}
-	for _, from := range [][]byte{object, as} {
-		if from == nil {
-			continue
-		}
-		for member, err := range rawjson.Members(from) {
-			if err != nil {
-				return nil, err
-			}
-			name := string(member.Name)
-			if done[name] {
-				continue
-			}
-			done[name] = true
-			if keep&1 == 0 {
-				if out, err = copyMember(out, as, name); err != nil {
-					return nil, err
-				}
-			}
-			keep >>= 1
-		}
-	}
-	return out, nil
-}
-
-// copyMember returns the object with a member as another one has it.
-func copyMember(object, from []byte, name string) ([]byte, error) {
-	var value []byte
-	if from != nil {
-		for member, err := range rawjson.Members(from) {
-			if err != nil {
-				return nil, err
-			}
-			if string(member.Name) == name {
-				value = member.Value
-			}
-		}
-	}
-	return rawjson.Set(object, name, value)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/trace"
 	crd "github.com/crdkit/crdkit/schema"
 )
@@ -256,33 +256,12 @@ func annotated(ctx context.Context, s *subject, object []byte) *failure {
 func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
 	got, err := s.along(ctx, object, s.path[1:]...)
 	if err == nil {
-		got, err = copyMember(got, object, "metadata")
+		got, err = withMetadataOf(object, got)
 	}
 	if err != nil {
 		return &failure{err: err}
 	}
 	return s.same(object, got)
-}
-
-// forget returns an object without labels and annotations.
-func forget(object []byte) ([]byte, error) {
-	for member, err := range rawjson.Members(object) {
-		if err != nil {
-			return nil, err
-		}
-		if string(member.Name) != "metadata" {
-			continue
-		}
-		metadata, err := rawjson.Set(member.Value, "annotations", nil)
-		if err == nil {
-			metadata, err = rawjson.Set(metadata, "labels", nil)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return rawjson.Set(object, "metadata", metadata)
-	}
-	return object, nil
 }
 
 func metadata(ctx context.Context, s *subject, object []byte) *failure {
@@ -298,32 +277,10 @@ func metadata(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	if reflect.DeepEqual(want, got) {
+	if maps.Equal(want, got) {
 		return nil
 	}
 	return &failure{diff: func() string { return diffValues(want, got, true) }}
-}
-
-// fixedMetadata returns the text of each member of metadata that no conversion may change.
-func fixedMetadata(object []byte) (map[string]any, error) {
-	texts := map[string]any{}
-	for member, err := range rawjson.Members(object) {
-		if err != nil {
-			return nil, err
-		}
-		if string(member.Name) != "metadata" {
-			continue
-		}
-		for m, err := range rawjson.Members(member.Value) {
-			if err != nil {
-				return nil, err
-			}
-			texts[string(m.Name)] = string(m.Value)
-		}
-	}
-	delete(texts, "labels")
-	delete(texts, "annotations")
-	return texts, nil
 }
 
 // repeats is how often an object is converted: the two members of a small map change places

@@ -35,6 +35,7 @@ func TestSharedMemoryIsFoundWhereItIs(t *testing.T) {
 		"empty values":              {&node{Tags: []string{}}, &node{Tags: []string{}}, ""},
 		"a pointer to an element":   {&tags, &struct{ P *string }{&tags[1]}, "[*] P"},
 		"the zone of a time":        {new(metav1.NewTime(time.Now())), new(metav1.NewTime(time.Now())), ""},
+		"the zone of a plain time":  {new(time.Now()), new(time.Now()), ""},
 		"the decimal of a quantity": {new(resource.MustParse("1e30")), new(resource.MustParse("1e30")), ""},
 	} {
 		inA, inB, found := shared(c.a, c.b, nil)
