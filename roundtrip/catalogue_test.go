@@ -553,7 +553,7 @@ func (b bug) find(t *testing.T, seed uint64, only Law, opts ...Option) map[Law]*
 // seeds are those with which each bug of a catalogue is looked for.
 func seeds() uint64 { return tier.Pick[uint64](1, 10) }
 
-// CATALOGUE.md is what the test of the catalogue has measured: see -roundtrip.update.
+// CATALOGUE.md is what the test of the catalogue has measured: see CRDKIT_ROUNDTRIP_UPDATE.
 func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 	var table strings.Builder
 	table.WriteString(catalogueHead)
@@ -601,7 +601,7 @@ func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 	}
 	for row := range rows {
 		if !strings.Contains(string(text), "\n"+row) {
-			t.Errorf("%s has no row %q: write it with CRDKIT_VERIFY=1 go test -run Catalogue . -roundtrip.update=true", file, row)
+			t.Errorf("%s has no row %q: write it with CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .", file, row)
 		}
 	}
 	if got, want := strings.Count(string(text), "\n"), strings.Count(table.String(), "\n"); got != want {
@@ -616,7 +616,7 @@ small kind, one after another. Each is looked for with ten seeds, and the table 
 worst of them: after how many objects it was found, how long that took, shrinking
 included, and how many lines of YAML the smallest object has. Drift needs no objects.
 
-A test makes this table: CRDKIT_VERIFY=1 go test -run Catalogue . -roundtrip.update=true
+A test makes this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
 
 | mistake | law that finds it | objects | time | lines |
 |---|---|---|---|---|

@@ -81,12 +81,12 @@
 // [Normalize] declares what two objects may differ in, and [Without] leaves a law out. Each
 // needs a reason, which the output shows.
 //
-// # Flags
+// # Environment
 //
-// For one run, -roundtrip.seed, -roundtrip.iterations, -roundtrip.time and
-// -roundtrip.update count, or CRDKIT_ROUNDTRIP_SEED and so on in the environment:
+// For one run, CRDKIT_ROUNDTRIP_SEED, CRDKIT_ROUNDTRIP_ITERATIONS and CRDKIT_ROUNDTRIP_TIME
+// override the options, and CRDKIT_ROUNDTRIP_UPDATE=true writes golden files:
 //
-//	go test -run Conversion . -roundtrip.time=1m
+//	CRDKIT_ROUNDTRIP_TIME=1m go test -run Conversion .
 //
 // # What it does not do
 //

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -31,10 +30,8 @@ import (
 // for white space between the tokens. To a version that there is no longer, it need not
 // convert.
 //
-// Before that, the files of the given release are written if the flag
-// -roundtrip.update is true, the environment variable CRDKIT_ROUNDTRIP_UPDATE is, or a
-// flag -update that the test binary has; package roundtrip itself cannot have one of that
-// name, because many test files do. It is a failure if a file of the release is missing.
+// Before that, the files of the given release are written if the environment variable
+// CRDKIT_ROUNDTRIP_UPDATE is true. It is a failure if a file of the release is missing.
 // Those of other releases are never written: if a promise cannot be kept, remove the file.
 //
 // Of the options, [Funcs], [CRD] and [Seed] count, which is 1 by default.
@@ -61,7 +58,7 @@ func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ..
 			if update {
 				faults = append(faults, writeGolden(t, reg, cfg, kind, version, path))
 			} else if _, err := os.Stat(path); err != nil {
-				faults = append(faults, fmt.Errorf("there is no file for %s in release %s: write it with -roundtrip.update=true: %w", kind.WithVersion(version), release, err))
+				faults = append(faults, fmt.Errorf("there is no file for %s in release %s: write it with %s=true: %w", kind.WithVersion(version), release, updateVariable, err))
 			}
 		}
 	}
@@ -93,21 +90,6 @@ func goldenName(gvk schema.GroupVersionKind) string {
 type golden struct {
 	Object    json.RawMessage            `json:"object"`
 	Converted map[string]json.RawMessage `json:"converted"` // by version
-}
-
-// updating says whether files are to be written.
-func updating() (bool, error) {
-	text, from := updateSetting.get()
-	if f := flag.Lookup("update"); text == "" && f != nil {
-		return f.Value.String() == "true", nil // it is not ours, and may mean anything
-	}
-	switch text {
-	case "", "false", "0":
-		return false, nil
-	case "true", "1":
-		return true, nil
-	}
-	return false, fmt.Errorf("%s: %q is neither true nor false", from, text)
 }
 
 // goldenTries is how many objects are made; the one with the most fields is kept.

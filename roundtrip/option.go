@@ -70,8 +70,7 @@ func (c *config) functions(s *runtime.Scheme) []any {
 }
 
 // Iterations is how many objects each law is checked with on each path. The default is
-// what [Time] is enough for, but a hundred at least. The flag -roundtrip.iterations or the
-// environment variable CRDKIT_ROUNDTRIP_ITERATIONS overrides it.
+// what [Time] is enough for, but a hundred at least.
 func Iterations(n int) Option {
 	return func(c *config) {
 		if n < 1 {
@@ -84,8 +83,7 @@ func Iterations(n int) Option {
 // Time is how long each kind is checked, two seconds by default; all of its laws and paths
 // share it. Each law has a hundred objects on each path even if that takes longer, as it does
 // with the race detector or with many rules of CEL; and after a failure, up to 3000 smaller
-// objects are tried. The flag -roundtrip.time or the environment variable
-// CRDKIT_ROUNDTRIP_TIME overrides it.
+// objects are tried.
 func Time(d time.Duration) Option {
 	return func(c *config) {
 		if d <= 0 {
@@ -96,8 +94,7 @@ func Time(d time.Duration) Option {
 }
 
 // Seed makes all runs check the same objects. The default is another seed each time; it
-// is part of each failure. The flag -roundtrip.seed or the environment variable
-// CRDKIT_ROUNDTRIP_SEED overrides it.
+// is part of each failure.
 func Seed(n uint64) Option {
 	return func(c *config) { c.seed, c.seeded = n, true }
 }
@@ -123,7 +120,12 @@ func Without(law Law, reason string) Option {
 	}
 }
 
-// newConfig returns what the options, the flags and the environment say, and all that is
+// fault notes what is wrong with the options.
+func (c *config) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf(format, args...))
+}
+
+// newConfig returns what the options and the environment say, and all that is
 // wrong with it.
 func newConfig(opts []Option) (*config, error) {
 	c := &config{seed: rand.Uint64(), with: map[Law]bool{}, without: map[Law]string{}}

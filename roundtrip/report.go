@@ -47,5 +47,5 @@ func command(test string, seed uint64, iterations int) string {
 		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
 	}
 	pattern := "'" + strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`) + "'"
-	return fmt.Sprintf("%s=%d %s=%d go test -run %s .", seedSetting.variable(), seed, iterationsSetting.variable(), iterations, pattern)
+	return fmt.Sprintf("%s=%d %s=%d go test -run %s .", seedVariable, seed, iterationsVariable, iterations, pattern)
 }

@@ -32,7 +32,7 @@ import (
 // [conversion.AddSpoke] may be swapped. It is shown if a subtest fails, or with -v.
 //
 // The test fails at once if [conversion.Registry.Check] finds a fault in the registry, or
-// if an option, a flag or an environment variable makes no sense.
+// if an option or an environment variable makes no sense.
 func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfigFor(reg, opts)

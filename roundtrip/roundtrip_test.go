@@ -122,7 +122,7 @@ func TestWhatMakesNoSenseFailsAtOnce(t *testing.T) {
 		want       []string
 	}{
 		{"options", "CRDKIT_ROUNDTRIP_SEED=-1", []string{`"gravity"`, `"partial"`, "0 objects prove nothing", "CRDKIT_ROUNDTRIP_SEED"}},
-		{"dropped", "CRDKIT_ROUNDTRIP_ITERATIONS=many", []string{`"many" is no number of objects`}},
+		{"dropped", "CRDKIT_ROUNDTRIP_ITERATIONS=many", []string{`"many" is not a number of objects`}},
 		{"not a function", "", []string{"roundtrip.Funcs: Filler.Funcs: all arguments must be functions"}},
 		{"incomplete", "", []string{"the registry has no conversions"}},
 		{"untyped", "", []string{"register the type of one version in the scheme"}},

@@ -1,7 +1,6 @@
 package pizza
 
 import (
-	"flag"
 	"os"
 	"slices"
 	"testing"
@@ -9,9 +8,6 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/roundtrip"
 )
-
-// With this flag, roundtrip.Golden writes the files of the current release.
-var _ = flag.Bool("update", false, "write golden files")
 
 func TestConversion(t *testing.T) {
 	roundtrip.Test(t, registry(t), definition(t), anyOrder)
