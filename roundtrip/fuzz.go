@@ -47,11 +47,11 @@ func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 			all = append(all, s)
 			chosen[s.hash()] = s
 			for i := range fuzzSeeds {
-				src, _, err := s.nth(silent(f.Context()), i)
+				m, err := s.nth(silent(f.Context()), i)
 				if err != nil && !errors.Is(err, errNotMade) {
 					f.Fatal(err)
 				}
-				f.Add(bytesOf(append([]uint64{s.hash()}, src.Stream()...)))
+				f.Add(bytesOf(append([]uint64{s.hash()}, m.source.Stream()...)))
 			}
 		}
 	}
@@ -89,21 +89,20 @@ func (s *subject) hash() uint64 {
 // try checks the object of a stream. What the engine does not make an object of is no
 // error: it is what the functions of [Funcs] do not end for.
 func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
-	src := draw.Of(stream)
 	quiet := silent(t.Context())
-	object, err := s.make(quiet, src)
+	m, err := s.sample(quiet, draw.Of(stream))
 	if errors.Is(err, errNotMade) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	broken := s.broken(quiet, object)
+	broken := s.broken(quiet, m)
 	if broken == nil {
 		return nil, nil
 	}
 	// Few: the engine repeats a failure many times to make its input smaller.
-	return s.shrink(t.Context(), 300, src.Tree(), object, broken), nil
+	return s.shrink(t.Context(), 300, counterexample{failure: broken, subject: s, sample: m, object: m.text()}), nil
 }
 
 // A draw takes eight bytes; the last may lack some.

@@ -34,7 +34,7 @@ func throughOther(convert convertValue) checkValue {
 		if sameValue(obj, got, true) {
 			return nil
 		}
-		want, text := made{value: obj}.text(), made{value: got}.text()
+		want, text := sample{value: obj}.text(), sample{value: got}.text()
 		if f := s.compare(s.path[0], want, text); f != nil {
 			return f
 		}

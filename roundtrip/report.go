@@ -1,10 +1,15 @@
 package roundtrip
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"regexp"
 	"strings"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 )
 
@@ -48,4 +53,36 @@ func command(test string, seed uint64, iterations int) string {
 	}
 	pattern := "'" + strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`) + "'"
 	return fmt.Sprintf("%s=%d %s=%d go test -run %s .", seedVariable, seed, iterationsVariable, iterations, pattern)
+}
+
+// stackOf returns where a conversion function panics while f runs: the registry logs the
+// stack. It is empty if none does.
+func stackOf(ctx context.Context, f func(ctx context.Context)) (stack string) {
+	handler := slog.NewTextHandler(io.Discard, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "stack" && stack == "" {
+			stack = trim(a.Value.String())
+		}
+		return a
+	}})
+	f(klog.NewContext(ctx, logr.FromSlogHandler(handler)))
+	return stack
+}
+
+// trim leaves of a stack what is between the panic and the registry, or a law about Go
+// values: the author's own functions. Each takes two lines.
+func trim(stack string) string {
+	lines := strings.SplitAfter(stack, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "panic(") {
+			lines = lines[min(i+2, len(lines)):]
+			break
+		}
+	}
+	for i, line := range lines {
+		if strings.HasPrefix(line, "github.com/crdkit/crdkit/conversion.") || strings.HasPrefix(line, "github.com/crdkit/crdkit/roundtrip.(*subject).") {
+			lines = lines[:i]
+			break
+		}
+	}
+	return strings.Join(lines, "")
 }

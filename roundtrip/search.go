@@ -2,50 +2,131 @@ package roundtrip
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// counterexample is an object for which a law does not hold.
+// sample is an object that a law is checked with: its JSON, or a Go value for laws that are
+// about values.
+type sample struct {
+	json   []byte
+	value  runtime.Object
+	source *draw.Source // that it is made of
+}
+
+// text is what a reader sees of it, and what its size is measured by.
+func (m sample) text() (text []byte) {
+	if m.value == nil {
+		return m.json
+	}
+	defer func() {
+		if recover() != nil {
+			text = fmt.Appendf(nil, "%+v", m.value)
+		}
+	}()
+	text, err := json.Marshal(m.value.DeepCopyObject()) // which may change it
+	if err != nil {
+		return fmt.Appendf(nil, "%+v", m.value)
+	}
+	return text
+}
+
+// sample makes a sample of draws.
+func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err error) {
+	m.source = src
+	if s.checkValue == nil {
+		m.json, err = s.object(ctx, src)
+	} else {
+		m.value, err = s.start.(*typeGenerator).value(src)
+	}
+	return m, err
+}
+
+// nth makes sample number i.
+func (s *subject) nth(ctx context.Context, i int) (sample, error) {
+	p := s.pool
+	if p == nil {
+		return s.sample(ctx, draw.New(s.cfg.seed, s.String(), i))
+	}
+	if i < len(p.samples) {
+		return p.samples[i], nil
+	}
+	m, err := s.sample(ctx, draw.New(s.cfg.seed, p.name, i))
+	if err == nil && i == len(p.samples) && i < pooled {
+		p.samples = append(p.samples, m)
+	}
+	return m, err
+}
+
+// pool keeps samples for several laws, none of which changes them: to make them takes as
+// long as to check a law.
+type pool struct {
+	name    string // of the draws
+	samples []sample
+}
+
+// pooled is how many samples are kept at most.
+const pooled = 250
+
+// broken returns how a sample breaks the law; nil if it does not.
+func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
+	if s.checkValue == nil {
+		return s.check(ctx, s, m.json)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			klog.FromContext(ctx).Error(nil, "panic", "stack", string(debug.Stack())) // for stackOf
+			f = &failure{err: fmt.Errorf("panic: %v", v)}
+		}
+	}()
+	return s.checkValue(s, m.value)
+}
+
+// counterexample is a sample for which a law does not hold.
 type counterexample struct {
 	*failure
 	subject   *subject
+	sample    sample
 	object    []byte // its text
-	made      made
-	iteration int // of the first one
-	seed      uint64
+	iteration int    // of the first one
 	tried     int    // smaller ones
 	stack     string // of the panic, if it is one
 }
 
-// search returns a small counterexample; nil if all objects are as they should be. It is
-// an error if no objects can be made.
+// search returns a small counterexample; nil if all samples are as they should be. It is
+// an error if no samples can be made.
 func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	h := hunt{subject: s, ctx: silent(ctx), budget: b, begin: time.Now()}
+	// Conversions are traced by one goroutine; that they bear more is for [Determinism].
+	workers := 1
+	if s.checkValue != nil {
+		workers = goruntime.GOMAXPROCS(0)
+	}
 	var all sync.WaitGroup
-	for range s.workers() {
+	for range workers {
 		all.Go(h.work)
 	}
 	all.Wait()
-	if h.found != nil && s.pool != nil {
-		s.pool.sources, s.pool.objects = nil, nil // what is wrong may have changed them
-	}
 	switch {
 	case h.found != nil:
-		c := s.shrink(ctx, shrinkTries, h.found.source.Tree(), h.found.object, h.found.broken)
-		c.iteration = h.found.iteration
-		return c, nil
+		if s.pool != nil {
+			s.pool.samples = nil // what is wrong may have changed them
+		}
+		return s.shrink(ctx, shrinkTries, *h.found), nil
 	case h.err != nil:
 		return nil, h.err
 	case h.made*fewest < h.next:
@@ -54,23 +135,15 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	return nil, nil
 }
 
-// shrinkTries is how many objects are tried to find a smaller counterexample.
-const shrinkTries = 3000
+const (
+	// shrinkTries is how many samples are tried to find a smaller counterexample.
+	shrinkTries = 3000
+	// fewest is which part of the samples must have been made at least, or there is no
+	// telling what was checked.
+	fewest = 10
+)
 
-// fewest is which part of the objects must have been made at least, or there is no telling
-// what was checked.
-const fewest = 10
-
-// workers is how many goroutines check objects. Conversions are watched by one; that they
-// bear more is for [Determinism].
-func (s *subject) workers() int {
-	if s.checkValue == nil {
-		return 1
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// hunt is a search under way. Objects are made one after another, because a function of
+// hunt is a search under way. Samples are made one after another, because a function of
 // [Funcs] need not bear anything else, and are checked at the same time.
 type hunt struct {
 	subject *subject
@@ -79,58 +152,48 @@ type hunt struct {
 	begin   time.Time
 
 	lock    sync.Mutex // of what follows
-	next    int        // object
+	next    int        // sample
 	made    int        // so many of them
 	notMade error
-	err     error // that ends it
-	found   *find // the first
-}
-
-// find is an object that breaks the law, as it was found.
-type find struct {
-	iteration int
-	source    *draw.Source
-	object    made
-	broken    *failure
+	err     error           // that ends it
+	found   *counterexample // the first
 }
 
 func (h *hunt) work() {
 	for {
-		f := h.object()
-		if f == nil {
+		i, m, ok := h.take()
+		if !ok {
 			return
 		}
-		if f.broken = h.subject.broken(h.ctx, f.object); f.broken == nil {
-			continue
+		if f := h.subject.broken(h.ctx, m); f != nil {
+			h.lock.Lock()
+			if h.found == nil || i < h.found.iteration {
+				h.found = &counterexample{failure: f, subject: h.subject, sample: m, object: m.text(), iteration: i}
+			}
+			h.lock.Unlock()
 		}
-		h.lock.Lock()
-		if h.found == nil || f.iteration < h.found.iteration {
-			h.found = f
-		}
-		h.lock.Unlock()
 	}
 }
 
-// object makes the next object; nil if there is none to check.
-func (h *hunt) object() *find {
+// take makes the next sample; it returns false if there is none to check.
+func (h *hunt) take() (i int, m sample, ok bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for h.err == nil && h.found == nil && h.next < h.budget.most && (h.next < h.budget.least || time.Since(h.begin) < h.budget.time) {
-		f := &find{iteration: h.next}
+		i = h.next
 		h.next++
-		var err error
-		f.source, f.object, err = h.subject.nth(h.ctx, f.iteration)
+		m, err := h.subject.nth(h.ctx, i)
 		switch {
 		case err == nil:
 			h.made++
-			return f
+			return i, m, true
 		case errors.Is(err, errNotMade):
 			h.notMade = err
 		default:
 			h.err = err
 		}
 	}
-	return nil
+	return 0, sample{}, false
 }
 
 // silent returns a context that logs nothing: what a test does to an object on purpose is
@@ -139,35 +202,37 @@ func silent(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.Discard())
 }
 
-// shrink returns the smallest counterexample that breaks the law in the same way as one
-// that was found: by an error, or by a difference.
-func (s *subject) shrink(ctx context.Context, tries int, tree *draw.Tree, object made, broken *failure) *counterexample {
+// shrink returns the smallest counterexample that breaks the law in the same way as the
+// first: by an error, or by a difference.
+func (s *subject) shrink(ctx context.Context, tries int, first counterexample) *counterexample {
 	quiet := silent(ctx)
 	passed := map[string]bool{} // the same object is made of many draws
-	found := func(tree *draw.Tree, object made, text []byte, f *failure) draw.Found[*counterexample] {
-		return draw.Found[*counterexample]{Value: &counterexample{failure: f, subject: s, object: text, made: object}, Size: len(text), Tree: tree}
+	found := func(c counterexample) draw.Found[counterexample] {
+		return draw.Found[counterexample]{Value: c, Size: len(c.object), Tree: c.sample.source.Tree()}
 	}
-	small, tried := draw.Shrink(draw.Shrinker{Tries: tries}, found(tree, object, object.text(), broken), func(tree *draw.Tree) (none draw.Found[*counterexample], ok bool) {
-		src := draw.Replay(tree)
-		object, err := s.make(quiet, src)
+	try := func(tree *draw.Tree) (none draw.Found[counterexample], ok bool) {
+		m, err := s.sample(quiet, draw.Replay(tree))
 		if err != nil {
 			return none, false
 		}
-		text := object.text()
+		text := m.text()
 		if passed[string(text)] {
 			return none, false
 		}
-		f := s.broken(quiet, object)
-		if f == nil || (f.err == nil) != (broken.err == nil) {
+		f := s.broken(quiet, m)
+		if f == nil || (f.err == nil) != (first.err == nil) {
 			passed[string(text)] = true
 			return none, false
 		}
-		return found(src.Tree(), object, text, f), true
-	})
-	c := small.Value
-	c.seed, c.tried = s.cfg.seed, tried
-	if c.err != nil {
-		c.stack = stackOf(ctx, func(ctx context.Context) { s.broken(ctx, c.made) })
+		c := first
+		c.failure, c.sample, c.object = f, m, text
+		return found(c), true
 	}
-	return c
+	small, tried := draw.Shrink(draw.Shrinker{Tries: tries}, found(first), try)
+	c := small.Value
+	c.tried = tried
+	if c.err != nil {
+		c.stack = stackOf(ctx, func(ctx context.Context) { s.broken(ctx, c.sample) })
+	}
+	return &c
 }
