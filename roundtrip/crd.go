@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
@@ -83,6 +81,8 @@ type schemaGenerator struct {
 	by   *generate.Generator
 	// known has the Go type that must be able to decode the objects; nil if none must.
 	known *runtime.Scheme
+	// outside makes objects that break one rule of the schema.
+	outside bool
 }
 
 // schemaKey is what a schemaGenerator depends on, in one test.
@@ -99,18 +99,6 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 	if g, ok := c.generators[key]; ok {
 		return g, nil
 	}
-	g, err := newSchemaGenerator(reg, kind, d, decodable)
-	if err != nil {
-		return g, err
-	}
-	if c.generators == nil {
-		c.generators = map[schemaKey]schemaGenerator{}
-	}
-	c.generators[key] = g
-	return g, nil
-}
-
-func newSchemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodable bool) (schemaGenerator, error) {
 	v := d.Version(kind.Version)
 	var others []*structuralschema.Structural
 	for _, name := range d.Versions() {
@@ -118,51 +106,46 @@ func newSchemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKi
 			others = append(others, s)
 		}
 	}
-	structural, known := v.Structural(), (*runtime.Scheme)(nil)
+	g := schemaGenerator{kind: kind}
+	structural := v.Structural()
 	switch t, typed := reg.Scheme().AllKnownTypes()[kind]; {
 	case typed && decodable:
-		structural, known = narrowed(structural, t), reg.Scheme()
+		structural, g.known = narrowed(structural, t), reg.Scheme()
 	case typed:
 		structural = quick(structural, t)
 	}
-	g, err := generate.New(kind, structural, func(object map[string]any) bool {
+	var err error
+	g.by, err = generate.New(kind, structural, func(object map[string]any) bool {
 		object = runtime.DeepCopyJSON(object)
 		v.Default(object)
 		return len(v.Validate(context.Background(), object)) == 0
 	}, others...)
-	return schemaGenerator{kind, g, known}, err
+	if err == nil {
+		c.generators[key] = g
+	}
+	return g, err
 }
 
-func (g schemaGenerator) object(_ context.Context, src *draw.Source) (text []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(g.kind, v)
+func (g schemaGenerator) object(_ context.Context, src *draw.Source) ([]byte, error) {
+	if g.outside {
+		m, _, err := g.by.Outside(src)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotMade, err)
 		}
-	}()
+		return kubejson.Marshal(m)
+	}
 	m, err := g.by.Object(src)
 	if err != nil {
 		return nil, err
 	}
-	if text, err = kubejson.Marshal(m); err == nil && g.known != nil {
-		if _, err := rewrite(g.known, g.kind, text); err != nil {
-			return nil, fmt.Errorf("%w: the schema accepts what the Go type cannot decode: %w", errNotMade, err)
-		}
+	text, err := kubejson.Marshal(m)
+	if err != nil || g.known == nil {
+		return text, err
 	}
-	return text, err
-}
-
-// outside makes an object that breaks one rule of the schema.
-func (g schemaGenerator) outside(src *draw.Source) (text []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(g.kind, v)
-		}
-	}()
-	m, _, err := g.by.Outside(src)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotMade, err)
+	if _, err := rewrite(g.known, g.kind, text); err != nil {
+		return nil, fmt.Errorf("%w: the schema accepts what the Go type cannot decode: %w", errNotMade, err)
 	}
-	return kubejson.Marshal(m)
+	return text, nil
 }
 
 // withDefaults returns an object of a version with the defaults of its schema.
@@ -179,67 +162,3 @@ func withDefaults(v *schema.Version, object []byte) ([]byte, error) {
 func decode(object []byte) (m map[string]any, err error) {
 	return m, kubejson.Unmarshal(object, &m)
 }
-
-func acceptance(ctx context.Context, s *subject, object []byte) *failure {
-	to := s.path[1]
-	out, err := s.along(ctx, object, to)
-	if err != nil {
-		return nil // see RoundTrip
-	}
-	m, err := decode(out)
-	if err != nil {
-		return &failure{err: err}
-	}
-	v := s.definition.Version(to)
-	var errs []error
-	for _, path := range v.Prune(m) {
-		errs = append(errs, fmt.Errorf("%s: the schema of %s does not have it, and pruning takes it away", path, to))
-	}
-	v.Default(m)
-	for _, err := range v.Validate(ctx, m) {
-		errs = append(errs, err)
-	}
-	if len(errs) > 0 {
-		return &failure{err: errors.Join(errs...)}
-	}
-	return nil
-}
-
-func outside(ctx context.Context, s *subject, object []byte) *failure {
-	var got []byte
-	var err error
-	// A panic is logged with its stack, an error is not.
-	if stack := stackOf(ctx, func(ctx context.Context) { got, err = s.along(ctx, object, s.path[1:]...) }); stack != "" {
-		return &failure{err: err}
-	}
-	if err != nil {
-		return nil // it is refused
-	}
-	return s.same(object, got)
-}
-
-// decoding looks at objects before anything converts them.
-func decoding(_ context.Context, s *subject, object []byte) *failure {
-	if _, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object); err != nil {
-		return &failure{err: fmt.Errorf("the schema of %s accepts what its Go type cannot decode: %w%s", s.path[0], err, decodingCure(err))}
-	}
-	return nil
-}
-
-// decodingCure returns the markers with which controller-gen writes a schema that accepts less.
-// Without XIntOrString it refuses the others on a Quantity: "must apply maxlength to a textual
-// value" (controller-tools/pkg/crd/markers/validation.go).
-func decodingCure(err error) string {
-	switch {
-	case errors.Is(err, resource.ErrFormatWrong), errors.Is(err, resource.ErrNumeric), errors.Is(err, resource.ErrSuffix):
-		return ".\nMarkers for a resource.Quantity:\n  // +kubebuilder:validation:XIntOrString\n  // +kubebuilder:validation:MaxLength=20\n  // +kubebuilder:validation:Pattern=`" + quantityPattern + "`"
-	case strings.HasPrefix(err.Error(), "time: "): // of time.ParseDuration
-		return ".\nMarkers for a metav1.Duration:\n  // +kubebuilder:validation:MaxLength=20\n  // +kubebuilder:validation:Pattern=`" + durationPattern + "`"
-	}
-	return ""
-}
-
-const (
-	quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
-	durationPattern = `^-?([0-9]{1,5}(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
-)

@@ -78,17 +78,13 @@ func typedVersion(reg *conversion.Registry, kind conversion.Kind, wanted string)
 	return found, nil
 }
 
-func (g *typeGenerator) object(ctx context.Context, src *draw.Source) (text []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(g.typed, v)
-		}
-	}()
+func (g *typeGenerator) object(ctx context.Context, src *draw.Source) ([]byte, error) {
 	obj, err := g.value(src)
 	if err != nil {
 		return nil, err
 	}
-	if text, err = json.Marshal(obj); err == nil {
+	text, err := json.Marshal(obj)
+	if err == nil {
 		text, err = rewrite(g.registry.Scheme(), g.typed, text)
 	}
 	if err != nil {
@@ -104,13 +100,9 @@ func (g *typeGenerator) object(ctx context.Context, src *draw.Source) (text []by
 }
 
 // value makes the Go value of an object.
-func (g *typeGenerator) value(src *draw.Source) (obj runtime.Object, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = panicked(g.typed, v)
-		}
-	}()
-	if obj, err = g.registry.Scheme().New(g.typed); err != nil {
+func (g *typeGenerator) value(src *draw.Source) (runtime.Object, error) {
+	obj, err := g.registry.Scheme().New(g.typed)
+	if err != nil {
 		return nil, err
 	}
 	g.source = src
@@ -122,23 +114,31 @@ func (g *typeGenerator) value(src *draw.Source) (obj runtime.Object, err error) 
 // errNotMade says that there is no object for these draws.
 var errNotMade = errors.New("no object could be made")
 
-// panicked returns the error of a generator that has panicked.
-func panicked(kind schema.GroupVersionKind, v any) error {
-	if endless, _ := v.(error); errors.Is(endless, draw.ErrEndless) {
-		return fmt.Errorf("%w: a function of roundtrip.Funcs does not end if all draws are zero", errNotMade)
+// sample makes a sample of draws.
+func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err error) {
+	defer func() {
+		switch v := recover(); {
+		case v == draw.ErrEndless:
+			err = fmt.Errorf("%w: a function of roundtrip.Funcs does not end if all draws are zero", errNotMade)
+		case v != nil:
+			err = fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", s.kind.WithVersion(s.path[0]), v, debug.Stack())
+		}
+	}()
+	m.source = src
+	if s.checkValue == nil {
+		m.json, err = s.object(ctx, src)
+	} else {
+		m.value, err = s.start.(*typeGenerator).value(src)
 	}
-	return fmt.Errorf("cannot make a %s: panic: %v: if the type is the reason, give a function for it with roundtrip.Funcs\n%s", kind, v, debug.Stack())
+	return m, err
 }
 
-// object makes an object for a subject.
+// object makes the JSON of an object.
 func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) {
-	var keep uint64
-	if s.law == Partial || s.law == Edited || s.law == Annotations {
-		keep = src.Uint64() // comes first: what else is drawn does not change what is kept
+	if s.law != Partial && s.law != Edited && s.law != Annotations {
+		return s.stored(ctx, s.start, s.path[0], src)
 	}
-	if g, ok := s.start.(schemaGenerator); ok && s.law == OutsideSchema {
-		return g.outside(src)
-	}
+	keep := src.Uint64() // comes first: what else is drawn does not change what is kept
 	if s.law == Annotations {
 		original, before, err := s.before(ctx, src)
 		if err != nil {
@@ -150,17 +150,14 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	switch s.law {
-	case Partial:
+	if s.law == Partial {
 		return edit(text, nil, keep)
-	case Edited:
-		_, before, err := s.before(ctx, src)
-		if err != nil {
-			return nil, err
-		}
-		return edit(before, text, keep)
 	}
-	return text, nil
+	_, before, err := s.before(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return edit(before, text, keep)
 }
 
 // before makes an object of the path's second version, and converts it to the first.
@@ -179,7 +176,7 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 	var text []byte
 	var err error
 	src.Part(func() { text, err = g.object(ctx, src) })
-	if err != nil || s.definition == nil || s.law == Defaulting {
+	if err != nil || s.definition == nil || s.law == Defaulting || s.law == OutsideSchema {
 		return text, err
 	}
 	return withDefaults(s.definition.Version(version), text)
@@ -188,11 +185,15 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 // prepare makes the generators of a subject.
 func (s *subject) prepare() (err error) {
 	if s.law == Decoding {
-		version := s.path[0]
-		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), s.definition, false)
+		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(s.path[0]), s.definition, false)
 		return err
 	}
-	if s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0]); err == nil && (s.law == Edited || s.law == Annotations) {
+	s.start, err = newGenerator(s.registry, s.cfg, s.kind, s.path[0])
+	if g, ok := s.start.(schemaGenerator); ok {
+		g.outside = s.law == OutsideSchema
+		s.start = g
+	}
+	if err == nil && (s.law == Edited || s.law == Annotations) {
 		s.via, err = newGenerator(s.registry, s.cfg, s.kind, s.path[1])
 	}
 	return err

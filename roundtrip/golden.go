@@ -104,13 +104,14 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	file := golden{Converted: map[string]json.RawMessage{}}
 	var objects [][]byte
 	for i := range goldenTries {
-		object, err := s.object(ctx, draw.New(cfg.seed, kind.WithVersion(version).String(), i))
+		m, err := s.sample(ctx, draw.New(cfg.seed, kind.WithVersion(version).String(), i))
 		if errors.Is(err, errNotMade) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
+		object := m.json
 		if known := reg.Scheme(); known.Recognizes(kind.WithVersion(version)) {
 			if object, err = rewrite(known, kind.WithVersion(version), object); err != nil {
 				return err

@@ -72,13 +72,12 @@ type hubFunctions struct {
 // objects converts, which other laws report, or if more happens than one call of each:
 // [conversion.Lossless] keeps outside of the functions what they lose.
 func findHubFunctions(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (f hubFunctions, ok bool) {
-	s := &subject{registry: reg, cfg: cfg, kind: kind}
-	g, err := newGenerator(reg, cfg, kind, version)
-	if err != nil {
+	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}}
+	if err := s.prepare(); err != nil {
 		return f, false
 	}
 	for i := range 20 {
-		object, err := g.object(silent(context.Background()), draw.New(cfg.seed, "functions", i))
+		m, err := s.sample(silent(context.Background()), draw.New(cfg.seed, "functions", i))
 		if err != nil {
 			continue
 		}
@@ -91,7 +90,7 @@ func findHubFunctions(reg *conversion.Registry, cfg *config, kind conversion.Kin
 			}
 			return func() {}
 		})
-		if _, err := s.along(ctx, object, kind.Hub, version); err == nil {
+		if _, err := s.along(ctx, m.json, kind.Hub, version); err == nil {
 			return f, calls == 2 && f.to != nil && f.from != nil
 		}
 	}

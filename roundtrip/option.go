@@ -128,7 +128,7 @@ func (c *config) fault(format string, args ...any) {
 // newConfig returns what the options and the environment say, and all that is
 // wrong with it.
 func newConfig(opts []Option) (*config, error) {
-	c := &config{seed: rand.Uint64(), with: map[Law]bool{}, without: map[Law]string{}}
+	c := &config{seed: rand.Uint64(), with: map[Law]bool{}, without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
 	for _, opt := range opts {
 		opt(c)
 	}

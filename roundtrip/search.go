@@ -42,17 +42,6 @@ func (m sample) text() (text []byte) {
 	return text
 }
 
-// sample makes a sample of draws.
-func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err error) {
-	m.source = src
-	if s.checkValue == nil {
-		m.json, err = s.object(ctx, src)
-	} else {
-		m.value, err = s.start.(*typeGenerator).value(src)
-	}
-	return m, err
-}
-
 // nth makes sample number i.
 func (s *subject) nth(ctx context.Context, i int) (sample, error) {
 	p := s.pool

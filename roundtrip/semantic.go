@@ -95,5 +95,6 @@ func differ(want, got runtime.Object, strict bool) *failure {
 			return f
 		}
 	}
-	return &failure{diff: func() string { return diffValues(want, got, strict) }}
+	diff := diffValues(want, got, strict) // now: others may use the memory of the objects again
+	return &failure{diff: func() string { return diff }}
 }

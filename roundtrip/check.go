@@ -1,0 +1,319 @@
+package roundtrip
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/trace"
+)
+
+// failure is how a law was broken: by an error, or by a difference, which is looked for
+// when it is reported.
+type failure struct {
+	err  error
+	diff func() string // -want +got
+}
+
+// along converts an object to one version after another.
+func (s *subject) along(ctx context.Context, object []byte, versions ...string) ([]byte, error) {
+	for _, v := range versions {
+		if v == runtime.APIVersionInternal {
+			ctx = trace.ThroughHub(ctx) // on the way to the next version, which is the same
+			continue
+		}
+		var err error
+		if object, err = s.registry.Convert(ctx, object, schema.GroupVersion{Group: s.kind.Group, Version: v}); err != nil {
+			return nil, err
+		}
+	}
+	return object, nil
+}
+
+func roundTrip(ctx context.Context, s *subject, object []byte) *failure {
+	got, err := s.along(ctx, object, s.path[1:]...)
+	if err != nil {
+		return &failure{err: err}
+	}
+	return s.same(object, got)
+}
+
+// edited differs from roundTrip in what the objects are, and in that no metadata counts. An
+// object which does not even come back without the annotations of its past is that law's
+// concern.
+func edited(ctx context.Context, s *subject, object []byte) *failure {
+	broken := withoutMetadata(ctx, s, object)
+	if broken == nil {
+		return nil
+	}
+	fresh, err := forget(object)
+	if err != nil {
+		return &failure{err: err}
+	}
+	if withoutMetadata(ctx, s, fresh) != nil {
+		return nil
+	}
+	return broken
+}
+
+// annotated passes over an object that does not convert without its annotations either.
+func annotated(ctx context.Context, s *subject, object []byte) *failure {
+	_, broken := s.along(ctx, object, s.path[1])
+	if broken == nil {
+		return nil
+	}
+	fresh, err := forget(object)
+	if err == nil {
+		_, err = s.along(ctx, fresh, s.path[1])
+	}
+	if err != nil {
+		return nil // see RoundTrip
+	}
+	return &failure{err: broken}
+}
+
+func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
+	got, err := s.along(ctx, object, s.path[1:]...)
+	if err == nil {
+		got, err = withMetadataOf(object, got)
+	}
+	if err != nil {
+		return &failure{err: err}
+	}
+	return s.same(object, got)
+}
+
+func metadata(ctx context.Context, s *subject, object []byte) *failure {
+	out, err := s.along(ctx, object, s.path[1:]...)
+	if err != nil {
+		return nil // see RoundTrip
+	}
+	want, err := fixedMetadata(object)
+	if err != nil {
+		return &failure{err: err}
+	}
+	got, err := fixedMetadata(out)
+	if err != nil {
+		return &failure{err: err}
+	}
+	if maps.Equal(want, got) {
+		return nil
+	}
+	return &failure{diff: func() string { return diffValues(want, got, true) }}
+}
+
+// repeats is how often an object is converted: the two members of a small map change places
+// in one of eight iterations.
+const repeats = 16
+
+// determinism converts the object from two goroutines at a time, as a webhook does: the race
+// detector sees what functions share.
+func determinism(ctx context.Context, s *subject, object []byte) *failure {
+	var outs [repeats][]byte
+	var errs [repeats]error
+	var all sync.WaitGroup
+	for half := range 2 {
+		all.Go(func() {
+			for i := half; i < repeats; i += 2 {
+				outs[i], errs[i] = s.along(ctx, object, s.path[1:]...)
+			}
+		})
+	}
+	all.Wait()
+	if errs[0] != nil {
+		return nil // see RoundTrip
+	}
+	for i, out := range outs {
+		if errs[i] != nil {
+			return &failure{err: fmt.Errorf("the same object converts, and at another time does not: %w", errs[i])}
+		}
+		if bytes.Equal(outs[0], out) {
+			continue
+		}
+		if f := compare(outs[0], out); f != nil {
+			return f
+		}
+		return &failure{diff: func() string { return diffTexts(string(outs[0]), string(out)) }} // the order of members
+	}
+	return nil
+}
+
+// watched converts an object, and looks at each call of a conversion function with look,
+// which is called before the function and returns what is called after it.
+func (s *subject) watched(ctx context.Context, object []byte, look func(c trace.Call) func() *failure) (broken *failure) {
+	ctx = trace.With(ctx, func(c trace.Call) func() {
+		after := look(c)
+		return func() {
+			if broken == nil {
+				broken = after()
+			}
+		}
+	})
+	if _, err := s.along(ctx, object, s.path[1:]...); err != nil {
+		return nil // see RoundTrip
+	}
+	return broken
+}
+
+func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
+	return s.watched(ctx, object, func(c trace.Call) func() *failure {
+		before := c.In.DeepCopyObject()
+		return func() *failure {
+			// Not reflect.DeepEqual: a Quantity may remember its text.
+			if sameValue(before, c.In, true) {
+				return nil
+			}
+			return differ(before, c.In, true)
+		}
+	})
+}
+
+// aliasing converts an object twice: what the two results have in common is of neither input.
+func aliasing(ctx context.Context, s *subject, object []byte) *failure {
+	var made []runtime.Object
+	broken := s.watched(ctx, object, func(c trace.Call) func() *failure {
+		given := blocks(c.Out) // by the registry
+		return func() *failure {
+			if c.Shares {
+				return nil
+			}
+			kept := reflect.New(reflect.TypeOf(c.Out).Elem()) // the registry uses c.Out again
+			kept.Elem().Set(reflect.ValueOf(c.Out).Elem())
+			made = append(made, kept.Interface().(runtime.Object))
+			in, out, found := shared(c.In, c.Out, given)
+			if !found {
+				return nil
+			}
+			return &failure{err: fmt.Errorf("the function from %s to %s makes an object whose %s has memory in common with %s of its input: copy it", c.From.Version, c.To.Version, out, in)}
+		}
+	})
+	if broken != nil {
+		return broken
+	}
+	before, next := made, 0
+	return s.watched(ctx, object, func(c trace.Call) func() *failure {
+		given := blocks(c.Out)
+		return func() *failure {
+			if c.Shares || next >= len(before) {
+				return nil
+			}
+			_, out, found := shared(before[next], c.Out, given)
+			if next++; !found {
+				return nil
+			}
+			return &failure{err: fmt.Errorf("the function from %s to %s makes objects whose %s have memory in common, such as a slice of the package: copy it", c.From.Version, c.To.Version, out)}
+		}
+	})
+}
+
+func defaulting(ctx context.Context, s *subject, object []byte) *failure {
+	a, b := s.path[0], s.path[1]
+	late, err := s.along(ctx, object, b)
+	if err != nil {
+		return nil // see RoundTrip
+	}
+	if late, err = s.defaulted(b, late); err != nil {
+		return &failure{err: err}
+	}
+	early, err := s.defaulted(a, object)
+	if err == nil {
+		early, err = s.along(ctx, early, b)
+	}
+	if err != nil {
+		return &failure{err: err}
+	}
+	return s.compare(b, early, late)
+}
+
+// defaulted returns an object of a version with the defaults of that version: the API
+// server's, and then those of the Go type.
+func (s *subject) defaulted(version string, object []byte) ([]byte, error) {
+	if s.definition != nil {
+		var err error
+		if object, err = withDefaults(s.definition.Version(version), object); err != nil {
+			return nil, err
+		}
+	}
+	kind, known := s.kind.WithVersion(version), s.registry.Scheme()
+	if !known.Recognizes(kind) {
+		return object, nil
+	}
+	obj, err := known.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(object, obj); err != nil {
+		return nil, err
+	}
+	before := obj.DeepCopyObject()
+	if known.Default(obj); sameValue(before, obj, true) {
+		return object, nil
+	}
+	return json.Marshal(obj)
+}
+
+func pathIndependence(ctx context.Context, s *subject, object []byte) *failure {
+	direct, err := s.along(ctx, object, s.path[2])
+	if err != nil {
+		return nil // see RoundTrip
+	}
+	around, err := s.along(ctx, object, s.path[1:]...)
+	if err != nil {
+		return &failure{err: err}
+	}
+	return s.compare(s.path[2], direct, around)
+}
+
+func acceptance(ctx context.Context, s *subject, object []byte) *failure {
+	to := s.path[1]
+	out, err := s.along(ctx, object, to)
+	if err != nil {
+		return nil // see RoundTrip
+	}
+	m, err := decode(out)
+	if err != nil {
+		return &failure{err: err}
+	}
+	v := s.definition.Version(to)
+	var errs []error
+	for _, path := range v.Prune(m) {
+		errs = append(errs, fmt.Errorf("%s: the schema of %s does not have it, and pruning takes it away", path, to))
+	}
+	v.Default(m)
+	for _, err := range v.Validate(ctx, m) {
+		errs = append(errs, err)
+	}
+	if len(errs) > 0 {
+		return &failure{err: errors.Join(errs...)}
+	}
+	return nil
+}
+
+func outside(ctx context.Context, s *subject, object []byte) *failure {
+	var got []byte
+	var err error
+	// A panic is logged with its stack, an error is not.
+	if stack := stackOf(ctx, func(ctx context.Context) { got, err = s.along(ctx, object, s.path[1:]...) }); stack != "" {
+		return &failure{err: err}
+	}
+	if err != nil {
+		return nil // it is refused
+	}
+	return s.same(object, got)
+}
+
+// decoding looks at objects before anything converts them.
+func decoding(_ context.Context, s *subject, object []byte) *failure {
+	if _, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object); err != nil {
+		return &failure{err: fmt.Errorf("the schema of %s accepts what its Go type cannot decode: %w", s.path[0], err)}
+	}
+	return nil
+}
