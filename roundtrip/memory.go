@@ -8,10 +8,7 @@ import (
 )
 
 // block is memory that a value can be changed through.
-type block struct {
-	from, to uintptr
-	of       *place
-}
+type block struct{ from, to uintptr }
 
 // shared returns where two values have memory in common, such that a change of one changes
 // the other: the paths in both, or false. Strings share nothing: they cannot be changed.
@@ -27,7 +24,7 @@ func shared(a, b any, except []block) (inA, inB string, found bool) {
 		case slices.ContainsFunc(except, func(e block) bool { return e.from == x[0].from }):
 			x = x[1:]
 		default:
-			return x[0].of.String(), y[0].of.String(), true
+			return pathTo(a, x[0]), pathTo(b, y[0]), true
 		}
 	}
 	return "", "", false
@@ -36,64 +33,99 @@ func shared(a, b any, except []block) (inA, inB string, found bool) {
 // blocks returns the memory of a value in the order of its addresses.
 func blocks(v any) []block {
 	w := memoryWalk{seen: map[uintptr]bool{}}
-	w.walk(reflect.ValueOf(v), nil)
+	w.walk(reflect.ValueOf(v))
 	slices.SortFunc(w.blocks, func(x, y block) int { return cmp.Compare(x.from, y.from) })
 	return w.blocks
+}
+
+// pathTo returns the path of what is in a block of a value.
+func pathTo(v any, b block) (path string) {
+	w := memoryWalk{seen: map[uintptr]bool{}, wanted: b.from}
+	w.walk(reflect.ValueOf(v))
+	return w.path
 }
 
 type memoryWalk struct {
 	blocks []block
 	seen   map[uintptr]bool
+	steps  []pathStep // to where the walk is
+	wanted uintptr
+	path   string // of what is wanted
 }
 
-func (w *memoryWalk) walk(v reflect.Value, at *place) {
+// pathStep leads into a field of a struct, or to what a key stands for.
+type pathStep struct {
+	of    reflect.Type // nil for a key
+	field int
+	key   string
+}
+
+func (w *memoryWalk) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
-		w.walk(v.Elem(), at)
+		w.walk(v.Elem())
 	case reflect.Pointer:
-		if !v.IsNil() && w.add(v.Pointer(), v.Type().Elem().Size(), at) {
-			w.walk(v.Elem(), at)
+		if !v.IsNil() && w.add(v.Pointer(), v.Type().Elem().Size()) {
+			w.walk(v.Elem())
 		}
 	case reflect.Struct:
-		if !mayHoldMemory(v.Type()) {
+		t := v.Type()
+		if !mayHoldMemory(t) {
 			return
 		}
 		for i := range v.NumField() {
 			if f := v.Field(i); mayHoldMemory(f.Type()) {
-				w.walk(f, &place{in: at, of: v.Type(), field: i})
+				w.walkStep(f, pathStep{of: t, field: i})
 			}
 		}
 	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && (v.IsNil() || !w.add(v.Pointer(), uintptr(v.Cap())*v.Type().Elem().Size(), at)) {
+		if v.Kind() == reflect.Slice && (v.IsNil() || !w.add(v.Pointer(), uintptr(v.Cap())*v.Type().Elem().Size())) {
 			return
 		}
 		if mayHoldMemory(v.Type().Elem()) {
-			at = &place{in: at, key: each}
 			for i := range v.Len() {
-				w.walk(v.Index(i), at)
+				w.walkStep(v.Index(i), pathStep{key: each})
 			}
 		}
 	case reflect.Map:
-		if v.IsNil() || !w.add(v.Pointer(), 1, at) || !mayHoldMemory(v.Type().Elem()) {
+		if v.IsNil() || !w.add(v.Pointer(), 1) || !mayHoldMemory(v.Type().Elem()) {
 			return
 		}
-		for key, value := range v.Seq2() {
+		for all := v.MapRange(); all.Next(); {
 			name := each
-			if key.Kind() == reflect.String {
+			if key := all.Key(); key.Kind() == reflect.String {
 				name = key.String()
 			}
-			w.walk(value, &place{in: at, key: name})
+			w.walkStep(all.Value(), pathStep{key: name})
 		}
 	}
 }
 
+func (w *memoryWalk) walkStep(v reflect.Value, s pathStep) {
+	w.steps = append(w.steps, s)
+	w.walk(v)
+	w.steps = w.steps[:len(w.steps)-1]
+}
+
 // add notes memory; it returns false if there is none, or if it has been seen.
-func (w *memoryWalk) add(from, size uintptr, at *place) bool {
+func (w *memoryWalk) add(from, size uintptr) bool {
 	if size == 0 || w.seen[from] {
 		return false
 	}
 	w.seen[from] = true
-	w.blocks = append(w.blocks, block{from, from + size, at})
+	w.blocks = append(w.blocks, block{from, from + size})
+	if from == w.wanted {
+		for _, s := range w.steps {
+			switch {
+			case s.of != nil:
+				w.path = join(w.path, jsonName(s.of.Field(s.field)))
+			case s.key == each:
+				w.path += each
+			default:
+				w.path = join(w.path, s.key)
+			}
+		}
+	}
 	return true
 }
 
@@ -105,27 +137,6 @@ func mayHoldMemory(t reflect.Type) bool {
 		return t != timeType && t != quantityType
 	}
 	return false
-}
-
-// place is where a part of a value is: a field of a struct, or what a key stands for. Its path
-// is made when somebody reads it, which is nearly never.
-type place struct {
-	in    *place
-	of    reflect.Type // nil for a key
-	field int
-	key   string
-}
-
-func (p *place) String() string {
-	switch {
-	case p == nil:
-		return ""
-	case p.of != nil:
-		return join(p.in.String(), jsonName(p.of.Field(p.field)))
-	case p.key == each:
-		return p.in.String() + each
-	}
-	return join(p.in.String(), p.key)
 }
 
 // each stands for all elements of a list, and for all members of a map, in a path.

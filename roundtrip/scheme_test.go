@@ -19,7 +19,6 @@ import (
 	apiconversion "k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	kubejson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -459,23 +458,5 @@ func TestValuesAreEqualIfKubernetesSaysSo(t *testing.T) {
 	}
 	if equal[true] < 100 || equal[false] < 50 {
 		t.Errorf("%v", equal)
-	}
-}
-
-func TestTheKindOfAnObjectIsReadAsKubernetesDoes(t *testing.T) {
-	for _, text := range []string{
-		`{"kind":"Box","apiVersion":"store.example.com/v1"}`,
-		`{"apiVersion":"v1","spec":{"kind":"Other"},"kind":"Box","more":[1,2]}`,
-		`{"apiVersion":"a/b/c","kind":"Box"}`,
-		`{"kind":"Box"}`,
-		`{"Kind":"Box","APIVERSION":"v1"}`,
-		`{"kind":3,"apiVersion":"v1"}`,
-		`{}`, `[]`, `null`, `{"kind":"Box"`, ``,
-	} {
-		want, errWant := kubejson.DefaultMetaFactory.Interpret([]byte(text))
-		got, err := metaFactory{}.Interpret([]byte(text))
-		if diff := cmp.Diff(want, got); diff != "" || (err == nil) != (errWant == nil) {
-			t.Errorf("%s: %v, and not %v (-want +got):\n%s", text, err, errWant, diff)
-		}
 	}
 }

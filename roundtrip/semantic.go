@@ -33,13 +33,11 @@ func sameReflected(a, b reflect.Value, strict bool) bool {
 		}
 		return sameReflected(a.Elem(), b.Elem(), strict)
 	case reflect.Struct:
-		if a.CanInterface() && b.CanInterface() {
-			switch a.Type() {
-			case timeType:
-				return pointerTo[time.Time](a).Equal(*pointerTo[time.Time](b))
-			case quantityType:
-				return pointerTo[resource.Quantity](a).Cmp(*pointerTo[resource.Quantity](b)) == 0
-			}
+		switch t := a.Type(); {
+		case t == timeType && a.CanInterface() && b.CanInterface():
+			return pointerTo[time.Time](a).Equal(*pointerTo[time.Time](b))
+		case t == quantityType && a.CanInterface() && b.CanInterface():
+			return pointerTo[resource.Quantity](a).Cmp(*pointerTo[resource.Quantity](b)) == 0
 		}
 		for i := range a.NumField() {
 			if !sameReflected(a.Field(i), b.Field(i), strict) {
@@ -64,9 +62,9 @@ func sameReflected(a, b reflect.Value, strict bool) bool {
 		if a.Len() != b.Len() || strict && a.IsNil() != b.IsNil() {
 			return false
 		}
-		for key, value := range a.Seq2() {
-			other := b.MapIndex(key)
-			if !other.IsValid() || !sameReflected(value, other, strict) {
+		for all := a.MapRange(); all.Next(); {
+			other := b.MapIndex(all.Key())
+			if !other.IsValid() || !sameReflected(all.Value(), other, strict) {
 				return false
 			}
 		}
