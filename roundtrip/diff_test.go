@@ -1,18 +1,11 @@
 package roundtrip
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/crdkit/crdkit/conversion"
 )
 
 func TestDiff_NamesWhatDiffers(t *testing.T) {
@@ -62,104 +55,24 @@ func TestCompare_DeepLists(t *testing.T) {
 	if f == nil || !strings.HasSuffix(f.diff(), `.steps[0]: "b"`) {
 		t.Errorf("got %v", f)
 	}
-	nested := func(depth int) *plan {
-		p := &plan{}
+	nested := func(depth int) *class {
+		schema := Schema{}
 		for range depth {
-			p.Steps = []step{{Steps: p.Steps}}
+			schema = Schema{AllOf: []Schema{schema}}
 		}
-		return p
+		return &class{Variables: []Variable{{Schema: schema}}}
 	}
-	if f := differ(nested(100), nested(101), true); !strings.HasSuffix(f.diff(), `.steps[0].steps: [{}]`) {
+	if f := differ(nested(100), nested(101), true); !strings.HasSuffix(f.diff(), `.allOf[0].allOf: [{}]`) {
 		t.Error(f.diff())
 	}
 	// JSON does not show this one.
 	odd, even := nested(100), nested(100)
-	for s := &even.Steps; ; s = &(*s)[0].Steps {
-		if *s == nil {
-			*s = []step{}
-			break
-		}
+	deepest := &even.Variables[0].Schema
+	for deepest.AllOf != nil {
+		deepest = &deepest.AllOf[0]
 	}
-	if f := differ(odd, even, true); !strings.Contains(f.diff(), ".steps[0].steps: null\n") {
+	deepest.AllOf = []Schema{}
+	if f := differ(odd, even, true); !strings.Contains(f.diff(), ".allOf[0].allOf: null\n") {
 		t.Error(f.diff())
-	}
-}
-
-// plan has a list of itself.
-type (
-	plan struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata,omitzero"`
-		Steps             []step `json:"steps,omitempty"`
-	}
-	planV1 plan
-	step   struct {
-		Name  string `json:"name,omitempty"`
-		Steps []step `json:"steps,omitempty"`
-	}
-)
-
-func copySteps(in []step) []step {
-	out := slices.Clone(in)
-	for i := range out {
-		out[i].Steps = copySteps(out[i].Steps)
-	}
-	return out
-}
-
-func (p *plan) DeepCopyObject() runtime.Object {
-	return &plan{p.TypeMeta, *p.ObjectMeta.DeepCopy(), copySteps(p.Steps)}
-}
-func (p *planV1) DeepCopyObject() runtime.Object {
-	return (*planV1)((*plan)(p).DeepCopyObject().(*plan))
-}
-
-func plans(t *testing.T, change func(s []step)) *conversion.Registry {
-	t.Helper()
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: jobGroup, Version: "v1beta1", Kind: "Plan"}, &plan{})
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: jobGroup, Version: "v1", Kind: "Plan"}, &planV1{})
-	reg := conversion.NewRegistry(s)
-	err := conversion.AddSpoke(reg, func(_ context.Context, in *plan, out *planV1) error {
-		out.Steps = copySteps(in.Steps)
-		change(out.Steps)
-		return nil
-	}, func(_ context.Context, in *planV1, out *plan) error {
-		out.Steps = copySteps(in.Steps)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reg
-}
-
-func TestTest_RecursiveListsEnd(t *testing.T) {
-	reg := plans(t, func([]step) {})
-	Test(t, reg, Iterations(30))
-	TestScheme(t, reg.Scheme(), Iterations(30))
-}
-
-func TestTest_RecursiveListsShrink(t *testing.T) {
-	var drop func(all []step, depth int)
-	drop = func(all []step, depth int) {
-		for i := range all {
-			if depth > 3 {
-				all[i].Name = ""
-			}
-			drop(all[i].Steps, depth+1)
-		}
-	}
-	reg := plans(t, func(s []step) { drop(s, 1) })
-	cfg, err := newConfigFor(reg, []Option{Seed(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := subjects(reg, cfg, reg.Kinds()[0])[0].search(t.Context(), cfg.budget(10))
-	if err != nil || c == nil {
-		t.Fatalf("got %v, %v", c, err)
-	}
-	if n := strings.Count(c.yaml(), "\n"); n > 12 {
-		t.Errorf("%d lines:\n%s", n, c.report())
 	}
 }

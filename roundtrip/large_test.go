@@ -2,7 +2,9 @@ package roundtrip
 
 import (
 	"context"
-	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,21 +61,25 @@ func (s *workloadSpec) copy() workloadSpec {
 }
 
 func workloads(t *testing.T, change func(p *podSet)) *conversion.Registry {
-	t.Helper()
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "queue.example.com", Version: "v1beta1", Kind: "Workload"}, &workload{})
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "queue.example.com", Version: "v1", Kind: "Workload"}, &workloadV1{})
-	reg := conversion.NewRegistry(s)
-	err := conversion.AddSpoke(reg, func(_ context.Context, in *workload, out *workloadV1) error {
+	return twins(t, "Workload", func(in *workload, out *workloadV1) {
 		out.Spec = in.Spec.copy()
 		for i := range out.Spec.PodSets {
 			change(&out.Spec.PodSets[i])
 		}
-		return nil
-	}, func(_ context.Context, in *workloadV1, out *workload) error {
-		out.Spec = in.Spec.copy()
-		return nil
-	})
+	}, func(in *workloadV1, out *workload) { out.Spec = in.Spec.copy() })
+}
+
+// twins returns the conversions of a kind that has types of the same form in two versions.
+func twins[V1Beta1, V1 runtime.Object](t *testing.T, kind string, toHub func(in V1Beta1, out V1), fromHub func(in V1, out V1Beta1)) *conversion.Registry {
+	t.Helper()
+	s := runtime.NewScheme()
+	for version, t := range map[string]reflect.Type{"v1beta1": reflect.TypeFor[V1Beta1](), "v1": reflect.TypeFor[V1]()} {
+		s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "fleet.example.com", Version: version, Kind: kind}, reflect.New(t.Elem()).Interface().(runtime.Object))
+	}
+	reg := conversion.NewRegistry(s)
+	err := conversion.AddSpoke(reg,
+		func(_ context.Context, in V1Beta1, out V1) error { toHub(in, out); return nil },
+		func(_ context.Context, in V1, out V1Beta1) error { fromHub(in, out); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +156,26 @@ type (
 )
 
 func (c *class) DeepCopyObject() runtime.Object {
-	out := &class{}
-	text, err := json.Marshal(c)
-	if err == nil {
-		err = json.Unmarshal(text, out)
+	out := &class{c.TypeMeta, *c.ObjectMeta.DeepCopy(), slices.Clone(c.Variables)}
+	for i := range out.Variables {
+		out.Variables[i].Schema = *out.Variables[i].Schema.copy()
 	}
-	if err != nil {
-		panic(err)
+	return out
+}
+
+func (s *Schema) copy() *Schema {
+	if s == nil {
+		return nil
+	}
+	out := &Schema{s.Type, s.Description, slices.Clone(s.Required), nil, maps.Clone(s.Properties), slices.Clone(s.AllOf), s.Items.copy(), s.Others.copy()}
+	if s.MaxLength != nil {
+		out.MaxLength = new(*s.MaxLength)
+	}
+	for name, p := range out.Properties {
+		out.Properties[name] = *p.copy()
+	}
+	for i := range out.AllOf {
+		out.AllOf[i] = *s.AllOf[i].copy()
 	}
 	return out
 }
@@ -184,24 +203,23 @@ func withoutMaxLength(s *Schema, depth int) *Schema {
 	return s
 }
 
-// Objects of a type that contains itself in several places do not grow beyond measure.
-func TestShrink_RecursiveType(t *testing.T) {
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "cluster.example.com", Version: "v1beta1", Kind: "Class"}, &class{})
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "cluster.example.com", Version: "v1", Kind: "Class"}, &classV1{})
-	reg := conversion.NewRegistry(s)
-	err := conversion.AddSpoke(reg, func(_ context.Context, in *class, out *classV1) error {
+// classes returns conversions that lose limits deeper than two, or nothing.
+func classes(t *testing.T, lossy bool) *conversion.Registry {
+	return twins(t, "Class", func(in *class, out *classV1) {
 		out.Variables = in.DeepCopyObject().(*class).Variables
 		for i := range out.Variables {
-			withoutMaxLength(&out.Variables[i].Schema, 0)
+			if lossy {
+				withoutMaxLength(&out.Variables[i].Schema, 0)
+			}
 		}
-		return nil
-	}, func(_ context.Context, in *classV1, out *class) error {
-		out.Variables = in.DeepCopyObject().(*classV1).Variables
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shrinksTo(t, 20, reg)
+	}, func(in *classV1, out *class) { out.Variables = in.DeepCopyObject().(*classV1).Variables })
 }
+
+func TestTest_RecursiveTypeEnds(t *testing.T) {
+	reg := classes(t, false)
+	Test(t, reg, Iterations(30))
+	TestScheme(t, reg.Scheme(), Iterations(30))
+}
+
+// Objects of a type that contains itself in several places do not grow beyond measure.
+func TestShrink_RecursiveType(t *testing.T) { shrinksTo(t, 20, classes(t, true)) }

@@ -1,7 +1,6 @@
 package roundtrip
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -74,27 +72,16 @@ func (m *machineV1) DeepCopyObject() runtime.Object {
 }
 
 func machines(t *testing.T, change func(s *machineSpec)) *conversion.Registry {
-	t.Helper()
-	s := runtime.NewScheme()
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "fleet.example.com", Version: "v1beta1", Kind: "Machine"}, &machine{})
-	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "fleet.example.com", Version: "v1", Kind: "Machine"}, &machineV1{})
-	reg := conversion.NewRegistry(s)
-	err := conversion.AddSpoke(reg, func(_ context.Context, in *machine, out *machineV1) error {
+	return twins(t, "Machine", func(in *machine, out *machineV1) {
 		c := in.DeepCopyObject().(*machine)
 		out.Spec, out.Status = c.Spec, c.Status
 		if change != nil {
 			change(&out.Spec)
 		}
-		return nil
-	}, func(_ context.Context, in *machineV1, out *machine) error {
+	}, func(in *machineV1, out *machine) {
 		c := in.DeepCopyObject().(*machineV1)
 		out.Spec, out.Status = c.Spec, c.Status
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return reg
 }
 
 func machineDefinition(t *testing.T) Option {
