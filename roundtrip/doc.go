@@ -1,6 +1,6 @@
 // Package roundtrip answers one question: does conversion lose nothing?
 //
-// It is for the test file of who writes conversions:
+// It is for the tests of conversion functions:
 //
 //	func TestConversion(t *testing.T) { roundtrip.Test(t, reg, roundtrip.CRD(crd)) }
 //	func FuzzConversion(f *testing.F) { roundtrip.Fuzz(f, reg, roundtrip.CRD(crd)) }
@@ -22,9 +22,9 @@
 //   - [Acceptance]: the API server would accept the result, and prune nothing;
 //   - [Drift]: the Go types have the fields of the schema.
 //
-// The last two need the CustomResourceDefinition, see [CRD]. With it, the objects are such
-// as the API server would accept; without, they are made of the Go types, and what these do
-// not say about valid objects, functions do: see [Funcs].
+// The last two need the CustomResourceDefinition, see [CRD]. With it, the objects are what the
+// API server would accept. Without it, they are made of the Go types, and functions add what
+// these do not express: see [Funcs].
 //
 // [Fuzz] checks the same laws under go test -fuzz, [Golden] keeps what releases have
 // promised, and [TestScheme] checks the encodings of a plain runtime.Scheme.
@@ -33,24 +33,15 @@
 //
 // Values at which conversions fail come early and often. Of Go types, without functions:
 //
-//   - lists and maps are nil, empty or have up to 3 elements, and sometimes 11, 17 or 33;
-//     all but the first 3 elements are then the least that their functions make, and so is
-//     a value of a recursive type within four others;
-//   - strings have up to 19 characters, ASCII with many marks and letters beyond it, or the
-//     lengths 20, 21, 32, 33, 63, 64, 128, 253, 254 and 256; others are digits with leading
-//     zeros, or what YAML has a meaning for, such as "no" and 1e3;
-//   - numbers are small, of any magnitude, negative, and the least and the largest;
-//   - an IntOrString is a number, a percentage, a name or any text;
-//   - a Duration is zero, positive or negative, and up to 999 nanoseconds, microseconds,
-//     milliseconds, seconds, minutes or hours;
-//   - times are in the years 1000 to 2099, a third of them before 1970; a MicroTime has
-//     microseconds, and a time.Time nanoseconds and a zone;
-//   - a Quantity is positive or not, and whole, in thousandths, in powers of two, or with an
-//     exponent.
+//   - lists and maps are nil, empty or have up to 3 elements, and sometimes 11, 17 or 33, of
+//     which most are small, as values deep in a recursive type are;
+//   - strings are short, or have a length next to a usual bound, up to 256; some are digits
+//     with leading zeros, or what YAML has a meaning for, such as "no" and 1e3;
+//   - numbers, durations and quantities are small or of any magnitude, and of either sign;
+//   - times are in the years 1000 to 2099, to the nanosecond if the type keeps that.
 //
 // With a schema, bounds in any of its versions give other lengths, sizes and numbers: those
-// at a bound and next to it. What a plain type does not say, such as the values of an enum,
-// no object has without a schema or a function.
+// at a bound and next to it. Only a schema or a function gives the values of an enum.
 //
 // # When a law is broken
 //

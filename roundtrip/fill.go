@@ -59,7 +59,7 @@ func small(draw uint64) (n int64, yes bool) {
 func moment(draw uint64, zones bool) time.Time {
 	n, yes := small(draw)
 	if yes {
-		return second(int32(n))
+		return time.Date(2000, 1, 1, 0, 0, int(n), 0, time.UTC)
 	}
 	rng := rand.New(rand.NewPCG(draw, 0))
 	year := 2000 + rng.IntN(100)
@@ -142,11 +142,6 @@ func fillMetadata(m *metav1.ObjectMeta, gv schema.GroupVersion, c randfill.Conti
 	if err != nil {
 		panic(err) // it is made of what JSON has
 	}
-}
-
-// second is the nth of this century: finer times than that are lost in JSON.
-func second(n int32) time.Time {
-	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Second)
 }
 
 // word is n as letters, such as a DNS label may hold; none for zero.

@@ -24,7 +24,7 @@ const fuzzSeeds = 2
 // The engine keeps inputs that fail under testdata/fuzz, as of other targets, and the report
 // shows the smallest object that an input could be reduced to.
 //
-// Of the options, [Iterations] and [Time] do not count: -fuzztime does.
+// [Iterations] does not count: -fuzztime does.
 func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 	f.Helper()
 	cfg, err := newConfigFor(reg, opts)

@@ -69,27 +69,15 @@ func (c *config) functions(s *runtime.Scheme) []any {
 	return all
 }
 
-// Iterations is how many objects each law is checked with on each path. The default is
-// what [Time] is enough for, but a hundred at least.
+// Iterations is how many objects each law is checked with on each path. By default, all laws
+// and paths of a kind share two seconds, but each law has a hundred objects on each path, even
+// if that takes longer, as it does with the race detector or with many rules of CEL.
 func Iterations(n int) Option {
 	return func(c *config) {
 		if n < 1 {
 			c.fault("roundtrip.Iterations: %d objects prove nothing", n)
 		}
 		c.iterations = n
-	}
-}
-
-// Time is how long each kind is checked, two seconds by default; all of its laws and paths
-// share it. Each law has a hundred objects on each path even if that takes longer, as it does
-// with the race detector or with many rules of CEL; and after a failure, up to 3000 smaller
-// objects are tried.
-func Time(d time.Duration) Option {
-	return func(c *config) {
-		if d <= 0 {
-			c.fault("roundtrip.Time: nothing can be checked in %v", d)
-		}
-		c.time = d
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 
 // Test checks each [Law] for each kind of the registry, on each path between two of its
 // versions. There is a subtest for each, named by kind, path and law, such as
-// Pizza/v1alpha1→v1beta1→v1alpha1/round-trip; the kind has its group if another group has
-// a kind of that name. If the hub is the internal version, there are also the paths from
-// each version to it and back, and from it to each version and back; the latter not for
-// versions that [conversion.Lossless] makes so. Objects of the hub are made of its Go type.
+// Pizza/v1alpha1→v1beta1→v1alpha1/round-trip. If the hub is the internal version, there are
+// also the paths from each version to it and back, and from it to each version and back; the
+// latter not for versions that [conversion.Lossless] makes so. Objects of the hub are made of
+// its Go type.
 //
 // The objects are random. They are made of the Go type of the path's first version, by
 // sigs.k8s.io/randfill and the functions of [Funcs], and are then what that type writes as
@@ -39,9 +39,8 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kinds := reg.Kinds()
-	for _, kind := range kinds {
-		t.Run(nameOf(kind, kinds), func(t *testing.T) {
+	for _, kind := range reg.Kinds() {
+		t.Run(kind.Kind, func(t *testing.T) {
 			newest := kind.Versions[len(kind.Versions)-1]
 			if slices.Contains(kind.Versions, kind.Hub) && kind.Hub != newest {
 				t.Logf("%s is the hub, and %s is not: of two functions, the first leads to the hub", kind.Hub, newest)
@@ -67,16 +66,6 @@ func testAll(t *testing.T, cfg *config, all []*subject) {
 			}
 		})
 	}
-}
-
-// nameOf returns what a kind is called among others.
-func nameOf(kind conversion.Kind, kinds []conversion.Kind) string {
-	for _, other := range kinds {
-		if other.Kind == kind.Kind && other.Group != kind.Group {
-			return kind.GroupKind.String()
-		}
-	}
-	return kind.Kind
 }
 
 func (s *subject) test(t *testing.T, b budget) {

@@ -81,7 +81,7 @@ func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
 	}
 	reg := conversion.NewRegistry(s) // of no conversions
 	for _, kind := range kinds {
-		t.Run(nameOf(kind, kinds), func(t *testing.T) { testAll(t, cfg, schemeSubjects(reg, cfg, kind)) })
+		t.Run(kind.Kind, func(t *testing.T) { testAll(t, cfg, schemeSubjects(reg, cfg, kind)) })
 	}
 }
 
