@@ -149,21 +149,21 @@ func (d *definition) changed() time.Time {
 
 // checkpoint says that all objects with a higher resourceVersion are stored in a version.
 type checkpoint struct {
-	StorageVersion  string    `json:"storageVersion"`
-	ResourceVersion string    `json:"resourceVersion"`
-	Generation      int64     `json:"generation"`
-	UID             types.UID `json:"uid"`
-	Settle          string    `json:"settle"` // what was waited for
+	StorageVersion   string    `json:"storageVersion"`
+	ResourceVersion  string    `json:"resourceVersion"`
+	Generation       int64     `json:"generation"`
+	UID              types.UID `json:"uid"`
+	PropagationDelay string    `json:"propagationDelay"` // what was waited for
 }
 
 // checkpoint returns what the annotation says; "" if it is absent, does not hold any more, or
 // was made by somebody who had not waited for so long.
-func (d *definition) checkpoint(settle time.Duration) (resourceVersion string) {
+func (d *definition) checkpoint(propagationDelay time.Duration) (resourceVersion string) {
 	var c checkpoint
 	if err := json.Unmarshal([]byte(d.Annotations[CheckpointAnnotation]), &c); err != nil {
 		return "" // absent, or not ours: it is written again
 	}
-	if waited, err := time.ParseDuration(c.Settle); err != nil || waited < settle {
+	if waited, err := time.ParseDuration(c.PropagationDelay); err != nil || waited < propagationDelay {
 		return ""
 	}
 	if c.StorageVersion != d.storage || c.Generation != d.Generation || c.UID != d.UID {

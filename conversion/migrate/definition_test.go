@@ -13,7 +13,7 @@ import (
 func TestACheckpointHoldsForOneStateOfTheDefinition(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{
-			CheckpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","settle":"1m10s"}`,
+			CheckpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","propagationDelay":"1m10s"}`,
 		}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Storage: true}}},
 	}
@@ -42,8 +42,8 @@ func TestACheckpointHoldsForOneStateOfTheDefinition(t *testing.T) {
 }
 
 func FuzzCheckpoint(f *testing.F) {
-	f.Add(`{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","settle":"1m10s"}`)
-	f.Add(`{"storageVersion":"v1","resourceVersion":"-1","generation":3,"uid":"u","settle":"1m10s"}`)
+	f.Add(`{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","propagationDelay":"1m10s"}`)
+	f.Add(`{"storageVersion":"v1","resourceVersion":"-1","generation":3,"uid":"u","propagationDelay":"1m10s"}`)
 	f.Add(`[`)
 	f.Fuzz(func(t *testing.T, text string) {
 		d := newDefinition(&apiextensionsv1.CustomResourceDefinition{

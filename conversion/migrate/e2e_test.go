@@ -34,7 +34,7 @@ func TestNothingButTheStorageVersionChanges(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 		t.Fatal(diff)
 	}
-	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(8), migrate.Rate(0), migrate.Settle(0))
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(8), migrate.Rate(0), migrate.PropagationDelay(0))
 	check(t, err)
 	want := &migrate.Report{Progress: migrate.Progress{Total: int64(n), Rewritten: int64(n)}, Storage: "v1", Dropped: []string{"v1alpha1"}}
 	if diff := cmp.Diff(want, report); diff != "" {
@@ -107,7 +107,7 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 			}
 		}
 	})
-	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(200), migrate.Settle(0))
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(200), migrate.PropagationDelay(0))
 	stop()
 	writers.Wait()
 	check(t, err)
@@ -141,7 +141,7 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	var total int64
 	for round := 0; ; round++ {
 		ctx, cancel := context.WithCancel(t.Context())
-		report, err := migrate.Run(ctx, w.Config, w.CRD, migrate.Rate(0), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
+		report, err := migrate.Run(ctx, w.Config, w.CRD, migrate.Rate(0), migrate.PropagationDelay(0), migrate.Observe(func(p migrate.Progress) {
 			if p.Rewritten > int64(n/6) {
 				cancel()
 			}
@@ -285,7 +285,7 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	w.Fill(40)
 	w.Store("v1")
 	var once sync.Once
-	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(1), migrate.Rate(60), migrate.Settle(0), migrate.Observe(func(p migrate.Progress) {
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(1), migrate.Rate(60), migrate.PropagationDelay(0), migrate.Observe(func(p migrate.Progress) {
 		if p.Rewritten > 10 {
 			once.Do(func() { // a box is stored in v1alpha1 after all
 				w.Store("v1alpha1")
@@ -326,7 +326,7 @@ func TestARequestThatIsOnItsWayIsWaitedFor(t *testing.T) {
 	}()
 	<-called
 	w.Store("v1") // the request goes on to store in v1alpha1
-	_, err := w.run(migrate.Settle(8 * time.Second))
+	_, err := w.run(migrate.PropagationDelay(8 * time.Second))
 	check(t, err)
 	check(t, <-written)
 	slow.Store(false)

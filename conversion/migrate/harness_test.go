@@ -29,7 +29,7 @@ func newWarehouse(t *testing.T, change ...func(*apiextensionsv1.CustomResourceDe
 
 // run migrates as fast as it can.
 func (w *warehouse) run(opts ...migrate.Option) (*migrate.Report, error) {
-	return migrate.Run(w.t.Context(), w.Config, w.CRD, append([]migrate.Option{migrate.Rate(0), migrate.Settle(0)}, opts...)...)
+	return migrate.Run(w.t.Context(), w.Config, w.CRD, append([]migrate.Option{migrate.Rate(0), migrate.PropagationDelay(0)}, opts...)...)
 }
 
 // resourceVersions returns that of each box.

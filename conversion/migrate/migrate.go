@@ -134,7 +134,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	if err := m.permitted(ctx, d, d.patched(m.dryRun)...); err != nil {
 		return false, err
 	}
-	since := d.checkpoint(m.settle)
+	since := d.checkpoint(m.propagationDelay)
 	if since == "" {
 		if done, err := m.settled(ctx, d); err != nil || !done {
 			return false, err
@@ -144,7 +144,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 			return false, err
 		}
 		if !m.dryRun {
-			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID, Settle: m.settle.String()}
+			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID, PropagationDelay: m.propagationDelay.String()}
 			if done, err := m.unless(m.annotate(ctx, d, c)); err != nil || !done {
 				return false, err
 			}
@@ -193,10 +193,10 @@ func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
 		return true, nil
 	}
-	if m.observe != nil && m.settle > 0 {
-		m.observe(Progress{Waiting: m.settle})
+	if m.observe != nil && m.propagationDelay > 0 {
+		m.observe(Progress{Waiting: m.propagationDelay})
 	}
-	if err := pause(ctx, m.settle); err != nil {
+	if err := pause(ctx, m.propagationDelay); err != nil {
 		return false, err
 	}
 	now, err := m.read(ctx)

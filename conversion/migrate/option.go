@@ -12,12 +12,12 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	workers      int
-	rate         float64
-	settle       time.Duration
-	observe      func(Progress)
-	dryRun       bool
-	forgetOwners bool
+	workers          int
+	rate             float64
+	propagationDelay time.Duration
+	observe          func(Progress)
+	dryRun           bool
+	forgetOwners     bool
 }
 
 // Workers is how many objects are written at the same time; the default is 4.
@@ -34,7 +34,7 @@ func Rate(perSecond float64) Option {
 	return func(s *settings) { s.rate = perSecond }
 }
 
-// Settle is how long Run waits before it begins, if the definition has been changed in the
+// PropagationDelay is how long Run waits before it begins, if the definition has been changed in the
 // last ten minutes or it cannot tell; the default is 70 seconds. Until all API servers of a
 // cluster have heard of a new storage version, some store objects in the old one; and a
 // request that was on its way then, such as one that waits for an admission webhook, is
@@ -42,8 +42,8 @@ func Rate(perSecond float64) Option {
 // seconds (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, tearDown). An
 // object that comes after a shorter wait stays in the old version unseen; once that is
 // removed, no object of the resource can be listed. It concerns Run.
-func Settle(d time.Duration) Option {
-	return func(s *settings) { s.settle = d }
+func PropagationDelay(d time.Duration) Option {
+	return func(s *settings) { s.propagationDelay = d }
 }
 
 // Observe gets to know how far Run is, or Remove with ForgetOwners: f is called ten times a
@@ -78,7 +78,7 @@ func ForgetOwners() Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	set := settings{workers: 4, rate: 100, settle: 70 * time.Second}
+	set := settings{workers: 4, rate: 100, propagationDelay: 70 * time.Second}
 	for _, opt := range opts {
 		opt(&set)
 	}
@@ -89,8 +89,8 @@ func apply(opts []Option) (settings, error) {
 	if !(set.rate >= 0) {
 		errs = append(errs, fmt.Errorf("migrate: Rate is %v: give it a number that is not negative", set.rate))
 	}
-	if set.settle < 0 {
-		errs = append(errs, fmt.Errorf("migrate: Settle is %s: give it a time that is not negative", set.settle))
+	if set.propagationDelay < 0 {
+		errs = append(errs, fmt.Errorf("migrate: PropagationDelay is %s: give it a time that is not negative", set.propagationDelay))
 	}
 	return set, errors.Join(errs...)
 }

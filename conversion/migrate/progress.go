@@ -21,7 +21,7 @@ type Progress struct {
 	Gone int64
 	// Failed are those that could not be rewritten.
 	Failed int64
-	// Waiting is how long Run waits before it begins: see [Settle]. It is zero when it works.
+	// Waiting is how long Run waits before it begins: see [PropagationDelay]. It is zero when it works.
 	Waiting time.Duration
 }
 

@@ -155,7 +155,7 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 		return config
 	}
 	run := func(config *rest.Config, crd string) error {
-		_, err := migrate.Run(t.Context(), config, crd, migrate.Settle(0))
+		_, err := migrate.Run(t.Context(), config, crd, migrate.PropagationDelay(0))
 		if err == nil {
 			err = migrate.Remove(t.Context(), config, crd, "v1alpha1", migrate.DryRun())
 		}

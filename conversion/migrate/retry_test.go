@@ -335,14 +335,14 @@ func TestOnlySilenceIsTakenForAnAPIServerThatIsAway(t *testing.T) {
 
 func TestItWaitsLongerThanARequestMayTake(t *testing.T) {
 	set, err := apply(nil)
-	if err != nil || set.settle <= time.Minute { // the default of --request-timeout
-		t.Errorf("it waits for %s, %v", set.settle, err)
+	if err != nil || set.propagationDelay <= time.Minute { // the default of --request-timeout
+		t.Errorf("it waits for %s, %v", set.propagationDelay, err)
 	}
 }
 
 func TestWrongOptionsAreReportedTogether(t *testing.T) {
-	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Workers(0), Rate(-1), Settle(-1))
-	for _, want := range []string{"Workers is 0", "Rate is -1", "Settle is -1"} {
+	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Workers(0), Rate(-1), PropagationDelay(-1))
+	for _, want := range []string{"Workers is 0", "Rate is -1", "PropagationDelay is -1"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q: %v", want, err)
 		}

@@ -98,7 +98,7 @@ func TestTheLifeOfAnAPIVersion(t *testing.T) {
 	if line := `apiserver_requested_deprecated_apis{group="library.example.com",removed_release="",resource="books",subresource="",version="v1alpha1"} 1`; !strings.Contains(string(metrics), line+"\n") {
 		t.Error("the API server does not count requests of v1alpha1")
 	}
-	report, err := step6.Migrate(t.Context(), c.config, migrate.Settle(0))
+	report, err := step6.Migrate(t.Context(), c.config, migrate.PropagationDelay(0))
 	check(t, err)
 	if report.Rewritten == 0 || report.Failed > 0 {
 		t.Errorf("the migration says %+v", report)

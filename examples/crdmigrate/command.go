@@ -112,10 +112,10 @@ func (c *command) config() (*rest.Config, error) {
 
 func (c *command) run() *cobra.Command {
 	var (
-		dryRun  bool
-		pace    pace
-		settle  time.Duration
-		address string
+		dryRun           bool
+		pace             pace
+		propagationDelay time.Duration
+		address          string
 	)
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
@@ -137,7 +137,7 @@ pizzas.restaurant.example.com.`,
 				return err
 			}
 			defer stop()
-			opts := append(pace.options(), migrate.Settle(settle))
+			opts := append(pace.options(), migrate.PropagationDelay(propagationDelay))
 			if dryRun {
 				opts = append(opts, migrate.DryRun())
 			}
@@ -151,7 +151,7 @@ pizzas.restaurant.example.com.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "Only say what would happen: the API server checks each write, and stores nothing.")
 	pace.register(flags)
-	flags.DurationVar(&settle, "settle", 70*time.Second, "How long to wait, if the definition was changed in the last ten minutes, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
+	flags.DurationVar(&propagationDelay, "propagation-delay", 70*time.Second, "How long to wait, if the definition was changed in the last ten minutes, until all API servers know the storage version and have answered what was asked before: 10s and their --request-timeout.")
 	flags.StringVar(&address, "metrics-bind-address", "", "Address for metrics, such as :8080, at /metrics. Without it there are none.")
 	return cmd
 }

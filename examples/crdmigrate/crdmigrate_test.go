@@ -82,7 +82,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	port, err := controlplane.FreePort()
 	check(t, err)
 	run := func(rate int) (*exec.Cmd, *bytes.Buffer) {
-		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, fmt.Sprintf("--rate=%d", rate), "--workers=8", "--settle=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
+		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, fmt.Sprintf("--rate=%d", rate), "--workers=8", "--propagation-delay=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
 		out := &bytes.Buffer{}
 		cmd.Stdout, cmd.Stderr = out, out
 		check(t, cmd.Start())
@@ -234,7 +234,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 		}
 		return nil
 	})
-	step(w.CRD+": 3 objects rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n0", "run", w.CRD, "--settle=0s")
+	step(w.CRD+": 3 objects rewritten in v1, 0 were current, 0 have gone, 0 failed; v1alpha1 dropped from status.storedVersions\n0", "run", w.CRD, "--propagation-delay=0s")
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
 	step(w.CRD+": v1alpha1 can be removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners", "--dry-run")
 	step(w.CRD+": v1alpha1 was removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners")

@@ -40,7 +40,7 @@ func (p *progress) show(m migrate.Progress) {
 		pace, begin, end = linePace, replaceLine, ""
 	}
 	if m.Waiting > 0 {
-		fmt.Fprintf(p.out, "%s%s: waiting %s, until no API server stores in an old version any more (--settle)\n", begin, p.name, m.Waiting)
+		fmt.Fprintf(p.out, "%s%s: waiting %s, until no API server stores in an old version any more (--propagation-delay)\n", begin, p.name, m.Waiting)
 		return
 	}
 	if time.Now().Before(p.next) {

@@ -14,8 +14,8 @@ import (
 func TestProgress_OneLineOnATerminal(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true: "\r\x1b[Kpizzas: 0 of 9 objects, 0 rewritten, 0 failed" +
-			"\r\x1b[Kpizzas: waiting 1s, until no API server stores in an old version any more (--settle)\n\r\x1b[K",
-		false: "pizzas: waiting 1s, until no API server stores in an old version any more (--settle)\n",
+			"\r\x1b[Kpizzas: waiting 1s, until no API server stores in an old version any more (--propagation-delay)\n\r\x1b[K",
+		false: "pizzas: waiting 1s, until no API server stores in an old version any more (--propagation-delay)\n",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
