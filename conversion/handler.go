@@ -97,7 +97,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	b = append(b, `,"convertedObjects":[`...)
 
 	all := batch{objects: asked.objects, text: b}
-	if len(asked.objects) > batchSize && runtime.GOMAXPROCS(0) > 1 {
+	if len(asked.objects) >= longList && runtime.GOMAXPROCS(0) > 1 {
 		h.convertInParallel(ctx, &all, to)
 	} else {
 		h.convertAll(ctx, &all, to)
@@ -151,7 +151,10 @@ func (h *handler) convertBatch(ctx context.Context, c *converter, b *batch, to s
 	}
 }
 
-const batchSize = 16 // objects are worth a goroutine
+const (
+	longList  = 200 // below, a second processor costs more than it gives
+	batchSize = 16
+)
 
 // convertInParallel converts the objects of a long list with one goroutine for each
 // processor. Each converts another batch at a time, until one fails.

@@ -36,7 +36,7 @@ func TestHandler_SameAnswerOnOneProcessorAndOnFour(t *testing.T) {
 		}
 		return copyToHub(ctx, in, out)
 	}, nil))
-	for _, n := range []int{0, 1, 16, 17, 32, 300} {
+	for _, n := range []int{0, 1, 199, 200, 300} {
 		for _, bad := range [][]int{nil, {0}, {n - 1}, {n / 2, n - 1}} {
 			var pizzas []string
 			for i := range n {
@@ -68,7 +68,7 @@ func TestFunction_MayKeepItsObjects(t *testing.T) {
 	h := conversion.NewHandler(reg)
 	for round := range 3 {
 		var pizzas []string
-		for i := range 100 {
+		for i := range 250 {
 			id := fmt.Sprintf("%d-%d", round, i)
 			pizzas = append(pizzas, pizza("v1alpha1", `{"name":"`+id+`","labels":{"a":"`+id+`"},"annotations":{"`+id+`":"\n"},"finalizers":["`+id+`"]}`,
 				`,"spec":{"toppings":["`+id+`","`+id+`"]},"status":{"cost":`+fmt.Sprint(i)+`}`))
