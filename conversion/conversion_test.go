@@ -281,7 +281,7 @@ func TestAnErrorNamesTheObjectTheVersionsAndTheReason(t *testing.T) {
 		"a wrong type":       {object: pizza("v1alpha1", `{"name":"x"}`, `,"spec":{"toppings":"tomato"}`), want: "cannot convert Pizza x " + versions + "json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings of type []string"},
 		"no JSON":            {object: `{"kind":"Pizza",`, want: "cannot convert Pizza to restaurant.programming-kubernetes.info/v1beta1: not a JSON object: "},
 		"no object":          {object: `7`, want: "cannot convert object to restaurant.programming-kubernetes.info/v1beta1: not a JSON object: expected object, got number"},
-		"no kind":            {object: `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1"}`, want: "it has no apiVersion or no kind"},
+		"no kind":            {object: `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1"}`, want: "apiVersion and kind are required"},
 		"a bad apiVersion":   {object: `{"apiVersion":"a/b/c","kind":"Pizza"}`, want: "apiVersion: unexpected GroupVersion string: a/b/c"},
 		"no object metadata": {object: pizza("v1alpha1", `"x"`, ""), want: "cannot convert Pizza to restaurant.programming-kubernetes.info/v1beta1: metadata is not a JSON object"},
 		"an unknown kind":    {object: strings.Replace(pizza("v1alpha1", "", ""), "Pizza", "Calzone", 1), want: "no conversions of kind Calzone.restaurant.programming-kubernetes.info are registered"},

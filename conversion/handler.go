@@ -82,7 +82,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 	asked := req.Members.(*request)
 	if asked.desired == "" {
-		return nil, apierrors.NewBadRequest("request.desiredAPIVersion: it is missing")
+		return nil, apierrors.NewBadRequest("request.desiredAPIVersion is required")
 	}
 	to, err := h.registry.groupVersion(asked.desired)
 	if err != nil {

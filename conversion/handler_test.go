@@ -104,7 +104,7 @@ func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
 		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "the body is no ConversionReview: expected array, got number"},
 		"unknown target":   {question("v1", "v7", good), "version v7 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
 		"malformed target": {question("v1", "v1/beta1", good), "request.desiredAPIVersion: unexpected GroupVersion string"},
-		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion: it is missing"},
+		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion is required"},
 		"truncated":        {question("v1", "v1beta1", good)[:200], "request.objects[0]: unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -108,7 +108,7 @@ func TestHandler_ReadsWholeReview(t *testing.T) {
 		"a member that is no JSON": {strings.Replace(body, list, list+`,"junk":{nonsense}`, 1), "unexpected character"},
 		"no end":                   {body[:len(body)-1], "unexpected EOF"},
 		"no end of the list":       {body[:len(body)-3], "unexpected EOF"},
-		"more after the end":       {body + "x", "there is more after the value"},
+		"more after the end":       {body + "x", "unexpected data after the value"},
 		"a comma too many":         {strings.Replace(body, list, `"objects":[`+o+`,]`, 1), "expected object"},
 		"no comma":                 {strings.Replace(body, list, `"objects":[`+o+o+`]`, 1), "unexpected character"},
 		"an object that is broken": {strings.Replace(body, list, `"objects":[{"kind":"Pizza","metadata":{"name":"x",}}]`, 1), "unexpected character"},

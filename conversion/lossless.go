@@ -87,7 +87,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 			case s.from.Version == spoke.Version && s.to.Version == k.hub:
 				back = s
 			case s.from.Version == spoke.Version:
-				l.wrong("it has a direct conversion to %s, which would bypass the hub", s.to.Version)
+				l.wrong("the spoke has a direct conversion to %s, which would bypass the hub", s.to.Version)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	} else if there == nil {
 		l.wrong("the registry has no conversion to it from a hub: call AddSpoke first")
 	} else if there.plain != nil {
-		l.wrong("it is lossless already")
+		l.wrong("the spoke is lossless already")
 	}
 	if hub, err := r.scheme.New(l.kind.WithVersion(l.hub)); err == nil {
 		l.hubType = reflect.TypeOf(hub).Elem()
@@ -178,7 +178,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 	spoke = spoke.without(LosslessAnnotation)
 	back, err := run(ctx, c, spoke, l.back)
 	if err != nil {
-		return payload{}, fmt.Errorf("to see what is lost, it is converted back to %s: %w", l.hub, err)
+		return payload{}, fmt.Errorf("converting back to %s to see what is lost: %w", l.hub, err)
 	}
 	withMetadata := !back.sameMetadata(hub)
 	b, err := back.document(withMetadata)
@@ -251,7 +251,7 @@ func (l *lossless) field() *field.Path {
 // restore returns the hub payload, which the spoke has become, with what the note says.
 func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
 	if len(text) > l.maxBytes {
-		return payload{}, fmt.Errorf("it has %d bytes, and may have %d", len(text), l.maxBytes)
+		return payload{}, fmt.Errorf("%d bytes, expected at most %d", len(text), l.maxBytes)
 	}
 	var n note
 	strict, err := kjson.UnmarshalStrict([]byte(text), &n)
@@ -259,7 +259,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		return payload{}, err
 	}
 	if n.Spoke != l.spoke || n.Hub == l.spoke {
-		return payload{}, fmt.Errorf("it was made for version %q of the hub %q", n.Spoke, n.Hub)
+		return payload{}, fmt.Errorf("made for version %q of the hub %q", n.Spoke, n.Hub)
 	}
 	changes, err := threeway.Parse(n.Lost)
 	if err != nil {
@@ -274,11 +274,11 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
 	toThen, err := c.registry.route(now, then.GroupVersion())
 	if err != nil {
-		return payload{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
+		return payload{}, fmt.Errorf("made for the hub %q: %w", n.Hub, err)
 	}
 	fromThen, err := c.registry.route(then, now.GroupVersion())
 	if err != nil {
-		return payload{}, fmt.Errorf("it was made for the hub %q: %w", n.Hub, err)
+		return payload{}, fmt.Errorf("made for the hub %q: %w", n.Hub, err)
 	}
 	if m.base, err = run(ctx, c, hub, plain(toThen.steps)...); err != nil {
 		return payload{}, err

@@ -385,14 +385,14 @@ func TestANoteIsNotTrusted(t *testing.T) {
 	for name, c := range map[string]struct{ annotation, message string }{
 		"no JSON":                      {"{", "unexpected end of JSON input"},
 		"unknown fields":               {`{"x":1}`, `unknown field "x"`},
-		"another spoke":                {`{"spoke":"v0","hub":"v2","lost":[]}`, `it was made for version "v0" of the hub "v2"`},
-		"an unknown hub":               {`{"spoke":"v1","hub":"v9","lost":[]}`, `it was made for the hub "v9": version v9 of kind Menu.example.com is not registered`},
+		"another spoke":                {`{"spoke":"v0","hub":"v2","lost":[]}`, `made for version "v0" of the hub "v2"`},
+		"an unknown hub":               {`{"spoke":"v1","hub":"v9","lost":[]}`, `made for the hub "v9": version v9 of kind Menu.example.com is not registered`},
 		"no changes":                   {`{"spoke":"v1","hub":"v2","lost":7}`, "not a JSON array"},
 		"other metadata":               {lost(`{"path":["metadata","finalizers"],"value":["x"]}`), "only labels and annotations"},
 		"the kind":                     {lost(`{"path":["kind"],"value":"Secret"}`), "kind is not to be changed"},
 		"a value that does not fit":    {lost(`{"path":["spec","currency"],"value":7}`), "cannot unmarshal number"},
 		"a label that does not fit":    {lost(`{"path":["metadata","labels"],"value":{"a":1}}`), "cannot unmarshal number"},
-		"too large":                    {lost(`{"path":["spec","currency"],"value":"` + strings.Repeat("x", 2000) + `"}`), "bytes, and may have 1000"},
+		"too large":                    {lost(`{"path":["spec","currency"],"value":"` + strings.Repeat("x", 2000) + `"}`), "bytes, expected at most 1000"},
 		"what is verified and refused": {lost(`{"path":["spec","currency"],"value":"XXX"}`), "no such currency"},
 	} {
 		opts := []conversion.LosslessOption{conversion.MaxAnnotationBytes(1000), conversion.VerifyRestored(func(_ context.Context, hub []byte) error {
@@ -719,8 +719,8 @@ func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
 	err := conversion.Lossless(reg, oldMenu1, conversion.MaxAnnotationBytes(0),
 		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
 	for _, want := range []string{
-		"it is lossless already", "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
-		"no CustomResourceDefinition has a schema of Menu.example.com, version v2", "it has no definition",
+		"the spoke is lossless already", "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
+		"no CustomResourceDefinition has a schema of Menu.example.com, version v2", "no CustomResourceDefinition found",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

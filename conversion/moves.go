@@ -162,9 +162,9 @@ func Split(spoke, separator string, first, second Part) Move {
 		case nodeA == nil && nodeB == nil:
 			return nil, nil
 		case nodeA == nil:
-			return nil, field.Required(fieldPath(first.path), "it is joined with "+second.path)
+			return nil, field.Required(fieldPath(first.path), "needed with "+second.path)
 		case nodeB == nil:
-			return nil, field.Required(fieldPath(second.path), "it is joined with "+first.path)
+			return nil, field.Required(fieldPath(second.path), "needed with "+first.path)
 		case nodeA.isNull() && nodeB.isNull():
 			return func(doc *node) error { return doc.put(spoke, nodeA) }, nil
 		}

@@ -86,7 +86,7 @@ func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 	switch {
 	case o.err != nil || c.Err() != nil:
 	case o.apiVersion == "" || o.kind == "":
-		o.err = errors.New("it has no apiVersion or no kind")
+		o.err = errors.New("apiVersion and kind are required")
 	default:
 		var err error
 		if o.gv, err = r.groupVersion(o.apiVersion); err != nil {

@@ -110,7 +110,7 @@ func TestCheck_TextsWithoutDefinition(t *testing.T) {
 	}
 	good := string(textOfDefinition(t, definition("v1", "v2!")))
 	err := reg.Check([]byte(good), nil, []byte(good+"\n---\nkind: ConfigMap\napiVersion: v1\n"))
-	for _, want := range []string{"conversion: definitions, text 2: it has no definition", `conversion: definitions, text 3: the document of line 2: it is a "ConfigMap"`} {
+	for _, want := range []string{"conversion: definitions, text 2: no CustomResourceDefinition found", `conversion: definitions, text 3: the document of line 2: kind "ConfigMap"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -104,7 +104,7 @@ func TestLinksLead(t *testing.T) {
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
-// hasAnchor says whether a page has a heading that GitHub calls so.
+// hasAnchor reports whether a page has a heading that GitHub calls so.
 func hasAnchor(p *mdtest.Page, anchor string) bool {
 	for _, s := range p.Sections {
 		if strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(s.Title), ""), " ", "-") == anchor {

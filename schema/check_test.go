@@ -517,7 +517,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// A problem says where it is in the file, what the server says, and how to mend it.
+// A problem says where it is in the file, what the server says, and how to fix it.
 func ExampleCheck() {
 	problems, err := schema.Check([]byte(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

@@ -379,7 +379,7 @@ func (v *victim) tryDial(protos ...string) (*tls.Conn, error) {
 	return conn, nil
 }
 
-// tick waits, and says whether the attack goes on.
+// tick waits, and reports whether the attack goes on.
 func tick(d time.Duration, until <-chan struct{}) bool {
 	select {
 	case <-until:

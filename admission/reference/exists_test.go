@@ -249,7 +249,7 @@ func TestOnlyWhatMayHealIsAskedAgain(t *testing.T) {
 	}
 }
 
-// What heals by itself must not hide what somebody must mend.
+// What heals by itself must not hide what somebody must fix.
 func TestAFaultThatStaysIsToldBeforeOneThatGoes(t *testing.T) {
 	known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(_ context.Context, _, name string) error {
 		if name == "slow" {

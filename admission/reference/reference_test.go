@@ -270,13 +270,13 @@ func newHandler(t testing.TB, opts ...admission.Option) http.Handler {
 	return admission.NewHandler(s, opts...)
 }
 
-// isRetry says whether an error makes the API server try again in a second.
+// isRetry reports whether an error makes the API server try again in a second.
 func isRetry(err error, code int32) bool {
 	var status *apierrors.StatusError
 	return errors.As(err, &status) && status.ErrStatus.Code == code && status.ErrStatus.Details.RetryAfterSeconds == 1
 }
 
-// isFinal says whether an error leaves a request undecided, and asking again would not
+// isFinal reports whether an error leaves a request undecided, and asking again would not
 // help.
 func isFinal(err error) bool {
 	var status apierrors.APIStatus

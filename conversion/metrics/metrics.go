@@ -3,7 +3,7 @@
 //	option, err := metrics.Prometheus(registry)
 //	mux.Handle("/convert", conversion.NewHandler(reg, option))
 //
-// It is a package of its own so that who does not want Prometheus does not get it.
+// It is a package of its own: only its importers depend on the Prometheus client.
 // It serves no metrics: that is promhttp's business. These are the metrics:
 //
 //   - crdkit_conversion_reviews_total, by result: success or failure;

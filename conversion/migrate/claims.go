@@ -24,12 +24,12 @@ func (d *definition) claims(obj *metav1.PartialObjectMetadata) []metav1.ManagedF
 	})
 }
 
-// converts says whether the API server must convert the object for its managedFields.
+// converts reports whether the API server must convert the object for its managedFields.
 func (d *definition) converts(claims []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(claims, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != d.apiVersion(d.storage) })
 }
 
-// kept says whether an object has these claims, and no others. It compares who owns something,
+// kept reports whether an object has these claims, and no others. It compares who owns something,
 // and not what: the API server writes that anew.
 func (d *definition) kept(claims []metav1.ManagedFieldsEntry, obj *metav1.PartialObjectMetadata) bool {
 	return slices.Equal(ownersOf(claims), ownersOf(d.claims(obj)))
@@ -58,7 +58,7 @@ func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.Partial
 			return rewritten, nil
 		}
 		if attempt == maxConflicts {
-			return failed, errors.New("the API server does not take managedFields as they should be: it cannot convert the object to each version that they name: mend that conversion")
+			return failed, errors.New("the API server does not take managedFields as they should be: it cannot convert the object to each version that they name: fix that conversion")
 		}
 		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
 			return failed, err

@@ -122,7 +122,7 @@ func (d *definition) patched(dryRun bool) []string {
 	return append(subresources, "")
 }
 
-// same says whether the definition has not changed since it was read.
+// same reports whether the definition has not changed since it was read.
 func (d *definition) same(now *definition) bool {
 	return now.Generation == d.Generation && now.UID == d.UID
 }

@@ -41,7 +41,7 @@
 // its resourceVersion is higher (KEP-5504: they are numbers, and those of one etcd can be
 // compared). So an object that somebody else writes meanwhile needs no rewrite. The number
 // of the beginning is kept in an annotation of the definition, [CheckpointAnnotation], until
-// all is done: who is killed and run again goes through the list, but writes only what is
+// all is done: a run after a kill goes through the list again, but writes only what is
 // left. Several may run at the same time.
 //
 // The definition must not change in the meantime. If its generation has, objects may have

@@ -51,7 +51,7 @@ func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// allowed says whether a user may do something.
+// allowed reports whether a user may do something.
 func allowed(t *testing.T, config *rest.Config, verb string, rule rbacv1.PolicyRule) bool {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)

@@ -43,7 +43,7 @@ type Report struct {
 // An object that cannot be rewritten, because admission or validation refuses it, or its
 // conversion fails, does not stop the others; it is in the report, and the stored versions
 // stay as they are. Then the error is [ErrRefused], and names them. (An object that no served
-// version can show fails every list: Run ends there.) After that has been mended, Run may be
+// version can show fails every list: Run ends there.) After that has been fixed, Run may be
 // called again: only what is left is rewritten. No field is lost when it stops at any point.
 //
 // It reads pages of at most 500 objects and some 4 MiB, without their spec and status, and
@@ -118,7 +118,7 @@ func (m *migrator) explain(err error) error {
 	return fmt.Errorf("migrate: CustomResourceDefinition %s: %w", m.name, err)
 }
 
-// round rewrites what is left. It says whether that was all; if not, the definition has
+// round rewrites what is left. It reports whether that was all; if not, the definition has
 // changed meanwhile.
 func (m *migrator) round(ctx context.Context, d *definition, report *Report) (done bool, err error) {
 	old := d.old()
@@ -187,7 +187,7 @@ func (m *migrator) unless(err error) (ok bool, _ error) {
 }
 
 // settled waits until all API servers have heard of the storage version, and have stored what
-// they were asked before. It says whether the definition is still the same.
+// they were asked before. It reports whether the definition is still the same.
 func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	// A clock that is ahead by less than nine minutes makes no difference.
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
@@ -208,7 +208,7 @@ func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	return same, nil
 }
 
-// drop leaves the storage version alone in status.storedVersions. It says whether it has: if
+// drop leaves the storage version alone in status.storedVersions. It reports whether it has: if
 // not, the definition has been changed since its objects were rewritten.
 func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
 	for range maxWrites {
@@ -246,7 +246,7 @@ func (e refused) Unwrap() error        { return e.error }
 
 // refusal says that objects are still stored in an old version.
 func (r *Report) refusal(old []string) error {
-	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: mend them, or what refuses them, and run again", r.Failed, r.Done(), r.Storage, strings.Join(old, ", "))
+	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: fix them, or what refuses them, and run again", r.Failed, r.Done(), r.Storage, strings.Join(old, ", "))
 	return refused{errors.Join(append([]error{errors.New(text)}, r.faults()...)...)}
 }
 

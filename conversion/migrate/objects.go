@@ -155,7 +155,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	if last != "" {
 		which = "the object after " + last
 	}
-	return fmt.Errorf("no version can show %s: mend the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
+	return fmt.Errorf("no version can show %s: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
 }
 
 // now returns the resourceVersion of the moment.

@@ -224,7 +224,7 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 		if want := `spec.size: "huge" is not like 3x4`; err == nil || !strings.Contains(err.Error(), "default/broken: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not say %q: %v", want, err)
 		}
-		// It cannot even be deleted: the webhook must be mended.
+		// It cannot even be deleted: the webhook must be fixed.
 		w.Lenient.Store(true)
 		report, err = w.run()
 		check(t, err)

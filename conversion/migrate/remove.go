@@ -105,7 +105,7 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 	if err != nil || report.Failed == 0 {
 		return err
 	}
-	text := fmt.Sprintf("%d of %d objects cannot let go of owners that managedFields name with %s: mend them, or what refuses them, and run again", report.Failed, report.Done(), version)
+	text := fmt.Sprintf("%d of %d objects cannot let go of owners that managedFields name with %s: fix them, or what refuses them, and run again", report.Failed, report.Done(), version)
 	return refused{errors.Join(append([]error{errors.New(text)}, report.faults()...)...)}
 }
 

@@ -81,13 +81,13 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// answered says whether an error is an answer of the API server.
+// answered reports whether an error is an answer of the API server.
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
 
-// transient says whether the same request may succeed later, without anybody having
+// transient reports whether the same request may succeed later, without anybody having
 // changed the object.
 func transient(err error) bool {
 	var status apierrors.APIStatus
@@ -104,7 +104,7 @@ func transient(err error) bool {
 	}
 }
 
-// absent says whether the API server has looked for an object, and it is not there. An API
+// absent reports whether the API server has looked for an object, and it is not there. An API
 // server that has not heard of a version yet, or a proxy, answers with a 404 too, but not with
 // a Status; client-go makes one of it.
 func absent(err error) bool {

@@ -123,7 +123,7 @@ func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
 			asked: slices.Concat([]string{"v1 limit=50 continue="}, always("v1 limit=100 continue=to-b", 2), always("v1 limit=12 continue=to-b", 2), always("v1 limit=1 continue=to-b", 7),
 				always("v1alpha1 limit=50 continue=to-b", 2), always("v1alpha1 limit=6 continue=to-b", 2), always("v1alpha1 limit=1 continue=to-b", 7)),
 			got: []string{"a v1"},
-			err: "no version can show the object after a: mend the conversion, or serve the version in which it is stored: in v1: Internal error occurred: a is broken",
+			err: "no version can show the object after a: fix the conversion, or serve the version in which it is stored: in v1: Internal error occurred: a is broken",
 		},
 		"it is forbidden": {
 			answers: []any{apierrors.NewForbidden(schema.GroupResource{Resource: "boxes"}, "", errors.New("no")).ErrStatus},

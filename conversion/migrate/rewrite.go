@@ -73,7 +73,7 @@ func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.Part
 			return rewritten, nil
 		}
 		if attempt == maxConflicts {
-			return failed, fmt.Errorf("the API server would drop its managedFields: it cannot convert the object from %s to each version that they name: mend that conversion", d.storage)
+			return failed, fmt.Errorf("the API server would drop its managedFields: it cannot convert the object from %s to each version that they name: fix that conversion", d.storage)
 		}
 		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
 			return failed, err

@@ -135,7 +135,7 @@ func read(t *testing.T, folder string) map[string]string {
 	return files
 }
 
-// generated says whether a tool has written a file, so that the text need not show it.
+// generated reports whether a tool has written a file, so that the text need not show it.
 func generated(path string) bool {
 	return strings.HasPrefix(path, "config/crd/") || strings.HasPrefix(path, "testdata/golden/") || strings.HasPrefix(filepath.Base(path), "zz_generated")
 }

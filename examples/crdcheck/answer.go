@@ -48,7 +48,7 @@ func (a *answer) refuse(err error) {
 	}
 }
 
-// finding says whether the answer is one for the exit code.
+// finding reports whether the answer is one for the exit code.
 func (a *answer) finding() bool { return len(a.problems) > 0 || len(a.Pruned) > 0 }
 
 // crdFlag adds the flag for definitions.

@@ -76,7 +76,7 @@ func (c *command) say(format string, args ...any) {
 	fmt.Fprintf(c.errOut, format+"\n", args...)
 }
 
-// interrupted says whether the context has ended, and tells the user once.
+// interrupted reports whether the context has ended, and tells the user once.
 func (c *command) interrupted(ctx context.Context) bool {
 	if ctx.Err() == nil {
 		return false

@@ -104,7 +104,7 @@ func compile(o object) (*schema.Definition, error) {
 	return d, err
 }
 
-// same says whether two definitions differ in nothing that matters to objects.
+// same reports whether two definitions differ in nothing that matters to objects.
 func same(a, b *schema.Definition) bool {
 	return apiequality.Semantic.DeepEqual(a.CustomResourceDefinition().Spec, b.CustomResourceDefinition().Spec)
 }
@@ -150,7 +150,7 @@ func join(documents []document) (text []byte, n int) {
 	return text, n
 }
 
-// isDefinition says whether it is a CustomResourceDefinition.
+// isDefinition reports whether it is a CustomResourceDefinition.
 func (o object) isDefinition() bool {
 	return strings.HasPrefix(o.APIVersion, "apiextensions.k8s.io/") && strings.HasPrefix(o.Kind, "CustomResourceDefinition")
 }
@@ -176,7 +176,7 @@ func (d defined) kind() runtimeschema.GroupKind {
 	return runtimeschema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
-// isPatch says whether it is part of a definition, as kustomize merges it into another.
+// isPatch reports whether it is part of a definition, as kustomize merges it into another.
 func (d defined) isPatch() bool {
 	return d.Spec.Group == "" && d.Spec.Versions == nil && d.Spec.Version == ""
 }

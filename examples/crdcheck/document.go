@@ -64,7 +64,7 @@ func (f file) documents() iter.Seq[document] {
 	}
 }
 
-// isMarker says whether a line begins or ends a document.
+// isMarker reports whether a line begins or ends a document.
 func isMarker(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false

@@ -78,7 +78,7 @@ func (c *command) subjects(ctx context.Context, all definitions, paths []string)
 	return found, passedOver
 }
 
-// mention returns a function that says whether a text that cannot be read, such as
+// mention returns a function that reports whether a text that cannot be read, such as
 // a template, seems to have an object of a group.
 func mention(groups []string) func(text []byte) bool {
 	for i := range groups {

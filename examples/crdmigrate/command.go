@@ -60,7 +60,7 @@ func Run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return exitError
 }
 
-// refused says whether that is all that went wrong.
+// refused reports whether that is all that went wrong.
 func refused(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !refused(err) })

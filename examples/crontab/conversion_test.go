@@ -56,8 +56,8 @@ func TestWhatCannotBeConvertedIsNamed(t *testing.T) {
 		object("v1beta1", `{"hostPort":""}`):               toV1 + `spec.hostPort: Invalid value: ""` + advice,
 		object("v1beta1", `{"hostPort":"[::1]"}`):          toV1 + `spec.hostPort: Invalid value: "[::1]"` + advice,
 		object("v1beta1", `{"hostPort":1234}`):             toV1 + `spec.hostPort: Invalid value: 1234` + advice,
-		object("v1", `{"host":"localhost"}`):               fromV1 + `spec.port: Required value: it is joined with spec.host`,
-		object("v1", `{"port":80}`):                        fromV1 + `spec.host: Required value: it is joined with spec.port`,
+		object("v1", `{"host":"localhost"}`):               fromV1 + `spec.port: Required value: needed with spec.host`,
+		object("v1", `{"port":80}`):                        fromV1 + `spec.host: Required value: needed with spec.port`,
 		object("v1", `{"host":"localhost","port":"http"}`): fromV1 + `spec.port: Invalid value: "http": must be <port, an integer>`,
 	} {
 		to := "v1"

@@ -178,7 +178,7 @@ var exchanges = []exchange{
 	{name: "a JSON patch that does not apply", method: patch, path: betas + "/margherita", contentType: "application/json-patch+json", body: `[{"op":"replace","path":"/spec/toppings/7/quantity","value":2}]`},
 	{name: "a patch that makes it invalid", method: patch, path: betas + "/margherita", contentType: mergePatch, body: `{"spec":{"toppings":[{"name":"tomato","quantity":0}]}}`},
 	{name: "a strategic merge patch", method: patch, path: alphas + "/margherita?dryRun=All", contentType: "application/strategic-merge-patch+json", body: `{"metadata":{"labels":{"menu":"dinner"}}}`},
-	{name: "a name is for ever", method: patch, path: betas + "/margherita", contentType: mergePatch, body: `{"metadata":{"name":"other"}}`},
+	{name: "a name is forever", method: patch, path: betas + "/margherita", contentType: mergePatch, body: `{"metadata":{"name":"other"}}`},
 
 	// Server-side apply.
 	{name: "ada applies", method: patch, path: betas + "/shared?fieldManager=ada", contentType: apply, body: beta("shared", `,"spec":{"toppings":[{"name":"tomato","quantity":1}]}`)},

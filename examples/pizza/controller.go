@@ -159,7 +159,7 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	return nil
 }
 
-// isCurrent says whether the informer still holds the pizza, and no other.
+// isCurrent reports whether the informer still holds the pizza, and no other.
 func (c *controller) isCurrent(pizza *v1beta1.Pizza) bool {
 	obj, exists, err := c.pizzas.GetIndexer().Get(pizza)
 	return err == nil && exists && obj.(*v1beta1.Pizza).UID == pizza.UID

@@ -213,7 +213,7 @@ func TestAReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 		if stopped > usual.RenewDeadline+usual.RetryPeriod || began-stopped < time.Second || began > usual.Duration+5*usual.RetryPeriod {
 			t.Errorf("a stopped after %s, and b began after %s", stopped, began)
 		}
-		// It is not lost for ever: when b goes, a leads again.
+		// It is not lost forever: when b goes, a leads again.
 		cut.Store(false)
 		time.Sleep(time.Minute)
 		if a.works.Load() != 0 {

@@ -139,7 +139,7 @@ func (r *replica) get(path string) (string, error) {
 	return string(body), err
 }
 
-// leads says whether the replica's controller works.
+// leads reports whether the replica's controller works.
 func (r *replica) leads() (bool, error) {
 	metrics, err := r.get("/metrics")
 	if err != nil {

@@ -97,7 +97,7 @@ func Read(text []byte) (found []*Definition, _ error) {
 		}
 	}
 	if len(found)+len(faults) == 0 {
-		faults = append(faults, errors.New("it has no definition"))
+		faults = append(faults, errors.New("no CustomResourceDefinition found"))
 	}
 	return found, errors.Join(faults...)
 }
@@ -146,7 +146,7 @@ func readOne(document []byte) (*Definition, error) {
 	}
 	u := unstructured.Unstructured{Object: d.Object}
 	if u.GetAPIVersion() != "apiextensions.k8s.io/v1" || u.GetKind() != "CustomResourceDefinition" {
-		return nil, fmt.Errorf("it is a %q of %q: want a CustomResourceDefinition of apiextensions.k8s.io/v1", u.GetKind(), u.GetAPIVersion())
+		return nil, fmt.Errorf("kind %q of apiVersion %q, expected a CustomResourceDefinition of apiextensions.k8s.io/v1", u.GetKind(), u.GetAPIVersion())
 	}
 	if err := json.Unmarshal(text, &d.Fields); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (t *Tree) Over(under *Tree) *Tree {
 func (t *Tree) Add(path string, keys ...string) error {
 	names := strings.Split(path, ".")
 	if strings.ContainsAny(path, "[]") {
-		return fmt.Errorf("the path %q of a list has brackets: it is one of names, such as spec.toppings", path)
+		return fmt.Errorf("the path %q of a list has brackets: expected names joined by dots, such as spec.toppings", path)
 	}
 	if slices.Contains(names, "") || len(keys) == 0 || slices.Contains(keys, "") {
 		return fmt.Errorf("the path %q and the keys %q of a list must not be empty", path, keys)

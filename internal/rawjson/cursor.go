@@ -197,7 +197,7 @@ func (c *Cursor) Err() error { return c.err }
 // End returns the first error, or one if the text goes on after its one value.
 func (c *Cursor) End() error {
 	if c.err == nil && skipSpace(c.text, c.at) < len(c.text) {
-		c.err = errors.New("there is more after the value")
+		c.err = errors.New("unexpected data after the value")
 	}
 	return c.err
 }

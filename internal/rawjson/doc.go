@@ -6,7 +6,7 @@
 // counts, and invalid UTF-8 passes.
 //
 // A [Cursor] passes over a text once, from left to right; [Members], [Elements]
-// and [Set] are made of it. Its Outline is for who wants to come back to a value,
+// and [Set] are made of it. Its Outline is for callers that come back to a value,
 // and read it level by level. Why not a jsontext.Decoder? Conversion promises to
 // take less time than one encoding/json.Valid pass over the request; a Decoder
 // takes as long as that for the tokens alone.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// valid says whether text is one JSON value, with white space around it.
+// valid reports whether text is one JSON value, with white space around it.
 func valid(text []byte) bool {
 	i, err := skipValue(text, skipSpace(text, 0), maxDepth)
 	return err == nil && skipSpace(text, i) == len(text)

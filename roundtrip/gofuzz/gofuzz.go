@@ -100,7 +100,7 @@ func (b *bridge) add(codecs serializer.CodecFactory, functions []any) {
 	}
 }
 
-// fillable says whether either library has functions for a type.
+// fillable reports whether either library has functions for a type.
 func fillable(t reflect.Type) bool { return t.Kind() == reflect.Pointer || t.Kind() == reflect.Map }
 
 // over returns a function for randfill that calls one for gofuzz.

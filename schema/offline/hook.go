@@ -36,5 +36,5 @@ func newHook(h http.Handler, w admissionregistrationv1.MutatingWebhook, mutating
 	}, nil
 }
 
-// ignored says whether the webhook's failures are.
+// ignored reports whether the webhook's failures are.
 func (k *hook) ignored() bool { return *k.FailurePolicy == admissionregistrationv1.Ignore }

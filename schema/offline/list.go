@@ -127,7 +127,7 @@ func (r *Resource) checkFields(version string, s fields.Selector) error {
 	return nil
 }
 
-// reads says whether a list reads an object. If the selector has a name, no other object is
+// reads reports whether a list reads an object. If the selector has a name, no other object is
 // read, so that its faults do not matter (apiserver/pkg/registry/generic/registry/store.go,
 // ListPredicate).
 func (r *Resource) reads(key types.NamespacedName, namespace string, sel selection) bool {

@@ -312,7 +312,7 @@ func parseSecret(obj *unstructured.Unstructured) (*state, error) {
 	return s, err
 }
 
-// isPropagated says whether a state's next CA has been trusted everywhere for long enough
+// isPropagated reports whether a state's next CA has been trusted everywhere for long enough
 // that each API server knows.
 func (a *Authority) isPropagated(s *state) bool {
 	a.refusal = nil

@@ -102,7 +102,7 @@ func reconciled(mine, theirs *state, now time.Time) (*state, error) {
 	return out.followedBy(theirs.current)
 }
 
-// follows says whether who has served with mine may serve with theirs.
+// follows reports whether theirs trusts the certificate that mine serves with.
 func follows(mine, theirs *state, now time.Time) bool {
 	return mine == nil || !valid(mine.current.cert, now) || theirs.trusts(mine.current.cert)
 }

@@ -41,7 +41,7 @@ func (r *registrations) write(bundle []byte) error {
 	return err
 }
 
-// carry says whether all certificates of a bundle are registered.
+// carry reports whether all certificates of a bundle are registered.
 func (r *registrations) carry(bundle []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,7 +259,7 @@ func (w *world) bad(change func()) {
 	time.AfterFunc(d, w.good)
 }
 
-// well says whether all replicas have reached the API server for a while.
+// well reports whether all replicas have reached the API server for a while.
 func (w *world) well() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,7 +288,7 @@ func (w *world) young() bool {
 	return slices.ContainsFunc(w.replicas, func(rep *replica) bool { return rep != nil && rep.Check(nil) != nil })
 }
 
-// hopeless says whether something would be the last of three that come together. A replica that
+// hopeless reports whether something would be the last of three that come together. A replica that
 // remembers nothing finds no whole Secret, and the others cannot restore it in time: then it
 // makes a new CA, which nobody trusts yet.
 func (w *world) hopeless(k kind) bool {

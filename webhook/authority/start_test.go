@@ -181,7 +181,7 @@ func TestNewKeepsNothingOfItsArguments(t *testing.T) {
 	}
 }
 
-// A bubble of synctest ends with a panic if a goroutine in it is blocked for ever, so each
+// A bubble of synctest ends with a panic if a goroutine in it is blocked forever, so each
 // test here shows it; this one for a Run that is stopped in the middle of things.
 func TestNoGoroutineIsLeftAfterRunWheneverItStops(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 6*time.Second + time.Millisecond, start, time.Hour} {

@@ -103,7 +103,7 @@ func (s *state) trusted() []*x509.Certificate {
 // bundle returns what the API server shall trust, as PEM.
 func (s *state) bundle() []byte { return encodeCertificates(s.trusted()...) }
 
-// trusts says whether a CA is in the bundle.
+// trusts reports whether a CA is in the bundle.
 func (s *state) trusts(cert *x509.Certificate) bool {
 	return slices.ContainsFunc(s.trusted(), cert.Equal)
 }
@@ -119,7 +119,7 @@ func (s *state) retire(certs ...*x509.Certificate) {
 	s.previous = s.previous[max(0, len(s.previous)-maxPrevious):]
 }
 
-// valid says whether a certificate is valid at a time.
+// valid reports whether a certificate is valid at a time.
 func valid(cert *x509.Certificate, now time.Time) bool {
 	return !now.Before(cert.NotBefore) && !now.After(cert.NotAfter)
 }

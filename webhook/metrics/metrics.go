@@ -5,7 +5,7 @@
 //
 // For the certificates of webhook/replica, give that to replica.Metrics.
 //
-// It is a package of its own so that who does not want Prometheus does not get it. It
+// It is a package of its own: only its importers depend on the Prometheus client. It
 // serves no metrics: that is promhttp's business. What the webhooks have answered is
 // measured by conversion/metrics and admission/metrics. These are the metrics:
 //

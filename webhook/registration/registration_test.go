@@ -74,7 +74,7 @@ func TestNew_JoinsAllMistakes(t *testing.T) {
 			[]byte(strings.Replace(one, "Namespaced", "Everywhere", 1)),
 			[]byte(strings.Replace(one, "kind: Custom", "kind: Custom\nkind: Custom", 1)),
 			[]byte(strings.ReplaceAll(one, "pizzas", "pies")),
-		), s.mutating()}, []string{"Definitions, text 1: it has no definition", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pizzas.example.com are both of kind Pizza.example.com", `it is a "ConfigMap" of "v1"`,
+		), s.mutating()}, []string{"Definitions, text 1: no CustomResourceDefinition found", "text 2: the document of line 1", "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pizzas.example.com are both of kind Pizza.example.com", `kind "ConfigMap" of apiVersion "v1"`,
 			`line 2: CustomResourceDefinition "x" has no spec.group`, `metadata.name must be "pizzas.example.com"`, `spec.scope "Everywhere"`, `key "kind" already set`, "CustomResourceDefinition pizzas.example.com and CustomResourceDefinition pies.example.com are both of kind Pizza.example.com"}},
 	} {
 		t.Run(name, func(t *testing.T) {

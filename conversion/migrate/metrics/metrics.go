@@ -3,7 +3,7 @@
 //	observe, err := metrics.Prometheus(registry)
 //	report, err := migrate.Run(ctx, config, crd, migrate.Observe(observe(crd)))
 //
-// It is a package of its own so that who does not want Prometheus does not get it. It
+// It is a package of its own: only its importers depend on the Prometheus client. It
 // serves no metrics: that is promhttp's business. These are the metrics:
 //
 //   - crdkit_migration_objects, by crd and result: how many objects were rewritten, were

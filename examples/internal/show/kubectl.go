@@ -139,7 +139,7 @@ func Quote(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// special says whether a shell may take a character for something else.
+// special reports whether a shell may take a character for something else.
 func special(r rune) bool {
 	return !('A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("_./:=,@%+-", r))
 }

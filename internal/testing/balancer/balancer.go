@@ -120,7 +120,7 @@ func (b *Balancer) Ready() []string {
 	return ready
 }
 
-// IsReady says whether a replica is ready.
+// IsReady reports whether a replica is ready.
 func (b *Balancer) IsReady(addr string) bool { return slices.Contains(b.Ready(), addr) }
 
 // Connections returns how many connections a replica has.

@@ -63,7 +63,7 @@ func split(block string) (parts [][]string) {
 	return append(parts, part)
 }
 
-// standIn says whether the parts stand in a file, one behind the other. A part is found where
+// standIn reports whether the parts stand in a file, one behind the other. A part is found where
 // it stands first, so that the rest has as much room as possible.
 func standIn(parts [][]string, file []string) bool {
 	for _, part := range parts {
@@ -82,7 +82,7 @@ func standIn(parts [][]string, file []string) bool {
 	return true
 }
 
-// same says whether all lines are the same, but for one indentation that all lines of the
+// same reports whether all lines are the same, but for one indentation that all lines of the
 // file have more than those of the block.
 func same(block, file []string) bool {
 	indent, known := "", false

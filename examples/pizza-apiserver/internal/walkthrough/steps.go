@@ -99,7 +99,7 @@ func (r *Restaurant) apply(ctx context.Context) error {
 }
 
 // permissions shows that the server knows who asks, through the kube-apiserver, and that the
-// kube-apiserver's RBAC says whether they may.
+// kube-apiserver's RBAC reports whether they may.
 func (r *Restaurant) permissions(ctx context.Context) error {
 	if err := r.Fail(ctx, "", []string{"get", "pizzas", "--as=guest"}, `User "guest" cannot list resource "pizzas"`); err != nil {
 		return err

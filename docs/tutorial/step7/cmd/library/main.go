@@ -1,7 +1,7 @@
 // Command library serves the webhooks of the library's books. With the argument manifests it
 // prints what kubectl shall apply; with migrate it rewrites the books that are stored; with
 // remove, or remove --forget-owners, it takes v1alpha1 out of the definition; with
-// remove --dry-run it says whether it could.
+// remove --dry-run it reports whether it could.
 package main
 
 import (
