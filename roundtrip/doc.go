@@ -31,14 +31,9 @@
 //
 // # What the objects are made of
 //
-// Values at which conversions fail come early and often. Of Go types, without functions:
-//
-//   - lists and maps are nil, empty or have up to 3 elements, and sometimes 11, 17 or 33, of
-//     which most are small, as values deep in a recursive type are;
-//   - strings are short, or have a length next to a usual bound, up to 256; some are digits
-//     with leading zeros, or what YAML has a meaning for, such as "no" and 1e3;
-//   - numbers, durations and quantities are small or of any magnitude, and of either sign;
-//   - times are in the years 1000 to 2099, to the nanosecond if the type keeps that.
+// Values at which conversions fail come early and often: lists and maps that are nil, empty or
+// long, strings with a length next to a usual bound or with a meaning in YAML, numbers of any
+// magnitude and sign, times in the years 1000 to 2099.
 //
 // With a schema, bounds in any of its versions give other lengths, sizes and numbers: those
 // at a bound and next to it. Only a schema or a function gives the values of an enum.

@@ -35,32 +35,13 @@
 // k8s.io/apiextensions-apiserver and k8s.io/apiserver, in the version that go.mod
 // names. The order of the steps, what is private to the server, and what would bring in the
 // client of etcd is written anew; each function names the one that it follows. The tests send
-// requests to a real kube-apiserver too: some about each trap that is known, and random ones about
-// random definitions, of which `make differential` sends more. They compare the code, every
-// cause, every warning, the answer, and what is in etcd.
+// the same requests to a real kube-apiserver, and compare the code, every cause, every
+// warning, the answer, and what is in etcd. `make differential` sends more.
 //
-// # Servers of other releases
-//
-// The behaviour is that of the release of the libraries, 1.37, whatever the server is.
-// The tests are run against servers of 1.33 to 1.36 too (`make test-matrix`), and each
-// difference is in one table, with its cause in the server's source
-// (internal/testing/differential/known.go). These change what is accepted, or stored:
-//
-//   - Before 1.37, errors of ownerReferences and of managedFields have other paths and types,
-//     which can keep the rules from being run; CEL has no includes, and estimates some costs
-//     higher; an optional oldSelf has forgotten the schema of its value; members of sets are
-//     compared as they are in JSON; a number is not whole if its fraction is less than a
-//     billionth of it.
-//   - Before 1.36, numbers need not be in the range of their format: int32, int64, float and
-//     double are ignored. An integer is compared with what is whole of a bound such as 2.5.
-//   - Before 1.35, the formats k8s-short-name and k8s-long-name are ignored, and new rules
-//     cannot have the functions for lists that came with 1.34 (flatten, distinct, sort).
-//   - Before 1.34, new rules cannot have isSemver and semver, and no object that has a null
-//     equals another. A patch of a webhook that cannot be decoded fails the request, whatever
-//     the failure policy says.
-//
-// Some messages have other words before 1.35, and there are no warnings about definitions
-// before 1.34. All feature gates are as the server has them by default.
+// The behaviour is that of the release of the libraries, 1.37, with all feature gates at
+// their defaults. docs/compatibility.md lists what older servers do differently; each
+// difference, with its cause in the server's source, is in one table
+// (internal/testing/differential/known.go).
 //
 // # What surprises
 //
