@@ -168,7 +168,7 @@ type note struct {
 	Lost  json.RawMessage `json:"lost"`
 }
 
-// toSpoke converts a hub payload to the spoke, and notes what is threeway.
+// toSpoke converts a hub payload to the spoke, and notes what is lost.
 func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payload, error) {
 	hub = hub.clone().without(LosslessAnnotation)
 	spoke, err := run(ctx, c, hub, l.there)
@@ -221,7 +221,7 @@ func (l *lossless) note(of string, changes threeway.Changes) []byte {
 	return append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 }
 
-// toHub converts a spoke payload to the hub, and restores what was threeway.
+// toHub converts a spoke payload to the hub, and restores what was lost.
 func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payload, error) {
 	text, noted := spoke.annotations[LosslessAnnotation]
 	spoke = spoke.clone().without(LosslessAnnotation)

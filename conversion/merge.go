@@ -48,7 +48,7 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload,
 	}
 	changes = changes.Parts()
 	modes := slices.Repeat([]threeway.Mode{threeway.Never}, len(changes))
-	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, indexes(len(changes)), threeway.Unedited)
+	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, changes.Choices(), threeway.Unedited)
 	if err == nil && len(good.void) > 0 {
 		// What became void shows nowhere, so it may still be what only the hub can say.
 		good, err = m.add(ctx, changes, modes, good, good.void, threeway.Always)
@@ -83,7 +83,7 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 	if m.written.Within(larger) || m.own.spoke.Within(larger) {
 		return made.hub, nil
 	}
-	return payload{}, fmt.Errorf("%s: contradicts the object", differences[0].Path())
+	return payload{}, fmt.Errorf("%s: contradicts the object", differences[differences.Choices()[0]].Path())
 }
 
 // add makes more changes, which were left out or void, in another mode, and returns the
@@ -257,14 +257,6 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 // equal reports whether two objects are the same, byte for byte.
 func (p payload) equal(other payload) bool {
 	return bytes.Equal(p.body, other.body) && p.sameMetadata(other)
-}
-
-func indexes(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 // modeIs returns those of some changes that have a mode.

@@ -173,8 +173,8 @@ func TestTheLeaseIsReleasedWhenTheWorkHasEnded(t *testing.T) {
 			t.Fatalf("a stopped after %s", took)
 		}
 		time.Sleep(10 * time.Millisecond)
-		if holder := server.holder(); holder != "" {
-			t.Errorf("the lease is still %q's", holder)
+		if holder := server.holder(); holder == "a" { // b may have it already
+			t.Error("a has not released the lease")
 		}
 		time.Sleep(5 * time.Second) // the retry period, and its jitter
 		if b.works.Load() != 1 {

@@ -18,7 +18,7 @@ type Change struct {
 	value  []byte // what H has there; nil: nothing, or another order
 	was    string // the hash of what B had; "": nothing, or the path ends in it
 	insert bool   // whether the value is a new element of the list at the path
-	had    int    // of a part of a change: one more than the steps of its path that B had
+	had    int    // of a part of a change: how many steps of its path B had, plus one; or 0
 
 	*place      // of a new element
 	*reordering // of a list
@@ -96,6 +96,17 @@ func (c Changes) Compact() Changes {
 		}
 	}
 	return c
+}
+
+// Choices returns which of the changes may be left out: not those that help to find
+// elements.
+func (c Changes) Choices() (all []int) {
+	for i := range c {
+		if c[i].elements == nil {
+			all = append(all, i)
+		}
+	}
+	return all
 }
 
 // Parts returns the changes with each that adds an object taken apart into those that add

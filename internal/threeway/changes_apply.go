@@ -36,7 +36,7 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 	if err != nil {
 		return nil, nil, fmt.Errorf("edited: %w", err)
 	}
-	a := applier{reader: borrow(), root: object.root, keys: keys, unedited: unedited, lists: map[*node]*list{}, keyed: map[*node]map[step]int{}}
+	a := applier{reader: borrow(), root: object.root, keys: keys, unedited: unedited, lists: map[*node]*list{}, keyed: map[listKeys]map[step]int{}}
 	defer a.release()
 	var edits []func()
 	for i := range c {
@@ -71,7 +71,7 @@ type applier struct {
 	keys     *listkeys.Tree
 	unedited bool
 	lists    map[*node]*list
-	keyed    map[*node]map[step]int // of lists in B
+	keyed    map[listKeys]map[step]int // of lists in B
 }
 
 // plan returns the edit that a change is; nil if it is void.
@@ -83,7 +83,9 @@ func (a *applier) plan(c *Change, always bool) func() {
 		if l == nil {
 			return nil
 		}
-		l.reorder(c.want, c.from) // before the others find the new places
+		if !l.reorder(c.want, c.from, always) { // before the others find the new places
+			return nil
+		}
 		return func() {}
 	case c.insert:
 		return a.inList(c.path, always, func(l *list) { l.insert(c.node(), c.place) })
@@ -125,7 +127,7 @@ func (a *applier) replace(c *Change, always bool) func() {
 }
 
 // inObject returns an edit of the object at a path; nil if it is not there, and may not be
-// made. B had one step less than had says.
+// made. B had the first had-1 steps of the path.
 func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
 	switch n := a.find(path); {
 	case n.is('{'):

@@ -111,7 +111,8 @@ func (d *differ) list(b, h *node) {
 		}
 	} else {
 		bs = byIndex(len(b.kids))
-		m.byContent(hashesOf(b.kids), hashesOf(h.kids))
+		m.before.hashes, m.after.hashes = hashesOf(b.kids), hashesOf(h.kids)
+		m.byContent()
 		m.rest()
 		m.byIndex()
 	}

@@ -34,9 +34,13 @@ func (a *applier) list(n *node, path []step) *list {
 	return l
 }
 
+// maxKeySets is how many sets of names the elements of a list are looked up by: Diff uses
+// one, and another one when list-map keys have changed.
+const maxKeySets = 8
+
 // index returns the positions by the keys that s has.
 func (l *list) index(s step) map[step]int {
-	if l.byKey[s.keys] == nil { // the list may have had other keys when the selector was made
+	if l.byKey[s.keys] == nil && len(l.byKey) < maxKeySets { // it may have had other keys before
 		l.byKey[s.keys] = positions(byKey(l.kids, strings.Split(s.keys, "\x00")))
 	}
 	return l.byKey[s.keys]
@@ -73,7 +77,8 @@ func (a *applier) identify(c *Change) {
 	}
 	m := a.newMatcher(l.had.kids, l.kids, l.keys)
 	m.strict = !a.unedited
-	m.byContent(hashes, hashesOf(l.kids))
+	m.before.hashes, m.after.hashes = hashes, hashesOf(l.kids)
+	m.byContent()
 	if known {
 		m.rest()
 	}
@@ -106,11 +111,18 @@ func (a *applier) before(path []step) *node {
 	return b
 }
 
+// listKeys is a list and names of keys.
+type listKeys struct {
+	*node
+	keys string
+}
+
 func (a *applier) beforeByKey(list *node, s step) *node {
-	index := a.keyed[list]
+	at := listKeys{list, s.keys}
+	index := a.keyed[at]
 	if index == nil {
 		index = positions(byKey(list.kids, strings.Split(s.keys, "\x00")))
-		a.keyed[list] = index
+		a.keyed[at] = index
 	}
 	if i, ok := index[s]; ok && i != none {
 		return list.kids[i]
@@ -147,7 +159,7 @@ func (l *list) insert(element *node, p *place) {
 
 // reorder puts elements into the order of want, unless they are no longer in the
 // one that they had in B. What the user put behind one of them goes with it.
-func (l *list) reorder(want []step, from []int) {
+func (l *list) reorder(want []step, from []int, always bool) bool {
 	had := slices.Repeat([]int{none}, len(want)) // positions, in B's order
 	var to []int                                 // and in H's
 	for j, s := range want {
@@ -157,8 +169,14 @@ func (l *list) reorder(want []step, from []int) {
 		}
 	}
 	had = slices.DeleteFunc(had, func(i int) bool { return i == none })
-	if l.order != nil || !rises(had) || slices.Equal(had, to) {
-		return
+	if always {
+		slices.Sort(had)
+	}
+	if slices.Equal(had, to) {
+		return true
+	}
+	if l.order != nil || !rises(had) {
+		return false
 	}
 	for i := range had[0] {
 		l.order = append(l.order, i)
@@ -171,6 +189,7 @@ func (l *list) reorder(want []step, from []int) {
 		}
 	}
 	l.touch()
+	return true
 }
 
 // rises reports whether each position is behind the one before.

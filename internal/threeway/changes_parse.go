@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Parse reads what [Changes.Encode] has written. The text may come from anyone:
@@ -109,6 +110,11 @@ func (c *Change) check(n *node) error {
 	default:
 		return errors.New("nothing to do: no value, insert, was or order")
 	}
+	if last := c.path[len(c.path)-1]; last.key != "" && c.value != nil && c.was == "" && !c.insert {
+		if key := keyOf(c.node(), strings.Split(last.keys, "\x00")); key.key != last.key {
+			return errors.New("value: has another key than the path")
+		}
+	}
 	for _, field := range n.kids {
 		if string(field.name) != "path" && !slices.Contains(fields, string(field.name)) {
 			return fmt.Errorf("%s: does not go with the rest", field.name)
@@ -200,8 +206,14 @@ func parseSelector(n *node) (step, error) {
 	return s, nil
 }
 
+// maxKeyNames is how many names a key has at most.
+const maxKeyNames = 16
+
 func parseKey(n *node) (key, keys string) {
 	var names []string
+	if len(n.kids) > maxKeyNames {
+		return "", ""
+	}
 	for _, kid := range n.kids {
 		names = append(names, string(kid.name))
 	}

@@ -65,7 +65,7 @@ func byIndex(n int) []step {
 
 // positions returns where the elements stand that have a key.
 func positions(steps []step) map[step]int {
-	index := make(map[step]int, len(steps))
+	index := map[step]int{} // often hardly any have one
 	for i, s := range steps {
 		if !s.selects() {
 			continue
@@ -101,17 +101,4 @@ func hashesOf(elements []*node) []string {
 		hashes[i] = e.hash()
 	}
 	return hashes
-}
-
-// byContent pairs elements of the same content.
-func (m *matcher) byContent(before, after []string) {
-	index := make(map[content]int, len(before))
-	for i, c := range contents(before) {
-		index[c] = i
-	}
-	for j, c := range contents(after) {
-		if i, ok := index[c]; ok {
-			m.pair(i, j)
-		}
-	}
 }

@@ -32,8 +32,8 @@
 //  5. A conversion keeps the length and the order of a list. So [Diff] takes what is left
 //     at the same index of lists of one length for the same.
 //
-// Case, white space and punctuation make a string no other one, only less alike. A zero
-// value is like an absent one: it is not a leaf, and not part of a key. Not told: an
+// Case, white space and punctuation make two strings less alike, but not different. A zero
+// value is like an absent one: it is not a leaf, and not part of a key. These cannot be told: an
 // element that shares a leaf of its own with one that was removed is taken for it, and so
 // is one that was edited until it has more in common with a removed one than with its
 // former self. Only the first thousand values of an element are compared, and leaves that
@@ -54,7 +54,7 @@
 //
 // # Changes
 //
-// A change has a path of names and selectors of list elements, and a hash of what before
+// In the code, B is before, H is after, and B2 is the third object. A change has a path of names and selectors of list elements, and a hash of what before
 // had there:
 //
 //	{"path":["a","b"],"value":1}               before has nothing there, after has 1

@@ -1,6 +1,11 @@
 package threeway
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
 
 // none is the index of an element that has no counterpart.
 const none = -1
@@ -16,8 +21,9 @@ type matcher struct {
 // side is one of the two lists.
 type side struct {
 	*reader
-	all   []*node
-	match []int // the index of each element's counterpart, or none
+	all    []*node
+	hashes []string // of the elements, where equal ones may differ in their texts; or nil
+	match  []int    // the index of each element's counterpart, or none
 
 	leaves  []*leaves        // of the elements without a counterpart
 	having  map[uint64][]int // those of them that have a leaf, by its hashes
@@ -42,7 +48,7 @@ func (r *reader) newMatcher(before, after []*node, keys []string) *matcher {
 // is, or none, by the rule in the package's documentation. No index is there twice.
 func (r *reader) match(before, after []*node, keys []string) []int {
 	m := r.newMatcher(before, after, keys)
-	m.byText()
+	m.byContent()
 	m.rest()
 	return m.after.match
 }
@@ -68,18 +74,33 @@ func (m *matcher) pair(i, j int) { m.before.match[i], m.after.match[j] = j, i }
 // try pairs i and j if both are there, free and equal.
 func (m *matcher) try(i, j int) bool {
 	ok := i >= 0 && j >= 0 && i < len(m.before.all) && j < len(m.after.all) &&
-		m.before.match[i] == none && m.after.match[j] == none && m.before.all[i].equal(m.after.all[j])
+		m.before.match[i] == none && m.after.match[j] == none && m.equal(i, j)
 	if ok {
 		m.pair(i, j)
 	}
 	return ok
 }
 
-// byText pairs equal elements: a common beginning and end first, then what is
+func (m *matcher) equal(i, j int) bool {
+	if m.before.hashes != nil {
+		return m.before.hashes[i] == m.after.hashes[j]
+	}
+	return m.before.all[i].equal(m.after.all[j])
+}
+
+// content returns what equal elements have in common.
+func (s *side) content(i int) string {
+	if s.hashes != nil {
+		return s.hashes[i]
+	}
+	return string(s.all[i].text)
+}
+
+// byContent pairs equal elements: a common beginning and end first, then what is
 // there once on both sides, then the equal neighbours of pairs, then what is
 // left in order. It is the algorithm of Heckel (1978): linear, and it finds
 // what has moved.
-func (m *matcher) byText() {
+func (m *matcher) byContent() {
 	lo, end := 0, 0
 	for m.try(lo, lo) {
 		lo++
@@ -94,23 +115,24 @@ func (m *matcher) byText() {
 	if lo+1 == nb && lo+1 == na {
 		return // one element was edited, or replaced
 	}
-	type places struct{ before, after []int } // where a text stands
-	texts := make(map[string]*places, nb-lo)
+	type places struct{ before, after []int } // where a content stands
+	contents := make(map[string]*places, nb-lo)
 	for i := lo; i < nb; i++ {
-		p := texts[string(m.before.all[i].text)]
+		content := m.before.content(i)
+		p := contents[content]
 		if p == nil {
 			p = &places{}
-			texts[string(m.before.all[i].text)] = p
+			contents[content] = p
 		}
 		p.before = append(p.before, i)
 	}
 	for j := lo; j < na; j++ {
-		if p := texts[string(m.after.all[j].text)]; p != nil {
+		if p := contents[m.after.content(j)]; p != nil {
 			p.after = append(p.after, j)
 		}
 	}
 
-	for _, p := range texts {
+	for _, p := range contents {
 		if len(p.before) == 1 && len(p.after) == 1 {
 			m.pair(p.before[0], p.after[0])
 		}
@@ -125,7 +147,7 @@ func (m *matcher) byText() {
 			m.try(m.after.match[j+1]-1, j)
 		}
 	}
-	for _, p := range texts {
+	for _, p := range contents {
 		for _, j := range p.after {
 			for len(p.before) > 0 && m.after.match[j] == none {
 				m.try(p.before[0], j)
@@ -154,7 +176,7 @@ func (s *side) byKey(names []string) map[string]int {
 		for _, name := range names {
 			part := s.key(i, name)
 			ok = ok || part != ""
-			key += part + "\x00"
+			key += strconv.Quote(part)
 		}
 		if other != none || !ok {
 			continue
@@ -168,11 +190,11 @@ func (s *side) byKey(names []string) map[string]int {
 }
 
 // otherKey reports whether the declared keys of two elements say that they are not the
-// same.
+// same. Punctuation may differ in names, but not in numbers and addresses.
 func (m *matcher) otherKey(i, j int) bool {
 	return slices.ContainsFunc(m.keys, func(name string) bool {
 		b, a := m.before.key(i, name), m.after.key(j, name)
-		return b != "" && a != "" && fold(b) != fold(a)
+		return b != "" && a != "" && b != a && (fold(b) != fold(a) || strings.IndexFunc(b, unicode.IsLetter) < 0)
 	})
 }
 

@@ -73,6 +73,7 @@ func TestMatch(t *testing.T) {
 		"other keys":         {objects{object("k", "1", "a", "x")}, objects{object("k", "2", "a", "x")}, []string{"k"}, []int{none}},
 		"a part set":         {objects{object("k", "1"), object("k", "2")}, objects{object("k", "2", "l", "TCP"), object("k", "1", "l", "TCP")}, []string{"k", "l"}, []int{1, 0}},
 		"a key in lowercase": {objects{object("k", "A"), object("k", "B")}, objects{object("k", "b"), object("k", "a")}, []string{"k"}, []int{1, 0}},
+		"another address":    {objects{object("k", "1.11.1.1", "a", "x")}, objects{object("k", "11.1.1.1", "a", "x")}, []string{"k"}, []int{none}},
 		"a key twice":        {objects{object("k", "1", "a", "x"), object("k", "1", "a", "y")}, objects{object("k", "1", "a", "y", "b", "z")}, []string{"k"}, []int{1}},
 		"resembles one gone": {objects{object("p", "#2", "b", "x"), object("p", "#1", "b", "x")}, objects{object("p", "#1", "b", "x"), object("p", "#3", "b", "x")}, nil, []int{1, none}},
 		"changed in place":   {objects{object("p", "#2", "b", "x"), object("p", "#1", "b", "x")}, objects{object("p", "#3", "b", "x"), object("p", "#1", "b", "x")}, nil, []int{0, 1}},

@@ -28,7 +28,7 @@ type node struct {
 	edits int    // how many of them are needed if each kid is replaced whole
 	order *order // of a list
 
-	done *done // see edit.go
+	done *done // see changes_edit.go
 }
 
 // kindOf returns the kind of a value by the first byte of its text: this byte, and

@@ -196,7 +196,7 @@ func (m *matcher) byPlace() {
 func (m *matcher) byIndex() {
 	b, a := &m.before, &m.after // of before's elements, only the hashes may be known
 	for i := range min(len(b.all), len(a.all)) {
-		if b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) && (len(b.all) == len(a.all) || b.all[i] != nil && b.all[i].within(a.all[i])) {
+		if b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) && (len(b.all) == len(a.all) || b.all[i] != nil && !b.unclear[i] && !a.unclear[i] && b.all[i].within(a.all[i])) {
 			m.pair(i, i)
 		}
 	}
