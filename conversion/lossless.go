@@ -213,11 +213,9 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 
 // note returns the value of the annotation.
 func (l *lossless) note(of string, changes threeway.Changes) []byte {
-	var text []byte
-	for i, member := range []string{l.spoke, l.hub, of} {
-		text = append(text, []string{`{"spoke":`, `,"hub":`, `,"of":`}[i]...)
-		text = rawjson.AppendQuote(text, member)
-	}
+	text := rawjson.AppendQuote([]byte(`{"spoke":`), l.spoke)
+	text = rawjson.AppendQuote(append(text, `,"hub":`...), l.hub)
+	text = rawjson.AppendQuote(append(text, `,"of":`...), of)
 	return append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 }
 

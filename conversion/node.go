@@ -73,7 +73,7 @@ func (n *node) isObject() bool { return n.text == nil || n.text[0] == '{' }
 
 func (n *node) isNull() bool { return string(n.text) == "null" }
 
-// take removes the value at a path and returns it; nil if there is none. Objects
+// take removes the value at a path and returns it, or nil. Objects
 // on the way that have nothing else in them are removed as well.
 func (n *node) take(path string) (*node, error) {
 	name, rest, deeper := strings.Cut(path, ".")

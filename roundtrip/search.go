@@ -164,7 +164,7 @@ func (h *hunt) work() {
 	}
 }
 
-// take makes the next sample; it returns false if there is none to check.
+// take makes the next sample; it returns false once nothing is left to check.
 func (h *hunt) take() (i int, m sample, ok bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()

@@ -87,7 +87,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	}
 }
 
-// setStatus sets the status, or removes it if there is none.
+// setStatus sets the status, or removes it if the given one is absent.
 func setStatus(u *unstructured.Unstructured, status any, ok bool) {
 	if delete(u.Object, "status"); ok {
 		u.Object["status"] = status

@@ -95,6 +95,18 @@ func TestAGracefulStopLosesNoRequest(t *testing.T) {
 	}
 }
 
+// untilClosed waits until the listener of a site is closed.
+func untilClosed(t *testing.T, s *site) {
+	t.Helper()
+	eventually(t, "the listener is closed", func() bool {
+		conn, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+}
+
 func TestDrain_AnswersSendClientsAway(t *testing.T) {
 	t.Parallel()
 	entered, goOn := make(chan struct{}), make(chan struct{})
@@ -149,13 +161,7 @@ func TestDrain_AnswerBegunBeforeTheStop(t *testing.T) {
 	check(t, err)
 	defer resp.Body.Close()
 	s.stop()
-	eventually(t, "the listener is closed", func() bool {
-		conn, err := net.Dial("tcp", s.addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	untilClosed(t, s)
 	time.Sleep(100 * time.Millisecond)
 	close(goOn)
 	_, err = io.Copy(io.Discard, resp.Body)
@@ -170,13 +176,7 @@ func TestAnIdleConnectionIsAnsweredOnceMore(t *testing.T) {
 	client := s.client(t, false)
 	mustPost(t, client, s.url(), "x")
 	s.stop()
-	eventually(t, "the listener is closed", func() bool {
-		conn, err := net.Dial("tcp", s.addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	untilClosed(t, s)
 	time.Sleep(time.Second) // as a client that is not in a hurry
 	resp, err := client.Post(s.url(), "", strings.NewReader("x"))
 	check(t, err)
@@ -274,13 +274,7 @@ func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 	go func() { answered <- mustPost(t, client, s.url(), "x") }()
 	<-entered
 	close(fail)
-	eventually(t, "the listener is closed", func() bool {
-		conn, err := net.Dial("tcp", s.addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
+	untilClosed(t, s)
 	close(goOn)
 	if got := <-answered; got != "200 done\n" {
 		t.Errorf("the request in flight got %s", got)

@@ -63,7 +63,7 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 // [admission.Validate]: what they refer to must exist. The answer has one error
 // for each wrong field: field.NotFound for a missing object, field.Forbidden
 // where [CrossNamespace] or [Authorize] deny it, and field.Invalid for a name that no
-// object can have, such as "..", or where a namespace is needed and there is none.
+// object can have, such as "..", or where a required namespace is missing.
 // A name that is forbidden or invalid is not looked up, so that the answer does not
 // reveal whether it exists.
 //

@@ -156,7 +156,7 @@ type loose func() uint64
 func (l loose) Uint64() uint64 { return l() }
 func (l loose) Part(f func())  { f() }
 
-// limit returns a bound of a schema as an int, or otherwise if there is none.
+// limit returns a bound of a schema as an int, or otherwise for an absent bound.
 func limit(bound *int64, otherwise int) int {
 	if bound == nil {
 		return otherwise

@@ -98,7 +98,7 @@ func (g *Generator) refused(object map[string]any, path string) (here, only bool
 	return here, here && len(errs) == 1
 }
 
-// replace replaces the value at a place. It returns false if there is none.
+// replace replaces the value at a place. It returns false if the place does not exist.
 func replace(
 	value any, s *structuralschema.Structural, place []string, path string,
 	with func(value any, path string) any,

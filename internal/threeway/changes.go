@@ -16,7 +16,7 @@ type Changes []Change
 type Change struct {
 	path   []step
 	value  []byte // what H has there; nil: nothing, or another order
-	was    string // the hash of what B had; "": nothing, or the path ends in it
+	was    string // the hash of what B had; "": nothing
 	insert bool   // whether the value is a new element of the list at the path
 	had    int    // of a part of a change: how many steps of its path B had, plus one; or 0
 
@@ -32,8 +32,8 @@ type elements struct {
 	hashes []string // instead of it, for lists in such lists, and to take less space
 }
 
-// place is between the neighbours of a new element: the nearest elements in H that are
-// also in B. The zero step: there is none.
+// place is between the neighbors of a new element: the nearest elements in H that are
+// also in B. The zero step stands for the end of the list.
 type place struct{ after, before step }
 
 // reordering is the selectors of a list's elements in H's order, and for each the place

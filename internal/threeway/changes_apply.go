@@ -208,7 +208,7 @@ func (a *applier) make(path []step, kind byte) func() *node {
 	}
 }
 
-// find returns the value at a path, nil if there is none.
+// find returns the value at a path, or nil.
 func (a *applier) find(path []step) *node {
 	n := a.root
 	for i, s := range path {

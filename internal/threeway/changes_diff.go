@@ -110,7 +110,7 @@ func (d *differ) list(b, h *node) {
 			}
 		}
 	} else {
-		bs = byIndex(len(b.kids))
+		bs = atIndexes(len(b.kids))
 		m.before.hashes, m.after.hashes = hashesOf(b.kids), hashesOf(h.kids)
 		m.byContent()
 		m.rest()
@@ -137,7 +137,7 @@ func (d *differ) list(b, h *node) {
 		}
 	}
 	if !keyed && len(d.changes) > begin && len(b.kids) > 0 {
-		had := &elements{hashes: hashesOf(b.kids)}
+		had := &elements{hashes: m.before.hashes}
 		if !slices.ContainsFunc(d.path, func(s step) bool { return s.at > 0 }) { // the outermost has all
 			had = &elements{all: plain(b.text)}
 		}

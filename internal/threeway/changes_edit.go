@@ -21,7 +21,7 @@ func (n *node) touch() *done {
 	return n.done
 }
 
-// at returns the member of that name, nil if there is none.
+// at returns the member of that name, or nil.
 func (n *node) at(name []byte) *node {
 	i, ok := find(n.kids, name)
 	if !ok || n.kids[i].removed() {

@@ -31,7 +31,7 @@ func FuzzDiff(f *testing.F) {
 		}
 		before := string(b)
 		got := apply(t, changes, b)
-		if !reflect.DeepEqual(decode(t, got), decode(t, h)) || string(b) != before {
+		if !reflect.DeepEqual(threeway.Decode(t, got), threeway.Decode(t, h)) || string(b) != before {
 			t.Fatalf("b   %s\nh   %s\ngot %s\nby  %s", b, h, got, changes.Encode())
 		}
 		if parsed, err := threeway.Parse(changes.Encode()); err == nil {

@@ -1,7 +1,6 @@
 package threeway_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -44,25 +42,7 @@ var testTree = func() *listkeys.Tree {
 	return tree
 }()
 
-// failer is what testing and rapid have in common.
-type failer interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-// decode returns the JSON value, with numbers as text.
-func decode(t failer, text []byte) any {
-	t.Helper()
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
-	return v
-}
-
-func diff(t failer, b, h []byte) threeway.Changes {
+func diff(t threeway.Failer, b, h []byte) threeway.Changes {
 	t.Helper()
 	changes, err := threeway.Diff(b, h, testTree)
 	if err != nil {
@@ -71,7 +51,7 @@ func diff(t failer, b, h []byte) threeway.Changes {
 	return changes
 }
 
-func apply(t failer, changes threeway.Changes, b2 []byte) []byte {
+func apply(t threeway.Failer, changes threeway.Changes, b2 []byte) []byte {
 	t.Helper()
 	got, err := changes.Apply(b2, testTree)
 	if err != nil {
@@ -234,39 +214,6 @@ func (w *world) element(list string, e any, depth int, loss bool) any {
 	return w.edit(list, e, depth, loss)
 }
 
-// encode writes a value; reversed is another order of members, and another
-// spelling of strings.
-func encode(v any, reversed bool) []byte {
-	switch v := v.(type) {
-	case map[string]any:
-		var members []string
-		names := slices.Sorted(maps.Keys(v))
-		if reversed {
-			slices.Reverse(names)
-		}
-		for _, name := range names {
-			members = append(members, string(encode(name, reversed))+":"+string(encode(v[name], reversed)))
-		}
-		return []byte("{" + strings.Join(members, ",") + "}")
-	case []any:
-		var elements []string
-		for _, e := range v {
-			elements = append(elements, string(encode(e, reversed)))
-		}
-		return []byte("[" + strings.Join(elements, ", ") + "]")
-	case string:
-		if reversed {
-			s, _ := jsontext.AppendQuote(nil, v)
-			return s
-		}
-	}
-	s, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
-
 // draw returns an object H, and a B that is a poorer H or has nothing to do with it.
 func (w *world) draw() (b, h map[string]any) {
 	h = w.object(4)
@@ -284,9 +231,9 @@ func TestWhatDiffFindsMakesHOfB(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, sloppy: rapid.Bool().Draw(t, "sloppy")}
 		bValue, hValue := w.draw()
-		b, h := encode(bValue, true), encode(hValue, false)
+		b, h := threeway.Encode(bValue, true), threeway.Encode(hValue, false)
 		changes := diff(t, b, h)
-		if got := apply(t, changes, b); !reflect.DeepEqual(decode(t, got), hValue) {
+		if got := apply(t, changes, b); !reflect.DeepEqual(threeway.Decode(t, got), hValue) {
 			t.Fatalf("b    %s\nh    %s\ngot  %s\nfrom %s", b, h, got, changes.Encode())
 		}
 		for name, all := range map[string]threeway.Changes{"parts": changes.Parts(), "always": changes, "compact": changes.Compact()} {
@@ -297,7 +244,7 @@ func TestWhatDiffFindsMakesHOfB(t *testing.T) {
 				}
 			}
 			got, void, err := all.ApplyAs(b, testTree, modes, false)
-			if err != nil || len(void) > 0 || !reflect.DeepEqual(decode(t, got), hValue) {
+			if err != nil || len(void) > 0 || !reflect.DeepEqual(threeway.Decode(t, got), hValue) {
 				t.Fatalf("%s: b %s\nh    %s\ngot  %s\nfrom %s\nvoid %v, %v", name, b, h, got, all.Encode(), void, err)
 			}
 		}
@@ -308,7 +255,7 @@ func TestWhatDiffFindsMakesHOfB(t *testing.T) {
 		if diff := cmp.Diff(string(changes.Encode()), string(parsed.Encode())); err != nil || diff != "" {
 			t.Fatalf("%s reads as another: %v %s", changes.Encode(), err, diff)
 		}
-		if equal := encode(bValue, false); len(diff(t, b, equal)) > 0 || string(apply(t, nil, b)) != string(b) {
+		if equal := threeway.Encode(bValue, false); len(diff(t, b, equal)) > 0 || string(apply(t, nil, b)) != string(b) {
 			t.Fatalf("changes between equal objects: %s", diff(t, b, equal).Encode())
 		}
 	})
@@ -322,19 +269,19 @@ func TestTheUserWins(t *testing.T) {
 		if !ok {
 			t.Skip("not an object")
 		}
-		changes := diff(t, encode(b, true), encode(h, false))
+		changes := diff(t, threeway.Encode(b, true), threeway.Encode(h, false))
 		if len(changes) > 0 && w.chance(30, "subset") {
 			i := w.count(len(changes)-1, "begin")
 			changes = changes[i : i+w.count(len(changes)-i, "length")]
 		}
-		text := encode(b2, false)
+		text := threeway.Encode(b2, false)
 		before := string(text)
 		got := apply(t, changes, text)
 		if string(text) != before {
 			t.Fatalf("the input is now %s", text)
 		}
-		if err := wins("", b, b2, decode(t, got)); err != "" {
-			t.Fatalf("%s\nb   %s\nh   %s\nb2  %s\ngot %s\nby  %s", err, encode(b, true), encode(h, false), before, got, changes.Encode())
+		if err := wins("", b, b2, threeway.Decode(t, got)); err != "" {
+			t.Fatalf("%s\nb   %s\nh   %s\nb2  %s\ngot %s\nby  %s", err, threeway.Encode(b, true), threeway.Encode(h, false), before, got, changes.Encode())
 		}
 	})
 }

@@ -38,7 +38,7 @@ func (a *applier) list(n *node, path []step) *list {
 // one, and another one when list-map keys have changed.
 const maxKeySets = 8
 
-// index returns the positions by the keys that s has.
+// index returns the positions by the keys that s has, nil for one set of names too many.
 func (l *list) index(s step) map[step]int {
 	if l.byKey[s.keys] == nil && len(l.byKey) < maxKeySets { // it may have had other keys before
 		l.byKey[s.keys] = positions(byKey(l.kids, strings.Split(s.keys, "\x00")))

@@ -54,10 +54,10 @@ func (l *list) addNew(theirs *node) {
 // elements merges the elements of theirs that have keys into a list.
 func (a *applier) elements(l *list, theirs *node, path []step, over bool) {
 	for j, s := range byKey(theirs.kids, l.keys) {
-		if !s.selects() {
+		index := l.index(s)
+		if !s.selects() || index == nil {
 			continue
 		}
-		index := l.index(s)
 		if i, there := index[s]; !there {
 			index[s] = len(l.kids)
 			l.add(theirs.kids[j])
@@ -73,6 +73,7 @@ func (a *applier) element(l *list, c *Change, over bool) {
 	index := l.index(s)
 	i, there := index[s]
 	switch {
+	case index == nil:
 	case !there:
 		index[s] = none // so that a second one stays out
 		l.insert(c.node(), c.place)

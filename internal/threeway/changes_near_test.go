@@ -53,7 +53,7 @@ func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 		t.Errorf("void are %v, %v", void, err)
 	}
 	want := `{"spec":{"toppings":[{"name":"b"}],"oven":{"fan":true},"list":[2]}}`
-	if diff := cmp.Diff(decode(t, []byte(want)), decode(t, got)); diff != "" {
+	if diff := cmp.Diff(threeway.Decode(t, []byte(want)), threeway.Decode(t, got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -54,8 +54,8 @@ func keyOf(element *node, keys []string) step {
 	return step{key: string(append(key, '}')), keys: strings.Join(keys, "\x00")}
 }
 
-// byIndex returns selectors by index.
-func byIndex(n int) []step {
+// atIndexes returns the selectors of n elements without keys.
+func atIndexes(n int) []step {
 	steps := make([]step, n)
 	for i := range steps {
 		steps[i].at = i + 1

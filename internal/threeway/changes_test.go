@@ -108,7 +108,7 @@ func TestDiff(t *testing.T) {
 			if diff := cmp.Diff(hashes(t, c.want), string(changes.Encode())); diff != "" {
 				t.Error(diff)
 			}
-			if got := apply(t, changes, []byte(c.b)); !cmp.Equal(decode(t, got), decode(t, []byte(c.h))) {
+			if got := apply(t, changes, []byte(c.b)); !cmp.Equal(threeway.Decode(t, got), threeway.Decode(t, []byte(c.h))) {
 				t.Errorf("applied to B: %s", got)
 			}
 			parsed, err := threeway.Parse(changes.Encode())
@@ -452,6 +452,10 @@ func TestParseRefuses(t *testing.T) {
 // Diff does not make such changes, but they can be read.
 func TestHostileChangesLeaveAnObject(t *testing.T) {
 	many := ""
+	keySets := ""
+	for i := range 8 {
+		keySets += fmt.Sprintf(`{"path":["toppings",{"key":{"k%d":0}},"x"],"value":1},`, i)
+	}
 	for i := range 2 * 16 {
 		many += fmt.Sprintf(`,"m%02d":%d`, i, i)
 	}
@@ -480,6 +484,12 @@ func TestHostileChangesLeaveAnObject(t *testing.T) {
 		{"an order with an element twice",
 			`[{"path":["l"],"elements":[1,2]},{"path":["l"],"order":[{"at":0},{"at":0}],"from":[1,0]}]`,
 			`{"l":[1,2]}`, `{"l":[1,2]}`},
+		{"more sets of keys than a list can have",
+			`[` + keySets + `{"path":["toppings",{"key":{"name":"a"}}],"value":{"name":"a"}}]`,
+			`{"toppings":[]}`, `{"toppings":[]}`},
+		{"more sets of keys than a list can have, and one to merge",
+			`[` + keySets + `{"path":["toppings"],"value":[{"name":"a"}]}]`,
+			`{"toppings":[]}`, `{"toppings":[]}`},
 		{"an element by key in a list without keys",
 			`[{"path":["l",{"key":{"name":"a"}},"x"],"value":1}]`,
 			`{"l":[{"name":"a"}]}`, `{"l":[{"name":"a","x":1}]}`},

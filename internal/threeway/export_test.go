@@ -2,6 +2,14 @@ package threeway
 
 const MaxPath = maxPath
 
+// Helpers that the tests of patches and those of changes share.
+type Failer = failer
+
+var (
+	Decode = decode
+	Encode = encode
+)
+
 func PathLength(c Change) int { return len(c.path) }
 
 // Hash returns what a change remembers of a value.

@@ -3,13 +3,11 @@ package threeway
 import (
 	"strconv"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // The corners of JSON and of JSON pointers.
 func TestPatchOfCorners(t *testing.T) {
-	for _, c := range []struct{ name, raw, before, after, want string }{
+	testPatches(t, []patchCase{
 		// Numbers.
 		{"integers beyond 2^53 are different elements",
 			`{"l":[9007199254740992,9007199254740993,"…"]}`, `{"l":[9007199254740992,9007199254740993,"…"]}`, `{"l":[9007199254740992,"…"]}`,
@@ -79,19 +77,7 @@ func TestPatchOfCorners(t *testing.T) {
 		{"more elements removed than are looked ahead for",
 			`{"l":[0,1,2,3,4,5,6,7,8,9,10,11,12,{"u":"…"},{"u":"…"}]}`, `{"l":[0,1,2,3,4,5,6,7,8,9,10,11,12,{},{}]}`, `{"l":[12,{},{}]}`,
 			`[` + removals(11) + `]`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			raw, before, after := long(c.raw), long(c.before), long(c.after)
-			got, _, err := Patch(raw, before, after, nil, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(long(c.want)), string(got)); diff != "" {
-				t.Errorf("patch (-want +got):\n%s", diff)
-			}
-			apply(t, raw, got)
-		})
-	}
+	})
 }
 
 // removals are the operations that remove the first elements of /l, down from that index.

@@ -301,7 +301,7 @@ func encode(v any, reversed bool) []byte {
 		for _, e := range v {
 			elements = append(elements, string(encode(e, reversed)))
 		}
-		return []byte("[" + strings.Join(elements, ",") + "]")
+		return []byte("[" + strings.Join(elements, ", ") + "]")
 	case string:
 		if reversed {
 			s, _ := jsontext.AppendQuote(nil, v)

@@ -54,8 +54,30 @@ func long(text string) []byte {
 	return []byte(strings.ReplaceAll(text, "…", strings.Repeat(" and so on", 30)))
 }
 
+// patchCase is what the patch of three objects should be; "" for none.
+type patchCase struct{ name, raw, before, after, want string }
+
+func testPatches(t *testing.T, cases []patchCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			raw, before, after := long(c.raw), long(c.before), long(c.after)
+			got, _, err := Patch(raw, before, after, nil, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(long(c.want)), string(got)); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+			if (got == nil) != (c.want == "") {
+				t.Errorf("got %#v for no patch", got)
+			}
+			apply(t, raw, got)
+		})
+	}
+}
+
 func TestPatch(t *testing.T) {
-	for _, c := range []struct{ name, raw, before, after, want string }{
+	testPatches(t, []patchCase{
 		// Only what changed.
 		{"nothing is changed, so there is no patch, however raw is written",
 			`{"b": 1.0, "a":{"u":1}, "l":[ ]}`, `{"a":{},"b":1,"l":[],"status":{}}`, `{"a":{},"b":1,"l":[],"status":{}}`,
@@ -206,22 +228,7 @@ func TestPatch(t *testing.T) {
 		{"a null element becomes an object",
 			`{"l":[null,{"u":1}]}`, `{"l":[null,{}]}`, `{"l":[{"n":1},{}]}`,
 			`[{"op":"replace","path":"/l/0","value":{"n":1}}]`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			raw, before, after := long(c.raw), long(c.before), long(c.after)
-			got, _, err := Patch(raw, before, after, nil, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(long(c.want)), string(got)); diff != "" {
-				t.Errorf("patch (-want +got):\n%s", diff)
-			}
-			if (got == nil) != (c.want == "") {
-				t.Errorf("got %#v for no patch", got)
-			}
-			apply(t, raw, got)
-		})
-	}
+	})
 }
 
 func TestInsertionIntoAThousandIsOneOperation(t *testing.T) {

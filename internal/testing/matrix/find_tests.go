@@ -63,15 +63,24 @@ func Needing(ctx context.Context, modules []string) ([]Test, error) {
 
 // packagesIn returns the packages of a module whose test binaries have the harness in them.
 func packagesIn(ctx context.Context, module string) (packages []string, _ error) {
-	command := exec.CommandContext(ctx, "go", "list", "-test", "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`, "./...")
-	command.Dir = module
+	output, err := goList(ctx, module, "-test", "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`, "./...")
+	if err != nil {
+		return nil, err
+	}
+	return withHarness(output), nil
+}
+
+// goList returns what go list prints in a folder.
+func goList(ctx context.Context, dir string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
+	command.Dir = dir
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("matrix: go list in %s: %w: %s", module, err, &stderr)
+		return "", fmt.Errorf("matrix: go list in %s: %w: %s", dir, err, &stderr)
 	}
-	return withHarness(string(output)), nil
+	return string(output), nil
 }
 
 // withHarness reads lines of a package and what is in it, and returns those packages whose

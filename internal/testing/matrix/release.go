@@ -24,13 +24,9 @@ type Release struct {
 // Open returns the release that a folder is of: its go.mod says which one it is, and its bin
 // has the binaries. The error says what it lacks.
 func Open(ctx context.Context, dir string) (*Release, error) {
-	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
-	command.Dir = dir
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	version, err := command.Output()
+	version, err := goList(ctx, dir, "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
-		return nil, fmt.Errorf("matrix: the release of %s: %w: %s", dir, err, &stderr)
+		return nil, err
 	}
 	assets, err := filepath.Abs(filepath.Join(dir, "bin"))
 	if err != nil {
@@ -39,7 +35,7 @@ func Open(ctx context.Context, dir string) (*Release, error) {
 	if _, err := os.Stat(filepath.Join(assets, "kube-apiserver")); err != nil {
 		return nil, fmt.Errorf("matrix: %w: build it, as `make test-matrix` does", err)
 	}
-	return &Release{Version: strings.TrimSpace(string(version)), assets: assets}, nil
+	return &Release{Version: strings.TrimSpace(version), assets: assets}, nil
 }
 
 // Test runs tests against the release. That they fail is no error, but in the count. The
