@@ -386,28 +386,28 @@ func webhookOfTheNextRelease(t *testing.T, c cluster) {
 // webhookTakenAway applies manifests without a webhook and a conversion that have the replica's
 // CA bundle.
 func webhookTakenAway(t *testing.T, c cluster) {
-	s := newShop(t, "gone.example.com")
-	ca, _, _ := newCA(t, "localhost")
-	second := registration.Validating("second.pizzas.example.com", "/second", admit(s.validate()))
-	old := declare(t, "gone", append(s.options(), second)...)
-	next := declare(t, "gone", s.definitions(), s.noConversion(), s.mutating(), s.validating())
-	inject(t, old, c.Config(), newBundle(ca))
-	for _, apply := range []func(*registration.Webhooks){
-		func(hooks *registration.Webhooks) { c.apply(t, hooks) },
-		func(hooks *registration.Webhooks) {
+	for name, apply := range map[string]func(*registration.Webhooks){
+		"gone": func(hooks *registration.Webhooks) { c.apply(t, hooks) },
+		"gone-kubectl": func(hooks *registration.Webhooks) {
 			text, err := hooks.Manifests(nil)
 			check(t, err)
 			c.kubectl(t, text, "apply", "-f", "-")
 		},
 	} {
+		s := newShop(t, name+".example.com")
+		ca, _, _ := newCA(t, "localhost")
+		second := registration.Validating("second.pizzas.example.com", "/second", admit(s.validate()))
+		old := declare(t, name, append(s.options(), second)...)
+		next := declare(t, name, s.definitions(), s.noConversion(), s.mutating(), s.validating())
+		inject(t, old, c.Config(), newBundle(ca))
 		apply(old)
 		eventually(t, func() error {
-			for _, u := range c.all(t, s, "gone") {
+			for _, u := range c.all(t, s, name) {
 				if err := carry(t, ca, u); err != nil {
 					return err
 				}
 				for _, m := range u.GetManagedFields() {
-					if m.Manager == "gone" {
+					if m.Manager == name {
 						return fmt.Errorf("the replica owns %s", m.FieldsV1)
 					}
 				}
@@ -415,23 +415,14 @@ func webhookTakenAway(t *testing.T, c cluster) {
 			return nil
 		})
 		apply(next)
-		if configs := clientConfigs(c.get(t, validating, "gone")); len(configs) != 1 {
+		if configs := clientConfigs(c.get(t, validating, name)); len(configs) != 1 {
 			t.Errorf("the webhooks are %v", configs)
 		}
-		check(t, carry(t, ca, c.get(t, validating, "gone")))
-		if strategy, _, _ := unstructured.NestedMap(c.get(t, definitions, "pizzas.gone.example.com").Object, "spec", "conversion"); strategy["strategy"] != "None" || len(strategy) != 1 {
+		check(t, carry(t, ca, c.get(t, validating, name)))
+		definition := c.get(t, definitions, "pizzas."+s.group)
+		if strategy, _, _ := unstructured.NestedMap(definition.Object, "spec", "conversion"); strategy["strategy"] != "None" || len(strategy) != 1 {
 			t.Errorf("the conversion is %v", strategy)
 		}
-		for _, resource := range []schema.GroupVersionResource{mutating, validating} {
-			check(t, c.Resource(resource).Delete(t.Context(), "gone", metav1.DeleteOptions{}))
-		}
-		check(t, c.Resource(definitions).Delete(t.Context(), "pizzas.gone.example.com", metav1.DeleteOptions{}))
-		eventually(t, func() error {
-			if _, err := c.Resource(definitions).Get(t.Context(), "pizzas.gone.example.com", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("the definition is still there: %w", err)
-			}
-			return nil
-		})
 	}
 }
 
