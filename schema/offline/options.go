@@ -1,112 +1,132 @@
 package offline
 
 import (
-	"maps"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
-	"time"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Option adds a webhook to a Resource, or changes how the Resource works.
-type Option func(*settings)
+// An Option says what a server has when it starts.
+type Option func(*options) error
 
-// settings are what the options say.
-type settings struct {
-	converter     http.Handler // nil if there is none
-	registrations []registration
-	namespaces    map[string]map[string]string
-	stored        [][]byte
-	user          authenticationv1.UserInfo
-	now           func() time.Time
-	uid           func() types.UID
+type options struct {
+	objects []*unstructured.Unstructured
+	handler http.Handler
+	listen  bool
 }
 
-// Convert names the conversion webhook. The handler gets a ConversionReview, at the path of
-// the definition's clientConfig. So it can be the mux that the operator serves. If the
-// definition has no clientConfig, the path is "/".
-//
-// A definition without a conversion, as controller-gen writes it, is taken to name this
-// webhook, with reviews of v1. Without this option, New refuses a definition whose
-// conversion is a webhook.
-func Convert(h http.Handler) Option {
-	return func(s *settings) { s.converter = h }
-}
-
-// Mutate adds the mutating webhooks of one configuration. They are called in their order,
-// after those of earlier options. (A server sorts the configurations by name.) The handler
-// gets an AdmissionReview, at the path of the webhook's clientConfig. So it can be one
-// handler, or the mux that serves all webhooks. Without a clientConfig, the path is "/".
-//
-//	offline.Mutate(mux, configuration.Webhooks...)
-//
-// A field that is not set has the API's default. Three fields that the API requires may be
-// left out too:
-//
-//   - rules: the webhook is called when an object of this resource is created or updated, in
-//     any version;
-//   - admissionReviewVersions: it gets v1;
-//   - sideEffects: it has none.
-//
-// Without webhooks, there is one, for which all of this holds.
-func Mutate(h http.Handler, webhooks ...admissionregistrationv1.MutatingWebhook) Option {
-	g := registration{handler: h, mutating: true}
-	for _, w := range webhooks {
-		g.webhooks = append(g.webhooks, *w.DeepCopy())
+func newOptions(opts []Option) (*options, error) {
+	o := &options{}
+	var all []error
+	for _, opt := range opts {
+		if err := opt(o); err != nil {
+			all = append(all, fmt.Errorf("offline: %w", err))
+		}
 	}
-	return func(s *settings) { s.registrations = append(s.registrations, g) }
+	return o, errors.Join(all...)
 }
 
-// Validate adds the validating webhooks of one configuration: see [Mutate]. Without rules,
-// they are called for deletions too; a handler of package admission allows the operations
-// for which it has no function. All webhooks are called, one after the other, and the first
-// error is the result. (A server calls them at the same time.)
-func Validate(h http.Handler, webhooks ...admissionregistrationv1.ValidatingWebhook) Option {
-	g := registration{handler: h}
-	for _, w := range webhooks {
-		g.add(w)
-	}
-	return func(s *settings) { s.registrations = append(s.registrations, g) }
-}
-
-// Namespaces gives namespaces their labels, for the namespaceSelector of webhooks. The keys
-// are names of namespaces. Every namespace exists, also one that is not in the map, and
-// every one has the label kubernetes.io/metadata.name.
-func Namespaces(labels map[string]map[string]string) Option {
-	all := make(map[string]map[string]string, len(labels))
-	for name, set := range labels {
-		all[name] = maps.Clone(set)
-	}
-	return func(s *settings) { s.namespaces = all }
-}
-
-// Stored puts objects into the store, in JSON or YAML, as an older release has left them
-// there: in any version of the definition, and without admission or validation. With it, a
-// test can upgrade. It takes the Stored of results from a Resource with the old definition,
-// or files that were kept.
+// Objects are there when the server starts: definitions, with their conversion webhooks,
+// configurations of admission webhooks, admission policies, namespaces and other objects. They
+// are typed or unstructured.
 //
-// An object needs apiVersion, kind and metadata.name. Where it has no namespace, uid,
-// creationTimestamp or generation, it gets them as if it was created here.
-func Stored(objects ...[]byte) Option {
-	return func(s *settings) { s.stored = append(s.stored, objects...) }
+// Definitions and objects of built-in kinds are stored before the server starts, so that they
+// are in force for the first request. After that, custom objects are created as by a client,
+// in the order given; a namespace that is not there is made.
+func Objects(objects ...runtime.Object) Option {
+	return func(o *options) error {
+		for _, obj := range objects {
+			u, err := toUnstructured(obj)
+			if err != nil {
+				return err
+			}
+			o.objects = append(o.objects, u)
+		}
+		return nil
+	}
 }
 
-// User is who sends the requests, unless a request says otherwise with [As]. Without this
-// option it is kubernetes-admin, in the group system:authenticated.
-func User(info authenticationv1.UserInfo) Option {
-	return func(s *settings) { s.user = info }
+// Manifests are [Objects] in YAML or JSON. A text may have several documents.
+func Manifests(texts ...[]byte) Option {
+	return func(o *options) error {
+		for i, text := range texts {
+			reader := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+			for {
+				u := &unstructured.Unstructured{}
+				err := reader.Decode(&u.Object)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					return fmt.Errorf("manifest %d: %w", i, err)
+				}
+				if len(u.Object) == 0 {
+					continue
+				}
+				if u.GetKind() == "" || u.GetAPIVersion() == "" || u.GetName() == "" {
+					return fmt.Errorf("manifest %d: an object needs apiVersion, kind and metadata.name, got %q, %q and %q", i, u.GetAPIVersion(), u.GetKind(), u.GetName())
+				}
+				o.objects = append(o.objects, u)
+			}
+		}
+		return nil
+	}
 }
 
-// Clock tells the time of creations and deletions. Without this option it is 2000-01-01,
-// and each call is a second later.
-func Clock(now func() time.Time) Option {
-	return func(s *settings) { s.now = now }
+// Handler answers all requests to webhooks, whatever their Service or URL is, in this process.
+// Without a handler, webhooks with a URL are called through the network.
+func Handler(h http.Handler) Option {
+	return func(o *options) error {
+		if o.handler != nil {
+			return errors.New("Handler: there is another handler; join both with an http.ServeMux")
+		}
+		o.handler = h
+		return nil
+	}
 }
 
-// UIDs makes the UIDs of new objects. Without this option they are counted. The first is
-// 00000000-0000-4000-8000-000000000001.
-func UIDs(next func() types.UID) Option {
-	return func(s *settings) { s.uid = next }
+// Webhooks has an operator's webhooks called as they are registered in a cluster: hooks is a
+// *registration.Webhooks. It stands for [Manifests] and [Handler].
+func Webhooks(hooks interface {
+	http.Handler
+	Manifests(caBundle []byte) ([]byte, error)
+}) Option {
+	return func(o *options) error {
+		text, err := hooks.Manifests(nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(Manifests(text)(o), Handler(hooks)(o))
+	}
+}
+
+// toUnstructured takes typed objects of client-go's scheme, definitions, and any object that
+// knows its kind.
+func toUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	if u.GetKind() != "" && u.GetAPIVersion() != "" {
+		return u, nil
+	}
+	if _, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		u.SetGroupVersionKind(definitionKind)
+		return u, nil
+	}
+	kinds, _, err := scheme.Scheme.ObjectKinds(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%T %q: apiVersion and kind are missing", obj, u.GetName())
+	}
+	u.SetGroupVersionKind(kinds[0])
+	return u, nil
 }

@@ -3,75 +3,131 @@ package offline
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
-// transport sends requests to a handler in memory. It does not wait for a handler that is
-// too late, and neither does a server.
+// transport sends requests to a handler in this process. Answers are streamed, so that watches
+// work. Requests end when the server does.
 type transport struct {
-	handler   http.Handler
-	noAddress bool // the registration has no clientConfig
+	handler http.Handler
+	done    context.Context
 }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	in := req.Clone(req.Context())
+	ctx, cancel := context.WithCancelCause(req.Context())
+	stop := context.AfterFunc(t.done, func() { cancel(http.ErrServerClosed) })
+	in := req.Clone(ctx)
 	in.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery}
 	in.Host, in.RequestURI, in.RemoteAddr = req.URL.Host, in.URL.RequestURI(), "127.0.0.1:1"
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
-	type result struct {
-		response *http.Response
-		err      error
-	}
-	done := make(chan result, 1)
+	body, pipe := io.Pipe()
+	w := &responseWriter{header: http.Header{}, pipe: pipe, started: make(chan struct{})}
 	go func() {
-		response, err := t.serve(in)
-		done <- result{response, err}
+		defer cancel(nil)
+		defer stop()
+		w.end(serve(t.handler, w, in))
 	}()
 	select {
-	case r := <-done:
-		switch {
-		case r.err != nil:
-			return nil, r.err
-		case r.response.StatusCode == http.StatusNotFound && t.noAddress:
-			return nil, fmt.Errorf("the handler has answered 404: a webhook without a clientConfig is called at the path %s, so give it a clientConfig or the handler alone", in.URL.Path)
-		}
-		r.response.Request = req
-		return r.response, nil
-	case <-req.Context().Done():
-		return nil, context.Cause(req.Context())
+	case <-w.started:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	length := int64(-1)
+	if w.code == http.StatusNoContent || w.code == http.StatusNotModified || req.Method == http.MethodHead {
+		length = 0
+	}
+	// The handler's request ends when nobody reads its answer any longer.
+	unread := context.AfterFunc(ctx, func() { pipe.CloseWithError(context.Cause(ctx)) })
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", w.code, http.StatusText(w.code)), StatusCode: w.code,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: responseBody{body, func() { unread(); cancel(nil) }}, ContentLength: length, Request: req,
+	}, nil
 }
 
-// serve contains a panic. So does net/http, which drops the connection then.
-func (t transport) serve(in *http.Request) (_ *http.Response, err error) {
+// serve contains a panic, as net/http does, which drops the connection then.
+func serve(h http.Handler, w http.ResponseWriter, in *http.Request) (err error) {
 	defer func() {
-		if v := recover(); v != nil {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			err = io.ErrUnexpectedEOF
+		default:
 			err = fmt.Errorf("the handler panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
-	w := recorder{httptest.NewRecorder()}
-	t.handler.ServeHTTP(w, in)
-	return w.Result(), nil
+	h.ServeHTTP(w, in)
+	return nil
 }
 
-var _ http.RoundTripper = transport{}
+// responseBody ends the handler's request when it is closed.
+type responseBody struct {
+	*io.PipeReader
+	cancel func()
+}
 
-// recorder keeps an answer. What a handler can ask of the connection to a server, by
-// http.ResponseController, it may ask here too: there is no connection, and nothing to do.
-// (Package httptest adds no flag to a program, unless it is called with -httptest.serve.)
-type recorder struct{ *httptest.ResponseRecorder }
+func (b responseBody) Close() error {
+	err := b.PipeReader.Close()
+	b.cancel()
+	return err
+}
 
-func (recorder) SetReadDeadline(time.Time) error  { return nil }
-func (recorder) SetWriteDeadline(time.Time) error { return nil }
-func (recorder) EnableFullDuplex() error          { return nil }
+// responseWriter hands an answer over as it is written.
+type responseWriter struct {
+	header, sent http.Header
+	pipe         *io.PipeWriter
 
-var (
-	_ http.ResponseWriter = recorder{}
-	_ http.Flusher        = recorder{}
-)
+	once    sync.Once
+	started chan struct{} // closed when code, or else err, is there
+	code    int
+	err     error
+}
+
+func (w *responseWriter) Header() http.Header { return w.header }
+
+func (w *responseWriter) WriteHeader(code int) {
+	w.once.Do(func() {
+		w.code, w.sent = code, w.header.Clone()
+		close(w.started)
+	})
+}
+
+func (w *responseWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.pipe.Write(p)
+}
+
+func (w *responseWriter) end(err error) {
+	w.once.Do(func() {
+		w.code, w.sent, w.err = http.StatusOK, w.header.Clone(), err
+		close(w.started)
+	})
+	w.pipe.CloseWithError(err)
+}
+
+// Flush starts the answer. There is no buffer.
+func (w *responseWriter) Flush() { w.WriteHeader(http.StatusOK) }
+
+// There is no connection with deadlines: what a handler asks of it succeeds.
+
+func (w *responseWriter) SetReadDeadline(time.Time) error  { return nil }
+func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
+func (w *responseWriter) EnableFullDuplex() error          { return nil }
+
+// CloseNotify is what API servers recognize a connection by that can be watched.
+func (w *responseWriter) CloseNotify() <-chan bool { return nil }
+
+var _ interface {
+	http.Flusher
+	http.CloseNotifier //nolint:staticcheck // apiserver/pkg/endpoints/responsewriter/wrapper.go
+} = (*responseWriter)(nil)

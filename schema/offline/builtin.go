@@ -1,0 +1,275 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/endpoints"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/names"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// builtins has the storage of each built-in kind.
+type builtins map[schema.GroupVersionKind]*registry.Store
+
+// clusterScoped are the kinds of client-go's scheme that are in no namespace.
+var clusterScoped = []string{
+	"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle",
+	"DeviceClass", "DeviceTaintRule", "FlowSchema", "IPAddress", "IngressClass", "MutatingAdmissionPolicy",
+	"MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "Namespace", "Node", "PersistentVolume", "PriorityClass",
+	"PriorityLevelConfiguration", "ResourceSlice", "RuntimeClass", "ServiceCIDR", "StorageClass", "StorageVersion",
+	"StorageVersionMigration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
+	"VolumeAttachment", "VolumeAttributesClass",
+}
+
+// installBuiltins serves the kinds of client-go's scheme that are stable, each in the version that
+// kube-apiserver prefers.
+func installBuiltins(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions) (builtins, error) {
+	versions := map[string]schema.GroupVersion{}
+	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+		stable := !strings.Contains(gv.Version, "alpha") && !strings.Contains(gv.Version, "beta")
+		if stable && version.CompareKubeAwareVersionStrings(gv.Version, versions[gv.Group].Version) > 0 {
+			versions[gv.Group] = gv
+		}
+	}
+	all := builtins{}
+	for _, gv := range versions {
+		if err := all.install(server, config, options, gv); err != nil {
+			return nil, fmt.Errorf("%s: %w", gv, err)
+		}
+	}
+	for _, store := range all {
+		server.RegisterDestroyFunc(store.DestroyFunc)
+	}
+	return all, nil
+}
+
+// newScheme returns a scheme of one group version. Its types are the internal ones too: there
+// is no other version to convert to.
+func newScheme(gv schema.GroupVersion) *runtime.Scheme {
+	s := runtime.NewScheme()
+	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
+	for kind, t := range scheme.Scheme.KnownTypes(gv) {
+		if t.PkgPath() == reflect.TypeFor[metav1.Status]().PkgPath() {
+			continue // the options of requests
+		}
+		obj := reflect.New(t).Interface().(runtime.Object)
+		s.AddKnownTypeWithName(gv.WithKind(kind), obj)
+		s.AddKnownTypeWithName(internal.WithKind(kind), obj)
+	}
+	metav1.AddToGroupVersion(s, gv)
+	if v1 := (schema.GroupVersion{Version: "v1"}); gv != v1 {
+		metav1.AddToGroupVersion(s, v1)
+	}
+	_ = s.SetVersionPriority(gv)
+	return s
+}
+
+func (b builtins) install(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
+	s := newScheme(gv)
+	codecs := serializer.NewCodecFactory(s, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	options.codec = codecs.LegacyCodec(gv)
+	storages := map[string]rest.Storage{}
+	served := map[string][]string{}
+	for kind, t := range scheme.Scheme.KnownTypes(gv) {
+		_, list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
+		if _, object := t.FieldByName("ObjectMeta"); !object || !list || kind == "ComponentStatus" {
+			continue
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+		store, err := newStore(s, options, gv, kind, plural.Resource, t)
+		if err != nil {
+			return err
+		}
+		b[gv.WithKind(kind)] = store
+		storages[plural.Resource] = builtinREST{store}
+		served[plural.Resource] = []string{gv.String()}
+		if _, has := t.FieldByName("Status"); has {
+			storages[plural.Resource+"/status"] = newStatusREST(store)
+		}
+	}
+	root := genericapiserver.APIGroupPrefix
+	if gv.Group == "" {
+		root = genericapiserver.DefaultLegacyAPIPrefix
+	}
+	// There are no OpenAPI definitions of the built-in types outside of kube-apiserver.
+	path := root + "/" + gv.String() + "/"
+	config.OpenAPIConfig.IgnorePrefixes = append(config.OpenAPIConfig.IgnorePrefixes, path)
+	config.OpenAPIV3Config.IgnorePrefixes = append(config.OpenAPIV3Config.IgnorePrefixes, path)
+	metaGV := metav1.SchemeGroupVersion
+	group := &endpoints.APIGroupVersion{
+		Storage: storages, Root: root, GroupVersion: gv, AllServedVersionsByResource: served,
+		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metaGV,
+		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(s), Typer: s, Creater: s, Convertor: s, ConvertabilityChecker: s,
+		UnsafeConvertor: runtime.UnsafeObjectConvertor(s), Defaulter: s, Namer: runtime.Namer(meta.NewAccessor()),
+		TypeConverter:              applyconfigurations.NewTypeConverter(s),
+		EquivalentResourceRegistry: server.EquivalentResourceRegistry,
+		Authorizer:                 server.Authorizer, Admit: config.AdmissionControl, MaxRequestBodyBytes: config.MaxRequestBodyBytes,
+	}
+	resources, _, err := group.InstallREST(server.Handler.GoRestfulContainer)
+	if err != nil {
+		return err
+	}
+	manager := server.AggregatedLegacyDiscoveryGroupManager
+	if gv.Group != "" {
+		manager = server.AggregatedDiscoveryGroupManager
+		server.Handler.GoRestfulContainer.Add(newGroupService(gv))
+	}
+	manager.AddGroupVersion(gv.Group, apidiscoveryv2.APIVersionDiscovery{
+		Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent, Version: gv.Version, Resources: resources,
+	})
+	return nil
+}
+
+func newStore(s *runtime.Scheme, options restOptions, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
+	namespaced := !slices.Contains(clusterScoped, kind)
+	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, namespaced: namespaced}
+	resource := schema.GroupResource{Group: gv.Group, Resource: plural}
+	list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
+	store := &registry.Store{
+		NewFunc:                   func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) },
+		NewListFunc:               func() runtime.Object { return reflect.New(list).Interface().(runtime.Object) },
+		DefaultQualifiedResource:  resource,
+		SingularQualifiedResource: schema.GroupResource{Group: gv.Group, Resource: strings.ToLower(kind)},
+		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: storage.DefaultNamespaceScopedAttr}
+		},
+		CreateStrategy: strategy, UpdateStrategy: strategy, DeleteStrategy: strategy,
+		TableConvertor: rest.NewDefaultTableConvertor(resource),
+	}
+	attrs := storage.DefaultNamespaceScopedAttr
+	if !namespaced {
+		attrs = storage.DefaultClusterScopedAttr
+	}
+	return store, store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs})
+}
+
+// builtinREST is the storage of a kind, as a resource.
+type builtinREST struct{ *registry.Store }
+
+// statusREST is the status of a kind, as a subresource.
+type statusREST struct{ store *registry.Store }
+
+var (
+	_ rest.Patcher             = statusREST{}
+	_ rest.ResetFieldsStrategy = strategy{}
+)
+
+func newStatusREST(store *registry.Store) statusREST {
+	status := *store
+	strategy := store.UpdateStrategy.(strategy)
+	strategy.status = true
+	status.CreateStrategy, status.DeleteStrategy, status.UpdateStrategy = nil, nil, strategy
+	return statusREST{&status}
+}
+
+func (r statusREST) New() runtime.Object { return r.store.New() }
+func (r statusREST) Destroy()            {}
+
+func (r statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, create, update, false, options)
+}
+
+// strategy is how any built-in kind is created, updated and deleted. It knows metadata, that
+// spec has a generation, and that status is written on its own.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	namespaced bool
+	status     bool // of the subresource
+}
+
+// GetResetFields returns the fields that nobody owns who writes them: status is written on its own.
+func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return nil
+}
+
+func (s strategy) NamespaceScoped() bool                                   { return s.namespaced }
+func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool                            { return true }
+func (strategy) Canonicalize(runtime.Object)                               {}
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// part returns a field of an object, or the zero Value.
+func part(obj runtime.Object, name string) reflect.Value {
+	return reflect.ValueOf(obj).Elem().FieldByName(name)
+}
+
+func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	setDefaults(obj)
+	if part(obj, "Spec").IsValid() {
+		obj.(metav1.Object).SetGeneration(1)
+		if status := part(obj, "Status"); status.IsValid() {
+			status.SetZero()
+		}
+	}
+	if namespace, ok := obj.(*corev1.Namespace); ok {
+		namespace.Status.Phase = corev1.NamespaceActive
+	}
+}
+
+func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	setDefaults(obj)
+	meta, before := obj.(metav1.Object), old.(metav1.Object)
+	spec, status := part(obj, "Spec"), part(obj, "Status")
+	switch {
+	case s.status:
+		managed := meta.GetManagedFields()
+		changed := reflect.New(status.Type()).Elem()
+		changed.Set(status)
+		version := meta.GetResourceVersion()
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
+		part(obj, "Status").Set(changed)
+		meta.SetManagedFields(managed)
+		meta.SetResourceVersion(version)
+		return
+	case spec.IsValid() && status.IsValid():
+		status.Set(part(old.DeepCopyObject(), "Status"))
+	}
+	meta.SetGeneration(before.GetGeneration())
+	if spec.IsValid() && !reflect.DeepEqual(spec.Interface(), part(old, "Spec").Interface()) {
+		meta.SetGeneration(before.GetGeneration() + 1)
+	}
+}
+
+func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return append(
+		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, path.ValidatePathSegmentName, field.NewPath("metadata")),
+		validateAdmission(obj)...)
+}
+
+func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return append(
+		validation.ValidateObjectMetaAccessorUpdate(obj.(metav1.Object), old.(metav1.Object), field.NewPath("metadata")),
+		validateAdmission(obj)...)
+}

@@ -1,0 +1,167 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+)
+
+var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+
+// createFirst stores definitions and objects of built-in kinds, before anything runs: all
+// informers of the server find them when they start.
+func (s *Server) createFirst(ctx context.Context, options generic.RESTOptionsGetter, objects []*unstructured.Unstructured) error {
+	definitions, err := customresourcedefinition.NewREST(extensions.Scheme, options)
+	if err != nil {
+		return err
+	}
+	defer definitions.Destroy()
+	ctx = genericapirequest.WithNamespace(ctx, metav1.NamespaceNone)
+	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
+		if err := s.createBuiltin(ctx, newNamespace(name)); err != nil {
+			return err
+		}
+	}
+	for _, u := range objects {
+		switch gvk := u.GroupVersionKind(); {
+		case gvk == definitionKind:
+			err = createDefinition(ctx, definitions, u)
+		case s.builtins[gvk] != nil:
+			err = s.createBuiltin(ctx, u)
+		default:
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func newNamespace(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+}
+
+// createDefinition stores a definition with the status that the controllers of the server give
+// it, and as if that were long ago: it delays creations for two seconds otherwise
+// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
+func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured) error {
+	v1 := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, v1, true); err != nil {
+		return err
+	}
+	extensions.Scheme.Default(v1)
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := extensions.Scheme.Convert(v1, crd, nil); err != nil {
+		return err
+	}
+	obj, err := definitions.Create(ctx, crd, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	_, _, err = customresourcedefinition.NewStatusREST(extensions.Scheme, definitions).Update(ctx, crd.Name,
+		rest.DefaultUpdatedObjectInfo(established(obj.(*apiextensions.CustomResourceDefinition))),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return err
+}
+
+func established(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {
+	crd.Status.AcceptedNames = crd.Spec.Names
+	past := metav1.NewTime(time.Now().Add(-time.Hour))
+	crd.Status.Conditions = []apiextensions.CustomResourceDefinitionCondition{
+		{Type: apiextensions.NamesAccepted, Status: apiextensions.ConditionTrue, LastTransitionTime: past, Reason: "NoConflicts", Message: "no conflicts found"},
+		{Type: apiextensions.Established, Status: apiextensions.ConditionTrue, LastTransitionTime: past, Reason: "InitialNamesAccepted", Message: "the initial names have been accepted"},
+	}
+	return crd
+}
+
+func (s *Server) createBuiltin(ctx context.Context, u *unstructured.Unstructured) error {
+	store := s.builtins[u.GroupVersionKind()]
+	obj := store.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, obj, true); err != nil {
+		return err
+	}
+	meta := obj.(metav1.Object)
+	if store.CreateStrategy.NamespaceScoped() && meta.GetNamespace() == "" {
+		meta.SetNamespace(metav1.NamespaceDefault)
+	}
+	ctx = genericapirequest.WithNamespace(ctx, meta.GetNamespace())
+	_, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if u.GetKind() == "Namespace" && apierrors.IsAlreadyExists(err) { // one of those that every cluster has
+		_, _, err = store.Update(ctx, u.GetName(), rest.DefaultUpdatedObjectInfo(obj), nil, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	}
+	return err
+}
+
+// createRest creates the custom objects, as a client does.
+func (s *Server) createRest(ctx context.Context, objects []*unstructured.Unstructured) error {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(u *unstructured.Unstructured) bool {
+		return u.GroupVersionKind() == definitionKind || s.builtins[u.GroupVersionKind()] != nil
+	})
+	if len(objects) == 0 {
+		return nil
+	}
+	client, err := dynamic.NewForConfig(s.config)
+	if err != nil {
+		return err
+	}
+	mapper, err := s.mapper()
+	if err != nil {
+		return err
+	}
+	for _, u := range objects {
+		resource, err := resourceOf(mapper, client, u)
+		if err == nil {
+			_, err = resource.Create(ctx, u, metav1.CreateOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) mapper() (meta.RESTMapper, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(s.config)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := restmapper.GetAPIGroupResources(client)
+	if err != nil {
+		return nil, err
+	}
+	return restmapper.NewDiscoveryRESTMapper(groups), nil
+}
+
+func resourceOf(mapper meta.RESTMapper, client dynamic.Interface, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	gvk := u.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return client.Resource(mapping.Resource), nil
+	}
+	namespace := u.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return client.Resource(mapping.Resource).Namespace(namespace), nil
+}

@@ -1,0 +1,234 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
+	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/openapi"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/crdkit/crdkit/schema/offline/internal/memory"
+
+	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+)
+
+// Server is an API server for custom resources in this process.
+type Server struct {
+	config   *rest.Config
+	store    *kubernetes.Client
+	builtins builtins
+	webhooks webhooks
+	// ended is closed when nothing of the server runs any longer.
+	ended chan struct{}
+}
+
+// Start starts a server that ends with the test. An error is fatal.
+func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s, err := New(ctx, opts...)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		<-s.ended
+	})
+	return s
+}
+
+// New starts a server that ends with the context. It is ready when New returns, and everything
+// that the options name is served. The error names the object that a server would refuse, and
+// says why; it names a webhook that no handler serves, too.
+func New(ctx context.Context, opts ...Option) (*Server, error) {
+	o, err := newOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Server{store: memory.NewClient(ctx), webhooks: webhooks{handler: o.handler, done: ctx}, ended: make(chan struct{})}
+	if err := s.run(ctx, o); err != nil {
+		cancel()
+		return nil, fmt.Errorf("offline: %w", err)
+	}
+	context.AfterFunc(ctx, cancel)
+	return s, nil
+}
+
+// Config returns the configuration of a client that may do everything. Its requests do not
+// leave the process. With Impersonate, another user asks.
+func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
+
+// endpoint is what the storage asks about etcd.
+type endpoint struct{}
+
+func (endpoint) Endpoints() []string { return []string{"memory"} }
+func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error) {
+	return &clientv3.StatusResponse{Version: memory.Version}, nil
+}
+
+func (s *Server) run(ctx context.Context, o *options) error {
+	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
+	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
+	context.AfterFunc(ctx, compactor.Stop)
+
+	var server *genericapiserver.GenericAPIServer
+	installed := make(chan struct{}) // parts of the server send requests while it is being built
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-installed:
+			server.Handler.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	s.config = &rest.Config{Host: "http://offline", Transport: transport{handler, ctx}, QPS: -1}
+
+	config, err := s.newConfig(ctx, compactor)
+	if err != nil {
+		return err
+	}
+	custom, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return err
+	}
+	server = custom.GenericAPIServer
+	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
+	s.builtins, err = installBuiltins(server, config.GenericConfig, restOptions{client: s.store, compactor: compactor})
+	if err != nil {
+		return err
+	}
+	if err := s.createFirst(ctx, config.GenericConfig.RESTOptionsGetter, o.objects); err != nil {
+		return err
+	}
+	prepared := server.PrepareRun()
+	close(installed)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(s.ended)
+		failed <- prepared.RunWithContext(ctx)
+	}()
+	if err := s.ready(ctx, failed); err != nil {
+		return err
+	}
+	return s.createRest(ctx, o.objects)
+}
+
+// newConfig returns the configuration of the server: as kube-apiserver's, with admission
+// plugins for namespaces, webhooks and policies, and without authorization.
+func (s *Server) newConfig(ctx context.Context, compactor etcd3.Compactor) (*extensions.Config, error) {
+	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
+	config.ExternalAddress = "offline:443"
+	// The server insists on a listener. Nobody connects to this one.
+	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}
+	config.LoopbackClientConfig = s.Config()
+	config.LoopbackClientConfig.BearerToken = uuid.NewString()
+	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "system:admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}}, true, nil
+	})
+	config.MergedResourceConfig = extensions.DefaultAPIResourceConfigSource()
+	definitions := openapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
+	namer := openapinamer.NewDefinitionNamer(extensions.Scheme, scheme.Scheme)
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
+	config.RESTOptionsGetter = restOptions{s.store, compactor, extensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)}
+
+	kube, err := clientset.NewForConfig(config.LoopbackClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfig(config.LoopbackClientConfig)
+	if err != nil {
+		return nil, err
+	}
+	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
+	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
+		utilfeature.DefaultFeatureGate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, s.webhooks))
+	if err != nil {
+		return nil, err
+	}
+	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
+		CRDRESTOptionsGetter: restOptions{s.store, compactor, unstructured.UnstructuredJSONScheme},
+		MasterCount:          1,
+		ServiceResolver:      s.webhooks,
+		AuthResolverWrapper:  s.webhooks.wrap,
+	}}, nil
+}
+
+// ready waits until the server says that it is ready.
+func (s *Server) ready(ctx context.Context, failed <-chan error) error {
+	config := s.Config()
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return err
+	}
+	for {
+		err := client.Get().AbsPath("/readyz").Do(ctx).Error()
+		if err == nil {
+			return nil
+		}
+		select {
+		case err := <-failed:
+			return errors.Join(errors.New("the server has ended"), err)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// listener accepts nothing until it is closed.
+type listener struct {
+	done context.Context
+	net.Listener
+	close func()
+}
+
+func newListener(ctx context.Context) net.Listener {
+	done, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return listener{done: done, close: cancel}
+}
+
+func (l listener) Accept() (net.Conn, error) {
+	<-l.done.Done()
+	return nil, net.ErrClosed
+}
+
+func (l listener) Close() error {
+	l.close()
+	return nil
+}
+
+func (listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }

@@ -1,0 +1,43 @@
+package offline
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/rest"
+)
+
+// webhooks calls webhooks: those behind Services always, and those at URLs too, in process, if
+// there is a handler.
+type webhooks struct {
+	handler http.Handler
+	done    context.Context
+}
+
+// ResolveEndpoint implements [webhook.ServiceResolver].
+func (webhooks) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
+}
+
+// wrap is a [webhook.AuthenticationInfoResolverWrapper].
+func (h webhooks) wrap(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
+	return &webhook.AuthenticationInfoResolverDelegator{
+		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
+			return h.inProcess(delegate.ClientConfigFor(hostPort))
+		},
+		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
+			return h.inProcess(delegate.ClientConfigForService(name, namespace, port))
+		},
+	}
+}
+
+func (h webhooks) inProcess(config *rest.Config, err error) (*rest.Config, error) {
+	if err != nil || h.handler == nil {
+		return config, err
+	}
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return transport{h.handler, h.done} })
+	return config, nil
+}
