@@ -47,7 +47,7 @@ var clusterScoped = []string{
 
 // installBuiltins serves the kinds of client-go's scheme that are stable, each in the version that
 // kube-apiserver prefers.
-func installBuiltins(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions) (builtins, error) {
+func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions) (builtins, error) {
 	versions := map[string]schema.GroupVersion{}
 	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
 		stable := !strings.Contains(gv.Version, "alpha") && !strings.Contains(gv.Version, "beta")
@@ -57,7 +57,7 @@ func installBuiltins(server *genericapiserver.GenericAPIServer, config *generica
 	}
 	all := builtins{}
 	for _, gv := range versions {
-		if err := all.install(server, config, options, gv); err != nil {
+		if err := s.install(ctx, all, server, config, options, gv); err != nil {
 			return nil, fmt.Errorf("%s: %w", gv, err)
 		}
 	}
@@ -88,9 +88,9 @@ func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 	return s
 }
 
-func (b builtins) install(server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
-	s := newScheme(gv)
-	codecs := serializer.NewCodecFactory(s, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+func (s *Server) install(ctx context.Context, all builtins, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, gv schema.GroupVersion) error {
+	types := newScheme(gv)
+	codecs := serializer.NewCodecFactory(types, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 	options.codec = codecs.LegacyCodec(gv)
 	storages := map[string]rest.Storage{}
 	served := map[string][]string{}
@@ -100,12 +100,15 @@ func (b builtins) install(server *genericapiserver.GenericAPIServer, config *gen
 			continue
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-		store, err := newStore(s, options, gv, kind, plural.Resource, t)
+		store, err := newStore(types, options, gv, kind, plural.Resource, t)
 		if err != nil {
 			return err
 		}
-		b[gv.WithKind(kind)] = store
+		all[gv.WithKind(kind)] = store
 		storages[plural.Resource] = builtinREST{store}
+		if kind == "Namespace" {
+			storages[plural.Resource] = namespaceREST{builtinREST{store}, s, ctx}
+		}
 		served[plural.Resource] = []string{gv.String()}
 		if _, has := t.FieldByName("Status"); has {
 			storages[plural.Resource+"/status"] = newStatusREST(store)
@@ -123,9 +126,9 @@ func (b builtins) install(server *genericapiserver.GenericAPIServer, config *gen
 	group := &endpoints.APIGroupVersion{
 		Storage: storages, Root: root, GroupVersion: gv, AllServedVersionsByResource: served,
 		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metaGV,
-		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(s), Typer: s, Creater: s, Convertor: s, ConvertabilityChecker: s,
-		UnsafeConvertor: runtime.UnsafeObjectConvertor(s), Defaulter: s, Namer: runtime.Namer(meta.NewAccessor()),
-		TypeConverter:              applyconfigurations.NewTypeConverter(s),
+		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(types), Typer: types, Creater: types, Convertor: types, ConvertabilityChecker: types,
+		UnsafeConvertor: runtime.UnsafeObjectConvertor(types), Defaulter: types, Namer: runtime.Namer(meta.NewAccessor()),
+		TypeConverter:              applyconfigurations.NewTypeConverter(types),
 		EquivalentResourceRegistry: server.EquivalentResourceRegistry,
 		Authorizer:                 server.Authorizer, Admit: config.AdmissionControl, MaxRequestBodyBytes: config.MaxRequestBodyBytes,
 	}
@@ -213,7 +216,7 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 
 func (s strategy) NamespaceScoped() bool                                   { return s.namespaced }
 func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
-func (strategy) AllowUnconditionalUpdate(context.Context) bool                            { return true }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool             { return true }
 func (strategy) Canonicalize(runtime.Object)                               {}
 func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
 func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {

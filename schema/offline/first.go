@@ -27,8 +27,9 @@ var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResource
 
 // createFirst stores definitions and objects of built-in kinds, before anything runs: all
 // informers of the server find them when they start.
-func (s *Server) createFirst(ctx context.Context, options generic.RESTOptionsGetter, objects []*unstructured.Unstructured) error {
-	definitions, err := customresourcedefinition.NewREST(extensions.Scheme, options)
+func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGetter, o *options) error {
+	var crds []*apiextensionsv1.CustomResourceDefinition
+	definitions, err := customresourcedefinition.NewREST(extensions.Scheme, getter)
 	if err != nil {
 		return err
 	}
@@ -39,10 +40,12 @@ func (s *Server) createFirst(ctx context.Context, options generic.RESTOptionsGet
 			return err
 		}
 	}
-	for _, u := range objects {
+	for _, u := range o.objects {
 		switch gvk := u.GroupVersionKind(); {
 		case gvk == definitionKind:
-			err = createDefinition(ctx, definitions, u)
+			var crd *apiextensionsv1.CustomResourceDefinition
+			crd, err = createDefinition(ctx, definitions, u)
+			crds = append(crds, crd)
 		case s.builtins[gvk] != nil:
 			err = s.createBuiltin(ctx, u)
 		default:
@@ -51,8 +54,27 @@ func (s *Server) createFirst(ctx context.Context, options generic.RESTOptionsGet
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 		}
+		if at := serviceOf(u); at != "" && o.handler == nil {
+			return fmt.Errorf("%s %s: %s names a Service, and there is no handler: add Handler or Webhooks", u.GetKind(), u.GetName(), at)
+		}
 	}
-	return nil
+	return s.putStored(ctx, crds, o.stored)
+}
+
+// serviceOf returns the path of a webhook of an object that is behind a Service, if there is one.
+func serviceOf(u *unstructured.Unstructured) string {
+	if _, found, _ := unstructured.NestedMap(u.Object, "spec", "conversion", "webhook", "clientConfig", "service"); found {
+		return "spec.conversion.webhook.clientConfig"
+	}
+	webhooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
+	for i, w := range webhooks {
+		if w, ok := w.(map[string]any); ok {
+			if _, found, _ := unstructured.NestedMap(w, "clientConfig", "service"); found {
+				return fmt.Sprintf("webhooks[%d].clientConfig", i)
+			}
+		}
+	}
+	return ""
 }
 
 func newNamespace(name string) *unstructured.Unstructured {
@@ -62,24 +84,24 @@ func newNamespace(name string) *unstructured.Unstructured {
 // createDefinition stores a definition with the status that the controllers of the server give
 // it, and as if that were long ago: it delays creations for two seconds otherwise
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
-func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured) error {
-	v1 := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, v1, true); err != nil {
-		return err
+func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, crd, true); err != nil {
+		return nil, err
 	}
-	extensions.Scheme.Default(v1)
-	crd := &apiextensions.CustomResourceDefinition{}
-	if err := extensions.Scheme.Convert(v1, crd, nil); err != nil {
-		return err
+	extensions.Scheme.Default(crd)
+	internal := &apiextensions.CustomResourceDefinition{}
+	if err := extensions.Scheme.Convert(crd, internal, nil); err != nil {
+		return nil, err
 	}
-	obj, err := definitions.Create(ctx, crd, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	obj, err := definitions.Create(ctx, internal, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, _, err = customresourcedefinition.NewStatusREST(extensions.Scheme, definitions).Update(ctx, crd.Name,
 		rest.DefaultUpdatedObjectInfo(established(obj.(*apiextensions.CustomResourceDefinition))),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
-	return err
+	return crd, err
 }
 
 func established(crd *apiextensions.CustomResourceDefinition) *apiextensions.CustomResourceDefinition {

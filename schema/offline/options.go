@@ -19,8 +19,8 @@ type Option func(*options) error
 
 type options struct {
 	objects []*unstructured.Unstructured
+	stored  []*unstructured.Unstructured
 	handler http.Handler
-	listen  bool
 }
 
 func newOptions(opts []Option) (*options, error) {
@@ -82,7 +82,8 @@ func Manifests(texts ...[]byte) Option {
 }
 
 // Handler answers all requests to webhooks, whatever their Service or URL is, in this process.
-// Without a handler, webhooks with a URL are called through the network.
+// Without a handler, webhooks with a URL are called through the network, and one with a Service
+// is an error.
 func Handler(h http.Handler) Option {
 	return func(o *options) error {
 		if o.handler != nil {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
@@ -43,6 +44,7 @@ import (
 // Server is an API server for custom resources in this process.
 type Server struct {
 	config   *rest.Config
+	handler  http.Handler
 	store    *kubernetes.Client
 	builtins builtins
 	webhooks webhooks
@@ -88,6 +90,10 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 // leave the process. With Impersonate, another user asks.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
+// ServeHTTP serves the API, for clients outside of the process: kubectl --server knows the URL of an
+// httptest.NewServer with it. Everybody may do everything.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
 // endpoint is what the storage asks about etcd.
 type endpoint struct{}
 
@@ -103,14 +109,14 @@ func (s *Server) run(ctx context.Context, o *options) error {
 
 	var server *genericapiserver.GenericAPIServer
 	installed := make(chan struct{}) // parts of the server send requests while it is being built
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-installed:
 			server.Handler.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		}
 	})
-	s.config = &rest.Config{Host: "http://offline", Transport: transport{handler, ctx}, QPS: -1}
+	s.config = &rest.Config{Host: "http://offline", Transport: transport{s.handler, ctx}, QPS: -1}
 
 	config, err := s.newConfig(ctx, compactor)
 	if err != nil {
@@ -122,11 +128,11 @@ func (s *Server) run(ctx context.Context, o *options) error {
 	}
 	server = custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
-	s.builtins, err = installBuiltins(server, config.GenericConfig, restOptions{client: s.store, compactor: compactor})
+	s.builtins, err = s.installBuiltins(ctx, server, config.GenericConfig, restOptions{client: s.store, compactor: compactor})
 	if err != nil {
 		return err
 	}
-	if err := s.createFirst(ctx, config.GenericConfig.RESTOptionsGetter, o.objects); err != nil {
+	if err := s.createFirst(ctx, config.GenericConfig.RESTOptionsGetter, o); err != nil {
 		return err
 	}
 	prepared := server.PrepareRun()
@@ -148,6 +154,9 @@ func (s *Server) newConfig(ctx context.Context, compactor etcd3.Compactor) (*ext
 	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
+	// The check of the log would leave a goroutine behind.
+	ping := []healthz.HealthChecker{healthz.PingHealthz}
+	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = ping, ping, ping
 	config.ExternalAddress = "offline:443"
 	// The server insists on a listener. Nobody connects to this one.
 	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}

@@ -1,16 +1,31 @@
 package offline_test
 
 import (
+	"context"
+	"encoding/json"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
 
+	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/schema/offline"
+	"github.com/crdkit/crdkit/scheme"
+	"github.com/crdkit/crdkit/webhook/registration"
 )
 
 const cronTabYAML = `apiVersion: apiextensions.k8s.io/v1
@@ -25,7 +40,7 @@ spec:
   - name: v1
     served: true
     storage: true
-    schema:
+    schema: &schema
       openAPIV3Schema:
         type: object
         properties:
@@ -34,35 +49,259 @@ spec:
             properties:
               schedule: {type: string}
               replicas: {type: integer, default: 1, minimum: 0}
+              tabs:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items:
+                  type: object
+                  required: [name]
+                  properties: {name: {type: string}, text: {type: string}}
+          status:
+            type: object
+            properties: {runs: {type: integer}}
+    subresources: {status: {}}
+  - name: v1beta1
+    served: true
+    storage: false
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              cron: {type: string}
+              replicas: {type: integer, default: 1, minimum: 0}
 `
 
-var cronTabs = schema.GroupVersionResource{Group: "stable.example.com", Version: "v1", Resource: "crontabs"}
+var resource = schema.GroupVersionResource{Group: "stable.example.com", Version: "v1", Resource: "crontabs"}
 
-func TestServer_First(t *testing.T) {
-	begin := time.Now()
+// cronTab returns an object in YAML flow style.
+func cronTab(t testing.TB, version, name, spec string) *unstructured.Unstructured {
+	t.Helper()
+	text := "apiVersion: stable.example.com/" + version + "\nkind: CronTab\nmetadata: {name: " + name + "}\nspec: " + spec
+	u := &unstructured.Unstructured{}
+	check(t, yaml.Unmarshal([]byte(text), &u.Object))
+	return u
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func clientOf(s *offline.Server, version string) dynamic.ResourceInterface {
+	return dynamic.NewForConfigOrDie(s.Config()).Resource(resource.GroupResource().WithVersion(version)).Namespace("default")
+}
+
+func specOf(t testing.TB, u *unstructured.Unstructured) string {
+	t.Helper()
+	text, err := json.Marshal(u.Object["spec"])
+	check(t, err)
+	return string(text)
+}
+
+// CronTab is a type as operators have it.
+type CronTab struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Schedule string `json:"schedule,omitempty"`
+		Replicas int    `json:"replicas,omitempty"`
+	} `json:"spec,omitempty"`
+}
+
+func (c *CronTab) DeepCopyObject() runtime.Object {
+	out := *c
+	c.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// CronTabList is a list of them.
+type CronTabList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []CronTab `json:"items"`
+}
+
+func (l *CronTabList) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = nil
+	for _, c := range l.Items {
+		out.Items = append(out.Items, *c.DeepCopyObject().(*CronTab))
+	}
+	return &out
+}
+
+func nightly(_ context.Context, c *CronTab) error {
+	if c.Spec.Schedule == "" {
+		c.Spec.Schedule = "0 3 * * *"
+	}
+	return nil
+}
+
+func notTooMany(_ context.Context, c *CronTab) (field.ErrorList, error) {
+	if c.Spec.Replicas > 3 {
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), c.Spec.Replicas, "there is room for 3")}, nil
+	}
+	return nil, nil
+}
+
+// operator returns what an operator of CronTabs registers.
+func operator() (*registration.Webhooks, error) {
+	v1 := schema.GroupVersion{Group: resource.Group, Version: "v1"}
+	s, err := scheme.New(scheme.Version(v1, &CronTab{}, &CronTabList{}))
+	if err != nil {
+		return nil, err
+	}
+	reg := conversion.NewRegistry(s)
+	beta := schema.GroupVersionKind{Group: v1.Group, Version: "v1beta1", Kind: "CronTab"}
+	if err := conversion.AddFields(reg, beta, "v1", conversion.Rename("spec.cron", "spec.schedule")); err != nil {
+		return nil, err
+	}
+	return registration.New("crontabs",
+		registration.Definitions([]byte(cronTabYAML)),
+		registration.Conversion("/convert", conversion.NewHandler(reg)),
+		registration.Mutating("mutate.crontabs.stable.example.com", "/mutate", admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(nightly))),
+		registration.Validating("validate.crontabs.stable.example.com", "/validate", admission.NewHandler(s, admission.ConvertWith(reg), admission.Validate(notTooMany))),
+		registration.Service("crontab-system", "crontabs"))
+}
+
+func TestServer_Webhooks(t *testing.T) {
+	t.Parallel()
+	hooks, err := operator()
+	check(t, err)
+	s := offline.Start(t, offline.Webhooks(hooks), offline.Stored([]byte(`
+apiVersion: stable.example.com/v1beta1
+kind: CronTab
+metadata: {name: old}
+spec: {cron: weekly}`)))
+	out, err := clientOf(s, "v1beta1").Create(t.Context(), cronTab(t, "v1beta1", "a", `{}`), metav1.CreateOptions{})
+	check(t, err)
+	if got := specOf(t, out); got != `{"cron":"0 3 * * *","replicas":1}` {
+		t.Errorf("got %s", got)
+	}
+	out, err = clientOf(s, "v1").Get(t.Context(), "old", metav1.GetOptions{})
+	check(t, err)
+	if got := specOf(t, out); got != `{"replicas":1,"schedule":"weekly"}` {
+		t.Errorf("got %s", got)
+	}
+	_, err = clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "b", `{replicas: 4}`), metav1.CreateOptions{})
+	if want := `admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "b" is invalid: spec.replicas: Invalid value: 4: there is room for 3`; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServer_Verbs(t *testing.T) {
+	t.Parallel()
 	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML)))
-	t.Logf("started after %v", time.Since(begin))
-	client := dynamic.NewForConfigOrDie(s.Config())
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": map[string]any{"name": "a"}, "spec": map[string]any{}}}
-	out, err := client.Resource(cronTabs).Namespace("default").Create(t.Context(), u, metav1.CreateOptions{})
-	t.Logf("created after %v", time.Since(begin))
-	t.Log(out, err)
+	client := clientOf(s, "v1")
+	out, err := client.Create(t.Context(), cronTab(t, "v1", "a", `{schedule: x, tabs: [{name: a}]}`), metav1.CreateOptions{})
+	check(t, err)
+	if got := specOf(t, out); got != `{"replicas":1,"schedule":"x","tabs":[{"name":"a"}]}` {
+		t.Errorf("got %s", got)
+	}
+	_, err = client.Create(t.Context(), cronTab(t, "v1", "b", `{replicas: -1}`), metav1.CreateOptions{})
+	if err == nil || !apierrors.IsInvalid(err) {
+		t.Errorf("got %v", err)
+	}
+	out, err = client.Apply(t.Context(), "a", cronTab(t, "v1", "a", `{tabs: [{name: b, text: c}]}`), metav1.ApplyOptions{FieldManager: "other"})
+	check(t, err)
+	if got := specOf(t, out); got != `{"replicas":1,"schedule":"x","tabs":[{"name":"a"},{"name":"b","text":"c"}]}` {
+		t.Errorf("got %s", got)
+	}
+	_, err = client.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"status":{"runs":2}}`), metav1.PatchOptions{}, "status")
+	check(t, err)
+	stored, err := s.Stored(t.Context(), resource.GroupResource(), "default", "a")
+	check(t, err)
+	if !strings.Contains(string(stored), `"status":{"runs":2}`) {
+		t.Errorf("stored is %s", stored)
+	}
+}
+
+func TestServer_Informer(t *testing.T) {
+	t.Parallel()
+	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML)), offline.Objects(cronTab(t, "v1", "a", "{}")))
+	factory := dynamicinformer.NewDynamicSharedInformerFactory(dynamic.NewForConfigOrDie(s.Config()), 0)
+	informer := factory.ForResource(resource).Informer()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer factory.Shutdown()
+	defer cancel()
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	if n := len(informer.GetStore().List()); n != 1 {
+		t.Fatalf("%d objects", n)
+	}
+	_, err := clientOf(s, "v1").Create(ctx, cronTab(t, "v1", "b", "{}"), metav1.CreateOptions{})
+	check(t, err)
+	for len(informer.GetStore().List()) != 2 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestServer_NamespaceDeletion(t *testing.T) {
+	t.Parallel()
+	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML)))
 	kube := kubernetes.NewForConfigOrDie(s.Config())
-	ns, err := kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{})
-	t.Log(len(ns.Items), err)
-	_, lists, err := kube.Discovery().ServerGroupsAndResources()
-	n := 0
-	for _, l := range lists {
-		n += len(l.APIResources)
-	}
-	t.Log(len(lists), n, err)
-	begin = time.Now()
-	for range 1000 {
-		u.SetName("")
-		u.SetGenerateName("x-")
-		if _, err := client.Resource(cronTabs).Namespace("default").Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
+	_, err := kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{})
+	check(t, err)
+	_, err = kube.CoreV1().ConfigMaps("team").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	check(t, err)
+	check(t, kube.CoreV1().Namespaces().Delete(t.Context(), "team", metav1.DeleteOptions{}))
+	for {
+		_, err := kube.CoreV1().Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			break
 		}
+		check(t, err)
+		time.Sleep(time.Millisecond)
 	}
-	t.Logf("1000 creates %v", time.Since(begin))
+	_, err = kube.CoreV1().ConfigMaps("team").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServer_Policy(t *testing.T) {
+	t.Parallel()
+	policy := []byte(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: few}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [stable.example.com], apiVersions: [v1], operations: [CREATE], resources: [crontabs]}]}
+  validations: [{expression: object.spec.replicas < 3, message: too many}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: few}
+spec: {policyName: few, validationActions: [Deny]}
+`)
+	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML), policy))
+	_, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "a", `{replicas: 5}`), metav1.CreateOptions{})
+	if err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("got %v", err)
+	}
+	_, err = offline.New(t.Context(), offline.Manifests([]byte(strings.Replace(string(policy), "object.spec", "objekt.spec", 1))))
+	if err == nil {
+		t.Error("no error")
+	}
+	t.Log(err)
+}
+
+// Nothing of the server is left when the bubble ends: synctest would say so.
+func TestServer_InABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := offline.Start(t, offline.Manifests([]byte(cronTabYAML)))
+		first, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "a", `{}`), metav1.CreateOptions{})
+		check(t, err)
+		time.Sleep(time.Hour)
+		second, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "b", `{}`), metav1.CreateOptions{})
+		check(t, err)
+		if d := second.GetCreationTimestamp().Sub(first.GetCreationTimestamp().Time); d != time.Hour {
+			t.Errorf("created %v apart, want 1h", d)
+		}
+	})
 }

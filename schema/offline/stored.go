@@ -1,0 +1,111 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/yaml"
+)
+
+// Stored returns what is stored of a custom object: JSON, in the version in which it is stored.
+// The namespace is empty for an object in none. The error says that there is no such object.
+func (s *Server) Stored(ctx context.Context, resource schema.GroupResource, namespace, name string) ([]byte, error) {
+	key := path.Join(prefix, keyPrefix(resource), namespace, name)
+	r, err := s.store.KV.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.Kvs) == 0 {
+		return nil, fmt.Errorf("offline: %s is not stored", key)
+	}
+	return r.Kvs[0].Value, nil
+}
+
+// Stored puts custom objects into the store, in JSON or YAML, as an older release has left them
+// there: in any version of their definition, and without admission or validation. With it, a
+// test can upgrade.
+//
+// An object needs apiVersion, kind and metadata.name. Where it has no namespace, uid,
+// creationTimestamp or generation, it gets them as if it was created at the start.
+func Stored(objects ...[]byte) Option {
+	return func(o *options) error {
+		for i, text := range objects {
+			u := &unstructured.Unstructured{}
+			text, err := yaml.YAMLToJSON(text)
+			if err == nil {
+				err = u.UnmarshalJSON(text)
+			}
+			if err == nil && u.GetName() == "" {
+				err = errors.New("metadata.name is missing")
+			}
+			if err != nil {
+				return fmt.Errorf("stored object %d: %w", i, err)
+			}
+			o.stored = append(o.stored, u)
+		}
+		return nil
+	}
+}
+
+// putStored stores the objects of [Stored].
+func (s *Server) putStored(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition, objects []*unstructured.Unstructured) error {
+	for _, u := range objects {
+		crd, err := definitionOf(definitions, u)
+		if err != nil {
+			return fmt.Errorf("stored %s %s: %w", u.GetKind(), u.GetName(), err)
+		}
+		switch namespaced := crd.Spec.Scope == apiextensionsv1.NamespaceScoped; {
+		case namespaced && u.GetNamespace() == "":
+			u.SetNamespace(metav1.NamespaceDefault)
+		case !namespaced && u.GetNamespace() != "":
+			return fmt.Errorf("stored %s %s: metadata.namespace is %q, and %s is cluster-scoped", u.GetKind(), u.GetName(), u.GetNamespace(), crd.Name)
+		}
+		if u.GetUID() == "" {
+			u.SetUID(uuid.NewUUID())
+		}
+		if u.GetCreationTimestamp().Time.IsZero() {
+			u.SetCreationTimestamp(metav1.NewTime(time.Now()))
+		}
+		if u.GetGeneration() == 0 {
+			u.SetGeneration(1)
+		}
+		u.SetResourceVersion("")
+		text, err := json.Marshal(u.Object)
+		if err != nil {
+			return err
+		}
+		key := path.Join(prefix, crd.Spec.Group, crd.Spec.Names.Plural, u.GetNamespace(), u.GetName())
+		if r, err := s.store.KV.Get(ctx, key); err != nil || len(r.Kvs) > 0 {
+			return errors.Join(fmt.Errorf("stored %s %s: another object has the key %s", u.GetKind(), u.GetName(), key), err)
+		}
+		if _, err := s.store.KV.Put(ctx, key, string(text)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func definitionOf(definitions []*apiextensionsv1.CustomResourceDefinition, u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	gvk := u.GroupVersionKind()
+	for _, crd := range definitions {
+		if crd.Spec.Group != gvk.Group || crd.Spec.Names.Kind != gvk.Kind {
+			continue
+		}
+		for _, v := range crd.Spec.Versions {
+			if v.Name == gvk.Version {
+				return crd, nil
+			}
+		}
+		return nil, fmt.Errorf("%s has no version %s", crd.Name, gvk.Version)
+	}
+	return nil, fmt.Errorf("no definition has the kind %s", gvk.GroupKind())
+}
