@@ -26,18 +26,17 @@ import (
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
 // createFirst stores definitions and objects of built-in kinds, before anything runs: all
-// informers of the server find them when they start.
-func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGetter, o *options) error {
-	var crds []*apiextensionsv1.CustomResourceDefinition
+// informers of the server find them when they start. It returns the definitions.
+func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGetter, o *options) (crds []*apiextensionsv1.CustomResourceDefinition, err error) {
 	definitions, err := customresourcedefinition.NewREST(extensions.Scheme, getter)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer definitions.Destroy()
 	ctx = genericapirequest.WithNamespace(ctx, metav1.NamespaceNone)
 	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
 		if err := s.createBuiltin(ctx, newNamespace(name)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, u := range o.objects {
@@ -52,13 +51,13 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
+			return nil, fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 		}
 		if at := serviceOf(u); at != "" && o.handler == nil {
-			return fmt.Errorf("%s %s: %s names a Service, and there is no handler: add Handler or Webhooks", u.GetKind(), u.GetName(), at)
+			return nil, fmt.Errorf("%s %s: %s names a Service, and there is no handler: add Handler or Webhooks", u.GetKind(), u.GetName(), at)
 		}
 	}
-	return s.putStored(ctx, crds, o.stored)
+	return crds, s.putStored(ctx, crds, o.stored)
 }
 
 // serviceOf returns the path of a webhook of an object that is behind a Service, if there is one.

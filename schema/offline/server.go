@@ -2,7 +2,6 @@ package offline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -107,16 +106,9 @@ func (s *Server) run(ctx context.Context, o *options) error {
 	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
 	context.AfterFunc(ctx, compactor.Stop)
 
-	var server *genericapiserver.GenericAPIServer
-	installed := make(chan struct{}) // parts of the server send requests while it is being built
-	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-installed:
-			server.Handler.ServeHTTP(w, r)
-		case <-r.Context().Done():
-		}
-	})
-	s.config = &rest.Config{Host: "http://offline", Transport: transport{s.handler, ctx}, QPS: -1}
+	front := newFront()
+	s.handler = front
+	s.config = &rest.Config{Host: "http://offline", Transport: transport{front, ctx}, QPS: -1}
 
 	config, err := s.newConfig(ctx, compactor)
 	if err != nil {
@@ -126,23 +118,25 @@ func (s *Server) run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	server = custom.GenericAPIServer
+	server := custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
 	s.builtins, err = s.installBuiltins(ctx, server, config.GenericConfig, restOptions{client: s.store, compactor: compactor})
 	if err != nil {
 		return err
 	}
-	if err := s.createFirst(ctx, config.GenericConfig.RESTOptionsGetter, o); err != nil {
+	definitions, err := s.createFirst(ctx, config.GenericConfig.RESTOptionsGetter, o)
+	if err != nil {
 		return err
 	}
 	prepared := server.PrepareRun()
-	close(installed)
+	front.server = server.Handler
+	close(front.installed)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
 		failed <- prepared.RunWithContext(ctx)
 	}()
-	if err := s.ready(ctx, failed); err != nil {
+	if err := front.wait(ctx, failed, definitions); err != nil {
 		return err
 	}
 	return s.createRest(ctx, o.objects)
@@ -193,29 +187,6 @@ func (s *Server) newConfig(ctx context.Context, compactor etcd3.Compactor) (*ext
 		ServiceResolver:      s.webhooks,
 		AuthResolverWrapper:  s.webhooks.wrap,
 	}}, nil
-}
-
-// ready waits until the server says that it is ready.
-func (s *Server) ready(ctx context.Context, failed <-chan error) error {
-	config := s.Config()
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	client, err := rest.UnversionedRESTClientFor(config)
-	if err != nil {
-		return err
-	}
-	for {
-		err := client.Get().AbsPath("/readyz").Do(ctx).Error()
-		if err == nil {
-			return nil
-		}
-		select {
-		case err := <-failed:
-			return errors.Join(errors.New("the server has ended"), err)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
 }
 
 // listener accepts nothing until it is closed.

@@ -187,6 +187,9 @@ func Do(client *http.Client, req *http.Request) (*http.Response, error) {
 		}
 		response.Body.Close()
 		time.Sleep(100 * time.Millisecond)
+		if req.GetBody == nil {
+			continue
+		}
 		if req.Body, err = req.GetBody(); err != nil {
 			return nil, err
 		}
@@ -219,4 +222,9 @@ func (s *Server) send(ctx context.Context, method, path string, query url.Values
 	}
 	text, err = io.ReadAll(response.Body)
 	return response.StatusCode, warnings, text, err
+}
+
+// StoredAt returns the value of a key in etcd.
+func (s *Server) StoredAt(ctx context.Context, key string) ([]byte, error) {
+	return s.etcd.get(ctx, key)
 }

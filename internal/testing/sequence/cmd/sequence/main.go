@@ -1,0 +1,55 @@
+// Command sequence is the second part of `make differential`: it sends random sequences of
+// requests to a real API server and to schema/offline, and compares what comes back.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/sequence"
+)
+
+func main() {
+	n := flag.Int("n", 20000, "how many requests")
+	seed := flag.Uint64("seed", 0, "of the sequences; 0 is one at random")
+	flag.Parse()
+	klog.SetLogger(klog.Logger{}) // of the offline server
+	if *seed == 0 {
+		*seed = rand.Uint64N(1<<32) + 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *n, *seed); err != nil {
+		fmt.Fprintln(os.Stderr, "sequence:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, n int, seed uint64) error {
+	cp, err := controlplane.Start(ctx)
+	if err != nil {
+		return err
+	}
+	defer cp.Stop()
+	begin := time.Now()
+	out, err := sequence.Run(ctx, cp, n, seed)
+	if out != nil {
+		for i, d := range out.Disagreements {
+			fmt.Printf("--- disagreement %d: %s\n", i+1, d)
+		}
+		fmt.Printf("seed: %d, took: %s, repeated: %d sequences\n", seed, time.Since(begin).Round(time.Second), out.Repeated)
+		fmt.Printf("sequences: %d requests, %d disagreements\n", out.Requests, len(out.Disagreements))
+	}
+	if err == nil && len(out.Disagreements) > 0 {
+		err = fmt.Errorf("%d disagreements", len(out.Disagreements))
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package sequence
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/testing/differential"
+)
+
+// side is one of the two servers, as one sequence of requests sees it.
+type side struct {
+	name   string
+	host   string
+	client *http.Client
+	// stored returns what is stored of a gadget.
+	stored func(ctx context.Context, namespace, name string) ([]byte, error)
+}
+
+func newSide(name string, config *rest.Config, stored func(context.Context, string, string) ([]byte, error)) (*side, error) {
+	client, err := rest.HTTPClientFor(config)
+	return &side{name, config.Host, client, stored}, err
+}
+
+// send sends a request and returns the answer.
+func (s *side) send(ctx context.Context, r request) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, s.host+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Accept", r.accept)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	req.Header.Set("User-Agent", "sequence/1")
+	response, err := differential.Do(s.client, req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, err
+	}
+	a := answer{code: response.StatusCode, warnings: response.Header.Values("Warning"), contentType: response.Header.Get("Content-Type")}
+	if strings.Contains(a.contentType, "json") || strings.Contains(a.contentType, "yaml") {
+		return a, yaml.Unmarshal(text, &a.body)
+	}
+	a.body = map[string]any{"text": string(text)}
+	return a, nil
+}
+
+// answer is what a server answers.
+type answer struct {
+	code        int
+	warnings    []string
+	contentType string
+	body        map[string]any
+}
+
+// names gives what differs between servers, but means the same, the same name.
+type names struct {
+	mu    sync.Mutex
+	known map[string]string
+	count map[string]int
+}
+
+func newNames() *names { return &names{known: map[string]string{}, count: map[string]int{}} }
+
+func (n *names) of(kind, value string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if name, ok := n.known[kind+value]; ok {
+		return name
+	}
+	n.count[kind]++
+	name := fmt.Sprintf("%s-%d", kind, n.count[kind])
+	n.known[kind+value] = name
+	return name
+}
+
+var (
+	uids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	// An object within a message.
+	embedded = regexp.MustCompile(`(resourceVersion\\*":\\*")\d+`)
+	times    = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+	versions = regexp.MustCompile(`(?i)(resource ?version in [a-z ]+: |StorageError[^,]*, Code: \d+, Key: [^,]*, ResourceVersion: )\d+`)
+)
+
+// normal replaces identities, times and the order of managedFields, which depends on times.
+func (n *names) normal(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		list := v["items"] != nil || v["rows"] != nil
+		for key, value := range v {
+			switch s, isText := value.(string); {
+			case key == "resourceVersion" && isText && list:
+				out[key] = "of a list"
+			case key == "metadata" && list:
+				meta, _ := n.normal(value).(map[string]any)
+				for _, key := range []string{"resourceVersion", "continue"} {
+					if meta[key] != nil {
+						meta[key] = "of a list"
+					}
+				}
+				out[key] = meta
+			case key == "resourceVersion" && isText:
+				out[key] = n.of("version", s)
+			case slices.Contains([]string{"creationTimestamp", "deletionTimestamp", "time"}, key) && isText:
+				out[key] = "a time"
+			case key == "managedFields":
+				out[key] = sorted(n.normal(value), manager)
+			case key == "causes":
+				out[key] = sorted(n.normal(value), func(v any) string { return text(v) })
+			case key == "message" && v["details"] != nil && isText:
+				// Causes are in the order of a map; all of them are in the details.
+				out[key], _, _ = strings.Cut(n.normal(s).(string), "[")
+			case key == "message" && isText && strings.HasPrefix(s, "failed to create typed patch object"):
+				// structured-merge-diff walks a map, and ends at the first field that is not declared.
+				out[key], _, _ = strings.Cut(s, "): ")
+			default:
+				out[key] = n.normal(value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = n.normal(e)
+		}
+		return out
+	case string:
+		v = uids.ReplaceAllStringFunc(v, func(uid string) string { return n.of("uid", uid) })
+		v = times.ReplaceAllString(embedded.ReplaceAllString(v, "${1}N"), "a time")
+		return versions.ReplaceAllString(v, "${1}N")
+	}
+	return v
+}
+
+func sorted(v any, key func(any) string) any {
+	all, ok := v.([]any)
+	if !ok {
+		return v
+	}
+	slices.SortStableFunc(all, func(a, b any) int { return strings.Compare(key(a), key(b)) })
+	return all
+}
+
+func manager(v any) string {
+	m, _ := v.(map[string]any)
+	return fmt.Sprint(m["manager"], m["operation"], m["apiVersion"], m["subresource"])
+}
+
+func text(v any) string {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+var gadgets = schema.GroupResource{Group: group, Resource: "gadgets"}

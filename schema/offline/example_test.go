@@ -1,0 +1,45 @@
+package offline_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdkit/crdkit/schema/offline"
+)
+
+// In a test, Start is shorter.
+func ExampleNew() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	hooks, err := operator()
+	if err != nil {
+		panic(err)
+	}
+	s, err := offline.New(ctx, offline.Webhooks(hooks))
+	if err != nil {
+		panic(err)
+	}
+	client, err := dynamic.NewForConfig(s.Config())
+	if err != nil {
+		panic(err)
+	}
+	cronTabs := client.Resource(resource).Namespace("default")
+	backup := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": map[string]any{"name": "backup"}, "spec": map[string]any{},
+	}}
+
+	out, err := cronTabs.Create(ctx, backup, metav1.CreateOptions{})
+	fmt.Println(out.Object["spec"], err)
+
+	backup.SetName("many")
+	backup.Object["spec"] = map[string]any{"replicas": 4}
+	_, err = cronTabs.Create(ctx, backup, metav1.CreateOptions{})
+	fmt.Println(err)
+	// Output:
+	// map[replicas:1 schedule:0 3 * * *] <nil>
+	// admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "many" is invalid: spec.replicas: Invalid value: 4: there is room for 3
+}
