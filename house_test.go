@@ -35,7 +35,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"admission/metrics":          {clientGo, apiServer, extensions, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference":        {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"schema":                     offline,
-		"schema/offline":             offline,
+		"schema/offline":             {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},
 		"schema/breaking":            offline,
 		"roundtrip":                  slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),
 		"webhook":                    {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, prometheus, cel, this + "/examples"},

@@ -3,6 +3,8 @@ package offline_test
 import (
 	"context"
 	"encoding/json"
+	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/schema/offline"
 	"github.com/crdkit/crdkit/scheme"
 	"github.com/crdkit/crdkit/webhook/registration"
@@ -304,4 +307,29 @@ func TestServer_InABubble(t *testing.T) {
 			t.Errorf("created %v apart, want 1h", d)
 		}
 	})
+}
+
+func TestServer_Kubectl(t *testing.T) {
+	t.Parallel()
+	kubectl := controlplane.Shared(t).Kubectl()
+	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML)))
+	server := httptest.NewServer(s)
+	t.Cleanup(server.CloseClientConnections)
+	run := func(want string, args ...string) {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), kubectl, append([]string{"--server", server.URL}, args...)...)
+		command.Stdin = strings.NewReader("apiVersion: stable.example.com/v1\nkind: CronTab\nmetadata: {name: a, namespace: default}\nspec: {replicas: 2}\n")
+		command.Env = []string{"HOME=" + t.TempDir()}
+		out, err := command.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("kubectl %s: %v\n%s\nwant %s", args, err, out, want)
+		}
+	}
+	run("crontab.stable.example.com/a created", "apply", "-f", "-")
+	run("crontab.stable.example.com/a unchanged", "apply", "-f", "-")
+	run("crontab.stable.example.com/a serverside-applied", "apply", "--server-side", "--force-conflicts", "-f", "-")
+	run("FIELD: replicas <integer>", "explain", "crontab.spec.replicas")
+	run("crontab.stable.example.com/a", "get", "crontabs", "-o", "name")
+	run("deployments", "api-resources")
+	run(`crontab.stable.example.com "a" deleted`, "delete", "crontab", "a")
 }

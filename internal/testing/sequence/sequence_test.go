@@ -1,0 +1,37 @@
+package sequence
+
+import (
+	"testing"
+
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/tier"
+)
+
+func TestRun_Agrees(t *testing.T) {
+	cp := controlplane.ForTest(t)
+	out, err := Run(t.Context(), cp, tier.Pick(200, 400), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range out.Disagreements {
+		t.Error(d)
+	}
+	t.Logf("%d requests, %d sequences repeated", out.Requests, out.Repeated)
+}
+
+// A difference between the servers is a disagreement, not something that normal takes away.
+func TestNormal_KeepsDifferences(t *testing.T) {
+	object := func(name string, generation int, uid string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": name, "generation": generation, "uid": uid, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": uid[:2]}}
+	}
+	want := text(newNames().normal(object("a", 1, "00000000-0000-0000-0000-000000000001")))
+	for got, same := range map[string]bool{
+		text(newNames().normal(object("a", 1, "10000000-0000-0000-0000-000000000002"))): true,
+		text(newNames().normal(object("b", 1, "00000000-0000-0000-0000-000000000001"))): false,
+		text(newNames().normal(object("a", 2, "00000000-0000-0000-0000-000000000001"))): false,
+	} {
+		if (got == want) != same {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
