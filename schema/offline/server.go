@@ -110,7 +110,8 @@ func (s *Server) run(ctx context.Context, o *options) error {
 	s.handler = front
 	s.config = &rest.Config{Host: "http://offline", Transport: transport{front, ctx}, QPS: -1}
 
-	config, err := s.newConfig(ctx, compactor)
+	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: ctx}}
+	config, err := s.newConfig(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (s *Server) run(ctx context.Context, o *options) error {
 	}
 	server := custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
-	s.builtins, err = s.installBuiltins(ctx, server, config.GenericConfig, restOptions{client: s.store, compactor: compactor})
+	s.builtins, err = s.installBuiltins(ctx, server, config.GenericConfig, options)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (s *Server) run(ctx context.Context, o *options) error {
 
 // newConfig returns the configuration of the server: as kube-apiserver's, with admission
 // plugins for namespaces, webhooks and policies, and without authorization.
-func (s *Server) newConfig(ctx context.Context, compactor etcd3.Compactor) (*extensions.Config, error) {
+func (s *Server) newConfig(ctx context.Context, options restOptions) (*extensions.Config, error) {
 	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
@@ -165,7 +166,8 @@ func (s *Server) newConfig(ctx context.Context, compactor etcd3.Compactor) (*ext
 	namer := openapinamer.NewDefinitionNamer(extensions.Scheme, scheme.Scheme)
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
-	config.RESTOptionsGetter = restOptions{s.store, compactor, extensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)}
+	options.codec = extensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)
+	config.RESTOptionsGetter = options
 
 	kube, err := clientset.NewForConfig(config.LoopbackClientConfig)
 	if err != nil {
@@ -181,8 +183,9 @@ func (s *Server) newConfig(ctx context.Context, compactor etcd3.Compactor) (*ext
 	if err != nil {
 		return nil, err
 	}
+	options.codec = unstructured.UnstructuredJSONScheme
 	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
-		CRDRESTOptionsGetter: restOptions{s.store, compactor, unstructured.UnstructuredJSONScheme},
+		CRDRESTOptionsGetter: options,
 		MasterCount:          1,
 		ServiceResolver:      s.webhooks,
 		AuthResolverWrapper:  s.webhooks.wrap,

@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // prefix is what the keys of kube-apiserver begin with (--etcd-prefix).
@@ -27,6 +29,7 @@ type restOptions struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
 	codec     runtime.Codec
+	clock     clock.WithTicker
 }
 
 func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
@@ -81,7 +84,7 @@ func (o restOptions) newStorage(
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage: backend, Versioner: versioner, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,
 		ResourcePrefix: resourcePrefix, KeyFunc: key, NewFunc: newFunc, NewListFunc: newListFunc, GetAttrsFunc: attrs,
-		IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec,
+		IndexerFuncs: triggers, Indexers: indexers, Codec: config.Codec, Clock: o.clock,
 	})
 	if err != nil {
 		store.Close()
@@ -93,4 +96,22 @@ func (o restOptions) newStorage(
 		cached.Stop()
 		store.Close()
 	}), nil
+}
+
+// endingClock is the real clock, or that of a bubble, whose After ends with a context. The cache
+// starts goroutines that wait for it.
+type endingClock struct {
+	clock.RealClock
+	done context.Context
+}
+
+func (c endingClock) After(d time.Duration) <-chan time.Time {
+	out := make(chan time.Time, 1)
+	fire := sync.OnceFunc(func() { out <- time.Now() })
+	stop := context.AfterFunc(c.done, fire)
+	time.AfterFunc(d, func() {
+		stop()
+		fire()
+	})
+	return out
 }

@@ -25,7 +25,7 @@ const Version = "3.6.0"
 // NewClient returns a client of a new, empty store. Its watches and leases end with the
 // context.
 func NewClient(ctx context.Context) *kubernetes.Client {
-	s := &store{revision: 1, keys: map[string][]*mvccpb.KeyValue{}, changed: make(chan struct{})}
+	s := &store{revision: 1, keys: map[string][]*mvccpb.KeyValue{}, progress: map[string]int{}, changed: make(chan struct{})}
 	c := clientv3.NewCtxClient(ctx)
 	c.KV, c.Watcher, c.Lease = clientv3.NewKVFromKVClient(kv{s}, c), watcher{s}, lease{store: s}
 	context.AfterFunc(ctx, s.close)
@@ -46,8 +46,9 @@ type store struct {
 	keys map[string][]*mvccpb.KeyValue
 	// events has one event for each revision from first on.
 	events []*clientv3.Event
-	// progress counts the requests for a progress notification.
-	progress int
+	// progress counts the requests for a progress notification: for each prefix that is watched,
+	// and under "" those for all.
+	progress map[string]int
 	// changed is closed, and replaced, when there is a new event or progress is requested.
 	changed chan struct{}
 	// expiry has a timer for each lease.
@@ -143,6 +144,12 @@ func (s *store) get(in *pb.RangeRequest) (*pb.RangeResponse, error) {
 		return nil, rpctypes.ErrGRPCFutureRev
 	case revision < s.compacted:
 		return nil, rpctypes.ErrGRPCCompacted
+	}
+	if prefix := string(in.Key) + "/"; in.RangeEnd == nil && s.watched(prefix) {
+		// The API server asks for the current revision so, and then waits until its watch has
+		// it. It would ask for that only at intervals.
+		s.progress[prefix]++
+		s.wake()
 	}
 	out := &pb.RangeResponse{Header: s.header()}
 	for _, key := range s.between(in.Key, in.RangeEnd) {

@@ -18,7 +18,8 @@ func (w watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOptio
 	op := clientv3.OpGet(key, opts...)
 	out := make(chan clientv3.WatchResponse)
 	w.mu.Lock()
-	next, progress := op.Rev(), w.progress
+	w.progress[key] += 0 // it is watched
+	next, progress := op.Rev(), w.asked(key)
 	if next == 0 {
 		next = w.revision + 1
 	}
@@ -69,12 +70,21 @@ func (w watcher) since(op clientv3.Op, next *int64, progress *int) (*clientv3.Wa
 	if len(r.Events) > 0 {
 		return r, nil
 	}
-	if asked := w.progress; op.IsProgressNotify() && asked != *progress && w.revision < *next {
+	if asked := w.asked(string(op.KeyBytes())); op.IsProgressNotify() && asked != *progress && w.revision < *next {
 		*progress = asked
 		return r, nil
 	}
 	return nil, w.changed
 }
+
+// watched reports whether anybody has watched a prefix.
+func (s *store) watched(prefix string) bool {
+	_, ok := s.progress[prefix]
+	return ok
+}
+
+// asked counts the requests for a notification of the watches of a prefix.
+func (s *store) asked(prefix string) int { return s.progress[""] + s.progress[prefix] }
 
 // contains reports whether an operation is about a key.
 func contains(op clientv3.Op, key []byte) bool {
@@ -89,7 +99,7 @@ func contains(op clientv3.Op, key []byte) bool {
 func (w watcher) RequestProgress(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.progress++
+	w.progress[""]++
 	w.wake()
 	return nil
 }
