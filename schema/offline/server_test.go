@@ -339,3 +339,45 @@ func TestServer_Kubectl(t *testing.T) {
 	run("deployments", "api-resources")
 	run(`crontab.stable.example.com "a" deleted`, "delete", "crontab", "a")
 }
+
+func TestNew_NamesTheMistake(t *testing.T) {
+	t.Parallel()
+	change := func(old, new string) []byte {
+		if !strings.Contains(cronTabYAML, old) {
+			t.Fatalf("no %s in the definition", old)
+		}
+		return []byte(strings.Replace(cronTabYAML, old, new, 1))
+	}
+	configuration := `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: few}
+webhooks:
+- name: few.example.com
+  clientConfig: {service: {name: a, namespace: b}}
+  admissionReviewVersions: [v1]
+  sideEffects: None
+`
+	for name, test := range map[string]struct {
+		opt  offline.Option
+		want string
+	}{
+		"no YAML":            {offline.Manifests([]byte("a: [")), "offline: manifest 0: "},
+		"no name":            {offline.Manifests([]byte("apiVersion: v1\nkind: Secret")), `offline: manifest 0: an object needs apiVersion, kind and metadata.name, got "v1", "Secret" and ""`},
+		"a definition":       {offline.Manifests(change("openAPIV3Schema", "openAPISchema")), `offline: CustomResourceDefinition crontabs.stable.example.com: strict decoding error: unknown field "spec.versions[0].schema.openAPISchema"`},
+		"its schema":         {offline.Manifests(change("{type: integer, default: 1, minimum: 0}", "{type: integer, default: -1, minimum: 0}")), `offline: CustomResourceDefinition crontabs.stable.example.com: CustomResourceDefinition.apiextensions.k8s.io "crontabs.stable.example.com" is invalid: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[replicas].default: Invalid value: -1`},
+		"no handler":         {offline.Manifests([]byte(configuration)), "offline: ValidatingWebhookConfiguration few: webhooks[0].clientConfig names a Service, and there is no handler: add Handler or Webhooks"},
+		"no side effects":    {offline.Manifests([]byte(strings.Replace(configuration, "  sideEffects: None\n", "", 1))), "webhooks[0].sideEffects: Required value"},
+		"a match condition":  {offline.Manifests([]byte(configuration + "  matchConditions: [{name: a, expression: \"objekt == 1\"}]\n")), "webhooks[0].matchConditions[0].expression: Invalid value"},
+		"an unknown kind":    {offline.Objects(cronTab(t, "v1", "a", "{}")), `offline: CronTab a: no matches for kind "CronTab" in version "stable.example.com/v1"`},
+		"stored, no kind":    {offline.Stored([]byte(`{"metadata":{"name":"a"}}`)), "offline: stored object 0: "},
+		"stored, no version": {offline.Stored([]byte(`{"apiVersion":"stable.example.com/v3","kind":"CronTab","metadata":{"name":"a"}}`)), "offline: stored CronTab a: no definition has the kind CronTab.stable.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := offline.New(t.Context(), test.opt)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v\nwant %s", err, test.want)
+			}
+		})
+	}
+}
