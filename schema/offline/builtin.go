@@ -149,7 +149,7 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 
 func newStore(s *runtime.Scheme, options restOptions, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
 	namespaced := !slices.Contains(clusterScoped, kind)
-	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, namespaced: namespaced}
+	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, version: gv, namespaced: namespaced}
 	resource := schema.GroupResource{Group: gv.Group, Resource: plural}
 	list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
 	store := &registry.Store{
@@ -160,7 +160,7 @@ func newStore(s *runtime.Scheme, options restOptions, gv schema.GroupVersion, ki
 		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
 			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: storage.DefaultNamespaceScopedAttr}
 		},
-		CreateStrategy: strategy, UpdateStrategy: strategy, DeleteStrategy: strategy,
+		CreateStrategy: strategy, UpdateStrategy: strategy, DeleteStrategy: strategy, ResetFieldsStrategy: strategy,
 		TableConvertor: rest.NewDefaultTableConvertor(resource),
 	}
 	attrs := storage.DefaultNamespaceScopedAttr
@@ -178,15 +178,19 @@ type statusREST struct{ store *registry.Store }
 
 var (
 	_ rest.Patcher             = statusREST{}
-	_ rest.ResetFieldsStrategy = strategy{}
+	_ rest.ResetFieldsStrategy = statusREST{}
 )
 
 func newStatusREST(store *registry.Store) statusREST {
 	status := *store
 	strategy := store.UpdateStrategy.(strategy)
 	strategy.status = true
-	status.CreateStrategy, status.DeleteStrategy, status.UpdateStrategy = nil, nil, strategy
+	status.CreateStrategy, status.DeleteStrategy, status.UpdateStrategy, status.ResetFieldsStrategy = nil, nil, strategy, strategy
 	return statusREST{&status}
+}
+
+func (r statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
 }
 
 func (r statusREST) New() runtime.Object { return r.store.New() }
@@ -205,13 +209,19 @@ func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedOb
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
+	version    schema.GroupVersion
 	namespaced bool
 	status     bool // of the subresource
 }
 
-// GetResetFields returns the fields that nobody owns who writes them: status is written on its own.
+// GetResetFields returns the fields that a writer does not come to own: the status, or with the
+// status subresource the spec.
 func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return nil
+	reset := "status"
+	if s.status {
+		reset = "spec"
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.version.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
 }
 
 func (s strategy) NamespaceScoped() bool                                   { return s.namespaced }

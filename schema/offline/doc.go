@@ -46,8 +46,8 @@
 //
 // # What is not there
 //
-// There are no controllers but those of definitions and namespaces: nothing schedules Pods, and
-// nobody collects garbage. There is no authorization, no quota, and no aggregation; no OpenAPI of
+// There are no controllers but those of definitions and namespaces: no scheduler and no garbage
+// collector. There is no authorization, no quota, and no aggregation; no OpenAPI of
 // built-in kinds; no subresource of them but status. The server logs with klog, and its metrics
 // are those of the process. The API server's version is that of its modules.
 //

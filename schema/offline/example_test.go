@@ -41,5 +41,5 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// map[replicas:1 schedule:0 3 * * *] <nil>
-	// admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "many" is invalid: spec.replicas: Invalid value: 4: there is room for 3
+	// admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "many" is invalid: spec.replicas: Invalid value: 4: at most 3
 }

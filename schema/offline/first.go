@@ -34,11 +34,6 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 	}
 	defer definitions.Destroy()
 	ctx = genericapirequest.WithNamespace(ctx, metav1.NamespaceNone)
-	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
-		if err := s.createBuiltin(ctx, newNamespace(name)); err != nil {
-			return nil, err
-		}
-	}
 	for _, u := range o.objects {
 		switch gvk := u.GroupVersionKind(); {
 		case gvk == definitionKind:
@@ -55,6 +50,11 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 		}
 		if at := serviceOf(u); at != "" && o.handler == nil {
 			return nil, fmt.Errorf("%s %s: %s names a Service, and there is no handler: add Handler or Webhooks", u.GetKind(), u.GetName(), at)
+		}
+	}
+	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
+		if err := s.createBuiltin(ctx, newNamespace(name)); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, err
 		}
 	}
 	return crds, s.putStored(ctx, crds, o.stored)
@@ -125,9 +125,6 @@ func (s *Server) createBuiltin(ctx context.Context, u *unstructured.Unstructured
 	}
 	ctx = genericapirequest.WithNamespace(ctx, meta.GetNamespace())
 	_, err := store.Create(ctx, obj, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
-	if u.GetKind() == "Namespace" && apierrors.IsAlreadyExists(err) { // one of those that every cluster has
-		_, _, err = store.Update(ctx, u.GetName(), rest.DefaultUpdatedObjectInfo(obj), nil, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
-	}
 	return err
 }
 

@@ -54,7 +54,7 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 	return out, false, nil
 }
 
-// empty deletes what is in a namespace, again and again while finalizers keep something, and
+// empty deletes what is in a namespace, repeatedly while finalizers keep something, and
 // then the namespace.
 func (r namespaceREST) empty(name string) {
 	ctx := genericapirequest.WithNamespace(r.done, metav1.NamespaceNone)

@@ -153,7 +153,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions) (*extension
 	ping := []healthz.HealthChecker{healthz.PingHealthz}
 	config.HealthzChecks, config.LivezChecks, config.ReadyzChecks = ping, ping, ping
 	config.ExternalAddress = "offline:443"
-	// The server insists on a listener. Nobody connects to this one.
+	// The server insists on a listener. This one accepts no connection.
 	config.SecureServing = &genericapiserver.SecureServingInfo{Listener: newListener(ctx)}
 	config.LoopbackClientConfig = s.Config()
 	config.LoopbackClientConfig.BearerToken = uuid.NewString()

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,9 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
@@ -148,7 +153,7 @@ func nightly(_ context.Context, c *CronTab) error {
 
 func notTooMany(_ context.Context, c *CronTab) (field.ErrorList, error) {
 	if c.Spec.Replicas > 3 {
-		return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), c.Spec.Replicas, "there is room for 3")}, nil
+		return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), c.Spec.Replicas, "at most 3")}, nil
 	}
 	return nil, nil
 }
@@ -193,7 +198,7 @@ spec: {cron: weekly}`)))
 		t.Errorf("got %s", got)
 	}
 	_, err = clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "b", `{replicas: 4}`), metav1.CreateOptions{})
-	if want := `admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "b" is invalid: spec.replicas: Invalid value: 4: there is room for 3`; err == nil || err.Error() != want {
+	if want := `admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "b" is invalid: spec.replicas: Invalid value: 4: at most 3`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
@@ -379,5 +384,113 @@ webhooks:
 				t.Errorf("got %v\nwant %s", err, test.want)
 			}
 		})
+	}
+}
+
+func TestServer_BuiltinKinds(t *testing.T) {
+	t.Parallel()
+	s := offline.Start(t, offline.Manifests([]byte(`
+apiVersion: v1
+kind: Secret
+metadata: {name: token, namespace: kube-system}
+data: {a: Yg==}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: default, labels: {team: x}}
+`)))
+	kube := kubernetes.NewForConfigOrDie(s.Config())
+	secret, err := kube.CoreV1().Secrets("kube-system").Get(t.Context(), "token", metav1.GetOptions{})
+	check(t, err)
+	namespace, err := kube.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
+	check(t, err)
+	if secret.UID == "" || namespace.Labels["team"] != "x" || namespace.Labels[corev1.LabelMetadataName] != "default" || namespace.Status.Phase != corev1.NamespaceActive {
+		t.Errorf("got %v\nand %v", secret, namespace)
+	}
+
+	deployments := kube.AppsV1().Deployments("default")
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: appsv1.DeploymentStatus{Replicas: 9}}
+	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "x", Image: "x:1"}, {Name: "y", Image: "y:1"}}
+	out, err := deployments.Create(t.Context(), deployment, metav1.CreateOptions{})
+	check(t, err)
+	if out.Generation != 1 || out.Status.Replicas != 0 {
+		t.Errorf("created with generation %d and status %v", out.Generation, out.Status)
+	}
+	out, err = deployments.Patch(t.Context(), "a", types.StrategicMergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"y","image":"y:2"}]}}}}`), metav1.PatchOptions{})
+	check(t, err)
+	if c := out.Spec.Template.Spec.Containers; out.Generation != 2 || len(c) != 2 || c[0].Name == "y" && c[0].Image != "y:2" {
+		t.Errorf("patched to generation %d, %v", out.Generation, c)
+	}
+	out.Status.Replicas, out.Spec.Paused = 2, true
+	out, err = deployments.UpdateStatus(t.Context(), out, metav1.UpdateOptions{})
+	check(t, err)
+	if out.Generation != 2 || out.Status.Replicas != 2 || out.Spec.Paused {
+		t.Errorf("after a write of the status: generation %d, status %v, paused %t", out.Generation, out.Status, out.Spec.Paused)
+	}
+	apply := func(manager, image string) error {
+		c := applycorev1.Container().WithName("x").WithImage(image)
+		spec := applycorev1.PodTemplateSpec().WithSpec(applycorev1.PodSpec().WithContainers(c))
+		_, err := deployments.Apply(t.Context(), applyappsv1.Deployment("b", "default").WithSpec(applyappsv1.DeploymentSpec().WithTemplate(spec)), metav1.ApplyOptions{FieldManager: manager})
+		return err
+	}
+	check(t, apply("ann", "x:1"))
+	if err := apply("bob", "x:2"); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `.spec.template.spec.containers[name="x"].image`) {
+		t.Errorf("got %v, want a conflict with ann", err)
+	}
+	_, err = kube.CoordinationV1().Leases("nowhere").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("got %v, want that there is no such namespace", err)
+	}
+}
+
+// A configuration that a client creates is in force a moment later, as in a cluster.
+func TestServer_LaterDefinition(t *testing.T) {
+	t.Parallel()
+	s := offline.Start(t)
+	u := &unstructured.Unstructured{}
+	check(t, yaml.Unmarshal([]byte(cronTabYAML), &u.Object))
+	definitions := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	_, err := definitions.Create(t.Context(), u, metav1.CreateOptions{})
+	check(t, err)
+	for {
+		_, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "a", "{}"), metav1.CreateOptions{})
+		if err == nil {
+			break
+		}
+		if !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	check(t, definitions.Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
+	for {
+		_, err := clientOf(s, "v1").Get(t.Context(), "a", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestServer_Impersonation(t *testing.T) {
+	t.Parallel()
+	policy := []byte(`apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: who}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "false", messageExpression: "request.userInfo.username + ' of ' + request.userInfo.groups[0]"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: who}
+spec: {policyName: who, validationActions: [Deny]}
+`)
+	s := offline.Start(t, offline.Manifests(policy))
+	config := s.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "ann", Groups: []string{"cooks"}}
+	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	if err == nil || !strings.Contains(err.Error(), "ann of cooks") {
+		t.Errorf("got %v", err)
 	}
 }

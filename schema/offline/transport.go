@@ -46,7 +46,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.code == http.StatusNoContent || w.code == http.StatusNotModified || req.Method == http.MethodHead {
 		length = 0
 	}
-	// The handler's request ends when nobody reads its answer any longer.
+	// The handler's request ends when its answer is not read any longer.
 	unread := context.AfterFunc(ctx, func() { pipe.CloseWithError(context.Cause(ctx)) })
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", w.code, http.StatusText(w.code)), StatusCode: w.code,

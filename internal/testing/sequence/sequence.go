@@ -244,7 +244,7 @@ func (s *sequence) compare(ctx context.Context, want, got answer) string {
 	return diffs
 }
 
-// bytes returns stored JSON in the order in which it is stored, but for managedFields.
+// bytes returns stored JSON in the order in which it is stored, except for managedFields.
 func (s *sequence) bytes(names *names, stored []byte) string {
 	var v map[string]any
 	if err := json.Unmarshal(stored, &v); err != nil {

@@ -8,8 +8,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// lease implements what the storage uses of [clientv3.Lease]: a lease is granted, and nobody
-// keeps it alive.
+// lease implements what the storage uses of [clientv3.Lease]. Leases are granted, and not
+// kept alive.
 type lease struct {
 	clientv3.Lease
 	*store

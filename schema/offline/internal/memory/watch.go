@@ -77,7 +77,7 @@ func (w watcher) since(op clientv3.Op, next *int64, progress *int) (*clientv3.Wa
 	return nil, w.changed
 }
 
-// watched reports whether anybody has watched a prefix.
+// watched reports whether there has been a watch of a prefix.
 func (s *store) watched(prefix string) bool {
 	_, ok := s.progress[prefix]
 	return ok
