@@ -34,7 +34,11 @@
 //
 // Servers do not share anything, so tests that have one each run in parallel. In a bubble of
 // testing/synctest, a server lives by the clock of the bubble: a test that sleeps for an hour ends
-// at once. (A day takes about half a minute, because the server wakes up often.)
+// at once. (A day takes about half a minute, because the server wakes up often.) Apimachinery limits
+// the rate of logged errors by a clock of the whole process, and sleeps for years where that of a
+// bubble is behind. A package with bubbles switches the limit off in TestMain:
+//
+//	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 //
 // # Built-in kinds
 //

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -38,7 +39,7 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 		switch gvk := u.GroupVersionKind(); {
 		case gvk == definitionKind:
 			var crd *apiextensionsv1.CustomResourceDefinition
-			crd, err = createDefinition(ctx, definitions, u)
+			crd, err = createDefinition(ctx, definitions, u, o.stored)
 			crds = append(crds, crd)
 		case s.builtins[gvk] != nil:
 			err = s.createBuiltin(ctx, u)
@@ -83,7 +84,7 @@ func newNamespace(name string) *unstructured.Unstructured {
 // createDefinition stores a definition with the status that the controllers of the server give
 // it, and as if that were long ago: it delays creations for two seconds otherwise
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
-func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured, stored []*unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, crd, true); err != nil {
 		return nil, err
@@ -97,8 +98,15 @@ func createDefinition(ctx context.Context, definitions *customresourcedefinition
 	if err != nil {
 		return nil, err
 	}
+	created := established(obj.(*apiextensions.CustomResourceDefinition))
+	for _, u := range stored {
+		gvk := u.GroupVersionKind()
+		if gvk.GroupKind() == (schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}) && !slices.Contains(created.Status.StoredVersions, gvk.Version) {
+			created.Status.StoredVersions = append(created.Status.StoredVersions, gvk.Version)
+		}
+	}
 	_, _, err = customresourcedefinition.NewStatusREST(extensions.Scheme, definitions).Update(ctx, crd.Name,
-		rest.DefaultUpdatedObjectInfo(established(obj.(*apiextensions.CustomResourceDefinition))),
+		rest.DefaultUpdatedObjectInfo(created),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return crd, err
 }

@@ -40,7 +40,7 @@ func newOptions(opts []Option) (*options, error) {
 //
 // Definitions and objects of built-in kinds are stored before the server starts, so that they
 // are in force for the first request. After that, custom objects are created as by a client,
-// in the order given; a namespace that is not there is made.
+// in the order given.
 func Objects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for _, obj := range objects {

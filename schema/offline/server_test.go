@@ -3,6 +3,7 @@ package offline_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -30,6 +32,7 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/schema/offline"
 	"github.com/crdkit/crdkit/scheme"
@@ -201,6 +204,12 @@ spec: {cron: weekly}`)))
 	if want := `admission webhook "validate.crontabs.stable.example.com" denied the request: CronTab.stable.example.com "b" is invalid: spec.replicas: Invalid value: 4: at most 3`; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
+}
+
+// The second handler sleeps by a clock of the process, which is not that of a bubble.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	m.Run()
 }
 
 func TestServer_Verbs(t *testing.T) {
@@ -464,6 +473,21 @@ func TestServer_LaterDefinition(t *testing.T) {
 	}
 }
 
+// A handler whose client is gone must end, or the server does not.
+func TestServer_CanceledRequests(t *testing.T) {
+	t.Parallel()
+	s := offline.Start(t)
+	for i := range 400 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Microsecond)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://offline/api/v1/namespaces", nil)
+		check(t, err)
+		if response, err := s.Config().Transport.RoundTrip(req); err == nil {
+			check(t, response.Body.Close())
+		}
+		cancel()
+	}
+}
+
 func TestServer_Impersonation(t *testing.T) {
 	t.Parallel()
 	policy := []byte(`apiVersion: admissionregistration.k8s.io/v1
@@ -485,4 +509,21 @@ spec: {policyName: who, validationActions: [Deny]}
 	if err == nil || !strings.Contains(err.Error(), "ann of cooks") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// An upgrade: the objects of an old version are migrated to the new storage version. Migration
+// waits for 70 seconds until each API server knows the definition.
+func TestServer_MigrationInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks, err := operator()
+		check(t, err)
+		s := offline.Start(t, offline.Webhooks(hooks), offline.Stored([]byte("{apiVersion: stable.example.com/v1beta1, kind: CronTab, metadata: {name: old}, spec: {cron: weekly}}")))
+		_, err = migrate.Run(t.Context(), s.Config(), "crontabs.stable.example.com")
+		check(t, err)
+		stored, err := s.Stored(t.Context(), resource.GroupResource(), "default", "old")
+		check(t, err)
+		if want := `"apiVersion":"stable.example.com/v1"`; !strings.Contains(string(stored), want) || !strings.Contains(string(stored), `"schedule":"weekly"`) {
+			t.Errorf("stored is %s", stored)
+		}
+	})
 }

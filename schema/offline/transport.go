@@ -28,7 +28,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		in.Body = http.NoBody
 	}
 	body, pipe := io.Pipe()
-	w := &responseWriter{header: http.Header{}, pipe: pipe, started: make(chan struct{})}
+	w := &responseWriter{ctx: ctx, header: http.Header{}, pipe: pipe, started: make(chan struct{})}
 	go func() {
 		defer cancel(nil)
 		defer stop()
@@ -37,6 +37,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case <-w.started:
 	case <-ctx.Done():
+		body.CloseWithError(context.Cause(ctx)) // the handler must not wait for a reader
 		return nil, context.Cause(ctx)
 	}
 	if w.err != nil {
@@ -77,13 +78,13 @@ type responseBody struct {
 }
 
 func (b responseBody) Close() error {
-	err := b.PipeReader.Close()
 	b.cancel()
-	return err
+	return b.PipeReader.Close()
 }
 
 // responseWriter hands an answer over as it is written.
 type responseWriter struct {
+	ctx          context.Context
 	header, sent http.Header
 	pipe         *io.PipeWriter
 
@@ -102,9 +103,15 @@ func (w *responseWriter) WriteHeader(code int) {
 	})
 }
 
+// Write drops what is written after the request has ended, so that the end of a watch is not an
+// error to the handler.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	return w.pipe.Write(p)
+	n, err := w.pipe.Write(p)
+	if w.ctx.Err() != nil {
+		return len(p), nil
+	}
+	return n, err
 }
 
 func (w *responseWriter) end(err error) {
