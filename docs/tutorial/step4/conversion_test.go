@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/roundtrip"
@@ -16,15 +17,16 @@ func TestStoredBooksStayWhatTheyAre(t *testing.T) {
 }
 
 func TestABookIsTheSameInBothVersions(t *testing.T) {
-	books := offlineBooks(t)
-	if _, err := books.Create(t.Context(), "v1alpha1", book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`)); err != nil {
+	server := startServer(t)
+	omens := object(t, book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`))
+	if _, err := booksIn(t, server, "v1alpha1").Create(t.Context(), omens, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for version, spec := range map[string]string{
 		"v1alpha1": `{"authors":["Terry Pratchett","Neil Gaiman"],"shelf":"G","title":"Good Omens"}`,
 		"v1":       `{"authors":[{"name":"Terry Pratchett"},{"name":"Neil Gaiman"}],"shelf":"G","title":"Good Omens"}`,
 	} {
-		out, err := books.Get(t.Context(), version, "default", "x")
+		out, err := booksIn(t, server, version).Get(t.Context(), "x", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func TestTheSchemaTakesBooksAndNothingElse(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(test.stored, specOf(t, out)); diff != "" {
+			if diff := cmp.Diff(test.stored, specOf(t, out.Object)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -48,14 +48,18 @@ func book(version, name, spec string) []byte {
 	return fmt.Appendf(nil, "apiVersion: library.example.com/%s\nkind: Book\nmetadata: {name: %s}\nspec: %s\n", version, name, spec)
 }
 
-// specOf is the spec in an answer.
-func specOf(t *testing.T, out *schema.Result) string {
+// specOf is the spec of an object, in JSON.
+func specOf(t *testing.T, object json.Marshaler) string {
 	t.Helper()
-	var answer struct{ Spec json.RawMessage }
-	if err := json.Unmarshal(out.Object, &answer); err != nil {
+	text, err := object.MarshalJSON()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return string(answer.Spec)
+	var fields struct{ Spec json.RawMessage }
+	if err := json.Unmarshal(text, &fields); err != nil {
+		t.Fatal(err)
+	}
+	return string(fields.Spec)
 }
 
 func textOf(err error) string {

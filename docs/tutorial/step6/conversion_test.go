@@ -1,10 +1,11 @@
 package library
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -19,15 +20,16 @@ func TestStoredBooksStayWhatTheyAre(t *testing.T) {
 }
 
 func TestABookIsTheSameInBothVersions(t *testing.T) {
-	books := offlineBooks(t)
-	if _, err := books.Create(t.Context(), "v1alpha1", book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`)); err != nil {
+	server := startServer(t)
+	omens := object(t, book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`))
+	if _, err := booksIn(t, server, "v1alpha1").Create(t.Context(), omens, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for version, spec := range map[string]string{
 		"v1alpha1": `{"authors":["Terry Pratchett","Neil Gaiman"],"shelf":"G","title":"Good Omens"}`,
 		"v1":       `{"authors":[{"name":"Terry Pratchett"},{"name":"Neil Gaiman"}],"shelf":"G","title":"Good Omens"}`,
 	} {
-		out, err := books.Get(t.Context(), version, "default", "x")
+		out, err := booksIn(t, server, version).Get(t.Context(), "x", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,15 +40,16 @@ func TestABookIsTheSameInBothVersions(t *testing.T) {
 }
 
 func TestWhoKnowsNoRolesKeepsThem(t *testing.T) {
-	books := offlineBooks(t)
-	if _, err := books.Create(t.Context(), "v1", book("v1", "x", `{title: Solaris, authors: [{name: Stanisław Lem}, {name: Bill Johnston, role: Translator}]}`)); err != nil {
+	server := startServer(t)
+	solaris := object(t, book("v1", "x", `{title: Solaris, authors: [{name: Stanisław Lem}, {name: Bill Johnston, role: Translator}]}`))
+	if _, err := booksIn(t, server, "v1").Create(t.Context(), solaris, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	edit := []byte(`{"spec":{"authors":["Bill Johnston","Stanisław Lem"],"pages":204}}`)
-	if _, err := books.Patch(t.Context(), "v1alpha1", "default", "x", types.MergePatchType, edit); err != nil {
+	if _, err := booksIn(t, server, "v1alpha1").Patch(t.Context(), "x", types.MergePatchType, edit, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	out, err := books.Get(t.Context(), "v1", "default", "x")
+	out, err := booksIn(t, server, "v1").Get(t.Context(), "x", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +60,16 @@ func TestWhoKnowsNoRolesKeepsThem(t *testing.T) {
 }
 
 func TestABookStoredByAnOlderReleaseMovesWhenItIsWritten(t *testing.T) {
-	old := book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)
-	out, err := offlineBooks(t, offline.Stored(old)).Patch(t.Context(), "v1alpha1", "default", "x", types.MergePatchType, []byte(`{}`))
+	server := startServer(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
+	if _, err := booksIn(t, server, "v1alpha1").Patch(t.Context(), "x", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := server.Stored(t.Context(), schema.ParseGroupResource(books), "default", "x")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stored struct{ APIVersion string }
-	if err := json.Unmarshal(out.Stored, &stored); err != nil || stored.APIVersion != "library.example.com/v1" {
-		t.Errorf("stored as %s: %v", out.Stored, err)
+	if got := object(t, stored).GetAPIVersion(); got != "library.example.com/v1" {
+		t.Errorf("stored as %s", got)
 	}
 }
 

@@ -1,24 +1,24 @@
 package library
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/offline"
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
 func TestABookGetsItsShelf(t *testing.T) {
-	books := offlineBooks(t)
+	books := booksIn(t, startServer(t), "v1")
 	for title, shelf := range map[string]string{"dune": "D", "emma": "E"} {
-		out, err := books.Create(t.Context(), "v1", book("v1", title, `{title: `+title+`}`))
+		out, err := books.Create(t.Context(), object(t, book("v1", title, `{title: `+title+`}`)), metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,12 +29,12 @@ func TestABookGetsItsShelf(t *testing.T) {
 }
 
 func TestAMistypedISBNIsRefused(t *testing.T) {
-	books := offlineBooks(t)
+	books := booksIn(t, startServer(t), "v1")
 	for isbn, says := range map[string]string{
 		"9780441172719": "",
 		"9780441172710": `admission webhook "validate.books.library.example.com" denied the request: Book.library.example.com "x" is invalid: spec.isbn: Invalid value: "9780441172710": a digit is wrong`,
 	} {
-		_, err := books.Create(t.Context(), "v1", book("v1", "x", `{title: Dune, isbn: "`+isbn+`"}`))
+		_, err := books.Create(t.Context(), object(t, book("v1", "x", `{title: Dune, isbn: "`+isbn+`"}`)), metav1.CreateOptions{})
 		if diff := cmp.Diff(says, textOf(err)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
@@ -42,8 +42,8 @@ func TestAMistypedISBNIsRefused(t *testing.T) {
 }
 
 func TestABookFromBeforeIsLeftAlone(t *testing.T) {
-	old := book("v1", "x", `{title: Dune, isbn: "9780441172710"}`)
-	out, err := offlineBooks(t, offline.Stored(old)).Patch(t.Context(), "v1", "default", "x", types.MergePatchType, []byte(`{"spec":{"pages":688}}`))
+	server := startServer(t, offline.Stored(book("v1", "x", `{title: Dune, isbn: "9780441172710"}`)))
+	out, err := booksIn(t, server, "v1").Patch(t.Context(), "x", types.MergePatchType, []byte(`{"spec":{"pages":688}}`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,30 +52,34 @@ func TestABookFromBeforeIsLeftAlone(t *testing.T) {
 	}
 }
 
-// offlineBooks are books without a server, and with the webhooks as they are registered.
-func offlineBooks(t *testing.T, opts ...offline.Option) *offline.Resource {
+// startServer starts an API server in this process, which calls the webhooks as they are
+// registered. It ends with the test.
+func startServer(t *testing.T, opts ...offline.Option) *offline.Server {
 	t.Helper()
 	hooks, err := Webhooks(registration.Service("library-system", "library"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifests, err := hooks.Manifests(nil)
+	return offline.Start(t, append(opts, offline.Webhooks(hooks))...)
+}
+
+// booksIn is a client for books in a version.
+func booksIn(t *testing.T, server *offline.Server, version string) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(server.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	documents := strings.Split(string(manifests), "---\n")[1:]
-	crd, err := schema.Parse([]byte(documents[0]))
-	if err != nil {
+	books := schema.GroupVersionResource{Group: "library.example.com", Version: version, Resource: "books"}
+	return client.Resource(books).Namespace("default")
+}
+
+// object reads an object in YAML.
+func object(t *testing.T, text []byte) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, out); err != nil {
 		t.Fatal(err)
 	}
-	var mutating admissionregistrationv1.MutatingWebhookConfiguration
-	var validating admissionregistrationv1.ValidatingWebhookConfiguration
-	if err := errors.Join(yaml.Unmarshal([]byte(documents[1]), &mutating), yaml.Unmarshal([]byte(documents[2]), &validating)); err != nil {
-		t.Fatal(err)
-	}
-	books, err := offline.New(crd, append(opts, offline.Convert(hooks), offline.Mutate(hooks, mutating.Webhooks...), offline.Validate(hooks, validating.Webhooks...))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return books
+	return out
 }

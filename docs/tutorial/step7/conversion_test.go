@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/roundtrip"
@@ -18,15 +19,15 @@ func TestStoredBooksStayWhatTheyAre(t *testing.T) {
 }
 
 func TestABookOfV1alpha1IsReadAsV1Alone(t *testing.T) {
-	books := offlineBooks(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
-	out, err := books.Get(t.Context(), "v1", "default", "x")
+	server := startServer(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
+	out, err := booksIn(t, server, "v1").Get(t.Context(), "x", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(`{"authors":[{"name":"Frank Herbert"}],"title":"Dune"}`, specOf(t, out)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := books.Get(t.Context(), "v1alpha1", "default", "x"); !apierrors.IsNotFound(err) {
+	if _, err := booksIn(t, server, "v1alpha1").Get(t.Context(), "x", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("got %v, want NotFound", err)
 	}
 }

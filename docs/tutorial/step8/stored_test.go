@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/schema/offline"
 )
@@ -25,32 +27,27 @@ func TestStoredBooksStayWhatTheyAre(t *testing.T) {
 				t.Fatal(err)
 			}
 			var golden struct {
-				Object    json.RawMessage
-				Converted struct{ V1 json.RawMessage }
+				Object    *unstructured.Unstructured
+				Converted struct{ V1 *unstructured.Unstructured }
 			}
 			if err := json.Unmarshal(text, &golden); err != nil {
 				t.Fatal(err)
 			}
-			stored := golden.Object
+			want := golden.Object
 			if golden.Converted.V1 != nil {
-				stored = golden.Converted.V1
+				want = golden.Converted.V1
 			}
-			var want struct {
-				Metadata struct{ Namespace, Name string }
-				Spec     any
-			}
-			if err := json.Unmarshal(stored, &want); err != nil {
-				t.Fatal(err)
-			}
-			out, err := offlineBooks(t, offline.Stored(stored)).Get(t.Context(), "v1", want.Metadata.Namespace, want.Metadata.Name)
+			want.SetNamespace("default")
+			stored, err := want.MarshalJSON()
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got any
-			if err := json.Unmarshal([]byte(specOf(t, out)), &got); err != nil {
+			server := startServer(t, offline.Stored(stored))
+			got, err := booksIn(t, server, "v1").Get(t.Context(), want.GetName(), metav1.GetOptions{})
+			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want.Spec, got); diff != "" {
+			if diff := cmp.Diff(want.Object["spec"], got.Object["spec"]); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
