@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
@@ -20,6 +23,28 @@ func TestTheMoveIsCompiled(t *testing.T) {
 		directories = append(directories, filepath.Join(moving, step))
 	}
 	mdtest.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
+}
+
+// TestTesting_Code checks that the code of the page is that of the tutorial, where it runs.
+func TestTesting_Code(t *testing.T) {
+	mdtest.Read(t, "testing.md").GoIsIn(t, "tutorial/step6")
+}
+
+// TestTesting_Commands runs the commands of the page.
+func TestTesting_Commands(t *testing.T) {
+	t.Parallel()
+	commands := mdtest.Read(t, "testing.md").Commands()
+	if len(commands) == 0 {
+		t.Fatal("the page has no commands")
+	}
+	for _, c := range commands {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", c.Line)
+		cmd.Dir = ".."
+		out, err := cmd.CombinedOutput()
+		if diff := cmp.Diff(c.Output, string(out)); err != nil || diff != "" {
+			t.Errorf("$ %s: %v (-page +real):\n%s", c.Line, err, diff)
+		}
+	}
 }
 
 // TestTheDrawingIsWellFormed reads the drawing as XML; no browser is there to look at it.
