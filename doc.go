@@ -14,7 +14,7 @@
 //   - [github.com/crdkit/crdkit/roundtrip]: does conversion lose nothing?
 //   - [github.com/crdkit/crdkit/schema]: what does the API server do to a custom object,
 //     offline?
-//   - [github.com/crdkit/crdkit/schema/offline]: and to a whole resource, with its webhooks?
+//   - [github.com/crdkit/crdkit/schema/offline]: what does a client see, without a cluster?
 //   - [github.com/crdkit/crdkit/schema/breaking]: what would a new definition break?
 //   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
 //     changes?

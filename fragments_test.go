@@ -3,10 +3,12 @@ package crdkit_test
 import (
 	"context"
 	"net"
+	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/offline"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -24,7 +27,7 @@ import (
 //lint:file-ignore SA4006 the README leaves out what becomes of errors
 
 // What is within these functions stands in the README: it need not run, but compile.
-var _ = []any{lossless, rules, offline, operate, move}
+var _ = []any{lossless, rules, pipeline, server, operate, move}
 
 func lossless(reg *conversion.Registry) error {
 	err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeys("spec.toppings", "name"))
@@ -43,10 +46,16 @@ func rules(
 	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf)) // "it is used by pizzas: default/margherita, …"
 }
 
-func offline(ctx context.Context, crdYAML, object []byte) (*schema.Result, error) {
+func pipeline(ctx context.Context, crdYAML, object []byte) (*schema.Result, error) {
 	crd, err := schema.Parse(crdYAML)
 	out, err := crd.Version("v1beta1").Create(ctx, object)
 	return out, err
+}
+
+func server(t *testing.T, hooks *registration.Webhooks) (dynamic.Interface, error) {
+	server := offline.Start(t, offline.Webhooks(hooks))
+	client, err := dynamic.NewForConfig(server.Config())
+	return client, err
 }
 
 func operate(
