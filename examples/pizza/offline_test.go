@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
-	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -29,9 +29,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/webhooktest"
-	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/offline"
-	"github.com/crdkit/crdkit/webhook/registration"
 )
 
 // meals is what happens in the restaurant. The steps build upon each other.
@@ -66,21 +64,13 @@ var meals = []struct {
 		fails: `pizzas.restaurant.programming-kubernetes.info "p" not found`},
 }
 
-// TestTheRestaurantWithoutACluster runs the operator's own webhooks, as it registers them.
-func TestTheRestaurantWithoutACluster(t *testing.T) {
-	op, err := newOperator(&rest.Config{Host: toppingsServer(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, op.toppings)
-	hooks, err := op.declare(InCluster())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pizzas := offlinePizzas(t, hooks)
+// TestMeals_WithoutCluster runs the operator's own webhooks, as it registers them.
+func TestMeals_WithoutCluster(t *testing.T) {
+	t.Parallel()
+	client := dynamic.NewForConfigOrDie(inProcess(t))
 	for _, m := range meals {
 		t.Run(m.name, func(t *testing.T) {
-			o, err := askOffline(t.Context(), pizzas, m.verb, m.version, m.pizza, m.text)
+			o, err := ask(t.Context(), client, m.verb, m.version, m.pizza, m.text)
 			switch {
 			case m.fails != "" && (err == nil || err.Error() != m.fails):
 				t.Errorf("got %v, want %s", err, m.fails)
@@ -99,29 +89,11 @@ func TestTheRestaurantWithoutACluster(t *testing.T) {
 	}
 }
 
-// TestTheAPIServerServesTheSamePizzas does the same in a cluster, and compares: the objects,
-// and the errors with their causes.
-func TestTheAPIServerServesTheSamePizzas(t *testing.T) {
+// TestMeals_SameInACluster compares with a real API server: the objects, and the errors with
+// their causes.
+func TestMeals_SameInACluster(t *testing.T) {
 	t.Parallel()
-	cp := controlplane.ForTest(t)
-	op, err := newOperator(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var hooks *registration.Webhooks
-	url, ca := webhooktest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hooks.ServeHTTP(w, r) }))
-	endpoint := InCluster()
-	endpoint.URL = url
-	if hooks, err = op.declare(endpoint); err != nil {
-		t.Fatal(err)
-	}
-	registerInCluster(t, cp.Config(), manifestsOf(t, hooks, ca))
-	client, err := dynamic.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	run(t, op.toppings)
-	pizzas := offlinePizzas(t, hooks)
+	offline, cluster := dynamic.NewForConfigOrDie(inProcess(t)), dynamic.NewForConfigOrDie(inCluster(t))
 	type outcome struct {
 		Object map[string]any
 		Status metav1.Status
@@ -130,26 +102,79 @@ func TestTheAPIServerServesTheSamePizzas(t *testing.T) {
 		var status apierrors.APIStatus
 		if errors.As(err, &status) {
 			out.Status = status.Status()
-			out.Status.TypeMeta, out.Status.ListMeta = metav1.TypeMeta{}, metav1.ListMeta{}
 		} else if err != nil {
 			t.Fatal(err)
-		} else if o != nil && o.GetKind() == "Pizza" {
+		} else if o != nil {
 			out.Object = o.Object
-			for _, name := range []string{"uid", "creationTimestamp", "resourceVersion", "managedFields"} {
+			for _, name := range []string{"uid", "creationTimestamp", "resourceVersion"} {
 				unstructured.RemoveNestedField(o.Object, "metadata", name)
 			}
+			fields := o.GetManagedFields()
+			for i := range fields {
+				fields[i].Time = nil
+			}
+			slices.SortFunc(fields, func(a, b metav1.ManagedFieldsEntry) int { // they are ordered by their times
+				return strings.Compare(a.APIVersion+a.Subresource, b.APIVersion+b.Subresource)
+			})
+			o.SetManagedFields(fields)
 		}
 		return out
 	}
 	for _, m := range meals {
 		t.Run(m.name, func(t *testing.T) {
-			want := of(askCluster(t.Context(), client, m.verb, m.version, m.pizza, m.text))
-			got := of(askOffline(t.Context(), pizzas, m.verb, m.version, m.pizza, m.text))
+			want := of(ask(t.Context(), cluster, m.verb, m.version, m.pizza, m.text))
+			got := of(ask(t.Context(), offline, m.verb, m.version, m.pizza, m.text))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-cluster +offline):\n%s", diff)
 			}
 		})
 	}
+}
+
+// inProcess returns the configuration of an API server in this process, which calls the
+// operator's webhooks. The toppings are on the menu.
+func inProcess(t *testing.T) *rest.Config {
+	t.Helper()
+	operator := http.NewServeMux() // the operator needs the server, too
+	var menu []runtime.Object
+	for _, name := range toppingNames {
+		menu = append(menu, topping(name))
+	}
+	manifests, err := Manifests("", InCluster(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := offline.Start(t, offline.Manifests(manifests), offline.Objects(menu...), offline.Handler(operator))
+	operator.Handle("/", serve(t, server.Config(), InCluster()))
+	return server.Config()
+}
+
+// inCluster does the same in a real API server.
+func inCluster(t *testing.T) *rest.Config {
+	t.Helper()
+	cp := controlplane.ForTest(t)
+	operator := http.NewServeMux()
+	url, ca := webhooktest.Serve(t, operator)
+	endpoint := InCluster()
+	endpoint.URL = url
+	registerInCluster(t, cp.Config(), declared(t, endpoint, ca))
+	operator.Handle("/", serve(t, cp.Config(), endpoint))
+	return cp.Config()
+}
+
+// serve returns the operator's webhooks. It runs the informer of toppings.
+func serve(t *testing.T, config *rest.Config, e Endpoint) http.Handler {
+	t.Helper()
+	op, err := newOperator(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := op.declare(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, op.toppings)
+	return hooks
 }
 
 // declarations are what the operator tells the API server.
@@ -161,7 +186,7 @@ type declarations struct {
 }
 
 // declared returns what an operator at an endpoint declares.
-func declared(t *testing.T, e Endpoint, ca []byte) declarations {
+func declared(t *testing.T, e Endpoint, ca []byte) (d declarations) {
 	t.Helper()
 	op, err := newOperator(&rest.Config{})
 	if err != nil {
@@ -171,12 +196,6 @@ func declared(t *testing.T, e Endpoint, ca []byte) declarations {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return manifestsOf(t, hooks, ca)
-}
-
-// manifestsOf reads the manifests of a declaration.
-func manifestsOf(t *testing.T, hooks *registration.Webhooks, ca []byte) (d declarations) {
-	t.Helper()
 	manifests, err := hooks.Manifests(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -208,43 +227,7 @@ func manifestsOf(t *testing.T, hooks *registration.Webhooks, ca []byte) (d decla
 	return d
 }
 
-func offlinePizzas(t *testing.T, hooks *registration.Webhooks) *offline.Resource {
-	t.Helper()
-	d := manifestsOf(t, hooks, nil)
-	definition, err := schema.New(d.definitions[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	pizzas, err := offline.New(definition, offline.Convert(hooks), offline.Mutate(hooks, d.mutating.Webhooks...), offline.Validate(hooks, d.validating.Webhooks...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pizzas
-}
-
-func askOffline(ctx context.Context, pizzas *offline.Resource, verb, version, name, text string) (*unstructured.Unstructured, error) {
-	out, err := func() (*schema.Result, error) {
-		switch verb {
-		case "create":
-			return pizzas.Create(ctx, version, []byte(text))
-		case "get":
-			return pizzas.Get(ctx, version, "default", name)
-		case "patch":
-			return pizzas.Patch(ctx, version, "default", name, types.MergePatchType, []byte(text))
-		case "patch status":
-			return pizzas.PatchStatus(ctx, version, "default", name, types.MergePatchType, []byte(text))
-		default:
-			return pizzas.Delete(ctx, version, "default", name)
-		}
-	}()
-	if err != nil {
-		return nil, err
-	}
-	o := &unstructured.Unstructured{}
-	return o, o.UnmarshalJSON(out.Object)
-}
-
-func askCluster(ctx context.Context, client dynamic.Interface, verb, version, name, text string) (*unstructured.Unstructured, error) {
+func ask(ctx context.Context, client dynamic.Interface, verb, version, name, text string) (*unstructured.Unstructured, error) {
 	pizzas := client.Resource(v1beta1.GroupVersion.WithResource("pizzas").GroupResource().WithVersion(version)).Namespace("default")
 	switch verb {
 	case "create":
@@ -264,62 +247,9 @@ func askCluster(ctx context.Context, client dynamic.Interface, verb, version, na
 	}
 }
 
-// toppingsServer serves the toppings, which are offline too, to the operator's informer. It
-// returns its URL.
-func toppingsServer(t *testing.T) string {
-	t.Helper()
-	definition, err := schema.New(declared(t, InCluster(), nil).definitions[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	toppings, err := offline.New(definition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"tomato", "mozzarella", "salami"} {
-		text, err := topping(t, name).MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := toppings.Create(t.Context(), "v1alpha1", text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	done := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Query().Get("watch") != "" {
-			if r.URL.Query().Get("sendInitialEvents") != "" {
-				w.WriteHeader(http.StatusUnprocessableEntity) // then it lists
-				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`))
-				return
-			}
-			select { // nothing changes
-			case <-r.Context().Done():
-			case <-done:
-			}
-			return
-		}
-		out, err := toppings.List(r.Context(), "v1alpha1", "")
-		if name := path.Base(r.URL.Path); name != "toppings" {
-			out, err = toppings.Get(r.Context(), "v1alpha1", "", name)
-		}
-		var status apierrors.APIStatus
-		if errors.As(err, &status) {
-			answer := status.Status()
-			answer.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-			w.WriteHeader(int(answer.Code))
-			_ = json.NewEncoder(w).Encode(answer)
-			return
-		}
-		_, _ = w.Write(out.Object)
-	}))
-	t.Cleanup(func() { close(done); server.Close() })
-	return server.URL
-}
+var toppingNames = []string{"tomato", "mozzarella", "salami"}
 
-func topping(t *testing.T, name string) *unstructured.Unstructured {
-	t.Helper()
+func topping(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Topping", "metadata": map[string]any{"name": name}, "spec": map[string]any{"cost": 1.5},
 	}}
@@ -389,8 +319,8 @@ func install(t *testing.T, config *rest.Config, crds []*apiextensionsv1.CustomRe
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"tomato", "mozzarella", "salami"} {
-		if _, err := client.Resource(v1alpha1.GroupVersion.WithResource("toppings")).Create(t.Context(), topping(t, name), metav1.CreateOptions{}); err != nil {
+	for _, name := range toppingNames {
+		if _, err := client.Resource(v1alpha1.GroupVersion.WithResource("toppings")).Create(t.Context(), topping(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
