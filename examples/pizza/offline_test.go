@@ -131,50 +131,52 @@ func TestMeals_SameInACluster(t *testing.T) {
 	}
 }
 
-// inProcess returns the configuration of an API server in this process, which calls the
-// operator's webhooks. The toppings are on the menu.
+// inProcess opens the restaurant with an API server in this process.
 func inProcess(t *testing.T) *rest.Config {
 	t.Helper()
-	operator := http.NewServeMux() // the operator needs the server, too
-	var menu []runtime.Object
-	for _, name := range toppingNames {
-		menu = append(menu, topping(name))
-	}
-	manifests, err := Manifests("", InCluster(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := offline.Start(t, offline.Manifests(manifests), offline.Objects(menu...), offline.Handler(operator))
-	operator.Handle("/", serve(t, server.Config(), InCluster()))
-	return server.Config()
+	return open(t, func(e Endpoint, ca []byte) *rest.Config {
+		manifests, err := Manifests("", e, ca)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var menu []runtime.Object
+		for _, name := range toppingNames {
+			menu = append(menu, topping(name))
+		}
+		return offline.Start(t, offline.Manifests(manifests), offline.Objects(menu...)).Config()
+	})
 }
 
-// inCluster does the same in a real API server.
+// inCluster opens it with a real one.
 func inCluster(t *testing.T) *rest.Config {
 	t.Helper()
-	cp := controlplane.ForTest(t)
+	return open(t, func(e Endpoint, ca []byte) *rest.Config {
+		config := controlplane.ForTest(t).Config()
+		registerInCluster(t, config, declared(t, e, ca))
+		return config
+	})
+}
+
+// open starts an API server with the toppings on the menu, and serves the operator's webhooks to
+// it. The operator needs the server, and the server where the operator is.
+func open(t *testing.T, start func(e Endpoint, ca []byte) *rest.Config) *rest.Config {
+	t.Helper()
 	operator := http.NewServeMux()
 	url, ca := webhooktest.Serve(t, operator)
 	endpoint := InCluster()
 	endpoint.URL = url
-	registerInCluster(t, cp.Config(), declared(t, endpoint, ca))
-	operator.Handle("/", serve(t, cp.Config(), endpoint))
-	return cp.Config()
-}
-
-// serve returns the operator's webhooks. It runs the informer of toppings.
-func serve(t *testing.T, config *rest.Config, e Endpoint) http.Handler {
-	t.Helper()
+	config := start(endpoint, ca)
 	op, err := newOperator(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooks, err := op.declare(e)
+	hooks, err := op.declare(endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
+	operator.Handle("/", hooks)
 	run(t, op.toppings)
-	return hooks
+	return config
 }
 
 // declarations are what the operator tells the API server.

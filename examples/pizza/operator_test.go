@@ -32,35 +32,6 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-// kitchen is an API server with pizza ns/p, which has tomato on it.
-func kitchen(t *testing.T) (url string) {
-	t.Helper()
-	closing := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case r.URL.Query().Get("sendInitialEvents") != "":
-			w.WriteHeader(http.StatusUnprocessableEntity) // then it lists
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`)
-		case r.URL.Query().Get("watch") != "":
-			select { // nothing changes
-			case <-r.Context().Done():
-			case <-closing:
-			}
-		case r.Method == http.MethodPatch:
-			fmt.Fprint(w, object("v1beta1", ""))
-		case path.Base(r.URL.Path) == "pizzas":
-			fmt.Fprint(w, `{"kind":"PizzaList","apiVersion":"`+v1beta1.GroupVersion.String()+`","metadata":{"resourceVersion":"1"},"items":[`+
-				`{"metadata":{"namespace":"ns","name":"p","uid":"u"},"spec":{"toppings":[{"name":"tomato","quantity":1}]}}]}`)
-		default:
-			fmt.Fprint(w, `{"kind":"ToppingList","apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","metadata":{"resourceVersion":"1"},"items":[`+
-				`{"metadata":{"name":"tomato"},"spec":{"cost":0.5}}]}`)
-		}
-	}))
-	t.Cleanup(func() { close(closing); server.Close() })
-	return server.URL
-}
-
 // operate runs the operator, and returns its address, and a function that stops it and
 // returns what Run returned.
 func operate(t *testing.T, config *rest.Config, opts ...Option) (address string, stop func() <-chan error) {
@@ -190,7 +161,7 @@ func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
 }
 
 func TestALeaseAtFaultStopsTheOperatorAtOnce(t *testing.T) {
-	address, stop := operate(t, &rest.Config{Host: kitchen(t)}, LeaderElection(Lease{}))
+	address, stop := operate(t, &rest.Config{}, LeaderElection(Lease{}))
 	if err := <-stop(); err == nil || !strings.Contains(err.Error(), "the lease for the leader: it needs a namespace and a name") {
 		t.Errorf("got %v", err)
 	}
@@ -264,7 +235,11 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func TestATermEndsWithItsLastWrite(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
-	op, err := newOperator(&rest.Config{Host: kitchen(t), WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+	config := inProcess(t)
+	if _, err := ask(t.Context(), dynamic.NewForConfigOrDie(config), "create", "v1beta1", "", object("v1beta1", "")); err != nil {
+		t.Fatal(err)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPatch {
 				close(began)
@@ -272,7 +247,8 @@ func TestATermEndsWithItsLastWrite(t *testing.T) {
 			}
 			return next.RoundTrip(r)
 		})
-	}})
+	})
+	op, err := newOperator(config)
 	if err != nil {
 		t.Fatal(err)
 	}
