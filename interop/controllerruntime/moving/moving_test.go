@@ -1,6 +1,7 @@
 package moving_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"regexp"
@@ -8,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -86,74 +89,93 @@ func handlers(t *testing.T) map[string]http.Handler {
 	return all
 }
 
+// registered is what the manifests of kubebuilder say of the webhooks.
+const registered = `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: backup-operator}
+webhooks:
+- name: default.backups.example.com
+  clientConfig:
+    service: {namespace: backup-system, name: backup-operator, path: /mutate-example-com-v1-backup}
+  rules:
+  - {operations: [CREATE, UPDATE], apiGroups: [example.com], apiVersions: [v1], resources: [backups]}
+  sideEffects: None
+  admissionReviewVersions: [v1]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: backup-operator}
+webhooks:
+- name: validate.backups.example.com
+  clientConfig:
+    service: {namespace: backup-system, name: backup-operator, path: /validate-example-com-v1-backup}
+  rules:
+  - {operations: [CREATE, UPDATE], apiGroups: [example.com], apiVersions: [v1], resources: [backups]}
+  sideEffects: None
+  admissionReviewVersions: [v1]
+`
+
+// start starts an API server in this process, with the webhooks of a step.
+func start(t *testing.T, webhooks http.Handler) *offline.Server {
+	t.Helper()
+	parsed, err := schema.Parse(definition(t))
+	check(t, err)
+	crd := parsed.CustomResourceDefinition()
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
+		ConversionReviewVersions: []string{"v1"},
+		ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "backup-system", Name: "backup-operator", Path: new("/convert")}},
+	}}
+	return offline.Start(t, offline.Objects(crd), offline.Manifests([]byte(registered)), offline.Handler(webhooks))
+}
+
 // TestEveryStepDoesTheSame asks the webhooks of each step the same, with an API server in
 // process.
 func TestEveryStepDoesTheSame(t *testing.T) {
-	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-		Rule:       admissionregistrationv1.Rule{APIGroups: []string{"example.com"}, APIVersions: []string{"v1"}, Resources: []string{"backups"}},
-	}}
-	at := func(path string) admissionregistrationv1.WebhookClientConfig {
-		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "backup-system", Name: "backup-operator", Path: &path}}
-	}
-	none := admissionregistrationv1.SideEffectClassNone
-	parsed, err := schema.Parse(definition(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := parsed.CustomResourceDefinition()
-	convert := "/convert"
-	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
-		ConversionReviewVersions: []string{"v1"},
-		ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "backup-system", Name: "backup-operator", Path: &convert}},
-	}}
-	d, err := schema.New(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, h := range handlers(t) {
 		t.Run(name, func(t *testing.T) {
-			backups, err := offline.New(d, offline.Convert(h),
-				offline.Mutate(h, admissionregistrationv1.MutatingWebhook{Name: "default.backups.example.com", ClientConfig: at("/mutate-example-com-v1-backup"),
-					Rules: rules, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}}),
-				offline.Validate(h, admissionregistrationv1.ValidatingWebhook{Name: "validate.backups.example.com", ClientConfig: at("/validate-example-com-v1-backup"),
-					Rules: rules, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			t.Parallel()
+			client := dynamic.NewForConfigOrDie(start(t, h).Config())
+			current := client.Resource(v1.GroupVersion.WithResource("backups")).Namespace("default")
+			beta := client.Resource(v1beta1.GroupVersion.WithResource("backups")).Namespace("default")
 			var got []string
-			note := func(out *schema.Result, err error) {
+			note := func(u *unstructured.Unstructured, err error) {
 				if err != nil {
 					got = append(got, reason.ReplaceAllString(err.Error(), "$1"))
 					return
 				}
-				spec := regexp.MustCompile(`"spec":\{.*\}`).FindString(string(out.Object))
-				got = append(got, strings.TrimSuffix(spec, "}"))
+				spec, err := json.Marshal(u.Object["spec"])
+				check(t, err)
+				got = append(got, string(spec))
 			}
-			ctx := t.Context()
-			note(backups.Create(ctx, "v1beta1", []byte(`{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"old"},"spec":{"target":"shop/db"}}`)))
-			note(backups.Create(ctx, "v1", []byte(`{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"new"},"spec":{"bucket":"shop","path":"db","encrypt":true}}`)))
-			note(backups.Create(ctx, "v1beta1", []byte(`{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"long"},"spec":{"target":"shop/db","keep":400}}`)))
-			note(backups.Get(ctx, "v1beta1", "default", "new"))
-			// Who reads and writes in the old version keeps what only the new one has.
-			out, err := backups.Get(ctx, "v1beta1", "default", "new")
-			if err != nil {
-				t.Fatal(err)
+			create := func(version dynamic.ResourceInterface, text string) {
+				u := &unstructured.Unstructured{}
+				check(t, u.UnmarshalJSON([]byte(text)))
+				note(version.Create(t.Context(), u, metav1.CreateOptions{}))
 			}
-			note(backups.Update(ctx, "v1beta1", []byte(strings.Replace(string(out.Object), `"keep":7`, `"keep":30`, 1))))
-			note(backups.Get(ctx, "v1", "default", "new"))
-			if out, err = backups.Get(ctx, "v1beta1", "default", "new"); err != nil {
-				t.Fatal(err)
+			create(beta, `{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"old"},"spec":{"target":"shop/db"}}`)
+			create(current, `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"new"},"spec":{"bucket":"shop","path":"db","encrypt":true}}`)
+			create(beta, `{"apiVersion":"example.com/v1beta1","kind":"Backup","metadata":{"name":"long"},"spec":{"target":"shop/db","keep":400}}`)
+			// Reading and writing in the old version keeps what only the new one has.
+			update := func(field string, value any) {
+				u, err := beta.Get(t.Context(), "new", metav1.GetOptions{})
+				note(u, err)
+				check(t, err)
+				check(t, unstructured.SetNestedField(u.Object, value, "spec", field))
+				note(beta.Update(t.Context(), u, metav1.UpdateOptions{}))
+				note(current.Get(t.Context(), "new", metav1.GetOptions{}))
 			}
-			note(backups.Update(ctx, "v1beta1", []byte(strings.Replace(string(out.Object), `shop/db`, `other/db`, 1))))
+			update("keep", int64(30))
+			update("target", "other/db")
 			want := []string{
-				`"spec":{"keep":7,"target":"shop/db"}`,
-				`"spec":{"bucket":"shop","encrypt":true,"keep":7,"path":"db"}`,
+				`{"keep":7,"target":"shop/db"}`,
+				`{"bucket":"shop","encrypt":true,"keep":7,"path":"db"}`,
 				`spec.keep: `,
-				`"spec":{"keep":7,"target":"shop/db"}`,
-				`"spec":{"keep":30,"target":"shop/db"}`,
-				`"spec":{"bucket":"shop","encrypt":true,"keep":30,"path":"db"}`,
+				`{"keep":7,"target":"shop/db"}`,
+				`{"keep":30,"target":"shop/db"}`,
+				`{"bucket":"shop","encrypt":true,"keep":30,"path":"db"}`,
+				`{"keep":30,"target":"shop/db"}`,
 				`spec.bucket: `,
+				`{"bucket":"shop","encrypt":true,"keep":30,"path":"db"}`,
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
