@@ -241,11 +241,12 @@ func TestATermEndsWithItsLastWrite(t *testing.T) {
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
 			if r.Method == http.MethodPatch {
 				close(began)
-				<-goOn // it is on the wire, and no context takes it back
+				<-goOn // the answer is on its way, and no context takes the write back
 			}
-			return next.RoundTrip(r)
+			return resp, err
 		})
 	})
 	op, err := newOperator(config)
