@@ -527,3 +527,21 @@ func TestServer_MigrationInABubble(t *testing.T) {
 		}
 	})
 }
+
+// A request keeps nothing of its caller but when it ends, as if it came through a network: what a
+// webhook asks of the server would be a part of the request that called the webhook.
+func TestServer_ContextEndsAtRequest(t *testing.T) {
+	hooks, err := operator()
+	check(t, err)
+	text, err := hooks.Manifests(nil)
+	check(t, err)
+	type key struct{}
+	s := offline.Start(t, offline.Manifests(text), offline.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v := r.Context().Value(key{}); v != nil {
+			t.Errorf("%s: the context has the caller's value %v", r.URL.Path, v)
+		}
+		hooks.ServeHTTP(w, r)
+	})))
+	_, err = clientOf(s, "v1").Create(context.WithValue(t.Context(), key{}, "x"), cronTab(t, "v1", "a", `{}`), metav1.CreateOptions{})
+	check(t, err)
+}

@@ -19,7 +19,8 @@ type transport struct {
 }
 
 func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
+	ctx, cancel := context.WithCancelCause(context.Background()) // values do not cross a network
+	ended := context.AfterFunc(req.Context(), func() { cancel(context.Cause(req.Context())) })
 	stop := context.AfterFunc(t.done, func() { cancel(http.ErrServerClosed) })
 	in := req.Clone(ctx)
 	in.URL = &url.URL{Path: req.URL.Path, RawPath: req.URL.RawPath, RawQuery: req.URL.RawQuery}
@@ -32,6 +33,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	go func() {
 		defer cancel(nil)
 		defer stop()
+		defer ended()
 		w.end(serve(t.handler, w, in))
 	}()
 	select {
