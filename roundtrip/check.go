@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"sync"
 
@@ -104,10 +103,10 @@ func metadata(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return &failure{err: err}
 	}
-	if maps.Equal(want, got) {
+	if reflect.DeepEqual(want, got) {
 		return nil
 	}
-	return &failure{diff: func() string { return diffValues(want, got, true) }}
+	return &failure{diff: func() string { return diffJSON(want, got) }}
 }
 
 // repeats is how often an object is converted: the two members of a small map change places
@@ -171,7 +170,7 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
 			if sameValue(before, c.In, true) {
 				return nil
 			}
-			return differ(before, c.In, true)
+			return differ(before, c.In)
 		}
 	})
 }

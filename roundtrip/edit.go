@@ -92,9 +92,9 @@ func forget(object []byte) ([]byte, error) {
 }
 
 // fixedMetadata returns the text of each member of metadata that no conversion may change.
-func fixedMetadata(object []byte) (map[string]string, error) {
+func fixedMetadata(object []byte) (map[string]any, error) {
 	_, metadata, err := decodeMembers(object)
-	texts := map[string]string{}
+	texts := map[string]any{}
 	for name, text := range metadata {
 		if name != "labels" && name != "annotations" {
 			texts[name] = string(text)

@@ -142,7 +142,7 @@ func compare(want, got []byte) *failure {
 	if reflect.DeepEqual(w, g) {
 		return nil
 	}
-	return &failure{diff: func() string { return diffValues(w, g, true) }}
+	return &failure{diff: func() string { return diffJSON(w, g) }}
 }
 
 // decodeExactly decodes JSON, and keeps the text of numbers.

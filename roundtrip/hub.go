@@ -39,7 +39,7 @@ func throughOther(convert convertValue) checkValue {
 			return f
 		}
 		if bytes.Equal(want, text) && !sameValue(obj, got, false) {
-			return differ(obj, got, false) // in what JSON does not show
+			return differ(obj, got) // in what JSON does not show
 		}
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *subject) sameHub(want, got runtime.Object) *failure {
 	if sameValue(want, got, false) {
 		return nil
 	}
-	return &failure{diff: func() string { return diffValues(want, got, false) }}
+	return differ(want, got)
 }
 
 // hubFunctions are the two functions between a version and the internal hub of its kind. No

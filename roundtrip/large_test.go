@@ -218,7 +218,9 @@ func classes(t *testing.T, lossy bool) *conversion.Registry {
 func TestTest_RecursiveTypeEnds(t *testing.T) {
 	reg := classes(t, false)
 	Test(t, reg, Iterations(30))
-	TestScheme(t, reg.Scheme(), Iterations(30))
+	// An empty map of a schema is not written, and then neither is the schema: not every seed
+	// finds that.
+	TestScheme(t, reg.Scheme(), Seed(1), Iterations(30))
 }
 
 // Objects of a type that contains itself in several places do not grow beyond measure.

@@ -209,7 +209,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	}
 	// If DeepCopyObject is wrong, it is not the encoding's fault.
 	if !sameValue(before, obj, true) && sameValue(obj, obj.DeepCopyObject(), true) {
-		return &failure{err: fmt.Errorf("to encode an object changes it (-before +after):\n%s", differ(before, obj, true).diff())}
+		return &failure{err: fmt.Errorf("to encode an object changes it (-before +after):\n%s", differ(before, obj).diff())}
 	}
 
 	decoded, _, err := e.plain.Decode(first, nil, nil)
@@ -217,7 +217,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 		return &failure{err: fmt.Errorf("cannot decode %s: %w", e.readable(first), err)}
 	}
 	if !sameValue(obj, decoded, false) {
-		return differ(obj, decoded, false)
+		return differ(obj, decoded)
 	}
 	// What was decoded stands for the object: that they have one encoding says that it is
 	// stable too. Otherwise, one of both is wrong.
@@ -231,7 +231,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 		}
 		if !e.same(first, second) && e.law != Protobuf {
 			if !sameValue(obj, decoded, true) {
-				return differ(obj, decoded, true)
+				return differ(obj, decoded)
 			}
 			return &failure{diff: func() string { return diffTexts(e.readable(first), e.readable(second)) }}
 		}
@@ -247,7 +247,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	case out != into:
 		return &failure{err: fmt.Errorf("it decodes into a %T, and not into a %T", out, into)}
 	case !sameValue(decoded, into, true):
-		return &failure{err: fmt.Errorf("to decode it into an object gives another one (-new +into):\n%s", differ(decoded, into, true).diff())}
+		return &failure{err: fmt.Errorf("to decode it into an object gives another one (-new +into):\n%s", differ(decoded, into).diff())}
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (e *encoding) readable(data []byte) string {
 func deepCopy(_ *subject, obj runtime.Object) *failure {
 	out := obj.DeepCopyObject()
 	if !sameValue(obj, out, true) {
-		return differ(obj, out, true)
+		return differ(obj, out)
 	}
 	if in, _, found := shared(obj, out, nil); found {
 		return &failure{err: fmt.Errorf("the copy shares the memory of %s with the original", in)}
@@ -304,5 +304,5 @@ func idempotence(s *subject, obj runtime.Object) *failure {
 	if s.registry.Scheme().Default(twice); sameValue(once, twice, true) {
 		return nil
 	}
-	return differ(once, twice, true)
+	return differ(once, twice)
 }
