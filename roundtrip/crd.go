@@ -128,7 +128,7 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 
 func (g schemaGenerator) object(_ context.Context, src *draw.Source) ([]byte, error) {
 	if g.outside {
-		m, _, err := g.by.Outside(src)
+		m, err := g.by.Outside(src)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errNotMade, err)
 		}

@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -50,36 +49,27 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 	return n.tooLarge()
 }
 
-func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
-	least := n.leastOf
-	var rest []string
-	if len(place) > 0 {
-		least, rest = max(least, 1), place[1:]
-	}
-	if least > n.mostOf {
-		return nil, n.fault(errors.New("no element is possible"))
-	}
+func (m *maker) array(n *node, c *choice) ([]any, error) {
 	out := []any{}
 	seen := map[string]bool{}
-	total := count(m.draw(c), least, n.mostOf, n.sizes)
+	total := count(m.draw(c), n.leastOf, n.mostOf, n.sizes)
 	for i := range total {
 		var v any
 		var err error
-		m.part(func() { v, err = m.element(n.items, i, c.kid(i), rest) })
+		m.part(func() { v, err = m.element(n.items, i, c.kid(i)) })
 		if n.unique {
 			for try := 1; err == nil && try <= tries && seen[n.key(v)]; try++ {
-				v, err = m.another(n, c.kid(i), rest, try+max(0, i-dense))
+				v, err = m.another(n, c.kid(i), try+max(0, i-dense))
 			}
 			if err == nil && seen[n.key(v)] {
-				if len(out) < least {
+				if len(out) < n.leastOf {
 					return nil, n.fault(fmt.Errorf("no element is found that differs from %d others", len(out)))
 				}
 				break
 			}
 		}
-		rest = nil
 		if err != nil {
-			if len(out)+total-i-1 < least {
+			if len(out)+total-i-1 < n.leastOf {
 				return nil, err
 			}
 			continue
@@ -93,13 +83,13 @@ func (m *maker) array(n *node, c *choice, place []string) ([]any, error) {
 }
 
 // element makes element i. All but the first few of a large list or map are small.
-func (m *maker) element(n *node, i int, c *choice, place []string) (any, error) {
+func (m *maker) element(n *node, i int, c *choice) (any, error) {
 	if i >= dense {
 		next := m.next
 		m.next = nil
 		defer func() { m.next = next }()
 	}
-	return m.value(n, c, place)
+	return m.value(n, c)
 }
 
 // key returns what must differ between elements.
@@ -120,12 +110,12 @@ func (n *node) key(element any) string {
 }
 
 // another makes another element of the same choices. If it has keys, only they differ.
-func (m *maker) another(n *node, c *choice, place []string, try int) (v any, err error) {
+func (m *maker) another(n *node, c *choice, try int) (v any, err error) {
 	c = c.clone()
 	if n.keys == nil {
 		m.with(random(c.draw, try, 0.5), func(m *maker) {
 			change(n.items, c, try)
-			v, err = m.value(n.items, c, place)
+			v, err = m.value(n.items, c)
 		})
 		return v, err
 	}
@@ -139,7 +129,7 @@ func (m *maker) another(n *node, c *choice, place []string, try int) (v any, err
 		kid.drawn, kid.draw = true, unit
 	}
 	change(p.node, inner.kid(i).kid(0), try)
-	m.with(nil, func(m *maker) { v, err = m.value(n.items, c, place) })
+	m.with(nil, func(m *maker) { v, err = m.value(n.items, c) })
 	return v, err
 }
 

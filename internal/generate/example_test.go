@@ -30,9 +30,9 @@ func Example() {
 	least, err := g.Object(draw.New(1, "", 0))
 	text, _ := json.Marshal(least)
 	fmt.Println(string(text), err)
-	_, rule, err := g.Outside(draw.Of([]uint64{3 << 33}))
-	fmt.Println(rule, err)
+	refused, err := g.Outside(draw.New(1, "", 25))
+	fmt.Println(refused["replicas"], err)
 	// Output:
 	// {"apiVersion":"example.com/v1","kind":"Web","metadata":{"name":"a"},"replicas":0} <nil>
-	// replicas: maximum <nil>
+	// 11 <nil>
 }

@@ -2,7 +2,6 @@ package generate
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -19,13 +18,13 @@ type Generator struct {
 	schema *structuralschema.Structural
 	root   *node
 	valid  func(object map[string]any) bool
-	known  []*choice                         // of accepted objects, the smallest first
-	rules  func() []rule                     // see Outside
+	known  []*choice // of accepted objects, the smallest first
+	edges  *edges
 	checks func() validation.SchemaValidator // of the whole schema
 
 	findParts sync.Once
 	mutex     sync.Mutex
-	reached   map[string]*choice
+	loose     map[string]*node // see Outside
 }
 
 // New compiles a generator for one version of a kind. s is its schema, as
@@ -51,7 +50,7 @@ func New(
 	all := append([]*structuralschema.Structural{s}, others...)
 	c := &compiler{memo: map[string]*node{}, edges: edgesOf(all)}
 	g := &Generator{
-		kind: kind, schema: s, root: c.root(kind, s), valid: valid, reached: map[string]*choice{},
+		kind: kind, schema: s, root: c.root(kind, s), valid: valid, edges: c.edges, loose: map[string]*node{},
 	}
 	if g.root.err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)
@@ -59,7 +58,6 @@ func New(
 	if err := g.explore(); err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, err)
 	}
-	g.rules = sync.OnceValue(func() []rule { return rulesOf(s) })
 	g.checks = sync.OnceValue(func() validation.SchemaValidator { return newValidator(s) })
 	return g, nil
 }
@@ -68,72 +66,30 @@ func New(
 // and the rest by the schema. Integers are int64 and other numbers are float64, as in an
 // unstructured object.
 func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
-	which := src.Uint64()
-	if object, ok := g.at(nil, &choice{}, which, src); ok {
+	which, drawn := src.Uint64(), &choice{}
+	if object, ok := g.try(drawn, src); ok {
 		return object, nil
 	}
-	return nil, fmt.Errorf("%s: valid refuses an object that it accepted before", g.kind)
-}
-
-// at makes an accepted object with a value at a place. Its choices are drawn from next, or have
-// been drawn if next is nil.
-func (g *Generator) at(place []string, drawn *choice, which uint64, next source) (map[string]any, bool) {
-	if object, ok := g.try(drawn, place, next); ok {
-		return object, true
-	}
 	g.findParts.Do(g.findRuled)
-	g.repair(drawn, place)
-	if object, ok := g.try(drawn, place, nil); ok {
-		return object, true
+	g.repair(drawn)
+	if object, ok := g.try(drawn, nil); ok {
+		return object, nil
 	}
-	start := g.known[pick(which, len(g.known))]
-	if len(place) > 0 {
-		start = g.reach(place)
+	start := g.known[pick(which, len(g.known))].clone()
+	object, ok := g.try(start, nil)
+	if !ok {
+		return nil, fmt.Errorf("%s: valid refuses an object that it accepted before", g.kind)
 	}
-	if start == nil {
-		return nil, false
-	}
-	start = start.clone()
-	s := g.search(place, maxTries)
-	if object, ok := g.try(start, place, nil); ok {
-		s.value = object
-		s.toward(start, drawn)
-	}
-	object, ok := s.value.(map[string]any)
-	return object, ok
+	s := g.search(maxTries)
+	s.value = object
+	s.toward(start, drawn)
+	return s.value.(map[string]any), nil
 }
 
-// reach returns choices of an accepted object with a value at a place, or nil if it finds none.
-func (g *Generator) reach(place []string) *choice {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	id := strings.Join(place, "\x00")
-	if c, ok := g.reached[id]; ok {
-		return c
-	}
-	g.reached[id] = nil
-	failed := 0
-	for try := 0; try < tries && failed < enoughKnown; try++ {
-		c, next := &choice{}, random(0, try, []float64{0.95, 0.9, 0.8, 0.7, 0.5}[try%5])
-		if try < len(g.known) {
-			c, next = g.known[try].clone(), nil
-		}
-		v, err := newMaker(next).value(g.root, c, place)
-		if err != nil {
-			failed++
-			continue
-		}
-		if g.valid(v.(map[string]any)) {
-			g.reached[id] = c
-			return c
-		}
-	}
-	return nil
-}
-
-// try makes the object of choices, with a value at a place, and reports whether it is accepted.
-func (g *Generator) try(c *choice, place []string, next source) (map[string]any, bool) {
-	v, err := newMaker(next).value(g.root, c, place)
+// try makes the object of choices and reports whether it is accepted. Choices that have not been
+// drawn are drawn from next, or are zero if that is nil.
+func (g *Generator) try(c *choice, next source) (map[string]any, bool) {
+	v, err := newMaker(next).value(g.root, c)
 	if err != nil {
 		return nil, false
 	}
@@ -141,9 +97,8 @@ func (g *Generator) try(c *choice, place []string, next source) (map[string]any,
 	return object, g.valid(object)
 }
 
-// search returns a search for an object with a value at a place.
-func (g *Generator) search(place []string, tries int) *search {
-	return &search{left: tries, try: func(c *choice) (any, bool) { return g.try(c, place, nil) }}
+func (g *Generator) search(tries int) *search {
+	return &search{left: tries, try: func(c *choice) (any, bool) { return g.try(c, nil) }}
 }
 
 const (
@@ -164,7 +119,7 @@ func (g *Generator) explore() error {
 		if tried > 0 {
 			next = random(0, tried, []float64{0.9, 0.75, 0.5, 0.25, 0}[tried%5])
 		}
-		v, err := newMaker(next).value(g.root, c, nil)
+		v, err := newMaker(next).value(g.root, c)
 		if err != nil {
 			failed++
 			unmade = err
@@ -174,7 +129,7 @@ func (g *Generator) explore() error {
 			continue
 		}
 		if len(g.known) == 0 {
-			g.search(nil, 4*maxTries).toward(c, &choice{})
+			g.search(4*maxTries).toward(c, &choice{})
 		}
 		g.known = append(g.known, c)
 	}

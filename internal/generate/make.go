@@ -60,17 +60,15 @@ func (m *maker) with(next source, do func(m *maker)) {
 	m.work = other.work
 }
 
-// value makes a value that has a value at a place. A place is names of properties; an empty name is
-// any element.
-func (m *maker) value(n *node, c *choice, place []string) (any, error) {
-	v, err := m.unrepaired(n, c, place)
-	if m.repair != nil && n.ruled != nil && v != nil && err == nil && len(place) == 0 {
+func (m *maker) value(n *node, c *choice) (any, error) {
+	v, err := m.unrepaired(n, c)
+	if m.repair != nil && n.ruled != nil && v != nil && err == nil {
 		v = m.repair(n, c, v)
 	}
 	return v, err
 }
 
-func (m *maker) unrepaired(n *node, c *choice, place []string) (any, error) {
+func (m *maker) unrepaired(n *node, c *choice) (any, error) {
 	if n.err != nil {
 		return nil, n.err
 	}
@@ -80,14 +78,14 @@ func (m *maker) unrepaired(n *node, c *choice, place []string) (any, error) {
 	if n.nullable {
 		draw := m.draw(c)
 		c = c.kid(0)
-		if some(draw) && fraction(draw) > 0.8 && len(place) == 0 {
+		if some(draw) && fraction(draw) > 0.8 {
 			return nil, nil
 		}
 	}
 	if n.search || len(n.variants) > 0 {
-		return m.find(n, c, place)
+		return m.find(n, c)
 	}
-	return m.unchecked(n, c, place)
+	return m.unchecked(n, c)
 }
 
 // tries bounds the values that are made until one passes a check.
@@ -95,9 +93,9 @@ const tries = 64
 
 // find makes a value that passes the check of the node. If the choices do not, it varies them as a
 // function of their draws: it draws nothing more.
-func (m *maker) find(n *node, c *choice, place []string) (any, error) {
+func (m *maker) find(n *node, c *choice) (any, error) {
 	draw := m.draw(c)
-	value, err := m.variant(n, draw, c.kid(0), place)
+	value, err := m.variant(n, draw, c.kid(0))
 	if err == nil && n.accepts(value) {
 		return value, nil
 	}
@@ -113,7 +111,7 @@ func (m *maker) find(n *node, c *choice, place []string) (any, error) {
 		if try >= 4 {
 			which = scatter(draw, try)
 		}
-		m.with(next, func(m *maker) { value, err = m.variant(n, which, kid, place) })
+		m.with(next, func(m *maker) { value, err = m.variant(n, which, kid) })
 		if err == nil && n.accepts(value) {
 			return value, nil
 		}
@@ -124,24 +122,24 @@ func (m *maker) find(n *node, c *choice, place []string) (any, error) {
 	return nil, err
 }
 
-func (m *maker) variant(n *node, draw uint64, c *choice, place []string) (any, error) {
+func (m *maker) variant(n *node, draw uint64, c *choice) (any, error) {
 	if len(n.variants) == 0 {
-		return m.unchecked(n, c, place)
+		return m.unchecked(n, c)
 	}
-	return m.value(n.variants[pick(draw, len(n.variants))], c, place)
+	return m.value(n.variants[pick(draw, len(n.variants))], c)
 }
 
 // unchecked makes a value that may not pass the node's check.
-func (m *maker) unchecked(n *node, c *choice, place []string) (any, error) {
+func (m *maker) unchecked(n *node, c *choice) (any, error) {
 	switch {
 	case n.kind == kindConstant:
 		return n.constants[0], nil
 	case n.constants != nil:
 		return runtime.DeepCopyJSONValue(n.constants[pick(m.draw(c), len(n.constants))]), nil
 	case n.kind == kindObject:
-		return m.object(n, c, place)
+		return m.object(n, c)
 	case n.kind == kindArray:
-		return m.array(n, c, place)
+		return m.array(n, c)
 	case n.kind == kindMetadata:
 		return m.metadata(n, c)
 	case n.kind == kindAny:

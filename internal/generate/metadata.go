@@ -50,7 +50,7 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 
 // metadata makes metadata. The schema may restrict its names.
 func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
-	name, err := m.value(n.metadataName, c.kid(0), nil)
+	name, err := m.value(n.metadataName, c.kid(0))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
 	if out["generateName"] == nil {
 		return out, nil
 	}
-	if out["generateName"], err = m.value(n.metadataPrefix, c.kid(i+1), nil); err != nil {
+	if out["generateName"], err = m.value(n.metadataPrefix, c.kid(i+1)); err != nil {
 		delete(out, "generateName") // no value is accepted
 	}
 	return out, nil

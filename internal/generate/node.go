@@ -94,7 +94,7 @@ func (c *compiler) compile(path string, s *structuralschema.Structural, chosen b
 		c.memo[path] = n
 	}
 	if n.err = c.fill(n, s, chosen, demands); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
-		_, n.err = newMaker(nil).value(n, &choice{}, nil)
+		_, n.err = newMaker(nil).value(n, &choice{})
 	}
 	return n
 }

@@ -106,25 +106,18 @@ func (n *node) measure(e *edges) error {
 }
 
 // object makes an object. The choices of its properties come first, then those of other fields.
-func (m *maker) object(n *node, c *choice, place []string) (map[string]any, error) {
+func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 	out := map[string]any{}
-	wanted, rest := "", []string(nil)
-	if len(place) > 0 {
-		wanted, rest = place[0], place[1:]
-	}
 	total := len(n.others) // fields after defaulting
 	for _, p := range n.properties {
-		if p.required || p.absent != nil || p.name == wanted {
+		if p.required || p.absent != nil {
 			total++
 		}
 	}
 	fits := func(p property) bool { return p.err == nil && (p.absent != nil || total < n.mostOf) }
 	put := func(i int) error {
-		p, below := n.properties[i], []string(nil)
-		if p.name == wanted {
-			below = rest
-		}
-		v, err := m.value(p.node, c.kid(i).kid(0), below)
+		p := n.properties[i]
+		v, err := m.value(p.node, c.kid(i).kid(0))
 		if err == nil {
 			out[p.name] = v
 		}
@@ -135,7 +128,7 @@ func (m *maker) object(n *node, c *choice, place []string) (map[string]any, erro
 		var err error
 		m.part(func() {
 			switch {
-			case p.required || p.name == wanted:
+			case p.required:
 				err = put(i)
 			case !some(m.draw(c.kid(i))) || !fits(p) || put(i) != nil:
 				absent = append(absent, i)
@@ -157,7 +150,7 @@ func (m *maker) object(n *node, c *choice, place []string) (map[string]any, erro
 		}
 	}
 	if n.entries != nil || n.unknown {
-		if err := m.undeclared(n, c.kid(len(n.properties)), out, place, total); err != nil {
+		if err := m.undeclared(n, c.kid(len(n.properties)), out, total); err != nil {
 			return nil, err
 		}
 	}
@@ -168,12 +161,8 @@ func (m *maker) object(n *node, c *choice, place []string) (map[string]any, erro
 }
 
 // undeclared adds fields that are no properties: the required ones, and some more.
-func (m *maker) undeclared(n *node, c *choice, out map[string]any, place []string, total int) error {
+func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) error {
 	least, most := max(0, n.leastOf-len(out)-len(n.others)), n.mostOf-total
-	within := len(place) > 0 && place[0] == ""
-	if within && len(n.others) == 0 {
-		least = max(least, 1)
-	}
 	if n.entries != nil && n.entries.err != nil {
 		most = 0
 	}
@@ -199,14 +188,10 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, place []strin
 			if name == "" {
 				return
 			}
-			var rest []string
-			if within {
-				rest, within = place[1:], false
-			}
 			var v any
 			if n.entries == nil {
 				v = m.anything(kid.kid(0), 2)
-			} else if v, err = m.element(n.entries, i, kid.kid(0), rest); err != nil {
+			} else if v, err = m.element(n.entries, i, kid.kid(0)); err != nil {
 				return
 			}
 			out[name] = v

@@ -94,7 +94,7 @@ func TestAGeneratorIsForSeveralGoroutines(t *testing.T) {
 				if _, err := g.Object(draw.New(uint64(i), "", j)); err != nil {
 					t.Error(err)
 				}
-				if _, _, err := g.Outside(draw.New(uint64(i), "", j)); err != nil {
+				if _, err := g.Outside(draw.New(uint64(i), "", j)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,86 +1,77 @@
 package generate
 
 import (
-	"strings"
+	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// ruled is a place of the schema that has CEL rules. valid reports only that some rule refuses an
-// object. In an accepted object, a value at the place can be tried alone.
+// ruled is a part of the schema that has CEL rules. valid reports only that some rule refuses an
+// object; the rules of a part can be asked about its value alone.
 type ruled struct {
-	place  []string
-	object map[string]any // accepted, with a value at the place
-	known  *choice        // of a value that is accepted there
+	rules *cel.Validator
+	known *choice // of a value that is accepted
 }
 
-// maxRuled bounds the objects that are tried to find all of them.
-const maxRuled = 1 << 10
-
-// findRuled finds the places that have CEL rules, if values can be tried there.
+// findRuled finds the parts that have CEL rules, below the root.
 func (g *Generator) findRuled() {
-	found, left := map[string]*ruled{}, maxRuled
-	var walk func(n *node, place []string)
-	walk = func(n *node, place []string) {
+	found := map[string]*ruled{}
+	var walk func(n *node)
+	walk = func(n *node) {
 		if n == nil || n.err != nil {
 			return
 		}
-		if len(n.source.XValidations) > 0 && len(place) > 0 {
-			id := strings.Join(place, "\x00")
-			if _, ok := found[id]; !ok {
-				found[id] = g.newRuled(n, place, &left)
+		if len(n.source.XValidations) > 0 && n != g.root {
+			if _, ok := found[n.path]; !ok {
+				found[n.path] = newRuled(n)
 			}
-			n.ruled = found[id]
+			n.ruled = found[n.path]
 		}
 		for _, v := range append([]*node{n}, n.variants...) {
 			for _, p := range v.properties {
-				walk(p.node, append(place[:len(place):len(place)], p.name))
+				walk(p.node)
 			}
-			for _, part := range []*node{v.entries, v.items} {
-				walk(part, append(place[:len(place):len(place)], ""))
-			}
+			walk(v.entries)
+			walk(v.items)
 		}
 	}
-	walk(g.root, nil)
+	walk(g.root)
 }
 
-func (g *Generator) newRuled(n *node, place []string, left *int) *ruled {
-	around := g.reach(place)
-	if around == nil {
-		return nil
-	}
-	r := &ruled{place: place}
-	r.object, _ = g.try(around, place, nil)
-	for try := 0; try < tries && *left > 0; try++ {
-		*left--
+// newRuled returns nil if it finds no value that is accepted.
+func newRuled(n *node) *ruled {
+	r := &ruled{rules: cel.NewValidator(n.source, false, celconfig.PerCallLimit)}
+	for try := range tries {
 		r.known = &choice{}
 		next := random(0, try, []float64{1, 0.9, 0.75, 0.5}[try%4])
-		v, err := newMaker(next).value(n, r.known, nil)
-		if err == nil && g.acceptsAt(r, v) {
+		v, err := newMaker(next).value(n, r.known)
+		if err == nil && r.accepts(n, v) {
 			return r
 		}
 	}
 	return nil
 }
 
-func (g *Generator) acceptsAt(r *ruled, value any) bool {
-	with := func(any, string) any { return value }
-	object, ok := replace(runtime.DeepCopyJSON(r.object), g.schema, r.place, "", with)
-	return ok && g.valid(object.(map[string]any))
+func (r *ruled) accepts(n *node, value any) bool {
+	value = withDefaults(value, n.source)
+	errs, _ := r.rules.Validate(
+		context.Background(), nil, n.source, value, nil, celconfig.RuntimeCELCostBudget)
+	return len(errs) == 0
 }
 
-// repair changes choices, inner ones first, until the values at places with CEL rules are accepted.
-func (g *Generator) repair(c *choice, place []string) {
+// repair changes choices, inner ones first, until the values of parts with CEL rules are accepted.
+func (g *Generator) repair(c *choice) {
 	m := newMaker(nil)
 	left := maxTries
 	m.repair = func(n *node, c *choice, value any) any {
-		if left--; left <= 0 || g.acceptsAt(n.ruled, value) {
+		if left--; left <= 0 || n.ruled.accepts(n, value) {
 			return value
 		}
 		at := n.ruled.known.clone()
 		s := &search{left: maxTries / 4, try: func(c *choice) (any, bool) {
-			v, err := newMaker(nil).value(n, c, nil)
-			return v, err == nil && g.acceptsAt(n.ruled, v)
+			v, err := newMaker(nil).value(n, c)
+			return v, err == nil && n.ruled.accepts(n, v)
 		}}
 		s.toward(at, c)
 		if s.value == nil {
@@ -89,5 +80,5 @@ func (g *Generator) repair(c *choice, place []string) {
 		c.set(at)
 		return s.value
 	}
-	m.value(g.root, c, place) // an object that cannot be made is repaired in part
+	m.value(g.root, c) // an object that cannot be made is repaired in part
 }

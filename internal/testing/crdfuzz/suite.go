@@ -160,7 +160,7 @@ func (m maker) object(v version) object {
 		if n < 4 {
 			o, err = v.generator.Object(m.draws)
 		} else if n < 5 && m.rarely(4) { // it takes its time
-			o, _, err = v.generator.Outside(m.draws)
+			o, err = v.generator.Outside(m.draws)
 		} else if o, err = v.generator.Object(m.draws); err == nil {
 			o = m.mutate(o)
 		}
