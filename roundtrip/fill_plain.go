@@ -9,14 +9,11 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
-// filler fills a value of a plain type.
-type filler func(v reflect.Value, c randfill.Continue)
-
 // plain returns functions for the types that a type consists of: booleans, numbers and
 // strings, structs, lists and maps, and named ones too. randfill has its own ways, but the
 // values at which conversions fail are rare in them, and it does not say which draws make
 // which part. Types are left alone that have a function already, or that fill themselves.
-func (g *typeGenerator) plain(t reflect.Type, given []any) (functions []any) {
+func (g *typeGenerator) plain(t reflect.Type, given []any) (all []any) {
 	seen, known := map[reflect.Type]bool{}, map[reflect.Type]bool{}
 	for _, f := range given {
 		if t := reflect.TypeOf(f); t.Kind() == reflect.Func && t.NumIn() > 0 {
@@ -47,25 +44,11 @@ func (g *typeGenerator) plain(t reflect.Type, given []any) (functions []any) {
 			return
 		}
 		if f := g.fillerOf(t); f != nil {
-			functions = append(functions, functionOf(pointer, f), functionOf(reflect.PointerTo(pointer), func(v reflect.Value, c randfill.Continue) {
-				if v.SetZero(); c.Intn(4) > 0 {
-					v.Set(reflect.New(t))
-					c.Fill(v)
-				}
-			}))
+			all = append(all, functions(t, f)...)
 		}
 	}
 	walk(t)
-	return functions
-}
-
-// functionOf returns a function as randfill has them, for a pointer to what is filled.
-func functionOf(pointer reflect.Type, f filler) any {
-	t := reflect.FuncOf([]reflect.Type{pointer, reflect.TypeFor[randfill.Continue]()}, nil, false)
-	return reflect.MakeFunc(t, func(in []reflect.Value) []reflect.Value {
-		f(in[0].Elem(), in[1].Interface().(randfill.Continue))
-		return nil
-	}).Interface()
+	return all
 }
 
 // fillerOf returns nil if randfill is as good.
@@ -148,20 +131,12 @@ func (g *typeGenerator) element(i int, c randfill.Continue, v reflect.Value) {
 	}
 }
 
-// length is how many elements a list or a map has, unless it is nil: up to 3 most often, and
-// else 11, 17 or 33, next to where lists are cut.
+// length is how many elements a list or a map has, unless it is nil.
 func length(draw uint64) (n int, some bool) {
-	x, yes := small(draw)
-	switch f := float64(x) / (1 << 31); {
-	case yes:
-		return []int{0, 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}[x], x > 0
-	case f < 0.2:
+	if draw>>33 == 0 {
 		return 0, false
-	case f < 0.88:
-		return int((f - 0.2) / 0.17), true
-	default:
-		return []int{11, 17, 33}[int((f-0.88)*25)], true
 	}
+	return generate.Count(draw - 1<<33), true
 }
 
 // fillBytes makes text, and what is none.

@@ -34,6 +34,7 @@ func quick(s *structuralschema.Structural, t reflect.Type) *structuralschema.Str
 // texts are what some types are written as in JSON: all that people write, but for what the
 // type writes in another way, which an API server may not accept.
 var texts = map[reflect.Type]string{
+	timeType:                             `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{0,8}[1-9])?` + zone + `$`,
 	reflect.TypeFor[metav1.Duration]():   `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9]h[1-5][0-9]m[1-5][0-9]s)$`,
 	reflect.TypeFor[metav1.Time]():       `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?` + zone + `$`,
 	reflect.TypeFor[metav1.MicroTime]():  `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}` + zone + `$`,

@@ -107,6 +107,10 @@ func count(draw uint64, least, most int, sizes []int) int {
 	return least + min(n, most-least)
 }
 
+// Count returns the size of a list or map: zero for zero, a few most often, and some sizes next to
+// where lists are cut.
+func Count(draw uint64) int { return count(draw, 0, large, usualSizes) }
+
 // usualSizes are next to where lists are often cut.
 var usualSizes = []int{11, 17}
 

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // maker makes values of choices. It draws the choices that have not been drawn.
@@ -171,6 +173,9 @@ func (n *node) number(draw uint64) (any, error) {
 	return nil, n.fault(fmt.Errorf("none of %d numbers is accepted", tries))
 }
 
+// Anything makes a value of any type that JSON has, up to a depth: an empty text for zeros.
+func Anything(src *draw.Source, depth int) any { return newMaker(src).anything(&choice{}, depth) }
+
 // anything makes a value of any type up to a depth; null only within another value. At depth zero
 // there are no fields: pruning drops them below additionalProperties: true.
 func (m *maker) anything(c *choice, depth int) any {
@@ -210,7 +215,7 @@ func (m *maker) anything(c *choice, depth int) any {
 		for i := range count(m.draw(own), 0, 3, nil) {
 			kid := c.kid(1 + i)
 			v := part(1 + i)
-			object["x"+word(m.draw(kid.kid(1))/unit%(26*26))] = v
+			object["x"+Word(m.draw(kid.kid(1))/unit%(26*26))] = v
 		}
 		return object
 	}

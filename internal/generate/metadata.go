@@ -15,7 +15,7 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 		name  string
 		value func(x uint64) any
 	}{
-		{"namespace", func(x uint64) any { return "x" + word(x) }},
+		{"namespace", func(x uint64) any { return "x" + Word(x) }},
 		{"uid", func(x uint64) any { return uid(x) }},
 		{"resourceVersion", func(x uint64) any { return strconv.FormatUint(x+1, 10) }},
 		{"generation", func(x uint64) any { return int64(x + 1) }},
@@ -24,13 +24,13 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 		{"annotations", func(x uint64) any { return pairs("example.com/x", x) }},
 		{"managedFields", func(x uint64) any {
 			return []any{map[string]any{
-				"manager": "x" + word(x), "operation": "Update", "apiVersion": apiVersion,
+				"manager": "x" + Word(x), "operation": "Update", "apiVersion": apiVersion,
 				"time": second(x), "fieldsType": "FieldsV1",
-				"fieldsV1": map[string]any{"f:spec": map[string]any{"f:x" + word(x): map[string]any{}}},
+				"fieldsV1": map[string]any{"f:spec": map[string]any{"f:x" + Word(x): map[string]any{}}},
 			}}
 		}},
-		{"generateName", func(x uint64) any { return "x" + word(x) + "-" }},
-		{"selfLink", func(x uint64) any { return "/x" + word(x) }}, // only in an admission review, if the client sent it
+		{"generateName", func(x uint64) any { return "x" + Word(x) + "-" }},
+		{"selfLink", func(x uint64) any { return "/x" + Word(x) }}, // only in an admission review, if the client sent it
 		{"ownerReferences", func(x uint64) any { return owners(x) }},
 		{"finalizers", func(x uint64) any { return finalizers(x) }},
 		{"deletionTimestamp", func(x uint64) any { return second(x) }},
@@ -80,7 +80,7 @@ func second(x uint64) string {
 func pairs(prefix string, x uint64) map[string]any {
 	m := map[string]any{}
 	for {
-		m[prefix+word(x%26)] = word(x / 26 % 26)
+		m[prefix+Word(x%26)] = Word(x / 26 % 26)
 		if x /= 26 * 26; x == 0 {
 			return m
 		}
@@ -91,7 +91,7 @@ func pairs(prefix string, x uint64) map[string]any {
 func owners(x uint64) (all []any) {
 	for i := range 1 + x/9%2 {
 		all = append(all, map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Owner", "name": "x" + word(x/18), "uid": uid(x + i),
+			"apiVersion": "example.com/v1", "kind": "Owner", "name": "x" + Word(x/18), "uid": uid(x + i),
 		})
 	}
 	for _, flag := range []string{"controller", "blockOwnerDeletion"} {
@@ -106,7 +106,7 @@ func owners(x uint64) (all []any) {
 // finalizers returns up to three finalizers, not in the order of their names.
 func finalizers(x uint64) (all []any) {
 	for i := x % 3; ; i-- {
-		if all = append(all, "example.com/x"+word(x/3+i)); i == 0 {
+		if all = append(all, "example.com/x"+Word(x/3+i)); i == 0 {
 			return all
 		}
 	}

@@ -207,7 +207,7 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) er
 func (n *node) fieldName(draw uint64, taken map[string]any) string {
 	for try := range tries {
 		d := bump(draw, try)
-		name := "x" + word(d/unit)
+		name := "x" + Word(d/unit)
 		if n.entries != nil && d/unit >= named {
 			switch scatter(d, 1) % 8 {
 			case 0:

@@ -42,6 +42,19 @@ func Text(draw uint64) string {
 	return s
 }
 
+// Matching returns a function that makes text which a pattern matches: the shortest for zero.
+func Matching(expression string) func(draw uint64) string {
+	p, err := compilePattern(expression)
+	if err != nil {
+		panic(err)
+	}
+	t := texts{most: math.MaxInt32, patterns: []*pattern{p}, sources: []*pattern{p}}
+	return func(draw uint64) string {
+		s, _ := t.text(draw)
+		return s
+	}
+}
+
 // compileTexts returns an error if there is no string.
 func compileTexts(path string, e *edges, all []*valueValidation) (texts, error) {
 	t := texts{most: math.MaxInt32}
@@ -227,8 +240,8 @@ func phrase(rng *rand.Rand, n int) string {
 	return b.String()
 }
 
-// word returns n as lower case letters, none for zero.
-func word(n uint64) string {
+// Word returns n as lower case letters, none for zero.
+func Word(n uint64) string {
 	var b strings.Builder
 	for ; n > 0; n /= 26 {
 		b.WriteByte('a' + byte(n%26))
