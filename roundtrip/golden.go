@@ -142,49 +142,43 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-// fullest returns the object that has the most fields beside its metadata: of spec and the
-// like first, then of what is in them. A field is what several objects have: the keys of a
-// map are not.
+// fullest returns the object that has the most fields beside its metadata. A field is what
+// several objects have: the keys of a map are not.
 func fullest(objects [][]byte) (fullest []byte) {
-	paths, count := make([]map[string]int, len(objects)), map[string]int{}
+	fields, count := make([]map[string]bool, len(objects)), map[string]int{}
 	for i, object := range objects {
-		paths[i] = map[string]int{}
+		fields[i] = map[string]bool{}
 		if m, err := decode(object); err == nil {
 			delete(m, "metadata")
-			addFields(paths[i], "", 0, m)
+			addFields(fields[i], "", m)
 		}
-		for path := range paths[i] {
+		for path := range fields[i] {
 			count[path]++
 		}
 	}
-	var most []int // by how deep they are
+	most := -1
 	for i, object := range objects {
-		var fields []int
-		for path, depth := range paths[i] {
-			for len(fields) <= depth {
-				fields = append(fields, 0)
-			}
-			if count[path] > 1 {
-				fields[depth]++
-			}
+		n := 0
+		for path := range fields[i] {
+			n += min(count[path]-1, 1)
 		}
-		if c := slices.Compare(fields, most); c > 0 || c == 0 && len(object) < len(fullest) {
-			most, fullest = fields, object
+		if n > most || n == most && len(object) < len(fullest) {
+			most, fullest = n, object
 		}
 	}
 	return fullest
 }
 
-func addFields(depths map[string]int, path string, depth int, v any) {
+func addFields(fields map[string]bool, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			depths[path+"."+name] = depth
-			addFields(depths, path+"."+name, depth+1, member)
+			fields[join(path, name)] = true
+			addFields(fields, join(path, name), member)
 		}
 	case []any:
 		for _, element := range v {
-			addFields(depths, path, depth, element)
+			addFields(fields, path, element)
 		}
 	}
 }

@@ -2,13 +2,17 @@ package roundtrip
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// block is memory that a value can be changed through.
-type block struct{ from, to uintptr }
+// block is memory that a value can be changed through, and the path of what is in it.
+type block struct {
+	from, to uintptr
+	path     string
+}
 
 // shared returns where two values have memory in common, such that a change of one changes
 // the other: the paths in both, or false. Strings share nothing: they cannot be changed.
@@ -24,7 +28,7 @@ func shared(a, b any, except []block) (inA, inB string, found bool) {
 		case slices.ContainsFunc(except, func(e block) bool { return e.from == x[0].from }):
 			x = x[1:]
 		default:
-			return pathTo(a, x[0]), pathTo(b, y[0]), true
+			return x[0].path, y[0].path, true
 		}
 	}
 	return "", "", false
@@ -33,99 +37,56 @@ func shared(a, b any, except []block) (inA, inB string, found bool) {
 // blocks returns the memory of a value in the order of its addresses.
 func blocks(v any) []block {
 	w := memoryWalk{seen: map[uintptr]bool{}}
-	w.walk(reflect.ValueOf(v))
+	w.walk("", reflect.ValueOf(v))
 	slices.SortFunc(w.blocks, func(x, y block) int { return cmp.Compare(x.from, y.from) })
 	return w.blocks
-}
-
-// pathTo returns the path of what is in a block of a value.
-func pathTo(v any, b block) (path string) {
-	w := memoryWalk{seen: map[uintptr]bool{}, wanted: b.from}
-	w.walk(reflect.ValueOf(v))
-	return w.path
 }
 
 type memoryWalk struct {
 	blocks []block
 	seen   map[uintptr]bool
-	steps  []pathStep // to where the walk is
-	wanted uintptr
-	path   string // of what is wanted
 }
 
-// pathStep leads into a field of a struct, or to what a key stands for.
-type pathStep struct {
-	of    reflect.Type // nil for a key
-	field int
-	key   string
-}
-
-func (w *memoryWalk) walk(v reflect.Value) {
+func (w *memoryWalk) walk(path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Interface:
-		w.walk(v.Elem())
+		w.walk(path, v.Elem())
 	case reflect.Pointer:
-		if !v.IsNil() && w.add(v.Pointer(), v.Type().Elem().Size()) {
-			w.walk(v.Elem())
+		if !v.IsNil() && w.add(path, v.Pointer(), v.Type().Elem().Size()) {
+			w.walk(path, v.Elem())
 		}
 	case reflect.Struct:
-		t := v.Type()
-		if !mayHoldMemory(t) {
-			return
-		}
 		for i := range v.NumField() {
-			if f := v.Field(i); mayHoldMemory(f.Type()) {
-				w.walkStep(f, pathStep{of: t, field: i})
+			if f := v.Field(i); mayHoldMemory(v.Type()) && mayHoldMemory(f.Type()) {
+				w.walk(join(path, jsonName(v.Type().Field(i))), f)
 			}
 		}
 	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && (v.IsNil() || !w.add(v.Pointer(), uintptr(v.Cap())*v.Type().Elem().Size())) {
+		if v.Kind() == reflect.Slice && (v.IsNil() || !w.add(path, v.Pointer(), uintptr(v.Cap())*v.Type().Elem().Size())) {
 			return
 		}
 		if mayHoldMemory(v.Type().Elem()) {
 			for i := range v.Len() {
-				w.walkStep(v.Index(i), pathStep{key: each})
+				w.walk(path+each, v.Index(i))
 			}
 		}
 	case reflect.Map:
-		if v.IsNil() || !w.add(v.Pointer(), 1) || !mayHoldMemory(v.Type().Elem()) {
+		if v.IsNil() || !w.add(path, v.Pointer(), 1) || !mayHoldMemory(v.Type().Elem()) {
 			return
 		}
 		for all := v.MapRange(); all.Next(); {
-			name := each
-			if key := all.Key(); key.Kind() == reflect.String {
-				name = key.String()
-			}
-			w.walkStep(all.Value(), pathStep{key: name})
+			w.walk(join(path, fmt.Sprint(all.Key())), all.Value())
 		}
 	}
 }
 
-func (w *memoryWalk) walkStep(v reflect.Value, s pathStep) {
-	w.steps = append(w.steps, s)
-	w.walk(v)
-	w.steps = w.steps[:len(w.steps)-1]
-}
-
 // add notes memory; it returns false if there is none, or if it has been seen.
-func (w *memoryWalk) add(from, size uintptr) bool {
+func (w *memoryWalk) add(path string, from, size uintptr) bool {
 	if size == 0 || w.seen[from] {
 		return false
 	}
 	w.seen[from] = true
-	w.blocks = append(w.blocks, block{from, from + size})
-	if from == w.wanted {
-		for _, s := range w.steps {
-			switch {
-			case s.of != nil:
-				w.path = join(w.path, jsonName(s.of.Field(s.field)))
-			case s.key == each:
-				w.path += each
-			default:
-				w.path = join(w.path, s.key)
-			}
-		}
-	}
+	w.blocks = append(w.blocks, block{from, from + size, path})
 	return true
 }
 

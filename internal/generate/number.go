@@ -84,10 +84,13 @@ func (n *numbers) narrow(v *valueValidation) {
 	}
 	if m := v.MultipleOf; m != nil {
 		n.steps = append(n.steps, *m)
-		if step := int64(*m); step <= 0 {
+		switch step := int64(*m); {
+		case step <= 0:
 			n.low, n.high = math.MaxInt64, math.MinInt64
-		} else if n.step = lcm(n.step, step); n.step <= 0 {
+		case n.step > math.MaxInt64/step:
 			n.step = math.MaxInt64 // zero is left
+		case n.step%step != 0:
+			n.step *= step
 		}
 	}
 }
@@ -103,32 +106,14 @@ func (n *numbers) edge(draw uint64) (float64, bool) {
 	return n.edges[scatter(draw, 4)%uint64(len(n.edges))], true
 }
 
-func lcm(a, b int64) int64 {
-	x, y := a, b
-	for y != 0 {
-		x, y = y, x%y
-	}
-	hi, lo := bits.Mul64(uint64(a/x), uint64(b))
-	if hi > 0 || lo > math.MaxInt64 {
-		return -1
-	}
-	return int64(lo)
-}
-
 // multiples returns the least and the greatest factor of step that makes an allowed integer.
 func (n *numbers) multiples() (low, high int64) {
 	low, high = n.low/n.step, n.high/n.step
-	if low > 0 && low*n.step < n.low {
+	if low*n.step < n.low {
 		low++
 	}
-	if n.low > 0 && low == 0 {
-		low = 1
-	}
-	if high < 0 && high*n.step > n.high {
+	if high*n.step > n.high {
 		high--
-	}
-	if n.high < 0 && high == 0 {
-		high = -1
 	}
 	return low, high
 }
@@ -212,32 +197,18 @@ func (n *numbers) number(draw uint64) float64 {
 			return n.least + (n.most-n.least)/2
 		}
 	}
-	direction := 1.0
-	if n.most <= 0 || n.least < 0 && scatter(draw, 1)%3 == 0 {
-		direction = -1
-	}
-	f := fraction(draw)
+	low, high := max(n.least, -1<<63), min(n.most, 1<<63)
+	whole := float64(integer(draw, toInteger(math.Ceil(low)), toInteger(math.Floor(high))))
 	rest := float64(scatter(draw, 2)>>11) / (1 << 53)
-	switch {
-	case f < 0.35:
-		return least + direction*math.Floor(f/0.35*10)
-	case f < 0.65:
-		return least + direction*math.Floor(f*1000)/8
-	case f < 0.8:
-		return least + direction*math.Trunc(math.Exp2((f-0.65)/0.15*63)*(1+rest))
-	case f < 0.9:
-		low, high := max(n.least, -1e6), min(n.most, 1e6)
-		if low > high {
-			low, high = n.least, n.most
-		}
-		return low + rest*(high-low)
-	case f < 0.94:
-		return n.least
-	case f < 0.98:
-		return n.most
-	default:
-		return direction * math.Exp2((rest-0.5)*200)
+	switch scatter(draw, 1) % 8 {
+	case 0, 1:
+		return whole + math.Floor(rest*8)/8
+	case 2:
+		return max(low, -1e6) + rest*(min(high, 1e6)-max(low, -1e6))
+	case 3:
+		return math.Copysign(math.Exp2((rest-0.5)*200), whole)
 	}
+	return whole
 }
 
 func (n *numbers) allowed(f float64) bool {
