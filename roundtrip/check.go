@@ -45,40 +45,33 @@ func roundTrip(ctx context.Context, s *subject, object []byte) *failure {
 	return s.same(object, got)
 }
 
-// edited differs from roundTrip in what the objects are, and in that no metadata counts. An
-// object which does not even come back without the annotations of its past is that law's
-// concern.
-func edited(ctx context.Context, s *subject, object []byte) *failure {
-	broken := withoutMetadata(ctx, s, object)
-	if broken == nil {
-		return nil
+// fresh is a check of objects with annotations of their past. One that breaks the law without
+// them too is another law's concern.
+func fresh(check check) check {
+	return func(ctx context.Context, s *subject, object []byte) *failure {
+		broken := check(ctx, s, object)
+		if broken == nil {
+			return nil
+		}
+		object, err := forget(object)
+		if err != nil {
+			return &failure{err: err}
+		}
+		if check(ctx, s, object) != nil {
+			return nil
+		}
+		return broken
 	}
-	fresh, err := forget(object)
-	if err != nil {
+}
+
+func converts(ctx context.Context, s *subject, object []byte) *failure {
+	if _, err := s.along(ctx, object, s.path[1]); err != nil {
 		return &failure{err: err}
 	}
-	if withoutMetadata(ctx, s, fresh) != nil {
-		return nil
-	}
-	return broken
+	return nil
 }
 
-// annotated passes over an object that does not convert without its annotations either.
-func annotated(ctx context.Context, s *subject, object []byte) *failure {
-	_, broken := s.along(ctx, object, s.path[1])
-	if broken == nil {
-		return nil
-	}
-	fresh, err := forget(object)
-	if err == nil {
-		_, err = s.along(ctx, fresh, s.path[1])
-	}
-	if err != nil {
-		return nil // see RoundTrip
-	}
-	return &failure{err: broken}
-}
-
+// withoutMetadata differs from roundTrip in that no metadata counts.
 func withoutMetadata(ctx context.Context, s *subject, object []byte) *failure {
 	got, err := s.along(ctx, object, s.path[1:]...)
 	if err == nil {
@@ -95,18 +88,12 @@ func metadata(ctx context.Context, s *subject, object []byte) *failure {
 	if err != nil {
 		return nil // see RoundTrip
 	}
-	want, err := fixedMetadata(object)
-	if err != nil {
+	want, errWant := fixedMetadata(object)
+	got, errGot := fixedMetadata(out)
+	if err := errors.Join(errWant, errGot); err != nil {
 		return &failure{err: err}
 	}
-	got, err := fixedMetadata(out)
-	if err != nil {
-		return &failure{err: err}
-	}
-	if reflect.DeepEqual(want, got) {
-		return nil
-	}
-	return &failure{diff: func() string { return diffJSON(want, got) }}
+	return compare(want, got)
 }
 
 // repeats is how often an object is converted: the two members of a small map change places
@@ -177,40 +164,33 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
 
 // aliasing converts an object twice: what the two results have in common is of neither input.
 func aliasing(ctx context.Context, s *subject, object []byte) *failure {
-	var made []runtime.Object
-	broken := s.watched(ctx, object, func(c trace.Call) func() *failure {
+	var before, made []runtime.Object
+	look := func(c trace.Call) func() *failure {
 		given := blocks(c.Out) // by the registry
 		return func() *failure {
 			if c.Shares {
 				return nil
 			}
+			from := fmt.Sprintf("the function from %s to %s makes ", c.From.Version, c.To.Version)
+			if in, out, found := shared(c.In, c.Out, given); found {
+				return &failure{err: fmt.Errorf("%san object whose %s has memory in common with %s of its input: copy it", from, out, in)}
+			}
+			if n := len(made); n < len(before) {
+				if _, out, found := shared(before[n], c.Out, given); found {
+					return &failure{err: fmt.Errorf("%sobjects whose %s have memory in common, such as a slice of the package: copy it", from, out)}
+				}
+			}
 			kept := reflect.New(reflect.TypeOf(c.Out).Elem()) // the registry uses c.Out again
 			kept.Elem().Set(reflect.ValueOf(c.Out).Elem())
 			made = append(made, kept.Interface().(runtime.Object))
-			in, out, found := shared(c.In, c.Out, given)
-			if !found {
-				return nil
-			}
-			return &failure{err: fmt.Errorf("the function from %s to %s makes an object whose %s has memory in common with %s of its input: copy it", c.From.Version, c.To.Version, out, in)}
+			return nil
 		}
-	})
-	if broken != nil {
+	}
+	if broken := s.watched(ctx, object, look); broken != nil {
 		return broken
 	}
-	before, next := made, 0
-	return s.watched(ctx, object, func(c trace.Call) func() *failure {
-		given := blocks(c.Out)
-		return func() *failure {
-			if c.Shares || next >= len(before) {
-				return nil
-			}
-			_, out, found := shared(before[next], c.Out, given)
-			if next++; !found {
-				return nil
-			}
-			return &failure{err: fmt.Errorf("the function from %s to %s makes objects whose %s have memory in common, such as a slice of the package: copy it", c.From.Version, c.To.Version, out)}
-		}
-	})
+	before, made = made, nil
+	return s.watched(ctx, object, look)
 }
 
 func defaulting(ctx context.Context, s *subject, object []byte) *failure {

@@ -2,6 +2,7 @@ package roundtrip
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -38,14 +39,9 @@ func (m members) withMetadata(metadata members) ([]byte, error) {
 // is set.
 func edit(object, as []byte, keep uint64) ([]byte, error) {
 	edited, _, err := decodeMembers(object)
-	if err != nil {
+	others, _, errOthers := decodeMembers(as)
+	if err := errors.Join(err, errOthers); err != nil {
 		return nil, err
-	}
-	var others members
-	if as != nil {
-		if others, _, err = decodeMembers(as); err != nil {
-			return nil, err
-		}
 	}
 	all := maps.Clone(edited)
 	maps.Copy(all, others)
@@ -67,11 +63,8 @@ func edit(object, as []byte, keep uint64) ([]byte, error) {
 // withMetadataOf returns an object with the metadata of another one.
 func withMetadataOf(other, object []byte) ([]byte, error) {
 	m, _, err := decodeMembers(object)
-	if err != nil {
-		return nil, err
-	}
-	from, _, err := decodeMembers(other)
-	if err != nil {
+	from, _, errOther := decodeMembers(other)
+	if err := errors.Join(err, errOther); err != nil {
 		return nil, err
 	}
 	if delete(m, "metadata"); from["metadata"] != nil {
@@ -92,34 +85,26 @@ func forget(object []byte) ([]byte, error) {
 }
 
 // fixedMetadata returns the text of each member of metadata that no conversion may change.
-func fixedMetadata(object []byte) (map[string]any, error) {
+func fixedMetadata(object []byte) ([]byte, error) {
 	_, metadata, err := decodeMembers(object)
-	texts := map[string]any{}
+	texts := map[string]string{}
 	for name, text := range metadata {
 		if name != "labels" && name != "annotations" {
 			texts[name] = string(text)
 		}
 	}
-	return texts, err
+	text, errText := json.Marshal(texts)
+	return text, errors.Join(err, errText)
 }
 
 // overwriteAnnotations gives the annotations that an object has gained by a conversion
 // another text.
 func overwriteAnnotations(original, object []byte, draw uint64) ([]byte, error) {
 	m, metadata, err := decodeMembers(object)
-	if err != nil {
-		return nil, err
-	}
-	_, originally, err := decodeMembers(original)
-	if err != nil {
-		return nil, err
-	}
-	has, err := metadata.annotations()
-	if err != nil {
-		return nil, err
-	}
-	had, err := originally.annotations()
-	if err != nil {
+	_, originally, errOriginal := decodeMembers(original)
+	has, errHas := metadata.annotations()
+	had, errHad := originally.annotations()
+	if err := errors.Join(err, errOriginal, errHas, errHad); err != nil {
 		return nil, err
 	}
 	gained := false

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"time"
 )
 
 // These variables override options for one run. Flags would not do: go test passes them to
@@ -12,7 +11,6 @@ import (
 const (
 	seedVariable       = "CRDKIT_ROUNDTRIP_SEED"
 	iterationsVariable = "CRDKIT_ROUNDTRIP_ITERATIONS"
-	timeVariable       = "CRDKIT_ROUNDTRIP_TIME"
 	updateVariable     = "CRDKIT_ROUNDTRIP_UPDATE"
 )
 
@@ -30,14 +28,7 @@ func (c *config) override() {
 		if err != nil || n < 1 {
 			c.fault("%s: %q is not a number of objects", iterationsVariable, text)
 		}
-		c.iterations, c.time = n, 0
-	}
-	if text := os.Getenv(timeVariable); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
-			c.fault("%s: %q is not a time, such as 30s", timeVariable, text)
-		}
-		c.time, c.iterations = d, 0
+		c.iterations = n
 	}
 }
 

@@ -151,7 +151,7 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 		return nil, err
 	}
 	if s.law == Partial {
-		return edit(text, nil, keep)
+		return edit(text, []byte("{}"), keep)
 	}
 	_, before, err := s.before(ctx, src)
 	if err != nil {

@@ -92,8 +92,8 @@ type lawOnPath struct {
 var laws = []lawOnPath{
 	{RoundTrip, true, roundTrip},
 	{Partial, true, roundTrip},
-	{Edited, true, edited},
-	{Annotations, true, annotated},
+	{Edited, true, fresh(withoutMetadata)},
+	{Annotations, true, fresh(converts)},
 	{Metadata, false, metadata},
 	{Determinism, false, determinism},
 	{InputUntouched, false, inputUntouched},

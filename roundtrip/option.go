@@ -23,7 +23,6 @@ type config struct {
 	seed        uint64
 	seeded      bool // somebody has asked for that seed
 	iterations  int  // 0 for the default
-	time        time.Duration
 	with        map[Law]bool
 	without     map[Law]string
 	normalizers []normalizer
@@ -142,14 +141,11 @@ type budget struct {
 
 func (c *config) budget(subjects int) budget {
 	const least = 100
-	switch share := time.Duration(max(subjects, 1)); {
-	case c.iterations > 0:
+	if c.iterations > 0 {
 		return budget{most: c.iterations, least: c.iterations}
-	case c.time > 0:
-		return budget{most: 1 << 62, least: least, time: c.time / share}
-	default:
-		return budget{max(10000/subjects, least), least, 2 * time.Second / share}
 	}
+	subjects = max(subjects, 1)
+	return budget{max(10000/subjects, least), least, 2 * time.Second / time.Duration(subjects)}
 }
 
 // checkFuncs returns an error if what was given to [Funcs] is wrong, or is for nothing.

@@ -53,18 +53,8 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 // testAll runs a subtest for each path, and in it one for each law.
 func testAll(t *testing.T, cfg *config, all []*subject) {
 	budget := cfg.budget(len(all))
-	for len(all) > 0 {
-		n := 1 // of one path
-		for n < len(all) && all[n].route() == all[0].route() {
-			n++
-		}
-		path := all[:n]
-		all = all[n:]
-		t.Run(path[0].route(), func(t *testing.T) {
-			for _, s := range path {
-				t.Run(string(s.law), func(t *testing.T) { s.test(t, budget) })
-			}
-		})
+	for _, s := range all {
+		t.Run(s.route()+"/"+string(s.law), func(t *testing.T) { s.test(t, budget) })
 	}
 }
 
