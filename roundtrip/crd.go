@@ -17,20 +17,16 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// CRD checks conversions against CustomResourceDefinitions too: [Acceptance] and [Drift]
-// are about them, and [Defaulting] uses their defaults. The text is YAML or JSON, of one
-// or of several definitions, as [schema.ParseAll] reads it. Definitions of kinds that the
-// registry does not convert are passed over; one of a kind that it does convert must have
-// all of the registry's versions.
+// CRD checks conversions against CustomResourceDefinitions too, and makes the objects by their
+// schemas. The text is YAML or JSON, of one or of several definitions, as [schema.ParseAll]
+// reads it. Definitions of kinds that the registry does not convert are passed over; one of a
+// kind that it does convert must have all of the registry's versions.
 //
-// The objects of these kinds are then made by the schema: they are what the API server
-// would accept, and have its defaults, except where Defaulting is checked. Lengths, numbers
-// of items and numbers at the bounds of any version, and next to them, are frequent in
-// objects of each version, also where there is a pattern or a format. Where a version
-// has a Go type, they are such as it can decode; [Decoding] is about the others. The
-// functions of [Funcs] do not apply to them, but to an internal hub, which has no schema.
-// What the schema allows and a conversion does not keep, such as an order that means
-// nothing, has to be declared: see [Normalize].
+// The objects are what the API server would accept, and have its defaults, except where
+// [Defaulting] is checked. Where a version has a Go type, they are such as it can decode;
+// [Decoding] is about the others. The functions of [Funcs] do not apply to them, but to an
+// internal hub, which has no schema. What the schema allows and a conversion does not keep,
+// such as an order that means nothing, has to be declared: see [Normalize].
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)

@@ -13,18 +13,14 @@ import (
 // fuzzSeeds is with how many objects for each law on each path the engine begins.
 const fuzzSeeds = 2
 
-// Fuzz is [Test] as a fuzz target: the fuzzing engine of go test -fuzz, which is guided by
-// what the code covers, makes the draws of which objects are made.
+// Fuzz is [Test] as a fuzz target: the engine of go test -fuzz makes the draws of which objects
+// are made, and -fuzztime says how many. The first draw chooses a law and a path, by a hash of
+// what Test would call the subtest, so that an input goes on meaning the same when there are new
+// ones; the others make the object. Draws beyond the end of an input are zero, so a shorter input
+// is a smaller object.
 //
-//	func FuzzConversion(f *testing.F) { roundtrip.Fuzz(f, reg) }
-//
-// The first draw chooses a law and a path, by a hash of what Test would call the subtest, so
-// that an input goes on meaning the same when there are new ones; the others make the
-// object. Draws beyond the end of an input are zero, so a shorter input is a smaller object.
-// The engine keeps inputs that fail under testdata/fuzz, as of other targets, and the report
-// shows the smallest object that an input could be reduced to.
-//
-// [Iterations] does not count: -fuzztime does.
+// The engine keeps inputs that fail under testdata/fuzz, and the report shows the smallest object
+// that an input could be reduced to.
 func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 	f.Helper()
 	cfg, err := newConfigFor(reg, opts)

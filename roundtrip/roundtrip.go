@@ -11,25 +11,18 @@ import (
 // versions. There is a subtest for each, named by kind, path and law, such as
 // Pizza/v1alpha1→v1beta1→v1alpha1/round-trip. If the hub is the internal version, there are
 // also the paths from each version to it and back, and from it to each version and back; the
-// latter not for versions that [conversion.Lossless] makes so. Objects of the hub are made of
-// its Go type.
+// latter not for versions that [conversion.Lossless] makes so.
 //
-// The objects are random. They are made of the Go type of the path's first version, by
-// sigs.k8s.io/randfill and the functions of [Funcs], and are then what that type writes as
-// JSON. If that version has no Go type, they are made in another one, and converted. If no
-// version has one, the subtest fails. With [CRD], they are made by the schema instead.
+// The objects are random. With [CRD], they are made by the schema. Without it, they are made of
+// the Go type of the path's first version, by sigs.k8s.io/randfill and the functions of [Funcs],
+// and are what that type writes as JSON. If that version has no Go type, they are made in
+// another one, and converted.
 //
 // Objects are equal if their JSON is: null, [], {} and absence all differ, and numbers
 // are the same if their text is. The order of members does not count. An object that comes
 // back to a version with a Go type is compared with what that type writes when it has read
 // the object: that it always writes a struct without omitzero, or writes a quantity of
 // 1000m as 1, is not the conversion's doing. [Normalize] allows more.
-//
-// A subtest fails with the smallest object that it could find, in YAML, what was wrong
-// with it, and the command that does the same again.
-//
-// The log says which version is the hub if there is a newer one: functions of
-// [conversion.AddSpoke] may be swapped. It is shown if a subtest fails, or with -v.
 //
 // The test fails at once if [conversion.Registry.Check] finds a fault in the registry, or
 // if an option or an environment variable makes no sense.

@@ -54,21 +54,15 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // version. There is a subtest for each, such as Pizza/v1alpha1/json. If the scheme has the
 // internal version of a kind, there is also [RoundTrip] by the scheme's conversion functions,
 // from each version to it and back (Pizza/v1→__internal→v1/round-trip) and from it to each
-// version and back, and DeepCopy of it.
+// version and back, and DeepCopy of it. It does what RoundTripExternalTypes of
+// k8s.io/apimachinery/pkg/api/apitesting/roundtrip does, and more.
 //
-// Lists are kinds as others are: their encodings are written by other code. Those types
-// of k8s.io/apimachinery that each scheme has, such as ListOptions and WatchEvent, are left
-// out.
+// Lists are kinds as others are. The types of k8s.io/apimachinery that each scheme has, such as
+// ListOptions and WatchEvent, are left out. Objects are checked on all processors at once.
 //
 // Objects are made as for [Test], and failures are reported in the same way. In objects
 // within objects, apiVersion and kind are empty, as protobuf and internal versions need it.
 // [Normalize] applies to RoundTrip alone, and [CRD] has no meaning here.
-//
-// Objects are checked on all processors at once: the methods and functions of a type are
-// called by many goroutines everywhere.
-//
-// It does what RoundTripExternalTypes of k8s.io/apimachinery/pkg/api/apitesting/roundtrip
-// does, and more.
 func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfigForScheme(s, opts)
