@@ -93,37 +93,6 @@ type counterexample struct {
 	stack     string // of the panic, if it is one
 }
 
-// search returns a small counterexample; nil if all samples are as they should be. It is
-// an error if no samples can be made.
-func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
-	if err := s.prepare(); err != nil {
-		return nil, err
-	}
-	h := hunt{subject: s, ctx: silent(ctx), budget: b, begin: time.Now()}
-	// Conversions are traced by one goroutine; that they bear more is for [Determinism].
-	workers := 1
-	if s.checkValue != nil {
-		workers = goruntime.GOMAXPROCS(0)
-	}
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(h.work)
-	}
-	all.Wait()
-	switch {
-	case h.found != nil:
-		if s.pool != nil {
-			s.pool.samples = nil // what is wrong may have changed them
-		}
-		return s.shrink(ctx, shrinkTries, *h.found), nil
-	case h.err != nil:
-		return nil, h.err
-	case h.made*fewest < h.next:
-		return nil, fmt.Errorf("only %d of %d objects could be made: %w", h.made, h.next, h.notMade)
-	}
-	return nil, nil
-}
-
 const (
 	// shrinkTries is how many samples are tried to find a smaller counterexample.
 	shrinkTries = 3000
@@ -132,57 +101,69 @@ const (
 	fewest = 10
 )
 
-// hunt is a search under way. Samples are made one after another, because a function of
-// [Funcs] need not bear anything else, and are checked at the same time.
-type hunt struct {
-	subject *subject
-	ctx     context.Context
-	budget  budget
-	begin   time.Time
-
-	lock    sync.Mutex // of what follows
-	next    int        // sample
-	made    int        // so many of them
-	notMade error
-	err     error           // that ends it
-	found   *counterexample // the first
-}
-
-func (h *hunt) work() {
-	for {
-		i, m, ok := h.take()
-		if !ok {
-			return
-		}
-		if f := h.subject.broken(h.ctx, m); f != nil {
-			h.lock.Lock()
-			if h.found == nil || i < h.found.iteration {
-				h.found = &counterexample{failure: f, subject: h.subject, sample: m, object: m.text(), iteration: i}
+// search returns a small counterexample; nil if all samples are as they should be. It is
+// an error if no samples can be made.
+func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
+	if err := s.prepare(); err != nil {
+		return nil, err
+	}
+	quiet, begin := silent(ctx), time.Now()
+	var lock sync.Mutex // of what follows
+	var found *counterexample
+	var fatal, notMade error
+	next, made := 0, 0
+	// Samples are made one after another, because a function of [Funcs] need not bear anything
+	// else, and are checked at the same time.
+	take := func() (i int, m sample, ok bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		for fatal == nil && found == nil && next < b.most && (next < b.least || time.Since(begin) < b.time) {
+			m, err := s.nth(quiet, next)
+			next++
+			switch {
+			case err == nil:
+				made++
+				return next - 1, m, true
+			case errors.Is(err, errNotMade):
+				notMade = err
+			default:
+				fatal = err
 			}
-			h.lock.Unlock()
+		}
+		return 0, sample{}, false
+	}
+	work := func() {
+		for i, m, ok := take(); ok; i, m, ok = take() {
+			f := s.broken(quiet, m)
+			lock.Lock()
+			if f != nil && (found == nil || i < found.iteration) {
+				found = &counterexample{failure: f, subject: s, sample: m, object: m.text(), iteration: i}
+			}
+			lock.Unlock()
 		}
 	}
-}
-
-// take makes the next sample; it returns false once nothing is left to check.
-func (h *hunt) take() (i int, m sample, ok bool) {
-	h.lock.Lock()
-	defer h.lock.Unlock()
-	for h.err == nil && h.found == nil && h.next < h.budget.most && (h.next < h.budget.least || time.Since(h.begin) < h.budget.time) {
-		i = h.next
-		h.next++
-		m, err := h.subject.nth(h.ctx, i)
-		switch {
-		case err == nil:
-			h.made++
-			return i, m, true
-		case errors.Is(err, errNotMade):
-			h.notMade = err
-		default:
-			h.err = err
-		}
+	// Conversions are traced by one goroutine; that they bear more is for [Determinism].
+	workers := 1
+	if s.checkValue != nil {
+		workers = goruntime.GOMAXPROCS(0)
 	}
-	return 0, sample{}, false
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(work)
+	}
+	all.Wait()
+	switch {
+	case found != nil:
+		if s.pool != nil {
+			s.pool.samples = nil // what is wrong may have changed them
+		}
+		return s.shrink(ctx, shrinkTries, *found), nil
+	case fatal != nil:
+		return nil, fatal
+	case made*fewest < next:
+		return nil, fmt.Errorf("only %d of %d objects could be made: %w", made, next, notMade)
+	}
+	return nil, nil
 }
 
 // silent returns a context that logs nothing: what a test does to an object on purpose is
