@@ -60,11 +60,8 @@ func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
 		draw := m.draw(c.kid(i))
 		return draw/unit - 1, some(draw)
 	})
-	if out["generateName"] == nil {
-		return out, nil
-	}
-	if out["generateName"], err = m.value(n.metadataPrefix, c.kid(i+1)); err != nil {
-		delete(out, "generateName") // no value is accepted
+	if n.noPrefix {
+		delete(out, "generateName")
 	}
 	return out, nil
 }

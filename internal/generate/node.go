@@ -50,7 +50,7 @@ type node struct {
 	leastOf, mostOf int        // properties, or elements of an array
 	sizes           []int      // of these to try, in ascending order
 	metadataName    *node
-	metadataPrefix  *node // generateName
+	noPrefix        bool // the schema restricts generateName
 
 	items             *node // arrays
 	unique            bool

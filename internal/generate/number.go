@@ -229,15 +229,6 @@ func Integer(draw uint64, bits int) int64 {
 	return integer(draw, math.MinInt64>>(64-bits), math.MaxInt64>>(64-bits))
 }
 
-// Natural is [Integer] for unsigned integers.
-func Natural(draw uint64, bits int) uint64 {
-	most := uint64(math.MaxUint64) >> (64 - bits)
-	if x := draw / unit; x < named {
-		return min(x, most)
-	}
-	return along(fraction(draw), draw, most)
-}
-
 // Float returns a number of this many bits, whole or not: zero for zero.
 func Float(draw uint64, bits int) float64 {
 	most := math.MaxFloat64

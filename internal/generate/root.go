@@ -53,10 +53,7 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 	}
 	metadata := s.Properties["metadata"]
 	of := flatten(&metadata, false, f.property("metadata"))
-	nameOf := func(member string) *node {
-		return text(below(path, "metadata"), metadata.Properties, member,
-			must(of.property(member), valueValidation{Format: "k8s-long-name"})...)
-	}
+	_, restricted := metadata.Properties["generateName"]
 	const label = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	return []property{
 		{name: "apiVersion", required: true, node: text(path, s.Properties, "apiVersion",
@@ -69,8 +66,9 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 			})...)},
 		{name: "metadata", required: f.requires("metadata"), node: &node{
 			path: below(path, "metadata"), kind: kindMetadata, size: 1, source: &structuralschema.Structural{},
-			metadataName:   nameOf("name"),
-			metadataPrefix: nameOf("generateName"),
+			metadataName: text(below(path, "metadata"), metadata.Properties, "name",
+				must(of.property("name"), valueValidation{Format: "k8s-long-name"})...),
+			noPrefix: restricted || len(of.property("generateName")) > 0,
 		}},
 	}
 }
