@@ -134,8 +134,6 @@ func (m *maker) variant(n *node, draw uint64, c *choice) (any, error) {
 // unchecked makes a value that may not pass the node's check.
 func (m *maker) unchecked(n *node, c *choice) (any, error) {
 	switch {
-	case n.kind == kindConstant:
-		return n.constants[0], nil
 	case n.constants != nil:
 		return runtime.DeepCopyJSONValue(n.constants[pick(m.draw(c), len(n.constants))]), nil
 	case n.kind == kindObject:

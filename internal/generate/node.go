@@ -22,7 +22,6 @@ const (
 	kindIntOrString kind = "integer or string"
 	kindAny         kind = "any"      // type is absent
 	kindMetadata    kind = "metadata" // of an object, embedded or not
-	kindConstant    kind = "constant"
 )
 
 // node is how the values at one place of a schema are made.
@@ -44,7 +43,6 @@ type node struct {
 
 	// objects
 	properties      []property // by name
-	others          []string   // required, but not declared
 	entries         *node      // of additionalProperties; nil without
 	unknown         bool       // unknown fields are kept
 	leastOf, mostOf int        // properties, or elements of an array

@@ -36,11 +36,6 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 	if s.XEmbeddedResource {
 		n.properties = append(n.properties, c.embedded(n.path, s, f)...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(required)) {
-		if !n.declares(name) {
-			n.others = append(n.others, name)
-		}
-	}
 	if a := s.AdditionalProperties; a != nil {
 		switch {
 		case a.Structural != nil:
@@ -50,6 +45,19 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		}
 		if n.entries != nil && n.entries.err != nil && n.leastOf <= len(n.properties) {
 			n.entries = nil
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(required)) {
+		entry := n.entries
+		if entry == nil {
+			entry = untyped(below(n.path, name), true)
+		}
+		switch {
+		case n.declares(name):
+		case n.entries == nil && !n.unknown:
+			return n.fault(fmt.Errorf("%s is required, but not a property", name))
+		default:
+			n.properties = append(n.properties, property{name: name, required: true, node: entry})
 		}
 	}
 	return n.measure(c.edges)
@@ -71,12 +79,8 @@ func validDefault(s *structuralschema.Structural, demands []demand) bool {
 // measure sets the sizes of an object, or returns an error if there is none. All properties must be
 // known.
 func (n *node) measure(e *edges) error {
-	if len(n.others) > 0 && n.entries == nil && !n.unknown {
-		return n.fault(fmt.Errorf("%s is required, but not a property", n.others[0]))
-	}
-	required := len(n.others)
-	stay := required // after defaulting
-	n.size = 1 + required
+	required, stay := 0, 0 // stay after defaulting
+	n.size = 1
 	for _, p := range n.properties {
 		if p.required && p.err != nil {
 			return p.err
@@ -108,7 +112,7 @@ func (n *node) measure(e *edges) error {
 // object makes an object. The choices of its properties come first, then those of other fields.
 func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 	out := map[string]any{}
-	total := len(n.others) // fields after defaulting
+	total := 0 // fields after defaulting
 	for _, p := range n.properties {
 		if p.required || p.absent != nil {
 			total++
@@ -141,7 +145,7 @@ func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 		}
 	}
 	for _, i := range absent {
-		if p := n.properties[i]; len(out)+len(n.others) < n.leastOf && fits(p) {
+		if p := n.properties[i]; len(out) < n.leastOf && fits(p) {
 			m.part(func() {
 				if put(i) == nil && p.absent == nil {
 					total++
@@ -160,9 +164,9 @@ func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 	return out, nil
 }
 
-// undeclared adds fields that are no properties: the required ones, and some more.
+// undeclared adds fields that are no properties.
 func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) error {
-	least, most := max(0, n.leastOf-len(out)-len(n.others)), n.mostOf-total
+	least, most := max(0, n.leastOf-len(out)), n.mostOf-total
 	if n.entries != nil && n.entries.err != nil {
 		most = 0
 	}
@@ -173,18 +177,14 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) er
 		}
 	}
 	extra := count(m.draw(c), least, max(least, most), sizes)
-	for i := range len(n.others) + extra {
+	for i := range extra {
 		var err error
 		m.part(func() {
-			kid, name := c.kid(i), ""
-			switch {
-			case i < len(n.others):
-				name = n.others[i]
-			case i < dense:
-				name = n.fieldName(m.draw(kid), out)
-			default:
-				name = n.fieldName(bump(0, i), out)
+			kid, draw := c.kid(i), bump(0, i)
+			if i < dense {
+				draw = m.draw(kid)
 			}
+			name := n.fieldName(draw, out)
 			if name == "" {
 				return
 			}
@@ -196,7 +196,7 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) er
 			}
 			out[name] = v
 		})
-		if err != nil && i < len(n.others)+least {
+		if err != nil && i < least {
 			return err
 		}
 	}

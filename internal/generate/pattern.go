@@ -142,16 +142,11 @@ func (w *patternWriter) class(pairs []rune) {
 			}
 		}
 	}
-	for _, try := range []struct {
-		first, last rune
-		often       int // of 10
-	}{{' ', '~', 8}, {0xa1, 0x2ff, 5}, {0x4e00, 0x9fff, 5}, {0, 0xd7ff, 10}, {0xe000, unicode.MaxRune, 10}} {
-		some := within(try.first, try.last)
-		if len(some) == 0 || w.rng != nil && w.rng.IntN(10) >= try.often {
-			continue
+	for _, some := range [][]rune{within(' ', '~'), within(0xa1, 0x9fff), within(0, 0xd7ff), within(0xe000, unicode.MaxRune)} {
+		if len(some) > 0 && (w.rng == nil || w.rng.IntN(10) < 8) {
+			pairs = some
+			break
 		}
-		pairs = some
-		break
 	}
 	if w.rng == nil {
 		w.out.WriteRune(pairs[0])

@@ -34,7 +34,7 @@ func (n *node) fix(gvk schema.GroupVersionKind) {
 }
 
 func constant(path, value string) *node {
-	return &node{path: path, kind: kindConstant, size: 1, constants: []any{value}, source: &structuralschema.Structural{}}
+	return &node{path: path, kind: kindString, size: 1, constants: []any{value}, source: &structuralschema.Structural{}}
 }
 
 // embedded returns the apiVersion, kind and metadata of an object. See
