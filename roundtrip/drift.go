@@ -3,7 +3,6 @@ package roundtrip
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -24,88 +23,70 @@ func (s *subject) drift() []string {
 // drift compares a Go type with a structural schema, and returns in what they differ, by
 // path: fields that one of them has alone, and fields whose values the type cannot hold.
 // What a type decodes by itself is not looked into, and neither is metadata.
-func drift(t reflect.Type, s *structuralschema.Structural) []string {
-	var d drifter
-	d.fields("", t, s)
-	slices.Sort(d.found)
-	return slices.Compact(d.found)
-}
-
-// drifter walks down a schema, which is a tree: it comes to an end also for types that
-// contain themselves.
-type drifter struct{ found []string }
-
-func (d *drifter) report(path, format string, args ...any) {
-	d.found = append(d.found, path+": "+fmt.Sprintf(format, args...))
-}
-
-// fields compares the fields of a struct with the properties of a schema.
-func (d *drifter) fields(path string, t reflect.Type, s *structuralschema.Structural) {
-	goFields := fieldsOf(t)
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		property := s.Properties[name]
-		at := join(path, name)
-		if path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
-			continue
-		}
-		field, ok := goFields[name]
-		if !ok {
-			d.report(at, "the schema has it, and no field of %v can hold it", t)
-			continue
-		}
-		d.value(at, field, &property)
+func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
+	report := func(path, format string, args ...any) {
+		found = append(found, path+": "+fmt.Sprintf(format, args...))
 	}
-	for _, name := range slices.Sorted(maps.Keys(goFields)) {
-		if _, ok := s.Properties[name]; ok || open(s) || path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
-			continue
+	visit("", t, s.DeepCopy(), func(path string, t reflect.Type, s *structuralschema.Structural) {
+		want := s.Type
+		if s.XIntOrString {
+			want = "integer or string"
 		}
-		d.report(join(path, name), "%v has it, and the schema does not: the API server prunes it", t)
-	}
+		switch empty := len(s.Properties) == 0 && !open(s); {
+		case custom(t) || t.Kind() == reflect.Interface || want == "" && path != "":
+		case path != "" && !holds(t, want):
+			report(path, "the schema says %s, and %v cannot hold that", want, t)
+		case t == reflect.TypeFor[metav1.ObjectMeta]():
+			// controller-gen writes a schema of no fields or of a few, unless told otherwise.
+			if empty && path != "metadata" {
+				report(path, "the schema has no fields for the metadata: the API server prunes all of it (controller-gen: generateEmbeddedObjectMeta=true)")
+			}
+		case t.Kind() == reflect.Map && empty:
+			report(path+each, "%v has members, and the schema allows none: the API server prunes them", t)
+		case t.Kind() == reflect.Struct:
+			fields := fieldsOf(t)
+			for name := range s.Properties {
+				if fields[name] == nil {
+					report(join(path, name), "the schema has it, and no field of %v can hold it", t)
+				}
+			}
+			for name := range fields {
+				_, ok := s.Properties[name]
+				always := path == "" && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name)
+				if !ok && !open(s) && !always {
+					report(join(path, name), "%v has it, and the schema does not: the API server prunes it", t)
+				}
+			}
+		}
+	})
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
-// value compares a type with the schema of its values.
-func (d *drifter) value(path string, t reflect.Type, s *structuralschema.Structural) {
-	for t.Kind() == reflect.Pointer && !custom(t) {
+// visit calls a function for each part of a Go type and its schema, which it may change. A schema is
+// a tree: it comes to an end also for types that contain themselves.
+func visit(path string, t reflect.Type, s *structuralschema.Structural, do func(path string, t reflect.Type, s *structuralschema.Structural)) {
+	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if custom(t) || t.Kind() == reflect.Interface {
-		return
-	}
-	want := s.Type
-	if s.XIntOrString {
-		want = "integer or string"
-	}
-	if want == "" {
-		return // anything
-	}
-	if !holds(t, want) {
-		d.report(path, "the schema says %s, and %v cannot hold that", want, t)
+	if do(path, t, s); custom(t) {
 		return
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		if t == reflect.TypeFor[metav1.ObjectMeta]() {
-			// controller-gen writes a schema of no fields or of a few, unless told otherwise.
-			if len(s.Properties) == 0 && !open(s) {
-				d.report(path, "the schema has no fields for the metadata: the API server prunes all of it (controller-gen: generateEmbeddedObjectMeta=true)")
+		for name, field := range fieldsOf(t) {
+			if property, ok := s.Properties[name]; ok {
+				visit(join(path, name), field, &property, do)
+				s.Properties[name] = property
 			}
-			return
 		}
-		d.fields(path, t, s)
 	case reflect.Map:
 		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-			d.value(path+each, t.Elem(), s.AdditionalProperties.Structural)
-		}
-		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-			property := s.Properties[name]
-			d.value(join(path, name), t.Elem(), &property)
-		}
-		if len(s.Properties) == 0 && !open(s) {
-			d.report(path+each, "%v has members, and the schema allows none: the API server prunes them", t)
+			visit(path+each, t.Elem(), s.AdditionalProperties.Structural, do)
 		}
 	case reflect.Slice, reflect.Array:
 		if s.Items != nil {
-			d.value(path+each, t.Elem(), s.Items)
+			visit(path+each, t.Elem(), s.Items, do)
 		}
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiconversion "k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/dump"
@@ -155,78 +156,29 @@ func decodeExactly(text []byte) (v any, err error) {
 	return v, d.Decode(&v)
 }
 
-// sameValue reports whether two Go values are equal as
-// [k8s.io/apimachinery/pkg/api/equality.Semantic] has it, unexported fields included. Unless
-// strict, nil equals empty. It is several times faster than equality.Semantic.
-func sameValue(a, b any, strict bool) bool {
-	return sameReflected(reflect.ValueOf(a), reflect.ValueOf(b), strict)
+// sameValue reports whether two Go values are equal as [equality.Semantic] has it. Unless strict,
+// nil equals empty.
+func sameValue(a, b any, strict bool) (same bool) {
+	defer func() {
+		if recover() != nil { // a field is not exported: JSON does not have it either
+			textA, errA := json.Marshal(a)
+			textB, errB := json.Marshal(b)
+			same = errA == nil && errB == nil && bytes.Equal(textA, textB)
+		}
+	}()
+	if strict {
+		return reflect.DeepEqual(a, b) || semantic.DeepEqualWithNilDifferentFromEmpty(a, b)
+	}
+	return reflect.DeepEqual(a, b) || semantic.DeepEqual(a, b)
 }
 
-var (
-	timeType     = reflect.TypeFor[time.Time]()
-	quantityType = reflect.TypeFor[resource.Quantity]()
-)
-
-func sameReflected(a, b reflect.Value, strict bool) bool {
-	if a.Type() != b.Type() {
-		return false
+var semantic = func() apiconversion.Equalities {
+	e := equality.Semantic.Copy()
+	if err := e.AddFunc(time.Time.Equal); err != nil {
+		panic(err)
 	}
-	switch a.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if a.IsNil() || b.IsNil() {
-			return a.IsNil() == b.IsNil()
-		}
-		return sameReflected(a.Elem(), b.Elem(), strict)
-	case reflect.Struct:
-		switch t := a.Type(); {
-		case t == timeType && a.CanInterface() && b.CanInterface():
-			return pointerTo[time.Time](a).Equal(*pointerTo[time.Time](b))
-		case t == quantityType && a.CanInterface() && b.CanInterface():
-			return pointerTo[resource.Quantity](a).Cmp(*pointerTo[resource.Quantity](b)) == 0
-		}
-		for i := range a.NumField() {
-			if !sameReflected(a.Field(i), b.Field(i), strict) {
-				return false
-			}
-		}
-		return true
-	case reflect.Slice, reflect.Array:
-		if a.Len() != b.Len() || strict && a.Kind() == reflect.Slice && a.IsNil() != b.IsNil() {
-			return false
-		}
-		if a.Kind() == reflect.Slice && a.Type().Elem().Kind() == reflect.Uint8 {
-			return bytes.Equal(a.Bytes(), b.Bytes())
-		}
-		for i := range a.Len() {
-			if !sameReflected(a.Index(i), b.Index(i), strict) {
-				return false
-			}
-		}
-		return true
-	case reflect.Map:
-		if a.Len() != b.Len() || strict && a.IsNil() != b.IsNil() {
-			return false
-		}
-		for all := a.MapRange(); all.Next(); {
-			other := b.MapIndex(all.Key())
-			if !other.IsValid() || !sameReflected(all.Value(), other, strict) {
-				return false
-			}
-		}
-		return true
-	case reflect.Func, reflect.Chan, reflect.UnsafePointer: // JSON has none
-		return a.IsZero() && b.IsZero()
-	}
-	return a.Equal(b)
-}
-
-// pointerTo returns a pointer to a value, or to a copy of it.
-func pointerTo[T any](v reflect.Value) *T {
-	if v.CanAddr() {
-		return v.Addr().Interface().(*T)
-	}
-	return new(v.Interface().(T))
-}
+	return e
+}()
 
 // differ returns how two objects differ that are not the same: by their JSON, or by what
 // that does not show.

@@ -14,7 +14,7 @@ import (
 // known: controller-gen writes "string" for a duration, for example. See [Decoding].
 func narrowed(s *structuralschema.Structural, t reflect.Type) *structuralschema.Structural {
 	out := s.DeepCopy()
-	narrow(out, t, narrowValue)
+	visit("", t, out, narrowValue)
 	return out
 }
 
@@ -22,7 +22,7 @@ func narrowed(s *structuralschema.Structural, t reflect.Type) *structuralschema.
 // milliseconds: a Quantity of 1e999999999 takes minutes (math/big makes all of its digits).
 func quick(s *structuralschema.Structural, t reflect.Type) *structuralschema.Structural {
 	out := s.DeepCopy()
-	narrow(out, t, func(s *structuralschema.Structural, t reflect.Type) {
+	visit("", t, out, func(_ string, t reflect.Type, s *structuralschema.Structural) {
 		if t == reflect.TypeFor[resource.Quantity]() {
 			short := structuralschema.NestedValueValidation{ValueValidation: structuralschema.ValueValidation{Pattern: `^[^eE]*([eE][-+]?[0-9]{0,3}([^-+0-9].*)?)?$`}}
 			validation(s).AllOf = append(validation(s).AllOf, short)
@@ -47,34 +47,7 @@ const (
 	zone = `(Z|[-+](0[1-9]|1[0-2]):[0-5]0)`
 )
 
-// narrow narrows the schema of each part of a Go type.
-func narrow(s *structuralschema.Structural, t reflect.Type, value func(s *structuralschema.Structural, t reflect.Type)) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if value(s, t); custom(t) {
-		return
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		for name, field := range fieldsOf(t) {
-			if property, ok := s.Properties[name]; ok {
-				narrow(&property, field, value)
-				s.Properties[name] = property
-			}
-		}
-	case reflect.Map:
-		if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
-			narrow(s.AdditionalProperties.Structural, t.Elem(), value)
-		}
-	case reflect.Slice, reflect.Array:
-		if s.Items != nil {
-			narrow(s.Items, t.Elem(), value)
-		}
-	}
-}
-
-func narrowValue(s *structuralschema.Structural, t reflect.Type) {
+func narrowValue(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if pattern, ok := texts[t]; ok {
 		narrowText(s, pattern, t == reflect.TypeFor[resource.Quantity]())
 		return

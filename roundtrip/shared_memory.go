@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // block is memory that a value can be changed through, and the path of what is in it.
@@ -89,6 +92,11 @@ func (w *memoryWalk) add(path string, from, size uintptr) bool {
 	w.blocks = append(w.blocks, block{from, from + size, path})
 	return true
 }
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	quantityType = reflect.TypeFor[resource.Quantity]()
+)
 
 // mayHoldMemory reports whether values of a type may be changed through memory that is not
 // their own. Times and quantities are changed by assignment alone.
