@@ -225,11 +225,8 @@ func (s *subject) defaulted(version string, object []byte) ([]byte, error) {
 	if !known.Recognizes(kind) {
 		return object, nil
 	}
-	obj, err := known.New(kind)
+	obj, err := read(known, kind, object)
 	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(object, obj); err != nil {
 		return nil, err
 	}
 	before := obj.DeepCopyObject()

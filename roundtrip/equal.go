@@ -95,14 +95,14 @@ func (s *subject) compare(version string, want, got []byte) *failure {
 		return asIs
 	}
 	normalized := func(object []byte) ([]byte, error) {
-		obj := runtime.Object(&unstructured.Unstructured{})
+		var obj runtime.Object = &unstructured.Unstructured{}
+		var err error
 		if kind := s.kind.WithVersion(version); s.registry.Scheme().Recognizes(kind) {
-			var err error
-			if obj, err = s.registry.Scheme().New(kind); err != nil {
-				return nil, err
-			}
+			obj, err = read(s.registry.Scheme(), kind, object)
+		} else {
+			err = json.Unmarshal(object, obj)
 		}
-		if err := json.Unmarshal(object, obj); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		for _, n := range normalizers {

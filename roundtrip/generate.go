@@ -202,12 +202,18 @@ func (s *subject) prepare() (err error) {
 // rewrite returns what the Go type of a version writes when it has read an object. Not all
 // that is made of a Go value is such a text: a Quantity of 1000 is 1k once it has been read.
 func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]byte, error) {
+	obj, err := read(s, kind, object)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(obj)
+}
+
+// read returns an object as the Go type of a version has it.
+func read(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) (runtime.Object, error) {
 	obj, err := s.New(kind)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(object, obj); err != nil {
-		return nil, err
-	}
-	return json.Marshal(obj)
+	return obj, json.Unmarshal(object, obj)
 }

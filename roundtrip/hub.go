@@ -115,9 +115,5 @@ func (f hubFunctions) convert(s *subject, in runtime.Object, version string) (ru
 	if err != nil {
 		return nil, err
 	}
-	stored, err := s.registry.Scheme().New(kind)
-	if err != nil {
-		return nil, err
-	}
-	return stored, json.Unmarshal(text, stored)
+	return read(s.registry.Scheme(), kind, text)
 }
