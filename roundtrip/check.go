@@ -171,13 +171,16 @@ func aliasing(ctx context.Context, s *subject, object []byte) *failure {
 			if c.Shares {
 				return nil
 			}
-			from := fmt.Sprintf("the function from %s to %s makes ", c.From.Version, c.To.Version)
+			broken := func(what string, args ...any) *failure {
+				what = fmt.Sprintf(what, args...)
+				return &failure{err: fmt.Errorf("the function from %s to %s makes %s: copy it", c.From.Version, c.To.Version, what)}
+			}
 			if in, out, found := shared(c.In, c.Out, given); found {
-				return &failure{err: fmt.Errorf("%san object whose %s has memory in common with %s of its input: copy it", from, out, in)}
+				return broken("an object whose %s has memory in common with %s of its input", out, in)
 			}
 			if n := len(made); n < len(before) {
 				if _, out, found := shared(before[n], c.Out, given); found {
-					return &failure{err: fmt.Errorf("%sobjects whose %s have memory in common, such as a slice of the package: copy it", from, out)}
+					return broken("objects whose %s have memory in common, such as a slice of the package", out)
 				}
 			}
 			kept := reflect.New(reflect.TypeOf(c.Out).Elem()) // the registry uses c.Out again

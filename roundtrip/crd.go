@@ -65,7 +65,7 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 	if len(c.definitions) > 0 && used == 0 {
 		faults = append(faults, errors.New("roundtrip.CRD: no definition is of a kind that the registry converts"))
 	}
-	if c.with[OutsideSchema] && used == 0 {
+	if c.outside && used == 0 {
 		faults = append(faults, errors.New("roundtrip.With: objects outside of a schema need one: see roundtrip.CRD"))
 	}
 	return errors.Join(faults...)
@@ -77,21 +77,21 @@ type schemaGenerator struct {
 	by   *generate.Generator
 	// known has the Go type that must be able to decode the objects; nil if none must.
 	known *runtime.Scheme
-	// outside makes objects that break one rule of the schema.
+	// outside makes objects that break a rule of the schema.
 	outside bool
 }
 
 // schemaKey is what a schemaGenerator depends on, in one test.
 type schemaKey struct {
-	kind      kubeschema.GroupVersionKind
-	decodable bool
+	kind    kubeschema.GroupVersionKind
+	decodes bool
 }
 
 // schemaGenerator returns the generator of a version, which all laws share: with rules of
 // CEL, it looks for a first object once. If it is asked for, the Go type of the version can
 // decode the objects.
-func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodable bool) (schemaGenerator, error) {
-	key := schemaKey{kind, decodable}
+func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodes bool) (schemaGenerator, error) {
+	key := schemaKey{kind, decodes}
 	if g, ok := c.generators[key]; ok {
 		return g, nil
 	}
@@ -105,10 +105,10 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 	g := schemaGenerator{kind: kind}
 	structural := v.Structural()
 	switch t, typed := reg.Scheme().AllKnownTypes()[kind]; {
-	case typed && decodable:
-		structural, g.known = narrowed(structural, t), reg.Scheme()
+	case typed && decodes:
+		structural, g.known = narrowed(structural, t, decodable), reg.Scheme()
 	case typed:
-		structural = quick(structural, t)
+		structural = narrowed(structural, t, quick)
 	}
 	var err error
 	g.by, err = generate.New(kind, structural, func(object map[string]any) bool {

@@ -63,9 +63,12 @@ func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 	return slices.Compact(found)
 }
 
-// visit calls a function for each part of a Go type and its schema, which it may change. A schema is
-// a tree: it comes to an end also for types that contain themselves.
-func visit(path string, t reflect.Type, s *structuralschema.Structural, do func(path string, t reflect.Type, s *structuralschema.Structural)) {
+// visitor is called for a part of a Go type and its schema, which it may change.
+type visitor func(path string, t reflect.Type, s *structuralschema.Structural)
+
+// visit visits each part of a Go type. A schema is a tree: it comes to an end also for types that
+// contain themselves.
+func visit(path string, t reflect.Type, s *structuralschema.Structural, do visitor) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

@@ -2,7 +2,6 @@ package roundtrip
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strconv"
 
@@ -34,10 +33,11 @@ func (g *typeGenerator) fillers() (all []any) {
 	add(fill(func(m *metav1.ObjectMeta, c randfill.Continue) {
 		name := "x" + generate.Word(uint64(c.Int31()))
 		*m = metav1.ObjectMeta{}
-		mustDecode(mustEncode(generate.Metadata(name, g.typed.GroupVersion().String(), func() (x uint64, ok bool) {
+		made := generate.Metadata(name, g.typed.GroupVersion().String(), func() (x uint64, ok bool) {
 			n := c.Int31()
 			return uint64(n / 4), n%4 > 0
-		})), m)
+		})
+		mustDecode(mustEncode(made), m)
 	}))
 	port := generate.Matching(`^([a-z][a-z0-9]{0,9}|[1-9]?[0-9]%)$`)
 	add(fill(func(v *intstr.IntOrString, c randfill.Continue) {
@@ -55,7 +55,7 @@ func (g *typeGenerator) fillers() (all []any) {
 	add(fill(func(j *json.RawMessage, _ randfill.Continue) { *j = mustEncode(anything()) }))
 	add(fill(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = mustEncode(anything()) }))
 	add(fill(func(j *runtime.RawExtension, _ randfill.Continue) {
-		*j = runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Embedded","value":%s}`, mustEncode(anything()))}
+		j.Raw = mustEncode(map[string]any{"apiVersion": "example.com/v1", "kind": "Embedded", "value": anything()})
 	}))
 	add(fill(func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }))
 	return all
@@ -72,16 +72,19 @@ func functions(t reflect.Type, fill filler) []any {
 			return nil
 		}).Interface()
 	}
-	return []any{function(pointer, fill), function(reflect.PointerTo(pointer), func(v reflect.Value, c randfill.Continue) {
+	fillPointer := func(v reflect.Value, c randfill.Continue) {
 		if v.SetZero(); c.Intn(4) > 0 {
 			v.Set(reflect.New(t))
 			c.Fill(v) // by the user's function, if there is one
 		}
-	})}
+	}
+	return []any{function(pointer, fill), function(reflect.PointerTo(pointer), fillPointer)}
 }
 
 func fill[T any](function func(v *T, c randfill.Continue)) []any {
-	return functions(reflect.TypeFor[T](), func(v reflect.Value, c randfill.Continue) { function(v.Addr().Interface().(*T), c) })
+	return functions(reflect.TypeFor[T](), func(v reflect.Value, c randfill.Continue) {
+		function(v.Addr().Interface().(*T), c)
+	})
 }
 
 // What is made is what JSON has, and the types can decode it.

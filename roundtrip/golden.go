@@ -30,11 +30,9 @@ import (
 // for white space between the tokens. To a version that there is no longer, it need not
 // convert.
 //
-// Before that, the files of the given release are written if the environment variable
-// CRDKIT_ROUNDTRIP_UPDATE is true. It is a failure if a file of the release is missing.
-// Those of other releases are never written: if a promise cannot be kept, remove the file.
-//
-// Of the options, [Funcs], [CRD] and [Seed] count, which is 1 by default.
+// It is a failure if a file of the given release is missing; with CRDKIT_ROUNDTRIP_UPDATE=true,
+// its files are written first. Those of other releases are never written: if a promise cannot be
+// kept, remove the file. Of the options, [Funcs], [CRD] and [Seed] count, which is 1 by default.
 func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfigFor(reg, opts)

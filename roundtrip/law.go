@@ -16,8 +16,7 @@ type Law string
 
 const (
 	// RoundTrip: A→B→A gives the object back. If A is an internal hub, it gives back a Go value
-	// that is equal, where nil and empty are the same: a field that the hub alone has is lost
-	// when the object is stored. An object that does not convert is reported
+	// that is equal, where nil and empty are the same. An object that does not convert is reported
 	// here, and by Partial, and not by the other laws too.
 	RoundTrip Law = "round-trip"
 	// Partial: an object of which any top-level members are left out, except for its
@@ -31,25 +30,22 @@ const (
 	Edited Law = "edited"
 	// Annotations: an object that was converted from A to B still converts to A when somebody
 	// has written other text, which is no JSON, into the annotations that the conversion has
-	// made. Nobody is prevented from that, and one object that does not convert makes each
-	// list of its kind fail. Those of [conversion.Lossless] are left alone: see
-	// [conversion.DropInvalidAnnotation].
+	// made. One object that does not convert makes each list of its kind fail. Those of
+	// [conversion.Lossless] are left alone: see [conversion.DropInvalidAnnotation].
 	Annotations Law = "annotations"
 	// Metadata: except for labels and annotations, each member of metadata has the same
 	// text after A→B. The registry sees to that: it refuses what a function has changed,
-	// which is then an error for RoundTrip. Objects have each member of metadata, or not:
-	// some have owners and finalizers, and some of these are being deleted.
+	// which is then an error for RoundTrip.
 	Metadata Law = "metadata"
 	// Determinism: the same object converts to the same bytes each time.
 	Determinism Law = "determinism"
 	// InputUntouched: no conversion function changes the object that it is given.
 	InputUntouched Law = "input-untouched"
 	// Aliasing: what a conversion function makes has no memory in common with what it is
-	// given, nor with what it has made before, so that later changes of one leave the other
-	// alone. The registry itself copes with functions that share memory; other callers, who
-	// may have their objects from an informer's cache, do not. Functions of
-	// [conversion.AddSchemeFunctions] are exempt: conversion-gen makes them share memory on
-	// purpose.
+	// given, nor with what it has made before. The registry itself copes with functions that share
+	// memory; other callers, who may have their objects from an informer's cache, do not.
+	// Functions of [conversion.AddSchemeFunctions] are exempt: conversion-gen makes them share
+	// memory on purpose.
 	Aliasing Law = "aliasing"
 	// Defaulting: to default an object of A and then to convert it to B gives the same as
 	// to convert it and then to default it. Defaults are those of the registry's scheme
@@ -62,7 +58,7 @@ const (
 	// that writes a struct which the object did not have, such as an empty spec, may break
 	// it: make it a pointer, or omitzero.
 	Acceptance Law = "acceptance"
-	// OutsideSchema: an object that breaks one rule of the schema in the [CRD] converts and comes
+	// OutsideSchema: an object that breaks a rule of the schema in the [CRD] converts and comes
 	// back, or is refused with an error; no function panics. Such objects may be stored: they
 	// were there before the schema became stricter (KEP-4008). It is checked on request, see
 	// [With].
@@ -148,20 +144,17 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 				continue
 			}
 			for _, l := range laws {
+				path := []string{a, b}
 				if l.back {
-					add(l.law, l.check, a, b, a)
+					path = append(path, a)
 				}
-			}
-			if definition != nil && cfg.with[OutsideSchema] {
-				add(OutsideSchema, outside, a, b, a)
-			}
-			for _, l := range laws {
-				if !l.back {
-					add(l.law, l.check, a, b)
-				}
+				add(l.law, l.check, path...)
 			}
 			if definition != nil {
 				add(Acceptance, acceptance, a, b)
+			}
+			if definition != nil && cfg.outside {
+				add(OutsideSchema, outside, a, b, a)
 			}
 			for _, c := range kind.Versions {
 				if c != a && c != b {

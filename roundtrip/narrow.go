@@ -5,40 +5,35 @@ import (
 	"reflect"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// narrowed returns a schema that allows only what a Go type can decode, as far as that is
-// known: controller-gen writes "string" for a duration, for example. See [Decoding].
-func narrowed(s *structuralschema.Structural, t reflect.Type) *structuralschema.Structural {
+// narrowed returns a schema of which the parts of a Go type are narrowed.
+func narrowed(s *structuralschema.Structural, t reflect.Type, narrow visitor) *structuralschema.Structural {
 	out := s.DeepCopy()
-	visit("", t, out, narrowValue)
+	visit("", t, out, narrow)
 	return out
 }
 
-// quick returns a schema that allows only what a Go type can decode, or not, within
-// milliseconds: a Quantity of 1e999999999 takes minutes (math/big makes all of its digits).
-func quick(s *structuralschema.Structural, t reflect.Type) *structuralschema.Structural {
-	out := s.DeepCopy()
-	visit("", t, out, func(_ string, t reflect.Type, s *structuralschema.Structural) {
-		if t == reflect.TypeFor[resource.Quantity]() {
-			short := structuralschema.NestedValueValidation{ValueValidation: structuralschema.ValueValidation{Pattern: `^[^eE]*([eE][-+]?[0-9]{0,3}([^-+0-9].*)?)?$`}}
-			validation(s).AllOf = append(validation(s).AllOf, short)
-		}
-	})
-	return out
+// quick narrows a schema to what a Go type can decode, or not, within milliseconds: a Quantity of
+// 1e999999999 takes minutes (math/big makes all of its digits).
+func quick(_ string, t reflect.Type, s *structuralschema.Structural) {
+	if t == quantityType {
+		var short structuralschema.NestedValueValidation
+		short.Pattern = `^[^eE]*([eE][-+]?[0-9]{0,3}([^-+0-9].*)?)?$`
+		validation(s).AllOf = append(validation(s).AllOf, short)
+	}
 }
 
 // texts are what some types are written as in JSON: all that people write, but for what the
 // type writes in another way, which an API server may not accept.
 var texts = map[reflect.Type]string{
-	timeType:                             `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{0,8}[1-9])?` + zone + `$`,
-	reflect.TypeFor[metav1.Duration]():   `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9]h[1-5][0-9]m[1-5][0-9]s)$`,
-	reflect.TypeFor[metav1.Time]():       `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?` + zone + `$`,
-	reflect.TypeFor[metav1.MicroTime]():  `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}` + zone + `$`,
-	reflect.TypeFor[resource.Quantity](): `^-?([0-9]|[1-9][0-9]{1,3})(\.[0-9]{1,2})?(m|k|M|G|Ki|Mi|Gi|e[0-3])?$`,
+	timeType:                            `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{0,8}[1-9])?` + zone + `$`,
+	reflect.TypeFor[metav1.Duration]():  `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9]h[1-5][0-9]m[1-5][0-9]s)$`,
+	reflect.TypeFor[metav1.Time]():      `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?` + zone + `$`,
+	reflect.TypeFor[metav1.MicroTime](): `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9]\.[0-9]{6}` + zone + `$`,
+	quantityType:                        `^-?([0-9]|[1-9][0-9]{1,3})(\.[0-9]{1,2})?(m|k|M|G|Ki|Mi|Gi|e[0-3])?$`,
 }
 
 // A day is in this century, or before 1970.
@@ -47,9 +42,15 @@ const (
 	zone = `(Z|[-+](0[1-9]|1[0-2]):[0-5]0)`
 )
 
-func narrowValue(_ string, t reflect.Type, s *structuralschema.Structural) {
+// decodable narrows a schema to what a Go type can decode, as far as that is known: controller-gen
+// writes "string" for a duration, for example. See [Decoding].
+func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if pattern, ok := texts[t]; ok {
-		narrowText(s, pattern, t == reflect.TypeFor[resource.Quantity]())
+		// A pattern or an enum stays that somebody has written, but not the one of quantities,
+		// which controller-gen has.
+		if v := validation(s); len(v.Enum) == 0 && (v.Pattern == "" || t == quantityType) {
+			v.Pattern = pattern
+		}
 		return
 	}
 	if t == reflect.TypeFor[intstr.IntOrString]() {
@@ -67,15 +68,6 @@ func narrowValue(_ string, t reflect.Type, s *structuralschema.Structural) {
 		narrowNumber(s, 0, float64(int64(1)<<t.Bits()-1))
 	case reflect.Uint, reflect.Uint64:
 		narrowNumber(s, 0, math.Inf(1))
-	}
-}
-
-// narrowText leaves a pattern or an enum alone that somebody has written, but not the one
-// of quantities, which controller-gen has.
-func narrowText(s *structuralschema.Structural, pattern string, always bool) {
-	v := validation(s)
-	if len(v.Enum) == 0 && (v.Pattern == "" || always) {
-		v.Pattern = pattern
 	}
 }
 

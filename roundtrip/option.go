@@ -25,7 +25,7 @@ type config struct {
 	seed        uint64
 	seeded      bool // somebody has asked for that seed
 	iterations  int  // 0 for the default
-	with        map[Law]bool
+	outside     bool // With(OutsideSchema)
 	without     map[Law]string
 	normalizers []normalizer
 	// definitions are those of [CRD].
@@ -94,7 +94,7 @@ func With(law Law) Option {
 		if law != OutsideSchema {
 			c.fault("roundtrip.With: %q is not checked on request", law)
 		}
-		c.with[law] = true
+		c.outside = true
 	}
 }
 
@@ -117,7 +117,7 @@ func (c *config) fault(format string, args ...any) {
 // newConfig returns what the options and the environment say, and all that is
 // wrong with it.
 func newConfig(opts []Option) (*config, error) {
-	c := &config{seed: rand.Uint64(), with: map[Law]bool{}, without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
+	c := &config{seed: rand.Uint64(), without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
 	for _, opt := range opts {
 		opt(c)
 	}

@@ -50,7 +50,8 @@ func New(
 	all := append([]*structuralschema.Structural{s}, others...)
 	c := &compiler{memo: map[string]*node{}, edges: edgesOf(all)}
 	g := &Generator{
-		kind: kind, schema: s, root: c.root(kind, s), valid: valid, edges: c.edges, loose: map[string]*node{},
+		kind: kind, schema: s, root: c.root(kind, s), valid: valid, edges: c.edges,
+		loose: map[string]*node{},
 	}
 	if g.root.err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)

@@ -34,7 +34,9 @@ func (g *Generator) Outside(src *draw.Source) (map[string]any, error) {
 		object := runtime.DeepCopyJSON(drawn)
 		// Other places may come and go without another choice.
 		all := placesOf(nil, place{schema: g.root.source, value: object})
-		p := slices.MinFunc(all, func(a, b place) int { return cmp.Compare(a.order(which, try/4), b.order(which, try/4)) })
+		p := slices.MinFunc(all, func(a, b place) int {
+			return cmp.Compare(a.order(which, try/4), b.order(which, try/4))
+		})
 		if !g.spoil(p, bump(how, try)) || !g.refuses(object) {
 			continue
 		}

@@ -186,9 +186,6 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 		n.size += n.texts.least / 64
 	case kindInteger, kindNumber:
 		n.numbers, err = compileNumbers(n.path, c.edges, n.kind, own, f.all)
-		if n.kind == kindNumber && !n.numbers.bounded && !n.search {
-			n.check = nil
-		}
 	case kindIntOrString:
 		var noText, noInt error
 		n.texts, noText = compileTexts(n.path, c.edges, f.all)

@@ -14,7 +14,6 @@ type numbers struct {
 	openLow, openUp bool  // least and most themselves are not allowed
 	step            int64 // of integers; 1 if any
 	steps           []float64
-	bounded         bool
 	edges           []float64 // to try
 }
 
@@ -25,7 +24,7 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all []*
 	case own != nil && k == kindInteger && own.Format == "int32":
 		n.low, n.high = math.MinInt32, math.MaxInt32
 	case own != nil && k == kindNumber && own.Format == "float":
-		n.least, n.most, n.bounded = -math.MaxFloat32, math.MaxFloat32, true
+		n.least, n.most = -math.MaxFloat32, math.MaxFloat32
 	}
 	if own != nil && k == kindInteger {
 		// The API server refuses all integers if a bound is not one of the format.
@@ -61,7 +60,6 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all []*
 // narrow narrows numbers to those that value validations allow. Upstream compares an integer with
 // the whole part of an exclusive bound.
 func (n *numbers) narrow(v *valueValidation) {
-	n.bounded = n.bounded || v.Minimum != nil || v.Maximum != nil || v.MultipleOf != nil
 	if m := v.Minimum; m != nil {
 		if *m > n.least || *m == n.least && v.ExclusiveMinimum {
 			n.least, n.openLow = *m, v.ExclusiveMinimum

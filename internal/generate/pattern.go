@@ -142,7 +142,9 @@ func (w *patternWriter) class(pairs []rune) {
 			}
 		}
 	}
-	for _, some := range [][]rune{within(' ', '~'), within(0xa1, 0x9fff), within(0, 0xd7ff), within(0xe000, unicode.MaxRune)} {
+	for _, some := range [][]rune{
+		within(' ', '~'), within(0xa1, 0x9fff), within(0, 0xd7ff), within(0xe000, unicode.MaxRune),
+	} {
 		if len(some) > 0 && (w.rng == nil || w.rng.IntN(10) < 8) {
 			pairs = some
 			break
