@@ -11,14 +11,9 @@ import (
 // plain returns functions for the types that a type consists of: booleans, numbers and
 // strings, structs, lists and maps, and named ones too. randfill has its own ways, but the
 // values at which conversions fail are rare in them, and it does not say which draws make
-// which part. Types are left alone that have a function already, or that fill themselves.
-func (g *typeGenerator) plain(t reflect.Type, given []any) (all []any) {
-	seen, known := map[reflect.Type]bool{}, map[reflect.Type]bool{}
-	for _, f := range given {
-		if t := reflect.TypeOf(f); t.Kind() == reflect.Func && t.NumIn() > 0 {
-			known[t.In(0)] = true
-		}
-	}
+// which part. Types are left alone that fill themselves.
+func (g *typeGenerator) plain(t reflect.Type) (all []any) {
+	seen := map[reflect.Type]bool{}
 	var walk func(t reflect.Type)
 	walk = func(t reflect.Type) {
 		if seen[t] {
@@ -39,10 +34,9 @@ func (g *typeGenerator) plain(t reflect.Type, given []any) (all []any) {
 			}
 		}
 		pointer := reflect.PointerTo(t)
-		if known[pointer] || pointer.Implements(reflect.TypeFor[randfill.SimpleSelfFiller]()) || pointer.Implements(reflect.TypeFor[randfill.NativeSelfFiller]()) {
-			return
-		}
-		if f := g.fillerOf(t); f != nil {
+		fillsItself := pointer.Implements(reflect.TypeFor[randfill.SimpleSelfFiller]()) ||
+			pointer.Implements(reflect.TypeFor[randfill.NativeSelfFiller]())
+		if f := g.fillerOf(t); f != nil && !fillsItself {
 			all = append(all, functions(t, f)...)
 		}
 	}

@@ -58,8 +58,7 @@ func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kin
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
 	g = &typeGenerator{registry: reg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
-	given := cfg.functions(reg.Scheme())
-	filler.Funcs(g.plain(reg.Scheme().AllKnownTypes()[typed], given)...).Funcs(g.fillers()...).Funcs(given...)
+	filler.Funcs(g.plain(reg.Scheme().AllKnownTypes()[typed])...).Funcs(g.fillers()...).Funcs(cfg.functions(reg.Scheme())...)
 	return g, nil
 }
 

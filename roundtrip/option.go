@@ -44,8 +44,7 @@ type config struct {
 // Functions for github.com/google/gofuzz are, if they go through package
 // [github.com/crdkit/crdkit/roundtrip/gofuzz].
 //
-// As randfill has it, a pointer to a type with a function is never nil; where it may be,
-// add a function for the pointer as well: func(**T, randfill.Continue).
+// A pointer may be nil unless it has a function of its own: func(**T, randfill.Continue).
 //
 // All randomness of a function must come from its randfill.Continue. If all of its draws
 // are zero, a function must come to an end; the examples that are reported shrink towards
