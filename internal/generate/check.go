@@ -1,8 +1,11 @@
 package generate
 
 import (
+	"encoding/json"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -12,7 +15,23 @@ import (
 
 // newValidator returns the validator that the API server makes of a definition with this schema.
 func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
-	return validation.NewSchemaValidatorFromOpenAPI(s.ToKubeOpenAPI())
+	var v1 apiextensionsv1.JSONSchemaProps
+	var internal apiextensions.JSONSchemaProps
+	text, err := json.Marshal(s.ToKubeOpenAPI())
+	if err == nil {
+		err = json.Unmarshal(text, &v1)
+	}
+	if err == nil {
+		err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil)
+	}
+	if err != nil {
+		panic(err) // a structural schema was made of such properties
+	}
+	validator, _, err := validation.NewSchemaValidator(&internal)
+	if err != nil {
+		panic(err)
+	}
+	return validator
 }
 
 // hasDefaults reports whether defaulting may add something within a value.
