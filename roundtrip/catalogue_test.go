@@ -590,8 +590,8 @@ func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 		return
 	}
 	const file = "CATALOGUE.md"
-	if update, err := updating(); err != nil || update {
-		if err := errors.Join(err, os.WriteFile(file, []byte(table.String()), 0o644)); err != nil {
+	if updating() {
+		if err := os.WriteFile(file, []byte(table.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

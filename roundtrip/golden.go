@@ -45,15 +45,11 @@ func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ..
 	if release == "" || filepath.Base(release) != release {
 		t.Fatalf("roundtrip.Golden: %q cannot be the name of a release: it names a folder", release)
 	}
-	update, err := updating()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var faults []error
 	for _, kind := range reg.Kinds() {
 		for _, version := range kind.Versions {
 			path := filepath.Join(dir, release, goldenName(kind.WithVersion(version)))
-			if update {
+			if updating() {
 				faults = append(faults, writeGolden(t, reg, cfg, kind, version, path))
 			} else if _, err := os.Stat(path); err != nil {
 				faults = append(faults, fmt.Errorf("there is no file for %s in release %s: write it with %s=true: %w", kind.WithVersion(version), release, updateVariable, err))

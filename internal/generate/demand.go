@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"reflect"
 	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -38,13 +37,6 @@ func valuesOnly(s *structuralschema.Structural, demands []demand) *structuralsch
 	}
 	out.ValueValidation = v
 	return out
-}
-
-// hasValues reports whether there is any value validation.
-func hasValues(all []*valueValidation) bool {
-	return slices.ContainsFunc(all, func(v *valueValidation) bool {
-		return !reflect.DeepEqual(*v, valueValidation{AllOf: v.AllOf})
-	})
 }
 
 // flat is all that is demanded of a value.

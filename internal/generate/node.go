@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -201,7 +202,10 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 		if s.XPreserveUnknownFields {
 			n.maxDepth = 2
 		}
-		if n.search = n.search || hasValues(f.all); n.search {
+		restricted := func(v *valueValidation) bool {
+			return !reflect.DeepEqual(*v, valueValidation{AllOf: v.AllOf})
+		}
+		if n.search = n.search || slices.ContainsFunc(f.all, restricted); n.search {
 			n.check = newValidator(valuesOnly(s, f.demands))
 		}
 	}
