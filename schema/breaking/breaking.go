@@ -81,9 +81,9 @@ type Proof struct {
 //
 // The schemas are compared field by field, and each change is then proven by an object: the
 // old definition accepts it, and the new one refuses it at that field, or stores it
-// otherwise. It is a small one that should show the change, repaired where a rule refuses it, or
-// else a random one. A new rule about updates (with oldSelf) is proven by two objects: in the old
-// definition one may replace the other, and in the new one it may not.
+// otherwise. A small one that should show the change is tried first, and then random ones. A new
+// rule about updates (with oldSelf) is proven by two objects: in the old definition one may
+// replace the other, and in the new one it may not.
 //
 // A change that only allows more does not break anything: a field that is new and not required,
 // one more value in an enum, a higher maximum.

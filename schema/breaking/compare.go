@@ -198,10 +198,7 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 
 // short writes a value as JSON, cut after 60 bytes.
 func short(value any) string {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
+	data, _ := json.Marshal(value) // what was JSON is JSON
 	if len(data) > 60 {
 		return string(data[:57]) + "..."
 	}

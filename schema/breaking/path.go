@@ -33,9 +33,6 @@ func below(steps []string, step string) []string { return append(slices.Clone(st
 // propertyOf returns the schema of a field of an object, declared or not. It is nil if the
 // server prunes such a field.
 func propertyOf(s *structuralschema.Structural, name string) *structuralschema.Structural {
-	if s == nil {
-		return nil
-	}
 	if p, ok := s.Properties[name]; ok {
 		return &p
 	}
@@ -44,9 +41,6 @@ func propertyOf(s *structuralschema.Structural, name string) *structuralschema.S
 
 // declares reports whether a field is in the properties of a schema.
 func declares(s *structuralschema.Structural, name string) bool {
-	if s == nil {
-		return false
-	}
 	_, ok := s.Properties[name]
 	return ok
 }
@@ -69,10 +63,7 @@ func undeclared(s *structuralschema.Structural) *structuralschema.Structural {
 
 // itemsOf returns the schema of the items of a list.
 func itemsOf(s *structuralschema.Structural) *structuralschema.Structural {
-	switch {
-	case s == nil:
-		return nil
-	case s.Items != nil:
+	if s.Items != nil {
 		return s.Items
 	}
 	return anything(s.XPreserveUnknownFields)

@@ -47,13 +47,11 @@ func (s *search) timeIsUp() bool {
 // acceptedBefore reports whether the old definition accepts an object, and there is time to use
 // it.
 func (s *search) acceptedBefore(object map[string]any) bool {
-	return !s.timeIsUp() && s.countErrors(object) == 0
-}
-
-// countErrors returns how many errors the old definition has for an object.
-func (s *search) countErrors(object map[string]any) int {
+	if s.timeIsUp() {
+		return false
+	}
 	_, errs := s.store(s.was, object)
-	return len(errs)
+	return len(errs) == 0
 }
 
 // mentioned reports whether some rule of the old schema seems to be about a field of that name:
@@ -79,8 +77,7 @@ func (s *search) prove(c *change, way func(*change) *Proof) {
 	}
 }
 
-// construct makes the least object that should show a change, and repairs it if a rule of the
-// old definition refuses it.
+// construct makes the least object that should show a change.
 func (s *search) construct(c *change) *Proof {
 	if !c.creates {
 		return nil
@@ -95,17 +92,7 @@ func (s *search) construct(c *change) *Proof {
 	if err != nil {
 		return nil
 	}
-	if v, ok := s.shows(c, object); ok {
-		return v.proof()
-	}
-	if s.rules == "" {
-		return nil
-	}
-	if object = s.repair(object, c.steps); object == nil {
-		return nil
-	}
-	v, _ := s.shows(c, object)
-	return v.proof()
+	return s.shows(c, object).proof()
 }
 
 // seek makes objects that the old definition accepts until one shows a change, and makes
@@ -127,8 +114,8 @@ func (s *search) seek(c *change) *Proof {
 		if err != nil {
 			return nil
 		}
-		if v, ok := s.shows(c, object); ok {
-			return s.smaller(g, v, src.Tree(), func(object map[string]any) (verdict, bool) { return s.shows(c, object) }).proof()
+		if v := s.shows(c, object); v.broken() {
+			return s.smaller(c, g, v, src.Tree()).proof()
 		}
 	}
 	return nil
@@ -189,13 +176,10 @@ func (s *search) generator(c *change, part *structuralschema.Structural, valid f
 	return g
 }
 
-// smaller makes an object smaller for which try holds.
-func (s *search) smaller(g *generate.Generator, v verdict, tree *draw.Tree, try func(object map[string]any) (verdict, bool)) verdict {
+// smaller makes the object of a verdict smaller, as long as it shows the change.
+func (s *search) smaller(c *change, g *generate.Generator, v verdict, tree *draw.Tree) verdict {
 	sized := func(v verdict, tree *draw.Tree) draw.Found[verdict] {
-		data, err := json.Marshal(v.object)
-		if err != nil {
-			return draw.Found[verdict]{Value: v, Size: 1 << 30, Tree: tree}
-		}
+		data, _ := json.Marshal(v.object) // what was JSON is JSON
 		return draw.Found[verdict]{Value: v, Size: len(data), Tree: tree}
 	}
 	effort := draw.Shrinker{Tries: shrinkTries, Time: min(proofTime, time.Until(s.deadline))}
@@ -208,37 +192,32 @@ func (s *search) smaller(g *generate.Generator, v verdict, tree *draw.Tree, try 
 		if err != nil {
 			return none, false
 		}
-		v, ok := try(object)
-		return sized(v, src.Tree()), ok
+		v := s.shows(c, object)
+		return sized(v, src.Tree()), v.broken()
 	})
 	return small.Value
 }
 
-// shows reports whether an object shows a change, as it is or with what the change puts into
-// it.
-func (s *search) shows(c *change, object map[string]any) (verdict, bool) {
+// shows judges an object by what shows a change, as it is or with what the change puts into it.
+func (s *search) shows(c *change, object map[string]any) (v verdict) {
 	places := placesOf(object, c.steps)
 	if len(places) == 0 {
-		return verdict{}, false
+		return v
 	}
 	paths := c.about(places)
 	if c.put == nil {
-		v := s.judge(s.was, s.is, object).of(c, paths)
-		return v, v.broken()
+		return s.judge(s.was, s.is, object).of(c, paths)
 	}
 	for _, value := range c.put(places[0].value) {
-		if s.timeIsUp() {
-			break
-		}
 		changed, ok := replace(runtime.DeepCopyJSON(object), places[0].keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
 		if !ok {
 			continue
 		}
-		if v := s.judge(s.was, s.is, changed).of(c, paths); v.broken() {
-			return v, true
+		if v = s.judge(s.was, s.is, changed).of(c, paths); v.broken() {
+			break
 		}
 	}
-	return verdict{}, false
+	return v
 }
 
 // about returns the paths, with dots alone, that a change at some places is about.
