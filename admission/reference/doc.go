@@ -17,10 +17,9 @@
 //	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf))
 //
 // The author starts the informers, which may be typed, dynamic or metadata-only;
-// interop/controllerruntime has those of a controller-runtime cache. [NewSelectorTarget]
-// is for references by labels. [Target.Check] and [Referrers.Check] are checks for
-// readiness (see webhook.Checks). Register the webhook of [Exists] for CREATE and UPDATE,
-// and that of [NotReferenced] for DELETE.
+// interop/controllerruntime has those of a controller-runtime cache. [Target.Check] and
+// [Referrers.Check] are checks for readiness (see webhook.Checks). Register the webhook of
+// [Exists] for CREATE and UPDATE, and that of [NotReferenced] for DELETE.
 //
 // # An informer is behind
 //
@@ -28,8 +27,8 @@
 // Stop informers when the webhook's last request is answered. A name that the informer
 // does not know is read once from the API server before it is denied, so that an object
 // which was created a moment ago is found; [RequestRate] limits these reads. A name of an
-// object that was deleted a moment ago passes; [Strict] reads it too. After the last user
-// of an object was deleted, the deletion of the object may be denied for a moment.
+// object that was deleted a moment ago passes. After the last user of an object was
+// deleted, the deletion of the object may be denied for a moment.
 //
 // # Denied, or not decided
 //
@@ -48,8 +47,8 @@
 // # Permissions
 //
 // The webhook's user needs list and watch of what the informers hold; get of the targets,
-// for [Metadata], or list, for [MetadataBySelector]; create of subjectaccessreviews in
-// authorization.k8s.io, for [Authorize]; and what a policy of [CrossNamespace] reads.
+// for [Metadata]; create of subjectaccessreviews in authorization.k8s.io, for [Authorize];
+// and what a policy of [CrossNamespace] reads.
 //
 // # What it costs
 //
@@ -62,8 +61,7 @@
 //
 // An admission webhook judges before the write, and does not lock. A creation of a
 // reference and a deletion of what it names that start together usually both pass: 103 of
-// 150 such pairs left a dangling reference on a local API server (v1.37), with [Strict]
-// 88. A finalizer on what is named narrows this: a controller removes it when it sees no
+// 150 such pairs left a dangling reference on a local API server (v1.37). A finalizer on what is named narrows this: a controller removes it when it sees no
 // users in a live list. The check can also be bypassed: by failurePolicy Ignore, by a
 // namespaceSelector, while the webhook is not registered, or by a deleted
 // CustomResourceDefinition, which takes its objects with it

@@ -2,7 +2,6 @@ package reference
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime/debug"
@@ -31,16 +30,9 @@ const (
 type Option func(*options)
 
 type options struct {
-	strict     bool
 	policy     Policy
 	authorizer *authorizer
 }
-
-// Strict confirms also what the informer knows by a live read: an object that was
-// deleted a moment ago is missing, though the informer is behind. Each reference
-// that is checked then costs a request; see [RequestRate]. An object with a deletion
-// timestamp, which waits for its finalizers, still exists.
-func Strict() Option { return func(o *options) { o.strict = true } }
 
 // Policy reports whether objects in one namespace may name an object in another.
 // It is called from several goroutines.
@@ -76,15 +68,11 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 // before. If the old object cannot be decoded, all references are new. An object
 // that is being deleted may name what is missing.
 //
-// Exists panics, with all mistakes in one error, if an argument is nil, T is not a
-// pointer, or [Authorize] is given for a target of [NewSelectorTarget].
+// T is a pointer to a struct.
 func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Option) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	c := &checker{target: target}
 	for _, opt := range opts {
 		opt(&c.options)
-	}
-	if err := c.check(refs == nil, reflect.TypeFor[T]()); err != nil {
-		panic(fmt.Errorf("reference: Exists: %w", err))
 	}
 	return func(ctx context.Context, obj T) (field.ErrorList, error) {
 		m, err := meta.Accessor(obj)
@@ -109,27 +97,6 @@ func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Op
 type checker struct {
 	options
 	target *Target
-}
-
-// check returns all mistakes in the arguments of Exists.
-func (c *checker) check(noRefs bool, t reflect.Type) error {
-	var errs []error
-	if c.target == nil {
-		errs = append(errs, errors.New("the target is nil"))
-	}
-	if noRefs {
-		errs = append(errs, errors.New("the function is nil"))
-	}
-	if t.Kind() != reflect.Pointer {
-		errs = append(errs, fmt.Errorf("%s is not a pointer", t))
-	}
-	if c.authorizer != nil && c.authorizer.reviews == nil {
-		errs = append(errs, errors.New("Authorize: the reviews are nil"))
-	}
-	if c.authorizer != nil && c.target != nil && c.target.selects {
-		errs = append(errs, errors.New("Authorize asks for names, and the target has label selectors"))
-	}
-	return errors.Join(errs...)
 }
 
 // question is what is to be found out about one named object.
@@ -163,7 +130,7 @@ func (c *checker) answer(
 		}
 		q := questions[name]
 		if q == nil {
-			q = &question{name: name, path: c.pathOf(ref), isNew: !had, invalid: c.target.impossible(name)}
+			q = &question{name: name, path: c.pathOf(ref), isNew: !had, invalid: c.target.resource.impossible(name)}
 			questions[name] = q
 			all = append(all, q)
 		}
@@ -193,7 +160,7 @@ func (c *checker) answer(
 
 // isItself reports whether an object names itself. It exists when the request has passed.
 func (c *checker) isItself(ctx context.Context, m metav1.Object, name cache.ObjectName) bool {
-	if c.target.selects || name != cache.MetaObjectToName(m) {
+	if name != cache.MetaObjectToName(m) {
 		return false
 	}
 	request, ok := admission.RequestFrom(ctx)
@@ -213,7 +180,7 @@ func (c *checker) find(ctx context.Context, from string, questions []*question) 
 	for _, q := range questions {
 		switch {
 		case q.invalid != "":
-		case q.isNew && (c.authorizer != nil || c.crosses(from, q.name)), q.asks && c.strict:
+		case q.isNew && (c.authorizer != nil || c.crosses(from, q.name)):
 			slow = append(slow, q)
 		case q.asks:
 			var known bool
@@ -260,7 +227,7 @@ func (c *checker) decide(ctx context.Context, from string, q *question) {
 		return
 	}
 	var known bool
-	if known, q.undecided = c.target.knows(q.name); q.undecided != nil || known && !c.strict {
+	if known, q.undecided = c.target.knows(q.name); known || q.undecided != nil {
 		return
 	}
 	known, err := c.target.read(ctx, q.name)

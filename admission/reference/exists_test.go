@@ -291,21 +291,6 @@ func TestTheQuestionsOfOneObjectEndTogether(t *testing.T) {
 	})
 }
 
-func TestStrictnessCatchesWhatTheInformerStillKnows(t *testing.T) {
-	asked := &live{}
-	known := target(t, reference.ClusterScoped(toppings), holding(topping("gone"), topping("new")), asked)
-	if errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "gone", "new")); errs != nil || err != nil || len(asked.was()) > 0 {
-		t.Errorf("without it: %v and %v after %v", errs, err, asked.was())
-	}
-	errs, err := reference.Exists(known, toppingsOf, reference.Strict())(t.Context(), pizza("x", "gone", "new"))
-	if diff := cmp.Diff([]string{`spec.toppings[0].name: Not found: "gone"`}, messages(errs)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if diff := cmp.Diff(map[string]int{"gone": 1, "new": 1}, asked.was()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestAnOptionalReferenceMayLeadToNothing(t *testing.T) {
 	asked := &live{}
 	known := target(t, reference.Namespaced(secrets), holding(), asked)
@@ -615,19 +600,12 @@ func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
 }
 
 func TestFaultsAreFoundWhenTheProgramStarts(t *testing.T) {
-	_, err := reference.NewTarget(reference.Resource{}, nil, nil, reference.RequestRate(0, 0))
-	want := "reference: target : the resource is empty\nthe getter is nil\nRequestRate is 0 and 0, want more than 0\nthe informer is nil"
+	_, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), (&live{}).get, reference.RequestRate(0, 0))
+	want := "reference: target toppings.restaurant.programming-kubernetes.info: RequestRate is 0 and 0, expected more than 0"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: errors.New("it has stopped")}, (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
 		t.Errorf("got %v", err)
 	}
-	_, err = reference.NewTarget(reference.ClusterScoped(toppings), holding(), reference.Metadata(nil, toppings.WithVersion("v1")))
-	if want := "reference: target toppings.restaurant.programming-kubernetes.info: the getter is nil"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-	mustPanic(t, "reference: Exists: the target is nil\nthe function is nil\nAuthorize: the reviews are nil", func() {
-		reference.Exists[*v1beta1.Pizza](nil, nil, reference.Authorize(nil, ""))
-	})
 }

@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"errors"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -31,9 +29,6 @@ func follow(
 	resource schema.GroupResource, informer Informer,
 	set func(cache.ObjectName, any), remove func(cache.ObjectName),
 ) (source, error) {
-	if informer == nil {
-		return source{}, errors.New("the informer is nil")
-	}
 	add := func(obj any) {
 		if name, err := cache.ObjectToName(obj); err == nil {
 			set(name, obj)

@@ -45,24 +45,16 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 // account: where kube-controller-manager runs without one for each controller, users in
 // the same namespace do count.
 //
-// NotReferenced panics, with all mistakes in one error, if there are no referrers, one
-// is nil, or they are of several targets.
+// NotReferenced panics without referrers, and with those of several targets.
 func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.Context, obj T) (field.ErrorList, error) {
-	var errs []error
 	if len(referrers) == 0 {
-		errs = append(errs, errors.New("reference: NotReferenced: there are no referrers"))
+		panic(errors.New("reference: NotReferenced: no referrers"))
 	}
-	for i, r := range referrers {
-		switch first := referrers[0]; {
-		case r == nil:
-			errs = append(errs, fmt.Errorf("reference: NotReferenced: the referrers at %d are nil", i))
-		case first != nil && first.target != r.target:
-			errs = append(errs, fmt.Errorf("reference: NotReferenced: %s name %s, and not %s as %s do",
-				r.resource, r.target, first.target, first.resource))
+	for _, r := range referrers {
+		if first := referrers[0]; first.target != r.target {
+			panic(fmt.Errorf("reference: NotReferenced: %s name %s, but %s name %s",
+				r.resource, r.target, first.resource, first.target))
 		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		panic(err)
 	}
 	of := referrers[0].target
 	return func(ctx context.Context, obj T) (field.ErrorList, error) {

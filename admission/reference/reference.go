@@ -18,8 +18,8 @@ type Ref struct {
 	// Namespace of the named object. If it is empty, it is the namespace of the object
 	// that holds the reference. It is ignored if the named kind is cluster-scoped.
 	Namespace string
-	// Name of the named object, or the label selector of a [NewSelectorTarget]. An empty
-	// name is not a reference: whether it is allowed is for the schema to decide.
+	// Name of the named object. An empty name is not a reference: whether it is allowed is
+	// for the schema to decide.
 	Name string
 	// Optional means that the named object need not exist, like the field "optional" of
 	// core/v1's SecretKeySelector. [CrossNamespace] and [Authorize] apply all the same.

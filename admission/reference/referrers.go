@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -39,19 +38,9 @@ type Referrers struct {
 // those of objects that are being deleted. What the informer does not hold is not known:
 // one that is limited to namespaces or by a selector does not protect from the others.
 //
-// The error joins all mistakes in the arguments, or is that of the informer.
+// The error is that of the informer.
 func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Informer, target Resource, refs func(obj T) []Ref) (*Referrers, error) {
 	r := &Referrers{resource: resource, target: target, index: newIndex()}
-	var errs []error
-	if resource.Empty() {
-		errs = append(errs, errors.New("the resource of the users is empty"))
-	}
-	if target.resource.Empty() {
-		errs = append(errs, errors.New("the resource of the target is empty"))
-	}
-	if refs == nil {
-		errs = append(errs, errors.New("the function is nil"))
-	}
 	set := func(name cache.ObjectName, obj any) {
 		t, ok := obj.(T)
 		if !ok {
@@ -66,7 +55,7 @@ func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Info
 	}
 	var err error
 	r.source, err = follow(resource, informer, set, func(name cache.ObjectName) { r.index.set(name, nil) })
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("reference: %s that name %s: %w", resource, target, err)
 	}
 	return r, nil

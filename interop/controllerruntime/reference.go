@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,12 +36,8 @@ func Informer(ctx context.Context, c cache.Informers, obj client.Object) (refere
 
 // Getter returns the live read of [reference.NewTarget]: it reads the metadata of
 // objects of a kind. The reader must read from the API server, as a manager's
-// GetAPIReader does, and not from the cache that is to be confirmed. Without a reader
-// or a kind the getter is nil, which NewTarget refuses.
+// GetAPIReader does, and not from the cache that is to be confirmed.
 func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
-	if live == nil || kind.Version == "" || kind.Kind == "" {
-		return nil
-	}
 	return func(ctx context.Context, namespace, name string) error {
 		obj := &metav1.PartialObjectMetadata{}
 		obj.SetGroupVersionKind(kind)
@@ -51,34 +45,9 @@ func Getter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
 	}
 }
 
-// SelectorGetter returns the live read of [reference.NewSelectorTarget]: it lists the
-// metadata of one object. The reader is that of [Getter].
-func SelectorGetter(live client.Reader, kind schema.GroupVersionKind) reference.Getter {
-	if live == nil || kind.Version == "" || kind.Kind == "" {
-		return nil
-	}
-	return func(ctx context.Context, namespace, selector string) error {
-		parsed, err := labels.Parse(selector)
-		if err != nil {
-			return err
-		}
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err = live.List(ctx, list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: parsed}, client.Limit(1))
-		if err == nil && len(list.Items) == 0 {
-			err = apierrors.NewNotFound(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, selector)
-		}
-		return err
-	}
-}
-
 // AccessReviews returns a client as [reference.Authorize] takes it. Its scheme must
-// know authorization.k8s.io/v1, as that of client-go does. Without a client they are
-// nil, which Authorize refuses.
+// know authorization.k8s.io/v1, as that of client-go does.
 func AccessReviews(c client.Writer) reference.AccessReviews {
-	if c == nil {
-		return nil
-	}
 	return accessReviews{c}
 }
 

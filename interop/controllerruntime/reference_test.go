@@ -24,7 +24,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
@@ -256,27 +255,4 @@ func ExampleInformer() {
 	_, _, err := setUp(context.Background(), nil, nil, nil)
 	fmt.Println(err)
 	// Output: controllerruntime: the cache or the object is nil
-}
-
-func TestSelectorGetter_FindsWhatHasTheLabels(t *testing.T) {
-	objects := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", Labels: map[string]string{"app": "web"}}}).Build()
-	get := controllerruntime.SelectorGetter(objects, corev1.SchemeGroupVersion.WithKind("Secret"))
-	if err := get(t.Context(), "default", "app in (web,db)"); err != nil {
-		t.Error(err)
-	}
-	for namespace, selector := range map[string]string{"default": "app=db", "other": "app=web"} {
-		if err := get(t.Context(), namespace, selector); !apierrors.IsNotFound(err) {
-			t.Errorf("%s in %s: got %v", selector, namespace, err)
-		}
-	}
-	if err := get(t.Context(), "default", "app in web"); err == nil || apierrors.IsNotFound(err) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestWhatIsNilIsFoundWhenTheProgramStarts(t *testing.T) {
-	if controllerruntime.Getter(nil, corev1.SchemeGroupVersion.WithKind("Secret")) != nil ||
-		controllerruntime.SelectorGetter(nil, corev1.SchemeGroupVersion.WithKind("Secret")) != nil || controllerruntime.AccessReviews(nil) != nil {
-		t.Error("a nil reader or client is hidden from reference")
-	}
 }
