@@ -23,7 +23,7 @@ type Clients struct {
 // ClientsOf returns the clients whose certificates are signed by a CA in caFile, a
 // file of PEM certificates. With names, the common name of a certificate or one of
 // its DNS names must be one of them, to the letter. The error says why the file
-// cannot be used now, and whether a name is empty.
+// cannot be used now, or that a name is empty.
 //
 // An API server shows a certificate to admission webhooks when the
 // AdmissionConfiguration that it was started with (--admission-control-config-file)
@@ -36,9 +36,8 @@ type Clients struct {
 // one that is gone counts no more, not even on a connection that it has let in. While
 // the new content is broken, the last good one counts, and [Clients.Check] fails.
 func ClientsOf(caFile string, names ...string) (*Clients, error) {
-	var nameErr error
 	if slices.Contains(names, "") {
-		nameErr = errors.New("webhook: a client's name is empty: give the common name or a DNS name of its certificate")
+		return nil, errors.New("webhook: name \"\" of a client, expected the common name or a DNS name of its certificate")
 	}
 	cas, err := reload.New(func(contents [][]byte) (*x509.CertPool, error) {
 		pool := x509.NewCertPool()
@@ -48,10 +47,7 @@ func ClientsOf(caFile string, names ...string) (*Clients, error) {
 		return pool, nil
 	}, caFile)
 	if err != nil {
-		err = fmt.Errorf("webhook: CA of clients: %w", err)
-	}
-	if err := errors.Join(nameErr, err); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("webhook: CA of clients: %w", err)
 	}
 	return &Clients{slices.Clone(names), cas}, nil
 }
@@ -62,7 +58,7 @@ func ClientsOf(caFile string, names ...string) (*Clients, error) {
 // probes have none; [Clients.Only] protects the handlers that are for others. Sessions
 // are not resumed, and Go leaves VerifiedChains of a request's TLS empty.
 func VerifyClients(c *Clients) Option {
-	return func(s *settings) { s.verify, s.clients = true, c }
+	return func(s *settings) { s.clients = c }
 }
 
 // require makes a configuration that verifies clients. It sets neither ClientCAs nor

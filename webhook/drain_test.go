@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -298,27 +297,6 @@ func TestAnErrorDuringTheDelayEndsIt(t *testing.T) {
 	close(fail)
 	if err := <-s.done; !errors.Is(err, burnt) {
 		t.Errorf("Serve returned %v", err)
-	}
-}
-
-func TestWrongOptionsAreReportedTogether(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	err = webhook.Serve(t.Context(), listener, echo, newAuthority(t, "x").serving(t),
-		webhook.RunAlongside(nil), webhook.MaxBodyBytes(0), webhook.VerifyClients(nil))
-	if err == nil {
-		t.Fatal("they were taken")
-	}
-	var got []string
-	for line := range strings.Lines(err.Error()) {
-		got = append(got, strings.Fields(line)[1])
-	}
-	want := []string{"MaxBodyBytes", "RunAlongside", "VerifyClients"}
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(got))); diff != "" {
-		t.Errorf("(-want +got):\n%s\n%v", diff, err)
-	}
-	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener says %v", err)
 	}
 }
 

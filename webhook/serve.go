@@ -20,8 +20,8 @@ import (
 // Serve serves the handler over HTTPS on the listener until the context ends. It
 // then serves for [ShutdownDelay], closes the listener, finishes the requests in flight
 // within [DrainTimeout], closes connections of HTTP/1.1 once they have been idle for five
-// seconds, and returns nil. An error means that it stopped by itself, that it had to cut
-// requests off, or that an argument is nil or an option wrong.
+// seconds, and returns nil. An error means that it stopped by itself, or that it had to cut
+// requests off.
 //
 // Clients have ten seconds for the handshake, as long for the header of a request, which
 // may have 16 KiB, a minute for the body, and two for all of it with the answer. A
@@ -32,16 +32,7 @@ import (
 // their ResponseWriter can do beyond that interface is to be had from an
 // [http.ResponseController]. The listener is closed in any case.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificates, opts ...Option) error {
-	set, err := apply(certs, opts)
-	if h == nil {
-		err = errors.Join(err, errors.New("webhook: the handler is nil: give one, such as a http.ServeMux"))
-	}
-	if l == nil {
-		return errors.Join(err, errors.New("webhook: the listener is nil: give what net.Listen returned, and look at the error of that"))
-	}
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
+	set := apply(opts)
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	s := newServer(ctx, stopping, h, set.tlsConfig(certs), set.maxBodyBytes)
@@ -60,6 +51,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificat
 		})
 	}
 
+	var err error
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.http.ServeTLS(l, "", "") }()
 	select {

@@ -74,23 +74,17 @@ func (f *FileCertificates) Check(*http.Request) error {
 // server, copy MinVersion, NextProtos and GetCertificate; and with VerifyClients, also
 // ClientAuth, SessionTicketsDisabled and VerifyConnection. Certificates stays empty: else
 // crypto/tls takes the first of those for a client that names no server.
-//
-// It panics if certs is nil, or an option is wrong.
 func TLSConfig(certs Certificates, opts ...Option) *tls.Config {
-	set, err := apply(certs, opts)
-	if err != nil {
-		panic(err)
-	}
-	return set.tlsConfig(certs)
+	return apply(opts).tlsConfig(certs)
 }
 
-func (set *settings) tlsConfig(certs Certificates) *tls.Config {
+func (set settings) tlsConfig(certs Certificates) *tls.Config {
 	config := &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		NextProtos:     []string{"h2", "http/1.1"},
 		GetCertificate: certs.GetCertificate,
 	}
-	if set.verify {
+	if set.clients != nil {
 		set.clients.require(config)
 	}
 	return config

@@ -2,11 +2,9 @@ package webhook_test
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/crdkit/crdkit/webhook"
@@ -31,40 +29,6 @@ func TestTLSConfigServesByOtherMeans(t *testing.T) {
 	})
 	if code, _, err := post(s.client(t, false), s.url(), nil); code != http.StatusUnauthorized {
 		t.Errorf("got %d, %v", code, err)
-	}
-}
-
-func TestTLSConfigPanicsWhenItIsGivenNil(t *testing.T) {
-	certs := newAuthority(t, "x").serving(t)
-	for name, c := range map[string]struct {
-		config func()
-		want   string
-	}{
-		"certificates": {func() { webhook.TLSConfig(nil) }, "the certificates are nil"},
-		"clients":      {func() { webhook.TLSConfig(certs, webhook.VerifyClients(nil)) }, "VerifyClients was given nil"},
-	} {
-		func() {
-			defer func() {
-				if got := fmt.Sprint(recover()); !strings.Contains(got, c.want) {
-					t.Errorf("%s: got %s", name, got)
-				}
-			}()
-			c.config()
-		}()
-	}
-}
-
-func TestServeFindsWhatIsNilAndClosesTheListener(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	err = webhook.Serve(t.Context(), listener, nil, nil, webhook.VerifyClients(nil))
-	for _, want := range []string{"the handler is nil", "the certificates are nil", "VerifyClients was given nil"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in %v", want, err)
-		}
-	}
-	if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener says %v", err)
 	}
 }
 

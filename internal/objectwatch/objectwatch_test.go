@@ -32,43 +32,81 @@ func (r *resource) Watch(_ context.Context, opts metav1.ListOptions) (watch.Inte
 	return r.watch, r.err
 }
 
-func TestNotify_AtEachChange(t *testing.T) {
+func TestRun_SyncsAtEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch.NewFake()
-		changed := make(chan struct{}, 1)
+		wake := make(chan struct{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		go Notify(ctx, &resource{watch: w}, "ca", time.Second, changed)
-		<-changed // of what was before the watch
-		synctest.Wait()
-		if len(changed) > 0 {
-			t.Error("there is no change")
+		syncs := 0
+		o := Object{Client: &resource{watch: w}, Name: "ca", WatchRetry: time.Second, Sync: func(context.Context) (time.Duration, error) {
+			syncs++
+			return time.Minute, nil
+		}}
+		go o.Run(ctx, wake)
+		expect := func(when string, want int) {
+			t.Helper()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if syncs != want {
+				t.Errorf("%s: %d calls of Sync, want %d", when, syncs, want)
+			}
 		}
-		for range 3 { // nobody receives, and nothing waits
+		expect("at the start, and when the watch begins", 2)
+		for range 3 { // nothing waits, and the events are one change
 			w.Modify(&unstructured.Unstructured{})
 		}
-		synctest.Wait()
-		<-changed
-		if len(changed) > 0 {
-			t.Error("changes that were not received add up")
-		}
+		expect("after events", 4)
+		Wake(wake)
+		expect("after a wake", 5)
+		time.Sleep(time.Minute)
+		expect("after the time that Sync returned", 6)
 		cancel()
 		w.Stop()
 	})
 }
 
-func TestNotify_LogsAndTriesAgain(t *testing.T) {
+func TestRun_LogsAndTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log []string
 		logger := funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})
 		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 3500*time.Millisecond)
 		defer cancel()
 		r := &resource{err: errors.New("forbidden")}
-		Notify(ctx, r, "ca", time.Second, make(chan struct{}))
+		o := Object{Client: r, Name: "ca", WatchRetry: time.Second, Message: "Cannot sync", Sync: func(context.Context) (time.Duration, error) {
+			return time.Second, errors.New("conflict")
+		}}
+		o.Run(ctx, make(chan struct{}, 1))
 		if r.calls != 4 {
 			t.Errorf("it tried %d times in 3.5 seconds, want 4", r.calls)
 		}
-		if len(log) != 1 || !strings.Contains(log[0], "forbidden") {
-			t.Errorf("the log is %q, want one line", log)
+		all := strings.Join(log, "\n")
+		if len(log) != 2 || !strings.Contains(all, "forbidden") || !strings.Contains(all, "Cannot sync") || !strings.Contains(all, "conflict") {
+			t.Errorf("the log is %q, want a line about the watch and one of Sync", log)
+		}
+	})
+}
+
+func TestThrottle_OncePerProblemAndInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := errors.New("a"), errors.New("b")
+		var log throttle
+		for i, step := range []struct {
+			after   time.Duration
+			problem error
+			want    bool
+		}{
+			{problem: a, want: true},
+			{after: 2 * logInterval, problem: a, want: false}, // the same
+			{problem: b, want: true},
+			{problem: a, want: false}, // too soon
+			{after: logInterval, problem: a, want: true},
+			{after: logInterval, problem: nil, want: false},
+			{problem: a, want: true}, // it came back
+		} {
+			time.Sleep(step.after)
+			if got := log.allow(step.problem); got != step.want {
+				t.Errorf("step %d: got %t", i, got)
+			}
 		}
 	})
 }

@@ -3,21 +3,14 @@ package reload
 
 import (
 	"bytes"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
 )
 
-const (
-	// Interval is how long a value is used without another look at its files.
-	Interval = time.Second
-	// maxSize is the most that a Secret or ConfigMap holds
-	// (k8s.io/kubernetes/pkg/apis/core/types.go, MaxSecretSize).
-	maxSize = 1 << 20
-)
+// Interval is how long a value is used without another look at its files.
+const Interval = time.Second
 
 // Files holds a value that is made of the content of files. Methods may be called
 // concurrently.
@@ -70,7 +63,7 @@ func (f *Files[T]) load() error {
 	contents := make([][]byte, len(f.paths))
 	for i, path := range f.paths {
 		var err error
-		if contents[i], err = read(path); err != nil {
+		if contents[i], err = os.ReadFile(path); err != nil {
 			return err
 		}
 	}
@@ -83,17 +76,4 @@ func (f *Files[T]) load() error {
 	}
 	f.contents, f.value = contents, value
 	return nil
-}
-
-func read(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
-	if err == nil && len(content) > maxSize {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxSize)
-	}
-	return content, err
 }

@@ -15,14 +15,13 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	"github.com/crdkit/crdkit/internal/logthrottle"
 	"github.com/crdkit/crdkit/internal/objectwatch"
 	"github.com/crdkit/crdkit/webhook"
 )
@@ -38,7 +37,6 @@ type Authority struct {
 	propagated       func(bundle []byte) error
 
 	secret *secret
-	clock  clock
 
 	// Of Run alone.
 	writes          *rate.Limiter
@@ -52,9 +50,8 @@ type Authority struct {
 	mu      sync.Mutex
 	state   *state
 	leaf    *tls.Certificate
-	due     time.Time     // the next leaf
-	changed chan struct{} // closed when the bundle is another one
-	problem error         // why the last sync failed
+	due     time.Time // the next leaf
+	problem error     // why the last sync failed
 }
 
 var _ webhook.Certificates = (*Authority)(nil)
@@ -74,7 +71,6 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		hosts:            slices.Clone(hosts),
 		interval:         5 * time.Second,
 		propagationDelay: time.Minute,
-		changed:          make(chan struct{}),
 	}
 	for _, opt := range opts {
 		opt(a)
@@ -83,15 +79,10 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		a.rotateAfter = a.caLifetime / 2
 	}
 	a.writes = rate.NewLimiter(rate.Every(max(a.interval, time.Millisecond)), 20)
-	errs := a.validate(namespace)
-	if config == nil {
-		return nil, fmt.Errorf("authority: %w", errors.Join(append(errs, errors.New("no client configuration: rest.InClusterConfig returns one"))...))
-	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // Run has a limit of its own
-	config.Wrap(a.clock.observe)
 	client, err := dynamic.NewForConfig(config)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err = errors.Join(append(a.validate(namespace), err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
 	a.secret = newSecret(client, namespace, name, max(a.interval, 15*time.Second))
@@ -100,17 +91,17 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 
 func (a *Authority) validate(namespace string) (errs []error) {
 	if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("the Secret's namespace %q: %s", namespace, strings.Join(problems, "; ")))
+		errs = append(errs, fmt.Errorf("namespace %q of the Secret: %s", namespace, strings.Join(problems, "; ")))
 	}
 	if problems := validation.IsDNS1123Subdomain(a.name); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("the Secret's name %q: %s", a.name, strings.Join(problems, "; ")))
+		errs = append(errs, fmt.Errorf("name %q of the Secret: %s", a.name, strings.Join(problems, "; ")))
 	}
 	if len(a.hosts) == 0 {
-		errs = append(errs, errors.New("no hosts: at which name does the API server call the webhooks?"))
+		errs = append(errs, errors.New("no hosts, expected the names at which the API server calls the webhooks"))
 	}
 	for _, host := range a.hosts {
 		if net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
-			errs = append(errs, fmt.Errorf("host %q is neither a DNS name nor an IP address", host))
+			errs = append(errs, fmt.Errorf("host %q, expected a DNS name or an IP address", host))
 		}
 	}
 	for _, option := range []struct {
@@ -124,11 +115,12 @@ func (a *Authority) validate(namespace string) (errs []error) {
 		{"PropagationDelay", a.propagationDelay, 0},
 	} {
 		if option.value < option.from {
-			errs = append(errs, fmt.Errorf("%s is %s: it must be positive", option.name, option.value))
+			errs = append(errs, fmt.Errorf("%s is %s, expected a positive duration", option.name, option.value))
 		}
 	}
 	if a.caLifetime-a.rotateAfter < a.propagationDelay+4*a.interval {
-		errs = append(errs, fmt.Errorf("CAs that live for %s and are followed after %s leave no time for it, with a look every %s and %s to propagate", a.caLifetime, a.rotateAfter, a.interval, a.propagationDelay))
+		errs = append(errs, fmt.Errorf("RotateAfter is %s with CALifetime %s: a rotation takes four times the Interval of %s, and the PropagationDelay of %s",
+			a.rotateAfter, a.caLifetime, a.interval, a.propagationDelay))
 	}
 	return errs
 }
@@ -137,42 +129,22 @@ func (a *Authority) validate(namespace string) (errs []error) {
 // nil. Call it once. What goes wrong is tried again, forever, and logged: the same
 // error once, and no more than one a minute.
 func (a *Authority) Run(ctx context.Context) error {
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	seen := make(chan struct{}, 1)
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))
-	ctx = klog.NewContext(ctx, logger)
-	watching.Go(func() { objectwatch.Notify(ctx, a.secret.client, a.secret.name, a.interval, seen) })
-	var throttle logthrottle.Throttle
-	for {
-		again, err := a.sync(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		a.mu.Lock()
-		a.problem = err
-		a.mu.Unlock()
-		switch {
-		case err == nil:
-			throttle.Resolved()
-		case errors.Is(err, errWaiting):
-			logger.V(1).Info("No CA yet", "reason", err.Error())
-		case throttle.Allow(err):
-			logger.Error(err, "Cannot look after the webhooks' CA; trying again")
-		}
-		// Events come in crowds; and should somebody undo each write, this is the limit.
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(min(a.interval/100, time.Second)):
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-seen:
-		case <-time.After(again):
-		}
-	}
+	objectwatch.Object{
+		Client: a.secret.client, Name: a.secret.name, WatchRetry: a.interval,
+		Message: "Cannot look after the webhooks' CA; trying again",
+		Sync: func(ctx context.Context) (time.Duration, error) {
+			again, err := a.sync(ctx)
+			a.mu.Lock()
+			a.problem = err
+			a.mu.Unlock()
+			if errors.Is(err, errWaiting) {
+				return again, nil
+			}
+			return again, err
+		},
+	}.Run(klog.NewContext(ctx, logger), make(chan struct{}, 1))
+	return nil
 }
 
 // patience is how long a replica that knows no CA waits for one that does, which looks at least
@@ -185,14 +157,14 @@ func (a *Authority) patience() time.Duration {
 var errWaiting = errors.New("the Secret is missing or broken; another replica may restore it")
 
 // errFight says that this replica's writes do not last.
-var errFight = errors.New("the Secret is changed again and again: by another tool, or by replicas whose API servers' clocks are far apart")
+var errFight = errors.New("the Secret is changed again and again by another writer")
 
 // sync reads the Secret, does what is due, and returns when to do so again.
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	// Of two writers one has to look again.
 	soon := a.interval/20 + rand.N(a.interval/20+1)
 	obj, err := a.secret.read(ctx)
-	now := a.clock.now()
+	now := time.Now()
 	mine := a.known()
 	if err != nil {
 		return soon, fmt.Errorf("reading the Secret: %w", err)
@@ -247,7 +219,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 // decide returns the state in the Secret, and the one that it should have: the same if
 // it is right, or another replica may repair it better, and nil if it is to be left alone
 // for now. mine is the state of which this replica knew a moment ago that the Secret had it.
-func (a *Authority) decide(obj *unstructured.Unstructured, mine *state, now time.Time) (theirs, wants *state, err error) {
+func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (theirs, wants *state, err error) {
 	var broken error
 	if obj != nil {
 		if theirs, broken = parseSecret(obj); broken == nil {
@@ -300,13 +272,9 @@ func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
 }
 
 // parseSecret reads the Secret. The error means that it is not as this package writes it.
-func parseSecret(obj *unstructured.Unstructured) (*state, error) {
-	data, err := dataOf(obj)
-	if err != nil {
-		return nil, err
-	}
-	s, err := parseState(data)
-	if err == nil && !bytes.Equal(data[bundleKey], s.bundle()) {
+func parseSecret(obj *corev1.Secret) (*state, error) {
+	s, err := parseState(obj.Data)
+	if err == nil && !bytes.Equal(obj.Data[bundleKey], s.bundle()) {
 		err = fmt.Errorf("%s is not the certificates of all CAs", bundleKey)
 	}
 	return s, err
@@ -349,10 +317,6 @@ func (a *Authority) adopt(s *state, now time.Time) error {
 	if a.state == nil || !a.state.current.cert.Equal(s.current.cert) {
 		a.due = time.Time{}
 	}
-	if a.state == nil || !bytes.Equal(a.state.bundle(), s.bundle()) {
-		close(a.changed)
-		a.changed = make(chan struct{})
-	}
 	a.state = s
 	return a.renew(now)
 }
@@ -364,8 +328,7 @@ func (a *Authority) renew(now time.Time) error {
 	if a.state == nil || !valid(a.state.current.cert, now) {
 		return nil
 	}
-	// Where the API server's clock was ahead for a while, a certificate may not be valid yet.
-	if now.Before(a.due) && valid(a.leaf.Leaf, now) {
+	if now.Before(a.due) {
 		return nil
 	}
 	leaf, err := a.state.current.leaf(a.hosts, now, a.leafLifetime)
@@ -380,7 +343,7 @@ func (a *Authority) renew(now time.Time) error {
 // the time of the one before, until the CA that is known expires. The error says that there is
 // none yet, and why.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	now := a.clock.now()
+	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.renew(now); err != nil && (a.leaf == nil || !valid(a.leaf.Leaf, now)) {
@@ -397,24 +360,22 @@ func (a *Authority) none() error {
 	if why == nil {
 		why = errors.New("the Secret has not been read")
 	}
-	return fmt.Errorf("authority: there is no certificate yet from Secret %s/%s: %w", a.secret.namespace, a.secret.name, why)
+	return fmt.Errorf("authority: Secret %s/%s: no certificate yet: %w", a.secret.namespace, a.secret.name, why)
 }
 
 // CABundle returns the PEM certificates of all CAs that the API server must
-// trust, nil if none is known yet; and a channel that is closed when there are others.
-func (a *Authority) CABundle() (pem []byte, changed <-chan struct{}) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.state != nil {
-		pem = a.state.bundle()
+// trust, nil if none is known yet.
+func (a *Authority) CABundle() []byte {
+	if s := a.known(); s != nil {
+		return s.bundle()
 	}
-	return pem, a.changed
+	return nil
 }
 
 // Check returns an error while there is no certificate that is valid now: a
 // check for [webhook.Checks].
 func (a *Authority) Check(*http.Request) error {
-	now := a.clock.now()
+	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.renew(now); err != nil {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,15 +21,13 @@ import (
 // testing/synctest: there a network cannot be.
 type cluster struct {
 	mu        sync.Mutex
-	offset    atomic.Int64 // of its clock, a time.Duration
 	version   int
 	data      map[string][]byte // nil: there is no Secret
 	kind      string            // its type
 	meta      map[string]any    // its labels and annotations
 	immutable bool
-	room      int    // bytes of its data at most
-	raw       string // what it answers to GET, instead of the Secret
-	watches   int    // ever
+	room      int // bytes of its data at most
+	watches   int // ever
 	watchers  map[int]*io.PipeWriter
 	fault     func(r *http.Request) int  // an HTTP status, 0 for none
 	lost      func(r *http.Request) bool // the request is carried out, the answer does not arrive
@@ -43,13 +40,14 @@ func newCluster() *cluster {
 	return &cluster{room: 1 << 20, watchers: map[int]*io.PipeWriter{}, latency: func() time.Duration { return time.Millisecond }}
 }
 
-// now is the time on its clock.
-func (c *cluster) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
-
 // config is a configuration for it.
 func (c *cluster) config() *rest.Config {
 	return &rest.Config{Host: "https://cluster", Transport: roundTripper(c.roundTrip)}
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func (c *cluster) roundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
@@ -104,8 +102,6 @@ func (c *cluster) serve(r *http.Request, body []byte) (*http.Response, error) {
 		size += len(value)
 	}
 	switch {
-	case r.Method == http.MethodGet && c.raw != "":
-		return c.answer(r, 200, c.raw), nil
 	case r.Method == http.MethodPost && c.data != nil:
 		return c.answer(r, 409, `{"kind":"Status","apiVersion":"v1","code":409,"status":"Failure","reason":"AlreadyExists"}`), nil
 	case r.Method != http.MethodPost && c.data == nil:
@@ -116,7 +112,7 @@ func (c *cluster) serve(r *http.Request, body []byte) (*http.Response, error) {
 		return c.answer(r, 422, status(422)), nil
 	case r.Method == http.MethodPost, r.Method == http.MethodPut:
 		c.writes++
-		c.kind, c.meta, c.raw = sent.Type, map[string]any{}, ""
+		c.kind, c.meta = sent.Type, map[string]any{}
 		if sent.Metadata.Labels != nil {
 			c.meta["labels"] = sent.Metadata.Labels
 		}
@@ -196,7 +192,7 @@ func (c *cluster) endWatches() {
 func (c *cluster) answer(r *http.Request, code int, body string) *http.Response {
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code), Request: r, ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}, "Date": {c.now().UTC().Format(http.TimeFormat)}},
+		Header: http.Header{"Content-Type": {"application/json"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}},
 		Body:   io.NopCloser(strings.NewReader(body)),
 	}
 }

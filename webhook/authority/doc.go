@@ -26,6 +26,9 @@
 //  3. The previous one is trusted until it expires, and with it the last certificate
 //     that anybody can have of it; or until 16 others have followed. Its key is gone.
 //
+// Clocks of replicas and API servers may differ by an hour: certificates are valid from an hour
+// before.
+//
 // The Secret has the current CA in tls.crt and tls.key, the next one in next.crt and next.key,
 // those before in previous.crt, and the bundle in ca.crt.
 //
@@ -41,9 +44,6 @@
 //   - A state that is older than what replicas remember, such as one from a backup, is
 //     replaced by theirs.
 //   - A CA that has expired, because nothing ran for months, is replaced at once.
-//   - A wrong clock does not matter, while the API server can be reached with it: what counts is
-//     the API server's (the Date of its answers, RFC 9110), which verifies the
-//     certificates. They are valid from an hour before.
 //   - While the Secret cannot be read or written, the certificate is served and renewed with the CA
 //     that is known, until that expires. A replica that starts then serves with what it can read.
 //   - Where no replica remembers anything, a new CA is made, after some seconds in which

@@ -33,10 +33,9 @@ func Example() {
 
 	// Who registers the webhooks waits for the bundle. Who serves them calls
 	// webhook.Serve(ctx, listener, mux, certs).
-	bundle, changed := certs.CABundle()
-	for bundle == nil {
-		<-changed
-		bundle, changed = certs.CABundle()
+	bundle := certs.CABundle()
+	for ; bundle == nil; bundle = certs.CABundle() {
+		time.Sleep(100 * time.Millisecond)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -52,7 +51,7 @@ func Example() {
 	cancel()
 	running.Wait()
 	// Output:
-	// authority: there is no certificate yet from Secret pizza-system/pizza-operator-webhook: the Secret has not been read
+	// authority: Secret pizza-system/pizza-operator-webhook: no certificate yet: the Secret has not been read
 	// trusted: true
 	// valid for 24h0m0s
 	// ready: true

@@ -2,7 +2,6 @@ package authority
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -93,12 +92,12 @@ func TestEachBrokenPartIsRestoredWithNoNewCA(t *testing.T) {
 	for _, key := range keys {
 		for how, broken := range damage {
 			bubble(t, func(t *testing.T, c *cluster) {
-				current := makeCA(t, c.now(), 90*day)
-				next, err := current.crossed(makeCA(t, c.now(), 90*day))
+				current := makeCA(t, time.Now(), 90*day)
+				next, err := current.crossed(makeCA(t, time.Now(), 90*day))
 				if err != nil {
 					t.Fatal(err)
 				}
-				whole := encoded(t, &state{current: current, next: next, previous: makeState(t, c.now(), 2).previous})
+				whole := encoded(t, &state{current: current, next: next, previous: makeState(t, time.Now(), 2).previous})
 				c.put(whole)
 				r := run(t, c, PropagationDelay(time.Hour))
 				time.Sleep(start)
@@ -181,26 +180,6 @@ func TestDataThatIsGoneIsRestoredAndOthersStay(t *testing.T) {
 			t.Errorf("the type has become %s", c.kind)
 		}
 	})
-}
-
-// The API server would not store this, but something between may say it.
-func TestDataThatIsNoBase64IsReplaced(t *testing.T) {
-	for _, data := range []string{`{"tls.crt":"?"}`, `{"tls.crt":1}`, `"text"`, `[]`, `null`} {
-		bubble(t, func(t *testing.T, c *cluster) {
-			r := run(t, c)
-			time.Sleep(start)
-			want := c.state(t).current.cert
-			c.mu.Lock()
-			c.version++
-			c.raw = fmt.Sprintf(`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"ca","namespace":"ns","resourceVersion":"%d"},"data":%s}`, c.version, data)
-			c.mu.Unlock()
-			time.Sleep(20 * time.Second)
-			if c.written() != 2 || !c.state(t).current.cert.Equal(want) {
-				t.Errorf("%s: there have been %d writes", data, c.written())
-			}
-			r.wantsWell(t, c)
-		})
-	}
 }
 
 func TestASecretWithoutRoomIsReportedAndServed(t *testing.T) {
@@ -373,7 +352,7 @@ func TestAfterHoursAwayTheSecretCountsForMoreThanMemory(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
-		other := &state{current: makeCA(t, c.now(), 90*day)}
+		other := &state{current: makeCA(t, time.Now(), 90*day)}
 		c.away()
 		time.Sleep(time.Hour)
 		c.put(encoded(t, other))
@@ -442,12 +421,7 @@ func TestAFightOverTheSecretHasALimit(t *testing.T) {
 	})
 }
 
-func TestWhatTheSecretHoldsIsBase64(t *testing.T) {
-	data := map[string][]byte{"a": []byte("pizza"), "b": {}}
-	want := map[string]any{"a": base64.StdEncoding.EncodeToString([]byte("pizza")), "b": ""}
-	if diff := cmp.Diff(want, encodeData(data)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+func TestState_KeyIsPKCS8(t *testing.T) {
 	if !strings.HasPrefix(string(encoded(t, makeState(t, time.Now(), 0))[privateKey]), "-----BEGIN PRIVATE KEY-----") {
 		t.Error("the key is not PKCS #8")
 	}

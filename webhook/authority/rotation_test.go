@@ -23,7 +23,7 @@ func TestTheCertificateIsRenewedAtHalfItsLife(t *testing.T) {
 		r := run(t, c, Interval(time.Minute))
 		time.Sleep(start)
 		first, _ := r.GetCertificate(nil)
-		if got := first.Leaf.NotAfter.Sub(c.now()); got > day || got < day-2*start {
+		if got := time.Until(first.Leaf.NotAfter); got > day || got < day-2*start {
 			t.Errorf("it is valid for %s", got)
 		}
 		time.Sleep(12*time.Hour - 2*time.Minute - 2*start)
@@ -176,9 +176,9 @@ func TestACAOfSomebodyElseSettlesInTheSecret(t *testing.T) {
 		r := run(t, c)
 		time.Sleep(start)
 		old := c.state(t).current.cert
-		other := makeCA(t, c.now(), 90*day)
+		other := makeCA(t, time.Now(), 90*day)
 		c.faulty(func(r *http.Request) int {
-			if r.Method == http.MethodPut && c.now().Before(other.cert.NotBefore.Add(skew+35*time.Second)) {
+			if r.Method == http.MethodPut && time.Now().Before(other.cert.NotBefore.Add(skew+35*time.Second)) {
 				return 500
 			}
 			return 0
@@ -218,18 +218,18 @@ func TestAnAPIServerThatKnowsOnlyTheOldBundleTakesTheNewCertificate(t *testing.T
 		alone := encodeCertificates(s.current.cert)
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			for name, bundle := range map[string][]byte{"old": old, "both": s.bundle(), "new alone": alone} {
-				if err := shake(r.Authority, bundle, version, c.now()); err != nil {
+				if err := shake(r.Authority, bundle, version, time.Now()); err != nil {
 					t.Errorf("%s, TLS %x: %v", name, version, err)
 				}
 			}
 		}
-		if err := shake(r.Authority, encodeCertificates(makeCA(t, c.now(), day).cert), tls.VersionTLS13, c.now()); err == nil {
+		if err := shake(r.Authority, encodeCertificates(makeCA(t, time.Now(), day).cert), tls.VersionTLS13, time.Now()); err == nil {
 			t.Error("who trusts another CA takes it too")
 		}
 		// A replica that starts later has the cross certificate of the Secret.
 		fresh := run(t, c)
 		time.Sleep(start)
-		if err := shake(fresh.Authority, old, tls.VersionTLS13, c.now()); err != nil {
+		if err := shake(fresh.Authority, old, tls.VersionTLS13, time.Now()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -237,7 +237,7 @@ func TestAnAPIServerThatKnowsOnlyTheOldBundleTakesTheNewCertificate(t *testing.T
 
 func TestPreviousCAsThatAreRemovedFromTheBundleTooStayAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		s := makeState(t, c.now(), 2)
+		s := makeState(t, time.Now(), 2)
 		c.put(encoded(t, s))
 		r := run(t, c)
 		time.Sleep(start)
@@ -257,7 +257,7 @@ func TestManyCAsOfSomebodyElseDoNotFillTheSecret(t *testing.T) {
 		r := run(t, c)
 		time.Sleep(start)
 		for range maxPrevious + 3 {
-			other := makeCA(t, c.now(), 10*365*day)
+			other := makeCA(t, time.Now(), 10*365*day)
 			c.put(encoded(t, &state{current: other}))
 			time.Sleep(2 * time.Minute)
 			s := c.state(t)
@@ -267,7 +267,7 @@ func TestManyCAsOfSomebodyElseDoNotFillTheSecret(t *testing.T) {
 			r.wantsWell(t, c)
 		}
 		for range maxPrevious + 3 { // nor is it lost who waits
-			c.put(encoded(t, &state{current: makeCA(t, c.now(), 10*365*day)}))
+			c.put(encoded(t, &state{current: makeCA(t, time.Now(), 10*365*day)}))
 			time.Sleep(2 * time.Second)
 		}
 		if n := len(c.state(t).previous); n > maxPrevious {
@@ -344,7 +344,7 @@ func TestACAOfAnotherKindIsUsedOrReplaced(t *testing.T) {
 					t.Error("the old one is not trusted")
 				}
 				for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-					if err := shake(r.Authority, old.bundle(), version, c.now()); err != nil {
+					if err := shake(r.Authority, old.bundle(), version, time.Now()); err != nil {
 						t.Errorf("who trusts the old one: %v", err)
 					}
 				}

@@ -2,14 +2,15 @@ package authority
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 )
@@ -28,61 +29,53 @@ func newSecret(client dynamic.Interface, namespace, name string, timeout time.Du
 
 // read returns the Secret, nil if there is none. It asks for the newest state, not for
 // that of a cache: a CA is made of what it sees.
-func (s *secret) read(ctx context.Context) (*unstructured.Unstructured, error) {
+func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	obj, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return obj, err
+	if err != nil {
+		return nil, err
+	}
+	secret := &corev1.Secret{}
+	return secret, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret)
 }
 
 // write creates the Secret if old is nil, and otherwise updates that. If somebody else has
 // been faster the error is a conflict, or that it exists.
-func (s *secret) write(ctx context.Context, old *unstructured.Unstructured, st *state) error {
+func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	ours, err := st.encode()
 	if err != nil {
 		return err
 	}
-	if old == nil {
-		obj := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
-			"metadata": map[string]any{"name": s.name, "namespace": s.namespace},
-			"data":     encodeData(ours),
-		}}
-		_, err = s.client.Create(ctx, obj, metav1.CreateOptions{})
-		return err
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{},
 	}
-	obj := old.DeepCopy()
-	data, _ := dataOf(old) // a value that is no base64 is none of ours, or about to be replaced
-	obj.Object["data"] = encodeData(merge(data, ours))
-	_, err = s.client.Update(ctx, obj, metav1.UpdateOptions{})
-	return err
-}
-
-// dataOf returns the data of a Secret.
-func dataOf(obj *unstructured.Unstructured) (map[string][]byte, error) {
-	values, _, err := unstructured.NestedStringMap(obj.Object, "data")
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	data := map[string][]byte{}
-	for key, value := range values {
-		if data[key], err = base64.StdEncoding.DecodeString(value); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", key, err))
+	if old != nil {
+		secret = old.DeepCopy()
+		// Without the keys of this package; others stay as they are.
+		maps.DeleteFunc(secret.Data, func(key string, _ []byte) bool { return slices.Contains(keys[:], key) })
+		if secret.Data == nil {
+			secret.Data = map[string][]byte{}
 		}
 	}
-	return data, errors.Join(errs...)
-}
-
-func encodeData(data map[string][]byte) map[string]any {
-	values := map[string]any{}
-	for key, value := range data {
-		values[key] = base64.StdEncoding.EncodeToString(value)
+	maps.Copy(secret.Data, ours)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
+	if err != nil {
+		return err
 	}
-	return values
+	obj := &unstructured.Unstructured{Object: fields}
+	if old == nil {
+		_, err = s.client.Create(ctx, obj, metav1.CreateOptions{})
+	} else {
+		_, err = s.client.Update(ctx, obj, metav1.UpdateOptions{})
+	}
+	return err
 }

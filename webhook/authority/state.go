@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 )
@@ -67,19 +66,6 @@ func (s *state) encode() (map[string][]byte, error) {
 		data[previousKey] = encodeCertificates(s.previous...)
 	}
 	return data, nil
-}
-
-// merge returns the data of a Secret in which this package's keys have other values.
-func merge(into, data map[string][]byte) map[string][]byte {
-	into = maps.Clone(into)
-	if into == nil {
-		into = map[string][]byte{}
-	}
-	for _, key := range keys {
-		delete(into, key)
-	}
-	maps.Copy(into, data)
-	return into
 }
 
 // trusted returns the certificates of all CAs, without their order in time of use:

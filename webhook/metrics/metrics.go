@@ -47,7 +47,7 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 		return seconds(c.Leaf.NotAfter)
 	})}
 	if b, ok := certs.(interface {
-		CABundle() ([]byte, <-chan struct{})
+		CABundle() []byte
 	}); ok {
 		gauges = append(gauges,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -55,8 +55,7 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 				Help: "When the CA certificate that is valid longest expires, 0 if there is none.",
 			}, func() float64 {
 				var last time.Time
-				pem, _ := b.CABundle()
-				cas, _ := cert.ParseCertsPEM(pem) // an error says that there is none
+				cas, _ := cert.ParseCertsPEM(b.CABundle()) // an error says that there is none
 				for _, ca := range cas {
 					if ca.NotAfter.After(last) {
 						last = ca.NotAfter
@@ -68,8 +67,7 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 				Name: "crdkit_webhook_ca_certificates",
 				Help: "CA certificates that the API server is told to trust.",
 			}, func() float64 {
-				pem, _ := b.CABundle()
-				cas, _ := cert.ParseCertsPEM(pem)
+				cas, _ := cert.ParseCertsPEM(b.CABundle())
 				return float64(len(cas))
 			}))
 	}

@@ -28,7 +28,7 @@ func (c *certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, e
 	return c.served, nil
 }
 
-func (c *certificates) CABundle() ([]byte, <-chan struct{}) { return c.bundle, nil }
+func (c *certificates) CABundle() []byte { return c.bundle }
 
 // onlyServed are certificates from files, say.
 type onlyServed struct{ c *certificates }

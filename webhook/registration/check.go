@@ -1,9 +1,11 @@
 package registration
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/cert"
@@ -87,8 +89,18 @@ func (w *Webhooks) entries(obj *unstructured.Unstructured) (entries []entry) {
 func (w *Webhooks) untrusted(current *unstructured.Unstructured, pem []byte) error {
 	for _, e := range w.entries(current) {
 		if !trusts(e.caBundle(), pem) {
-			return fmt.Errorf("%s.clientConfig.caBundle does not have the operator's CA certificates", e.field)
+			return fmt.Errorf("%s.clientConfig.caBundle lacks the operator's CA certificates", e.field)
 		}
 	}
 	return nil
+}
+
+// trusts reports whether a bundle has all certificates of another.
+func trusts(bundle, pem []byte) bool {
+	found, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return false
+	}
+	wanted, err := cert.ParseCertsPEM(pem)
+	return err == nil && !slices.ContainsFunc(wanted, func(c *x509.Certificate) bool { return !slices.ContainsFunc(found, c.Equal) })
 }

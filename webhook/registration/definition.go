@@ -108,31 +108,28 @@ func (s *settings) assignConversions() {
 	for _, d := range s.definitions {
 		switch used := d.Used(); {
 		case d.convertedBy == nil && len(used) > 1 && !slices.Contains(s.unconverted, d.Metadata.Name):
-			s.errorf("%s has the versions %s, and nothing converts them: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.Metadata.Name)
+			s.errorf("%s: versions %s without a conversion: add Conversion, or NoConversion(%q)", d, strings.Join(used, ", "), d.Metadata.Name)
 		case len(d.Spec.Versions) == 1:
 			d.convertedBy = nil // there is nothing to convert
 		case d.convertedBy != nil && d.Spec.PreserveUnknownFields:
-			s.errorf("%s: spec.preserveUnknownFields must be false with a conversion webhook", d)
+			s.errorf("%s: spec.preserveUnknownFields is true, expected false with a conversion webhook", d)
 		}
 	}
 }
 
 func (s *settings) assignConversion(c *conversionWebhook) {
-	if c.handler == nil {
-		return // an error already
-	}
 	known, _ := handlerinfo.By(c.handler)
 	if len(known.Conversions) == 0 {
-		s.errorf("%s: the handler does not say what it converts: give one of conversion.NewHandler", c)
+		s.errorf("%s: handler without conversions, expected one of conversion.NewHandler", c)
 	}
 	for _, k := range known.Conversions {
 		d := s.definition(k.GroupKind)
 		if d == nil {
-			s.errorf("%s converts %s, of which there is no definition: give it with Definitions", c, k.GroupKind)
+			s.errorf("%s: no definition of %s, which it converts: add it to Definitions", c, k.GroupKind)
 			continue
 		}
 		if d.convertedBy != nil {
-			s.errorf("%s is converted twice: by %s and by %s", d, d.convertedBy, c)
+			s.errorf("%s: converted twice, by %s and by %s", d, d.convertedBy, c)
 		}
 		d.convertedBy = c
 		missing := slices.DeleteFunc(d.Used(), func(v string) bool { return slices.Contains(k.Versions, v) })

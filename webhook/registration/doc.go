@@ -1,7 +1,5 @@
 // Package registration answers one question: what must the API server be told so that it
-// calls the handlers?
-//
-// One declaration has the handlers, their paths, and where the API server finds them:
+// calls the handlers? One declaration has the handlers, their paths, and the endpoint:
 //
 //	hooks, err := registration.New("pizza-operator",
 //		registration.Service("pizza-system", "pizza-operator"),
@@ -30,8 +28,8 @@
 // server converts to one of them, and all functions see the request. (With the match policy
 // Exact nothing is converted, and the rules are for all versions.)
 //
-// A handler behind middleware is found if the middleware has a method
-// Unwrap() http.Handler. [Wrap] puts middleware around all handlers.
+// [Wrap] puts middleware around all handlers. The handler behind other middleware is found if
+// that has a method Unwrap() http.Handler.
 //
 // # Namespaces
 //
@@ -67,16 +65,14 @@
 //     without a configuration that it declares does not get ready.
 //
 // To uninstall, delete the webhook configurations first: when nobody serves them, they block what
-// they are for. Then delete the definitions, which deletes all their objects, while a replica
-// still runs: objects that are stored in another version than the storage version cannot be read
-// without it, and objects with its finalizers are not let go.
+// they are for. Then delete the definitions with all their objects, while a replica still runs,
+// which converts these and removes their finalizers.
 //
 // # The CA bundle
 //
-// It belongs to no field manager. So manifests without one can be applied at any
-// time, by kubectl apply, Helm or server-side apply, and the bundle stays; those with one do not
-// conflict with the operator. Apply either always or never with a bundle: server-side apply takes
-// away what it has applied before. A replica puts it back at once.
+// It belongs to no field manager. So it stays when manifests without one are applied, by kubectl,
+// Helm or server-side apply, and manifests with one do not conflict. Apply either always or never
+// with a bundle: server-side apply takes away what it has applied before.
 //
 // # What it does not do
 //

@@ -221,7 +221,7 @@ func manifestsAreAccepted(t *testing.T, c cluster) {
 func replicasWaitForManifests(t *testing.T, c cluster) {
 	s := newShop(t, "nothing.example.com")
 	hooks := declare(t, "nothing", s.options()...)
-	if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "does not run") {
+	if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), "is not running") {
 		t.Errorf("before it runs, the check says %v", err)
 	}
 	ca, _, _ := newCA(t, "localhost")
@@ -235,7 +235,7 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 		}
 		return nil
 	})
-	if err := hooks.Inject(t.Context(), c.Config(), nil); err == nil || !strings.Contains(err.Error(), "runs already") {
+	if err := hooks.Inject(t.Context(), c.Config(), nil); err == nil || !strings.Contains(err.Error(), "is running already") {
 		t.Errorf("a second Inject says %v", err)
 	}
 	c.apply(t, hooks)
@@ -602,7 +602,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 	before := c.get(t, mutating, "fight").GetGeneration()
 	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
 	eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle does not have the operator's CA certificates: another writer changes the CA bundle again and again`) {
+		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle again and again`) {
 			return fmt.Errorf("the check says %w", err)
 		}
 		return nil

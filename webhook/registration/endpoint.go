@@ -20,7 +20,7 @@ func Service(namespace, name string) Option {
 	return func(s *settings) {
 		for _, n := range []string{namespace, name} {
 			if errs := validation.IsDNS1123Label(n); len(errs) > 0 {
-				s.errorf("Service %s/%s: %q is not a name: %s", namespace, name, n, strings.Join(errs, "; "))
+				s.errorf("Service %s/%s: %q, expected a name: %s", namespace, name, n, strings.Join(errs, "; "))
 			}
 		}
 		s.endpoint.namespace, s.endpoint.service = namespace, name
@@ -43,7 +43,7 @@ func URL(base string) Option {
 			s.errorf("URL: %w", err)
 			return
 		case u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-			s.errorf("URL %q: want https://host or https://host:port, and the paths with the handlers", base)
+			s.errorf("URL %q, expected https://host or https://host:port; the paths come with the handlers", base)
 		}
 		u.Path = ""
 		s.endpoint.url = u
@@ -59,9 +59,9 @@ func OwnNamespace(namespace string) Option {
 func (e *endpoint) check(s *settings) {
 	switch {
 	case (e.service == "") == (e.url == nil):
-		s.errorf("the endpoint must be either a Service or a URL")
+		s.errorf("endpoint: expected either Service or URL")
 	case e.port != 0 && e.service == "":
-		s.errorf("ServicePort is given without Service")
+		s.errorf("ServicePort without Service")
 	}
 	if e.port == 0 {
 		e.port = 443

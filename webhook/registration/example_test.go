@@ -192,8 +192,8 @@ func ExampleNew_mistakes() {
 	)
 	fmt.Println(err)
 	// Output:
-	// registration: URL "http://localhost": want https://host or https://host:port, and the paths with the handlers
+	// registration: URL "http://localhost", expected https://host or https://host:port; the paths come with the handlers
 	// registration: Mutating pizzas: name: Invalid value: "pizzas": should be a domain with at least three segments separated by dots
-	// registration: Mutating pizzas: the handler has no functions of Mutate: register it with Validating
-	// registration: Mutating pizzas: a function of every kind does not say for which: use ForKind of package admission, or set Rules
+	// registration: Mutating pizzas: handler without functions of Mutate: register it with Validating
+	// registration: Mutating pizzas: function of every kind: name the kind with ForKind of package admission, or set Rules
 }

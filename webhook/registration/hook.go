@@ -75,7 +75,7 @@ func (s *settings) addHook(kind hookKind, name, path string, handler http.Handle
 	}}
 	for _, other := range s.hooks {
 		if other.kind == kind && other.Name == name {
-			s.errorf("%s: the name is given twice", h)
+			s.errorf("%s: name given twice", h)
 		}
 	}
 	s.hooks = append(s.hooks, h)
@@ -88,10 +88,6 @@ func apply[T any](s *settings, h *hook, changes []func(*T)) {
 	var webhook T
 	err := copyFields(&webhook, &h.MutatingWebhook)
 	for _, change := range changes {
-		if change == nil {
-			s.errorf("%s: a function that changes it is nil", h)
-			continue
-		}
 		change(&webhook)
 	}
 	h.MutatingWebhook = admissionregistrationv1.MutatingWebhook{}
@@ -148,22 +144,19 @@ func (s *settings) defaultNamespaces(rules []admissionregistrationv1.RuleWithOpe
 
 // completeRules makes the rules from the handler, unless the author gave them.
 func (s *settings) completeRules(h *hook) {
-	if h.handler == nil {
-		return // an error already
-	}
 	known, ok := handlerinfo.By(h.handler)
 	if !ok || len(known.Functions) == 0 {
 		if ok || len(h.Rules) == 0 {
-			s.errorf("%s: the handler does not say what it serves: give one of admission.NewHandler, or set Rules", h)
+			s.errorf("%s: handler without functions, expected one of admission.NewHandler: or set Rules", h)
 		}
 		return
 	}
 	mutates := slices.ContainsFunc(known.Functions, func(f handlerinfo.Function) bool { return f.Mutates })
 	switch {
 	case mutates && h.kind == validating:
-		s.errorf("%s: the handler has functions of Mutate, and the API server refuses a patch from a validating webhook: register it with Mutating", h)
+		s.errorf("%s: handler with functions of Mutate, but the API server refuses a patch from a validating webhook: register it with Mutating", h)
 	case !mutates && h.kind == mutating:
-		s.errorf("%s: the handler has no functions of Mutate: register it with Validating", h)
+		s.errorf("%s: handler without functions of Mutate: register it with Validating", h)
 	}
 	if len(h.Rules) == 0 {
 		exact := h.MatchPolicy != nil && *h.MatchPolicy == admissionregistrationv1.Exact

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
-	"github.com/crdkit/crdkit/internal/logthrottle"
 	"github.com/crdkit/crdkit/internal/objectwatch"
 )
 
@@ -29,6 +29,7 @@ const (
 	resync        = time.Minute
 	retry         = 2 * time.Second
 	conflictRetry = 100 * time.Millisecond
+	bundlePoll    = 200 * time.Millisecond
 	// Where somebody else writes other CA bundles, one is written that often at once, and then once
 	// in a while.
 	writeBurst    = 5
@@ -36,7 +37,7 @@ const (
 )
 
 var (
-	errNotRunning = errors.New("registration: Inject does not run")
+	errNotRunning = errors.New("registration: Inject is not running")
 	errUnread     = errors.New("not read yet")
 	errNoCA       = errors.New("no CA certificate yet")
 	errContended  = errors.New("another writer changes the CA bundle again and again")
@@ -77,19 +78,42 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 				client:      client.Resource(o.resource),
 				writes:      rate.NewLimiter(rate.Every(writeInterval), writeBurst),
 				unreachable: errUnread,
+				wake:        make(chan struct{}, 1),
 			})
 		}
 	}
 	if !w.states.CompareAndSwap(nil, &states) {
-		return errors.New("registration: Inject runs already")
+		return errors.New("registration: Inject is running already")
 	}
 	defer w.states.Store(nil)
 	var running sync.WaitGroup
 	for _, s := range states {
 		running.Go(func() { s.run(ctx) })
 	}
+	if bundle != nil {
+		running.Go(func() { follow(ctx, bundle, states) })
+	}
 	running.Wait()
 	return nil
+}
+
+// follow wakes the states when there is another CA bundle.
+func follow(ctx context.Context, bundle Bundle, states []*objectState) {
+	tick := time.NewTicker(bundlePoll)
+	defer tick.Stop()
+	for last := bundle.CABundle(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if pem := bundle.CABundle(); !bytes.Equal(pem, last) {
+			last = pem
+			for _, s := range states {
+				objectwatch.Wake(s.wake)
+			}
+		}
+	}
 }
 
 // objectState is what the cluster has of an object, while Inject runs.
@@ -99,6 +123,7 @@ type objectState struct {
 	bundle   Bundle
 	client   dynamic.ResourceInterface
 	writes   *rate.Limiter
+	wake     chan struct{}
 
 	// What was found last.
 	mu          sync.Mutex
@@ -108,56 +133,42 @@ type objectState struct {
 	differences []Difference
 }
 
-// caBundle returns the CA bundle, nil if somebody else writes it, and a channel that is closed when
-// there is another.
-func (s *objectState) caBundle() (pem []byte, changed <-chan struct{}, err error) {
-	if s.bundle == nil {
-		return nil, nil, nil
-	}
-	pem, changed = s.bundle.CABundle()
-	if len(pem) == 0 {
-		return nil, changed, errNoCA
-	}
-	if _, err := cert.ParseCertsPEM(pem); err != nil {
-		return nil, changed, fmt.Errorf("CA bundle: %w", err)
-	}
-	return pem, changed, nil
-}
-
 // run has the CA bundle in an object until ctx ends, and logs what is wrong otherwise.
 func (s *objectState) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
-	ctx = klog.NewContext(ctx, logger)
-	changed := make(chan struct{}, 1)
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	watching.Go(func() { objectwatch.Notify(ctx, s.client, s.name, retry, changed) })
-	var throttle logthrottle.Throttle
-	for ctx.Err() == nil {
-		pem, newBundle, noBundle := s.caBundle()
-		failure := s.sync(ctx, pem)
-		problem := s.report(pem, noBundle, failure)
-		switch {
-		case problem == nil:
-			throttle.Resolved()
-		case apierrors.IsConflict(failure) || errors.Is(noBundle, errNoCA) || ctx.Err() != nil:
-		case throttle.Allow(problem):
-			logger.Error(problem, "What is registered with the API server does not fit this replica")
-		}
-		again := resync
-		switch {
-		case apierrors.IsConflict(failure): // somebody else has been faster
-			again = conflictRetry
-		case failure != nil:
-			again = retry
-		}
-		select {
-		case <-ctx.Done():
-		case <-changed:
-		case <-newBundle:
-		case <-time.After(again):
-		}
+	objectwatch.Object{
+		Client: s.client, Name: s.name, WatchRetry: retry,
+		Message: "What is registered with the API server does not fit this replica",
+		Sync: func(ctx context.Context) (again time.Duration, problem error) {
+			pem, noBundle := s.caBundle()
+			failure := s.sync(ctx, pem)
+			problem = s.report(pem, noBundle, failure)
+			switch {
+			case apierrors.IsConflict(failure): // somebody else has been faster
+				return conflictRetry, nil
+			case failure != nil:
+				return retry, problem
+			case errors.Is(problem, errNoCA):
+				return resync, nil
+			}
+			return resync, problem
+		},
+	}.Run(klog.NewContext(ctx, logger), s.wake)
+}
+
+// caBundle returns the CA bundle, nil if somebody else writes it.
+func (s *objectState) caBundle() ([]byte, error) {
+	if s.bundle == nil {
+		return nil, nil
 	}
+	pem := s.bundle.CABundle()
+	if len(pem) == 0 {
+		return nil, errNoCA
+	}
+	if _, err := cert.ParseCertsPEM(pem); err != nil {
+		return nil, fmt.Errorf("CA bundle: %w", err)
+	}
+	return pem, nil
 }
 
 // sync reads an object, and writes the CA bundle into it where that is missing, if there is one.

@@ -106,9 +106,8 @@ func list(texts []string) (all []any) {
 // definitions in the order in which they were given, those that are converted with their
 // conversion stanza, then the configurations of the mutating and of the validating webhooks.
 //
-// Without caBundle, no object has one, and requests that need the webhooks fail until
-// somebody, such as [Webhooks.Inject], has put it there. See "Before the CA is known" in
-// the package documentation. It is an error if caBundle has no PEM certificates.
+// Without caBundle, no object has one: see "Order" in the package documentation. It is an
+// error if caBundle has no PEM certificates.
 func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	if len(caBundle) > 0 {
 		if _, err := cert.ParseCertsPEM(caBundle); err != nil {

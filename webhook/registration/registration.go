@@ -86,13 +86,9 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	s := &settings{name: name, reviewVersions: []string{"v1", "v1beta1"}, handlers: map[string]http.Handler{}}
 	// ValidateFieldManager of apimachinery's meta/v1/validation allows 128 characters.
 	if errs := validation.IsDNS1123Subdomain(name); len(errs) > 0 || len(name) > 128 {
-		s.errorf("name %q: it must be the name of an object, with at most 128 characters: %s", name, strings.Join(errs, "; "))
+		s.errorf("name %q, expected the name of an object with at most 128 characters: %s", name, strings.Join(errs, "; "))
 	}
 	for _, opt := range opts {
-		if opt == nil {
-			s.errorf("an option is nil")
-			continue
-		}
 		opt(s)
 	}
 	s.endpoint.check(s)
@@ -100,7 +96,7 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 		s.ownNamespace = s.endpoint.namespace
 	}
 	if len(s.conversions)+len(s.hooks) == 0 {
-		s.errorf("there is nothing to register: give Conversion, Mutating or Validating")
+		s.errorf("nothing to register, expected Conversion, Mutating or Validating")
 	}
 	w := &Webhooks{name: name, namespace: s.ownNamespace, endpoint: &s.endpoint, handlers: s.handlers}
 	for _, c := range s.conversions {
@@ -132,20 +128,13 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 // serve adds a handler to those by their paths.
 func (s *settings) serve(what fmt.Stringer, path string, h http.Handler) {
 	if !strings.HasPrefix(path, "/") {
-		s.errorf("%s: path %q must begin with /", what, path)
+		s.errorf("%s: path %q, expected one that begins with /", what, path)
 	}
 	if s.handlers[path] != nil {
 		s.errorf("%s: path %q is given twice", what, path)
 	}
-	if h == nil {
-		s.errorf("%s: the handler is nil", what)
-		return
-	}
 	for _, wrap := range slices.Backward(s.wrap) {
-		if h = wrap(path, h); h == nil {
-			s.errorf("%s: Wrap made a nil handler", what)
-			return
-		}
+		h = wrap(path, h)
 	}
 	s.handlers[path] = h
 }

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,7 +68,7 @@ func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (v
 // requests returns for which ones a function is called.
 func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	if f.Kind.Empty() {
-		return nil, fmt.Errorf("a function of every kind does not say for which: use ForKind of package admission, or set Rules")
+		return nil, errors.New("function of every kind: name the kind with ForKind of package admission, or set Rules")
 	}
 	d := s.definition(f.Kind)
 	if d == nil {
@@ -77,7 +78,7 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	if f.Versions != nil {
 		versions = slices.DeleteFunc(versions, func(v string) bool { return !slices.Contains(f.Versions, v) })
 		if len(versions) == 0 {
-			return nil, fmt.Errorf("a function is for %s of version %s, which %s does not serve", f.Kind, strings.Join(f.Versions, ", "), d)
+			return nil, fmt.Errorf("function for %s: version %s, expected one that %s serves", f.Kind, strings.Join(f.Versions, ", "), d)
 		}
 	}
 	resource := d.Spec.Names.Plural
@@ -87,10 +88,10 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 		resource += "/status"
 		versions = slices.DeleteFunc(versions, func(v string) bool { return !d.hasStatus(v) })
 		if len(versions) == 0 {
-			return nil, fmt.Errorf("a function is for the subresource status of %s, which %s does not have", f.Kind, d)
+			return nil, fmt.Errorf("function for %s: subresource status, which %s does not have", f.Kind, d)
 		}
 	default:
-		return nil, fmt.Errorf("a function is for the subresource %s, and its objects are of kind %s: they can be no such objects", f.Subresource, f.Kind)
+		return nil, fmt.Errorf("function for %s: subresource %s, whose objects are never of that kind", f.Kind, f.Subresource)
 	}
 	var all []requests
 	for _, v := range versions {
@@ -102,14 +103,14 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 // builtIn returns the requests for a kind without a definition.
 func builtIn(f handlerinfo.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
-		return nil, fmt.Errorf("a function is for %s, of which there is no definition: give it with Definitions, or set Rules", f.Kind)
+		return nil, fmt.Errorf("function for %s: no definition: add it to Definitions, or set Rules", f.Kind)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(f.Kind.WithVersion(""))
 	resource := plural.Resource
 	switch f.Subresource {
 	case "", "status", "ephemeralcontainers", "resize", "finalize", "approval": // of the resource's own kind
 	default:
-		return nil, fmt.Errorf("a function is for the subresource %s, and its objects, of kind %s, do not tell of which resource: set Rules", f.Subresource, f.Kind)
+		return nil, fmt.Errorf("function for %s: subresource %s of an unknown resource: set Rules", f.Kind, f.Subresource)
 	}
 	if f.Subresource != "" {
 		resource += "/" + f.Subresource

@@ -139,25 +139,22 @@ func declare(t testing.TB, name string, opts ...registration.Option) *registrati
 
 // bundle is a Bundle that tests change.
 type bundle struct {
-	mu      sync.Mutex
-	pem     []byte
-	changed chan struct{}
+	mu  sync.Mutex
+	pem []byte
 }
 
-func newBundle(pem []byte) *bundle { return &bundle{pem: pem, changed: make(chan struct{})} }
+func newBundle(pem []byte) *bundle { return &bundle{pem: pem} }
 
-func (b *bundle) CABundle() ([]byte, <-chan struct{}) {
+func (b *bundle) CABundle() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.pem, b.changed
+	return b.pem
 }
 
 func (b *bundle) set(pem []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pem = pem
-	close(b.changed)
-	b.changed = make(chan struct{})
 }
 
 // newCA returns a CA certificate, and a serving certificate for the host that it has signed.

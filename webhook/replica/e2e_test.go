@@ -549,7 +549,7 @@ func TestTheCertificatesMayComeFromFiles(t *testing.T) {
 	}
 	certs, err := webhook.Files(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
 	check(t, err)
-	bundle, err := registration.BundleFile(t.Context(), filepath.Join(dir, "ca.crt"))
+	bundle, err := registration.BundleFile(filepath.Join(dir, "ca.crt"))
 	check(t, err)
 	addr, _ := c.install(t, c.hooks(), replica.Certificates(certs, bundle))
 	eventually(t, func() error {

@@ -20,12 +20,7 @@ type Option func(*replica)
 // cainjector. Should certs have a method Run(context.Context) error, it is run; should they
 // have Check(*http.Request) error, it is asked for readiness; so is the bundle's.
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
-	return func(r *replica) {
-		if certs == nil {
-			r.errorf("the certificates are nil")
-		}
-		r.external, r.certs, r.bundle = true, certs, bundle
-	}
+	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }
 
 // Authority changes how the CA is kept. Its Secret is in the operator's own namespace
@@ -40,13 +35,7 @@ func Authority(opts ...authority.Option) Option {
 //
 //	replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) })
 func Metrics(register func(certs webhook.Certificates) error) Option {
-	return func(r *replica) {
-		if register == nil {
-			r.errorf("the function of Metrics is nil")
-			return
-		}
-		r.measures = append(r.measures, register)
-	}
+	return func(r *replica) { r.measures = append(r.measures, register) }
 }
 
 // Server changes how requests are served. [webhook.ShutdownDelay] has another
@@ -56,10 +45,10 @@ func Server(opts ...webhook.Option) Option {
 }
 
 // Handle serves something else on the same port, such as /metrics. The pattern is
-// one of [http.ServeMux]. /healthz and /readyz are taken, and the paths of the webhooks must
-// not be.
+// one of [http.ServeMux], other than /healthz, /readyz and the paths of the webhooks: Run
+// panics where two patterns conflict, as [http.ServeMux.Handle] does.
 func Handle(pattern string, h http.Handler) Option {
-	return func(r *replica) { r.handle(pattern, h) }
+	return func(r *replica) { r.mux.Handle(pattern, h) }
 }
 
 // Ready adds a check to /readyz.
@@ -72,10 +61,6 @@ func Ready(name string, check func(*http.Request) error) Option {
 // check in /readyz, with "informer-" before it.
 func Informer(name string, i cache.SharedInformer) Option {
 	return func(r *replica) {
-		if i == nil {
-			r.errorf("informer %s is nil", name)
-			return
-		}
 		r.informers = append(r.informers, &informer{SharedInformer: i, name: name})
 	}
 }
@@ -83,11 +68,5 @@ func Informer(name string, i cache.SharedInformer) Option {
 // Controller runs a function when the replica is ready; its context ends with that of
 // Run, and Run waits for it. An error that it returns before stops the replica.
 func Controller(run func(context.Context) error) Option {
-	return func(r *replica) {
-		if run == nil {
-			r.errorf("a controller is nil")
-			return
-		}
-		r.controllers = append(r.controllers, run)
-	}
+	return func(r *replica) { r.controllers = append(r.controllers, run) }
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,11 +21,10 @@ import (
 // replica is one call of Run.
 type replica struct {
 	hooks       *registration.Webhooks
-	certs       webhook.Certificates
+	certs       webhook.Certificates // nil: an authority makes them
 	bundle      registration.Bundle
 	authority   []authority.Option
 	server      []webhook.Option
-	external    bool // somebody else makes the certificates
 	mux         *http.ServeMux
 	checks      webhook.Checks // of /readyz
 	measures    []func(webhook.Certificates) error
@@ -46,15 +44,11 @@ const pace = 50 * time.Millisecond
 // It serves the webhooks on the listener, and /healthz and /readyz, and writes the CA bundle into
 // what is registered with the API server of the configuration. Then it returns nil.
 //
-// An error means that options are wrong, all of them in one error, but for those of [Server],
-// which webhook.Serve looks at; or that the replica could not be started, or that a part of it
-// stopped by itself. The listener is closed in any case.
+// An error means that options are wrong, all of them in one error; or that the replica could not
+// be started, or that a part of it stopped by itself. The listener is closed in any case.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *registration.Webhooks, opts ...Option) error {
 	r := &replica{hooks: hooks, server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)}}
 	issuing, err := r.prepare(config, opts)
-	if l == nil {
-		return errors.Join(err, errors.New("replica: the listener is nil: give what net.Listen returned, and look at the error of that"))
-	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -93,30 +87,23 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 // prepare finds the mistakes, and the certificates. issuing looks after these.
 func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(context.Context) error, err error) {
 	r.mux, r.checks = http.NewServeMux(), webhook.Checks{}
-	if r.hooks == nil || config == nil {
-		return nil, errors.New("replica: the registration or the client configuration is nil")
-	}
 	for _, path := range r.hooks.Paths() {
-		r.handle(path, r.hooks)
+		r.mux.Handle(path, r.hooks)
 	}
-	r.handle("/healthz", webhook.Checks{})
-	r.handle("/readyz", r.checks)
+	r.mux.Handle("/healthz", webhook.Checks{})
+	r.mux.Handle("/readyz", r.checks)
 	r.check("registration", r.checkRegistration)
 	r.check("shutdown", webhook.Draining)
 	for _, opt := range opts {
-		if opt == nil {
-			r.errorf("an option is nil")
-			continue
-		}
 		opt(r)
 	}
 	issuing = func(context.Context) error { return nil }
-	if !r.external {
+	if r.certs == nil {
 		a, err := authority.New(config, r.hooks.Namespace(), r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
 		if err != nil {
 			r.errorf("%w", err)
 			if r.hooks.Namespace() == "" {
-				r.errorf("with a URL, registration.OwnNamespace says in which namespace the Secret is")
+				r.errorf("no namespace for the Secret: with a URL, give registration.OwnNamespace")
 			}
 		}
 		r.certs, r.bundle = a, a
@@ -179,28 +166,10 @@ func (r *replica) errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("replica: "+format, args...))
 }
 
-// handle serves a pattern. The mux panics where two do not go together.
-func (r *replica) handle(pattern string, h http.Handler) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.errorf("the handler of %q: %s", pattern, strings.ReplaceAll(fmt.Sprint(p), "\n", ": "))
-		}
-	}()
-	if h == nil {
-		r.errorf("the handler of %q is nil", pattern)
-		return
-	}
-	r.mux.Handle(pattern, h)
-}
-
 // check adds a check of readiness.
 func (r *replica) check(name string, check func(*http.Request) error) {
-	if check == nil {
-		r.errorf("the check %q is nil", name)
-		return
-	}
 	if r.checks[name] != nil {
-		r.errorf("there are two checks %q", name)
+		r.errorf("two checks %q", name)
 	}
 	r.checks[name] = check
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -125,7 +124,7 @@ func defaultNamespace() string {
 }
 
 // operator returns the options for the operator.
-func (o *options) operator(ctx context.Context) ([]pizza.Option, error) {
+func (o *options) operator() ([]pizza.Option, error) {
 	opts := []pizza.Option{pizza.Replica(replica.Server(webhook.ShutdownDelay(o.delay), webhook.DrainTimeout(o.drainWithin)))}
 	if o.leaderElect {
 		host, err := os.Hostname() // in a pod its name
@@ -141,7 +140,7 @@ func (o *options) operator(ctx context.Context) ([]pizza.Option, error) {
 		return append(opts, pizza.Replica(replica.Authority(o.authority()...))), nil
 	}
 	certs, certErr := webhook.Files(o.certFile, o.keyFile)
-	bundle, bundleErr := registration.BundleFile(ctx, o.caFile)
+	bundle, bundleErr := registration.BundleFile(o.caFile)
 	return append(opts, pizza.Replica(replica.Certificates(certs, bundle))), errors.Join(certErr, bundleErr)
 }
 

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := o.operator(ctx)
+	opts, err := o.operator()
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func CertManager(ctx context.Context, folder string) (replica.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	bundle, err := registration.BundleFile(ctx, filepath.Join(folder, "ca.crt"))
+	bundle, err := registration.BundleFile(filepath.Join(folder, "ca.crt"))
 	if err != nil {
 		return nil, err
 	}
