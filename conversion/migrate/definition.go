@@ -74,7 +74,7 @@ func (d *definition) old() []string {
 // check returns an error if the objects cannot be asked for.
 func (d *definition) check() error {
 	if len(d.served) == 0 {
-		return fmt.Errorf("no version of it is served, so that its objects cannot be read: set served: true for %s", d.storage)
+		return fmt.Errorf("no version is served, expected served: true for %s, so that objects can be read", d.storage)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (d *definition) writable() error {
 		return err
 	}
 	if d.served[0].Name != d.storage {
-		return fmt.Errorf("its storage version %s is not served, so that objects could be rewritten in %s only, and lose what that has no field for: set served: true for %s", d.storage, d.served[0].Name, d.storage)
+		return fmt.Errorf("the storage version %s is not served, expected served: true: a rewrite in %s would lose what that has no field for", d.storage, d.served[0].Name)
 	}
 	return nil
 }

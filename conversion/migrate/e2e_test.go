@@ -34,7 +34,7 @@ func TestNothingButTheStorageVersionChanges(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 		t.Fatal(diff)
 	}
-	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(8), migrate.Rate(0), migrate.PropagationDelay(0))
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(0), migrate.PropagationDelay(0))
 	check(t, err)
 	want := &migrate.Report{Progress: migrate.Progress{Total: int64(n), Rewritten: int64(n)}, Storage: "v1", Dropped: []string{"v1alpha1"}}
 	if diff := cmp.Diff(want, report); diff != "" {
@@ -210,7 +210,7 @@ func TestAnObjectThatWouldLoseItsOwnersIsLeftAlone(t *testing.T) {
 	w.Store("v1")
 	for _, opts := range [][]migrate.Option{{migrate.DryRun()}, nil} {
 		_, err = w.run(opts...)
-		refuses(t, err, "1 of 5 objects", "default/box-00003: the API server would drop its managedFields: it cannot convert the object from v1 to each version that they name")
+		refuses(t, err, "1 of 5 objects", "default/box-00003: metadata.managedFields: the API server would drop them, since it cannot convert the object from v1 to each version that they name")
 	}
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 		t.Error(diff)
@@ -256,7 +256,7 @@ func TestOwnersAreNotForgottenThroughAnotherVersion(t *testing.T) {
 		}
 		return nil
 	})
-	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "its storage version v1 is not served")
+	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "the storage version v1 is not served")
 }
 
 func TestADryRunWritesNothing(t *testing.T) {
@@ -285,7 +285,7 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	w.Fill(40)
 	w.Store("v1")
 	var once sync.Once
-	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Workers(1), migrate.Rate(60), migrate.PropagationDelay(0), migrate.Observe(func(p migrate.Progress) {
+	report, err := migrate.Run(t.Context(), w.Config, w.CRD, migrate.Rate(60), migrate.PropagationDelay(0), migrate.Observe(func(p migrate.Progress) {
 		if p.Rewritten > 10 {
 			once.Do(func() { // a box is stored in v1alpha1 after all
 				w.Store("v1alpha1")
@@ -355,7 +355,7 @@ func TestNothingIsWrittenThroughAnotherVersionThanTheStorageVersion(t *testing.T
 		return nil
 	})
 	_, err = w.run()
-	refuses(t, err, "its storage version v1 is not served", "set served: true for v1")
+	refuses(t, err, "the storage version v1 is not served", "expected served: true")
 	if diff := cmp.Diff([]string{"v1alpha1", "v1"}, w.StoredVersions()); diff != "" {
 		t.Error(diff)
 	}

@@ -58,7 +58,7 @@ func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.Partial
 			return rewritten, nil
 		}
 		if attempt == maxConflicts {
-			return failed, errors.New("the API server does not take managedFields as they should be: it cannot convert the object to each version that they name: fix that conversion")
+			return failed, errors.New("metadata.managedFields: the API server drops them, since it cannot convert the object to each version that they name: fix that conversion")
 		}
 		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
 			return failed, err
@@ -108,7 +108,7 @@ func (m *migrator) forget(ctx context.Context, d *definition, version string, l 
 		}
 		obj, writable = now, true
 	}
-	return failed, errors.New("somebody else writes it all the time")
+	return failed, fmt.Errorf("changed %d times while its managedFields were written", maxWrites)
 }
 
 // maxWrites is how often somebody else may write something in between.

@@ -46,9 +46,9 @@ type Report struct {
 // version can show fails every list: Run ends there.) After that has been fixed, Run may be
 // called again: only what is left is rewritten. No field is lost when it stops at any point.
 //
-// It reads pages of at most 500 objects and some 4 MiB, without their spec and status, and
-// holds a few at a time. What fails for the moment is tried again for a while; Run gives up when the API
-// server cannot be reached for a minute, or has failed a hundred objects in a row.
+// It reads pages of at most 500 objects, without their spec and status. What fails for the moment
+// is tried again for a while; Run gives up when the API server cannot be reached for a minute, or
+// has failed a hundred objects in a row.
 //
 // The storage version must be served: in another one, objects could lose fields.
 //
@@ -75,7 +75,7 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 			return report, m.explain(err)
 		}
 	}
-	return report, m.explain(fmt.Errorf("it was changed while its objects were rewritten, %d times: find out who changes it, and run again", maxRounds))
+	return report, m.explain(fmt.Errorf("changed %d times while objects were rewritten: find out by whom, and run again", maxRounds))
 }
 
 // migrator is one call of Run or Remove.
@@ -231,7 +231,7 @@ func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
 			return false, err
 		}
 	}
-	return false, errors.New("somebody else writes it all the time: find out who, and run again")
+	return false, fmt.Errorf("changed %d times while status.storedVersions was written: find out by whom, and run again", maxWrites)
 }
 
 // ErrRefused is what [errors.Is] finds in errors of Run if objects could not be rewritten,
@@ -246,7 +246,7 @@ func (e refused) Unwrap() error        { return e.error }
 
 // refusal says that objects are still stored in an old version.
 func (r *Report) refusal(old []string) error {
-	text := fmt.Sprintf("%d of %d objects could not be rewritten in %s, so that %s stays in status.storedVersions: fix them, or what refuses them, and run again", r.Failed, r.Done(), r.Storage, strings.Join(old, ", "))
+	text := fmt.Sprintf("status.storedVersions keeps %s: %d of %d objects could not be rewritten in %s: fix them, or what refuses them, and run again", strings.Join(old, ", "), r.Failed, r.Done(), r.Storage)
 	return refused{errors.Join(append([]error{errors.New(text)}, r.faults()...)...)}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,23 +13,14 @@ import (
 )
 
 const (
-	firstPage = 50
-	maxPage   = 500
-	// pageBytes is what a page should take. Metadata may have 256 KiB of annotations, and as
-	// much of managedFields as the request limit lets through.
-	pageBytes = 4 << 20
+	pageSize = 500 // as client-go's pager has it
+	workers  = 8   // that rewrite objects
 )
 
 // objects calls f for each object, for several at a time, and counts what has become of it.
 func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f func(context.Context, listed) (outcome, error)) error {
-	counts := &tally{report: report}
-	if m.observe != nil {
-		var told sync.WaitGroup
-		end, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		told.Go(func() { counts.observe(end, m.observe) })
-		defer told.Wait()
-		defer cancel()
-	}
+	counts := &tally{report: report, observe: m.observe}
+	defer counts.end()
 	group, ctx := errgroup.WithContext(ctx)
 	waiting := make(chan listed)
 	group.Go(func() error {
@@ -44,7 +34,7 @@ func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f
 			}
 		})
 	})
-	for range m.workers {
+	for range workers {
 		group.Go(func() error {
 			for l := range waiting {
 				o, err := f(ctx, l)
@@ -104,8 +94,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	if err := d.check(); err != nil {
 		return err
 	}
-	opts := metav1.ListOptions{Limit: firstPage}
-	ceiling := int64(maxPage) // no larger page has been too much
+	opts := metav1.ListOptions{Limit: pageSize}
 	var n int64
 	last := ""         // the object that was listed last
 	turn := 0          // of which version
@@ -123,23 +112,20 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 			}
 			continue
 		case err != nil && answered(err) && transient(err) && opts.Limit > 1:
-			ceiling = max(1, opts.Limit/8)
-			opts.Limit = ceiling
+			opts.Limit = max(1, opts.Limit/8)
 			continue
 		case err != nil && answered(err) && transient(err):
-			opts.Limit, ceiling = firstPage, maxPage
+			opts.Limit = pageSize
 			faults = append(faults, fmt.Errorf("in %s: %w", v.Name, err))
 			turn++
 			continue
 		case err != nil:
-			return fmt.Errorf("listing its objects in %s: %w", v.Name, err)
+			return fmt.Errorf("listing the objects in %s: %w", v.Name, err)
 		}
 		n += int64(len(list.Items))
 		expect(n, list.RemainingItemCount)
 		faults = nil
-		size := 0
 		for i := range list.Items {
-			size += list.Items[i].Size()
 			if err := f(listed{&list.Items[i], v.Name}); err != nil {
 				return err
 			}
@@ -149,13 +135,12 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 			return nil
 		}
 		opts.Continue = list.Continue
-		opts.Limit = min(ceiling, nextLimit(opts.Limit, len(list.Items), size))
 	}
-	which := "the first of its objects"
+	which := "the first object"
 	if last != "" {
 		which = "the object after " + last
 	}
-	return fmt.Errorf("no version can show %s: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
+	return fmt.Errorf("%s cannot be read in any served version: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
 }
 
 // now returns the resourceVersion of the moment.
@@ -166,18 +151,9 @@ func (m *migrator) now(ctx context.Context, d *definition) (string, error) {
 		if err == nil {
 			return list.ResourceVersion, nil
 		}
-		faults = append(faults, fmt.Errorf("listing its objects in %s: %w", v.Name, err))
+		faults = append(faults, fmt.Errorf("listing the objects in %s: %w", v.Name, err))
 	}
 	return "", errors.Join(faults...)
-}
-
-// nextLimit is how many objects the next page should have, after one of n objects and size
-// bytes.
-func nextLimit(limit int64, n, size int) int64 {
-	if n == 0 || size == 0 {
-		return limit
-	}
-	return max(1, min(2*limit, maxPage, int64(pageBytes/(size/n+1))))
 }
 
 func continueOf(err error) string {

@@ -12,7 +12,6 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	workers          int
 	rate             float64
 	propagationDelay time.Duration
 	observe          func(Progress)
@@ -20,16 +19,10 @@ type settings struct {
 	forgetOwners     bool
 }
 
-// Workers is how many objects are written at the same time; the default is 4.
-func Workers(n int) Option {
-	return func(s *settings) { s.workers = n }
-}
-
 // Rate is how many requests a second are sent at most, lists included; the default is 100.
 // With 0 the API server alone sets the pace (API Priority and Fairness). An object takes
 // two requests; one if the definition has a status subresource, and its managedFields name
-// no old version. It takes the place of the QPS in the config. What the API server has answered with
-// Retry-After is sent again without being counted.
+// no old version. It takes the place of the QPS in the config.
 func Rate(perSecond float64) Option {
 	return func(s *settings) { s.rate = perSecond }
 }
@@ -46,8 +39,8 @@ func PropagationDelay(d time.Duration) Option {
 	return func(s *settings) { s.propagationDelay = d }
 }
 
-// Observe gets to know how far Run is, or Remove with ForgetOwners: f is called ten times a
-// second, if something has happened, and at the end; never twice at the same time.
+// Observe gets to know how far Run is, or Remove with ForgetOwners: f is called up to ten times
+// a second, and at the end; never twice at the same time. The work waits for it.
 func Observe(f func(Progress)) Option {
 	return func(s *settings) { s.observe = f }
 }
@@ -78,25 +71,19 @@ func ForgetOwners() Option {
 }
 
 func apply(opts []Option) (settings, error) {
-	set := settings{workers: 4, rate: 100, propagationDelay: 70 * time.Second}
+	set := settings{rate: 100, propagationDelay: 70 * time.Second}
 	for _, opt := range opts {
 		opt(&set)
 	}
 	var errs []error
-	if set.workers < 1 || set.workers > maxWorkers {
-		errs = append(errs, fmt.Errorf("migrate: Workers is %d: give it a number from 1 to %d", set.workers, maxWorkers))
-	}
 	if !(set.rate >= 0) {
-		errs = append(errs, fmt.Errorf("migrate: Rate is %v: give it a number that is not negative", set.rate))
+		errs = append(errs, fmt.Errorf("migrate: Rate is %v, expected 0 or more", set.rate))
 	}
 	if set.propagationDelay < 0 {
-		errs = append(errs, fmt.Errorf("migrate: PropagationDelay is %s: give it a time that is not negative", set.propagationDelay))
+		errs = append(errs, fmt.Errorf("migrate: PropagationDelay is %s, expected 0 or more", set.propagationDelay))
 	}
 	return set, errors.Join(errs...)
 }
-
-// maxWorkers is more than an API server handles at a time (--max-mutating-requests-inflight).
-const maxWorkers = 256
 
 // limiter returns what limits requests.
 func (s settings) limiter() flowcontrol.RateLimiter {

@@ -28,22 +28,13 @@ func PolicyRules(crd string) []rbacv1.PolicyRule {
 
 var reviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// permitted returns an error if the user may not do what is needed to patch the objects, and
-// these subresources of them, so that this is not found out at each object.
+// permitted returns an error if the user may not do what is needed to rewrite objects by patches of
+// these subresources, so that this is not found out at each object.
 func (m *migrator) permitted(ctx context.Context, d *definition, subresources ...string) error {
-	type need struct{ verb, group, resource, subresource, name string }
-	group, resource := d.Spec.Group, d.Spec.Names.Plural
-	needs := []need{
-		{"list", group, resource, "", ""},
-		{"get", group, resource, "", ""},
-	}
+	type need struct{ verb, subresource string }
+	needs := []need{{"get", ""}}
 	for _, s := range subresources {
-		needs = append(needs, need{"patch", group, resource, s, ""})
-	}
-	if !m.dryRun {
-		needs = append(needs,
-			need{"patch", definitions.Group, definitions.Resource, "", m.name},
-			need{"patch", definitions.Group, definitions.Resource, "status", m.name})
+		needs = append(needs, need{"patch", s})
 	}
 	var faults []error
 	for _, n := range needs {
@@ -53,7 +44,7 @@ func (m *migrator) permitted(ctx context.Context, d *definition, subresources ..
 				"apiVersion": reviews.GroupVersion().String(),
 				"kind":       "SelfSubjectAccessReview",
 				"spec": map[string]any{"resourceAttributes": map[string]any{
-					"verb": n.verb, "group": n.group, "resource": n.resource, "subresource": n.subresource, "name": n.name,
+					"verb": n.verb, "group": d.Spec.Group, "resource": d.Spec.Names.Plural, "subresource": n.subresource,
 				}},
 			}}, metav1.CreateOptions{})
 			if err == nil {
@@ -65,8 +56,8 @@ func (m *migrator) permitted(ctx context.Context, d *definition, subresources ..
 			return fmt.Errorf("asking what this user may do: %w", err)
 		}
 		if !allowed {
-			name := strings.TrimSuffix(n.resource+"/"+n.subresource, "/")
-			faults = append(faults, fmt.Errorf("this user may not %s %s of group %s in the whole cluster: PolicyRules (crdmigrate rules) says what is needed", n.verb, name, n.group))
+			name := strings.TrimSuffix(d.Spec.Names.Plural+"/"+n.subresource, "/")
+			faults = append(faults, fmt.Errorf("%s: this user may not %s them in the whole cluster: PolicyRules (crdmigrate rules) has the rights", name, n.verb))
 		}
 	}
 	return errors.Join(faults...)

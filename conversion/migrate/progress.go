@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -73,7 +72,8 @@ type tally struct {
 	mu      sync.Mutex
 	report  *Report
 	inARow  int
-	changed bool
+	observe func(Progress) // nil if nobody wants to know
+	told    time.Time
 }
 
 // outcome is what has become of an object.
@@ -90,7 +90,7 @@ const (
 func (t *tally) count(o outcome, p Problem) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.changed = true
+	defer t.tell(interval)
 	r := t.report
 	switch o {
 	case rewritten:
@@ -120,34 +120,27 @@ func (t *tally) count(o outcome, p Problem) error {
 func (t *tally) expect(n int64, remaining *int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.changed = true
+	defer t.tell(interval)
 	t.report.Total = n
 	if remaining != nil {
 		t.report.Total += *remaining
 	}
 }
 
-// observe tells f what has changed, until ctx ends.
-func (t *tally) observe(ctx context.Context, f func(Progress)) {
-	tick := time.NewTicker(time.Second / 10)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			t.tell(f)
-			return
-		case <-tick.C:
-			t.tell(f)
-		}
-	}
+// interval is the least time between two calls of observe, but for the last.
+const interval = time.Second / 10
+
+// end tells how far it is at the end.
+func (t *tally) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tell(0)
 }
 
-func (t *tally) tell(f func(Progress)) {
-	t.mu.Lock()
-	p, changed := t.report.Progress, t.changed
-	t.changed = false
-	t.mu.Unlock()
-	if changed {
-		f(p)
+// tell tells how far it is, unless that was done just now. The caller holds the lock.
+func (t *tally) tell(interval time.Duration) {
+	if t.observe != nil && time.Since(t.told) >= interval {
+		t.observe(t.report.Progress)
+		t.told = time.Now()
 	}
 }

@@ -145,7 +145,7 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 			if diff := cmp.Diff(want, report.Progress); diff != "" {
 				t.Error(diff)
 			}
-			for _, want := range []string{w.CRD, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "v1alpha1 stays in status.storedVersions"} {
+			for _, want := range []string{w.CRD, "2 of 10 objects", "default/box-00001: admission webhook", "default/box-00004: ", "too old to be touched", "status.storedVersions keeps v1alpha1"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error does not say %q: %v", want, err)
 				}
@@ -192,7 +192,7 @@ func TestWhatAdmissionRefuses(t *testing.T) {
 			if diff := cmp.Diff(migrate.Progress{Total: 10, Rewritten: 8, Failed: 2}, report.Progress); diff != "" {
 				t.Error(diff)
 			}
-			for _, want := range []string{"default/box-00001: admission would change it (metadata.labels)", "default/box-00005: admission would change it (metadata.generation"} {
+			for _, want := range []string{"default/box-00001: metadata.labels: admission would change them", "default/box-00005: metadata.generation and so other fields than metadata: admission would change them"} {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("the error does not say %q: %v", want, err)
 				}

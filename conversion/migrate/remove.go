@@ -50,7 +50,7 @@ func Remove(ctx context.Context, config *rest.Config, crd, version string, opts 
 			return m.explain(err)
 		}
 	}
-	return m.explain(fmt.Errorf("somebody else writes it all the time, %d times while %s was about to be removed: find out who", maxRounds, version))
+	return m.explain(fmt.Errorf("changed %d times while %s was about to be removed: find out by whom, and run again", maxRounds, version))
 }
 
 // removable returns the index of a version that nobody needs.
@@ -61,7 +61,7 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 		for _, v := range d.Spec.Versions {
 			names = append(names, v.Name)
 		}
-		return 0, fmt.Errorf("it has no version %q, only %s", version, strings.Join(names, ", "))
+		return 0, fmt.Errorf("no version %q, expected one of %s", version, strings.Join(names, ", "))
 	}
 	var faults []error
 	if v.Storage {
@@ -105,7 +105,7 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 	if err != nil || report.Failed == 0 {
 		return err
 	}
-	text := fmt.Sprintf("%d of %d objects cannot let go of owners that managedFields name with %s: fix them, or what refuses them, and run again", report.Failed, report.Done(), version)
+	text := fmt.Sprintf("%s stays in managedFields of %d of %d objects: fix them, or what refuses them, and run again", version, report.Failed, report.Done())
 	return refused{errors.Join(append([]error{errors.New(text)}, report.faults()...)...)}
 }
 

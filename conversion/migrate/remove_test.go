@@ -50,7 +50,7 @@ func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
 	}
 	check(t, w.Create(0))
 	refuses(t, remove(), "CustomResourceDefinition "+w.CRD, "v1alpha1 is the storage version", "v1alpha1 is served: set served: false", `named in managedFields by "gitops" (Apply), in 1 objects, such as default/applied: let it apply once in v1`)
-	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v2"), `it has no version "v2", only v1alpha1, v1`)
+	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v2"), `no version "v2", expected one of v1alpha1, v1`)
 
 	w.Store("v1")
 	refuses(t, remove(), "v1alpha1 is in status.storedVersions")

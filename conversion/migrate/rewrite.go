@@ -31,7 +31,7 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 		return current, nil // nothing had to be stored
 	}
 	if changes := changes(obj, now); len(changes) > 0 {
-		return failed, fmt.Errorf("it was rewritten in %s, but admission has changed it (%s)", d.storage, strings.Join(changes, ", "))
+		return failed, fmt.Errorf("%s: changed by admission when rewritten in %s", strings.Join(changes, ", "), d.storage)
 	}
 	if d.kept(claims, now) {
 		return rewritten, nil
@@ -43,9 +43,9 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	case o == rewritten, o == gone:
 		return o, nil
 	case err != nil:
-		return failed, fmt.Errorf("it was rewritten in %s, but the API server has dropped its managedFields: %w", d.storage, err)
+		return failed, fmt.Errorf("metadata.managedFields: dropped by the API server when rewritten in %s: %w", d.storage, err)
 	}
-	return failed, fmt.Errorf("it was rewritten in %s, but the API server has dropped its managedFields, and somebody has written it since", d.storage)
+	return failed, fmt.Errorf("metadata.managedFields: dropped by the API server when rewritten in %s, and the object has been written since", d.storage)
 }
 
 // rehearse tries with dryRun whether a rewrite changes anything but the version in which the
@@ -73,7 +73,7 @@ func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.Part
 			return rewritten, nil
 		}
 		if attempt == maxConflicts {
-			return failed, fmt.Errorf("the API server would drop its managedFields: it cannot convert the object from %s to each version that they name: fix that conversion", d.storage)
+			return failed, fmt.Errorf("metadata.managedFields: the API server would drop them, since it cannot convert the object from %s to each version that they name: fix that conversion", d.storage)
 		}
 		if err := pause(ctx, 100*time.Millisecond<<attempt); err != nil {
 			return failed, err
@@ -85,7 +85,7 @@ func wouldChange(changes []string) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("admission would change it (%s): let the webhook leave alone what is not changed, or exempt %s in its matchConditions; an object that is written in any other way is migrated by that", strings.Join(changes, ", "), "updates by "+fieldManager)
+	return fmt.Errorf("%s: admission would change them: let the webhook leave alone what is not changed, or exempt updates by %s in its matchConditions; any other write of the object migrates it too", strings.Join(changes, ", "), fieldManager)
 }
 
 // patchOf returns a merge patch that changes nothing, or the managedFields alone.
@@ -174,7 +174,7 @@ func changes(before, after *metav1.PartialObjectMetadata) []string {
 		{"metadata.annotations", before.Annotations, after.Annotations},
 		{"metadata.finalizers", before.Finalizers, after.Finalizers},
 		{"metadata.ownerReferences", before.OwnerReferences, after.OwnerReferences},
-		{"metadata.generation, and so other fields than metadata", before.Generation, after.Generation},
+		{"metadata.generation and so other fields than metadata", before.Generation, after.Generation},
 	} {
 		if !equality.Semantic.DeepEqual(c.before, c.after) {
 			names = append(names, c.name)

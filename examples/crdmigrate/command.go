@@ -70,17 +70,15 @@ func refused(err error) bool {
 
 // pace are the flags of how fast the API server is asked.
 type pace struct {
-	rate    float64
-	workers int
+	rate float64
 }
 
 func (p *pace) register(flags *pflag.FlagSet) {
 	flags.Float64Var(&p.rate, "rate", 100, "Requests a second, at most; 0 leaves it to the API server.")
-	flags.IntVar(&p.workers, "workers", 4, "Objects that are written at the same time.")
 }
 
 func (p *pace) options() []migrate.Option {
-	return []migrate.Option{migrate.Rate(p.rate), migrate.Workers(p.workers)}
+	return []migrate.Option{migrate.Rate(p.rate)}
 }
 
 func (c *command) root() *cobra.Command {
@@ -125,7 +123,7 @@ stores it in the storage version. Then it takes the other versions out of
 status.storedVersions. Definitions are named as kubectl names them:
 pizzas.restaurant.example.com.`,
 		Example: `  crdmigrate run pizzas.restaurant.example.com --dry-run
-  crdmigrate run pizzas.restaurant.example.com --rate=500 --workers=16`,
+  crdmigrate run pizzas.restaurant.example.com --rate=500`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			config, err := c.config()

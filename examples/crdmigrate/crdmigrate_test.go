@@ -82,7 +82,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	port, err := controlplane.FreePort()
 	check(t, err)
 	run := func(rate int) (*exec.Cmd, *bytes.Buffer) {
-		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, fmt.Sprintf("--rate=%d", rate), "--workers=8", "--propagation-delay=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
+		cmd := exec.CommandContext(t.Context(), path, "run", w.CRD, "--kubeconfig="+kubeconfig, fmt.Sprintf("--rate=%d", rate), "--propagation-delay=0s", fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", port))
 		out := &bytes.Buffer{}
 		cmd.Stdout, cmd.Stderr = out, out
 		check(t, cmd.Start())
@@ -204,7 +204,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 1`, "remove", w.CRD, "v1alpha1")
 	w.Store("v1")
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1alpha1" })
-	step("error: migrate: CustomResourceDefinition "+w.CRD+": its storage version v1 is not served, so that objects could be rewritten in v1alpha1 only, and lose what that has no field for: set served: true for v1\n2", "run", w.CRD)
+	step("error: migrate: CustomResourceDefinition "+w.CRD+": the storage version v1 is not served, expected served: true: a rewrite in v1alpha1 would lose what that has no field for\n2", "run", w.CRD)
 	w.Change(func(v map[string]any) { v["served"] = true })
 	migratetest.Eventually(t, "v1 is served", func() error {
 		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -238,7 +238,7 @@ v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as
 	w.Change(func(v map[string]any) { v["served"] = v["name"] == "v1" })
 	step(w.CRD+": v1alpha1 can be removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners", "--dry-run")
 	step(w.CRD+": v1alpha1 was removed\n0", "remove", w.CRD, "v1alpha1", "--forget-owners")
-	step("error: migrate: CustomResourceDefinition "+w.CRD+": it has no version \"v1alpha1\", only v1\n2", "remove", w.CRD, "v1alpha1")
+	step("error: migrate: CustomResourceDefinition "+w.CRD+": no version \"v1alpha1\", expected one of v1\n2", "remove", w.CRD, "v1alpha1")
 	step("error: requires at least 1 arg(s), only received 0\n2", "run")
 	if got := run("run", "pallets.example.com"); !strings.Contains(got, `customresourcedefinitions.apiextensions.k8s.io "pallets.example.com" not found`) || !strings.HasSuffix(got, "2") {
 		t.Errorf("got %s", got)
