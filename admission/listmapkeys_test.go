@@ -166,7 +166,7 @@ func TestListMapKeys_AreCheckedAgainstTheTypes(t *testing.T) {
 		"a misspelt key":          {`ListMapKeys "spec.toppings": v1beta1.Pizza: v1beta1.PizzaTopping has no field "nam"`, []admission.Option{typed, admission.ListMapKeys("spec.toppings", "name", "nam")}},
 		"a misspelt path":         {`v1beta1.PizzaSpec has no field "topings"`, []admission.Option{admission.ListMapKeys("spec.topings", "name"), typed}},
 		"brackets":                {`"spec.toppings[*]"`, []admission.Option{loose, admission.ListMapKeys("spec.toppings[*]", "name")}},
-		"no list":                 {`"name" is a string, not a list`, []admission.Option{typed, admission.ListMapKeys("metadata.name", "name")}},
+		"no list":                 {`type string, expected a list`, []admission.Option{typed, admission.ListMapKeys("metadata.name", "name")}},
 		"a list of one version":   {"", []admission.Option{typed, both, admission.ListMapKeys("spec.toppings", "name")}},
 		"a list of no version":    {`v1alpha1.PizzaSpec has no field "topings"`, []admission.Option{typed, both, admission.ListMapKeys("spec.topings", "name")}},
 		"a kind without a type":   {"", []admission.Option{loose, admission.ListMapKeys("spec.fillings", "name")}},
