@@ -37,34 +37,16 @@ type Function struct {
 	Mutates bool
 }
 
-// Handler is a handler that knows what it serves.
-type Handler interface {
-	http.Handler
-	Served() Served
-}
-
 // With returns the handler, which then says what it serves.
-func With(h http.Handler, s Served) Handler { return handler{h, s} }
+func With(h http.Handler, s Served) http.Handler { return handler{h, s} }
 
 type handler struct {
 	http.Handler
 	served Served
 }
 
-func (h handler) Served() Served { return h.served }
-
-// By returns what a handler serves. It looks behind handlers with a method
-// Unwrap() http.Handler. It returns false if nobody knows.
+// By returns what a handler serves. It returns false if that is not known.
 func By(h http.Handler) (Served, bool) {
-	for range 100 { // an Unwrap may lead in a circle
-		switch known := h.(type) {
-		case Handler:
-			return known.Served(), true
-		case interface{ Unwrap() http.Handler }:
-			h = known.Unwrap()
-		default:
-			return Served{}, false
-		}
-	}
-	return Served{}, false
+	known, ok := h.(handler)
+	return known.served, ok
 }

@@ -2,6 +2,7 @@ package authority
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -78,7 +79,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	if a.rotateAfter == 0 {
 		a.rotateAfter = a.caLifetime / 2
 	}
-	a.writes = rate.NewLimiter(rate.Every(max(a.interval, time.Millisecond)), 20)
+	a.writes = rate.NewLimiter(rate.Every(a.interval), 20)
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // Run has a limit of its own
 	client, err := dynamic.NewForConfig(config)
@@ -104,19 +105,9 @@ func (a *Authority) validate(namespace string) (errs []error) {
 			errs = append(errs, fmt.Errorf("host %q, expected a DNS name or an IP address", host))
 		}
 	}
-	for _, option := range []struct {
-		name        string
-		value, from time.Duration
-	}{
-		{"CALifetime", a.caLifetime, 1},
-		{"RotateAfter", a.rotateAfter, 1},
-		{"CertificateLifetime", a.leafLifetime, 1},
-		{"Interval", a.interval, 1},
-		{"PropagationDelay", a.propagationDelay, 0},
-	} {
-		if option.value < option.from {
-			errs = append(errs, fmt.Errorf("%s is %s, expected a positive duration", option.name, option.value))
-		}
+	if min(a.caLifetime, a.rotateAfter, a.leafLifetime, a.interval) <= 0 || a.propagationDelay < 0 {
+		errs = append(errs, fmt.Errorf("CALifetime %s, RotateAfter %s, CertificateLifetime %s, Interval %s and PropagationDelay %s: expected positive durations",
+			a.caLifetime, a.rotateAfter, a.leafLifetime, a.interval, a.propagationDelay))
 	}
 	if a.caLifetime-a.rotateAfter < a.propagationDelay+4*a.interval {
 		errs = append(errs, fmt.Errorf("RotateAfter is %s with CALifetime %s: a rotation takes four times the Interval of %s, and the PropagationDelay of %s",
@@ -356,10 +347,7 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 }
 
 func (a *Authority) none() error {
-	why := a.problem
-	if why == nil {
-		why = errors.New("the Secret has not been read")
-	}
+	why := cmp.Or(a.problem, errors.New("the Secret has not been read"))
 	return fmt.Errorf("authority: Secret %s/%s: no certificate yet: %w", a.secret.namespace, a.secret.name, why)
 }
 

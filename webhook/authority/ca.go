@@ -84,9 +84,6 @@ func (c *ca) leaf(hosts []string, now time.Time, lifetime time.Duration) (*tls.C
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if len(hosts[0]) <= 64 { // the bound of a common name in RFC 5280; verifiers look at the SANs alone
-		template.Subject.CommonName = hosts[0]
-	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)

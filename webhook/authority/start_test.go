@@ -121,7 +121,7 @@ func TestWhileItWaitsForOthersTheErrorSaysSo(t *testing.T) {
 func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 	_, err := New(&rest.Config{Host: "https://cluster"}, "Name space", "Se cret", nil,
 		CALifetime(time.Minute), RotateAfter(-1), CertificateLifetime(0), Interval(-time.Second), PropagationDelay(-1))
-	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter is -1ns", "CertificateLifetime is 0s", "Interval is -1s", "PropagationDelay is -1ns")
+	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter -1ns", "CertificateLifetime 0s", "Interval -1s", "PropagationDelay -1ns")
 
 	for name, test := range map[string]struct {
 		hosts []string
@@ -138,7 +138,7 @@ func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 		},
 		"a CA that does not live": {
 			hosts: []string{"h"}, opts: []Option{CALifetime(0)},
-			want: []string{"CALifetime is 0s", "RotateAfter is 0s", "RotateAfter is 0s with CALifetime 0s"},
+			want: []string{"CALifetime 0s, RotateAfter 0s", "RotateAfter is 0s with CALifetime 0s"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,8 +28,7 @@
 // server converts to one of them, and all functions see the request. (With the match policy
 // Exact nothing is converted, and the rules are for all versions.)
 //
-// [Wrap] puts middleware around all handlers. The handler behind other middleware is found if
-// that has a method Unwrap() http.Handler.
+// [Wrap] puts middleware around all handlers.
 //
 // # Namespaces
 //

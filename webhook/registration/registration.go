@@ -70,8 +70,8 @@ func Annotations(annotations map[string]string) Option {
 }
 
 // Wrap puts middleware around each handler: wrap is called with its path, and returns what
-// is served there. So the rules are still made from the handler. The wrapper that is given
-// first is the outermost.
+// is served there. The rules are made from the handler itself, which is not found behind middleware
+// that is put around it otherwise. The wrapper that is given first is the outermost.
 func Wrap(wrap func(path string, h http.Handler) http.Handler) Option {
 	return func(s *settings) { s.wrap = append(s.wrap, wrap) }
 }

@@ -18,14 +18,8 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-// wrapper is a middleware that says what it wraps; hider is one that does not.
-type (
-	wrapper struct{ http.Handler }
-	hider   struct{ h http.Handler }
-)
-
-func (w wrapper) Unwrap() http.Handler                              { return w.Handler }
-func (h hider) ServeHTTP(rw http.ResponseWriter, req *http.Request) { h.h.ServeHTTP(rw, req) }
+// hider is a middleware.
+type hider struct{ http.Handler }
 
 func TestNew_JoinsAllMistakes(t *testing.T) {
 	s, other := newShop(t, "example.com"), newShop(t, "other.example.com")
@@ -119,7 +113,6 @@ func TestRulesAreMadeFromTheHandler(t *testing.T) {
 		"metadata beside a function for a subresource":       {admit(s.validate(subresource("status")), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update), rule("example.com", []string{"v1"}, []string{"pizzas/status"}, namespaced, create, update)}},
 		"metadata beside a typed function, matched exactly":  {admit(s.validate(), admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(s.kind("v1")))), []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1alpha1", "v1"}, pizza, namespaced, create, update)}},
 		"built-in kinds":                                     {admitBuiltIn(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods"}, all, create, update), rule("", []string{"v1"}, []string{"pods/status"}, all, create, update), rule("networking.k8s.io", []string{"*"}, []string{"networkpolicies"}, all, del)}},
-		"behind middleware":                                  {wrapper{admit(s.validate())}, []admissionregistrationv1.RuleWithOperations{rule("example.com", []string{"v1"}, pizza, namespaced, create, update)}},
 		"a cluster-scoped and another":                       {admitScopes(), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"pizzas"}, namespaced, del), rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
 		"a cluster-scoped one alone":                         {admitMetadata(toppingKind), []admissionregistrationv1.RuleWithOperations{rule("restaurant.programming-kubernetes.info", []string{"v1alpha1"}, []string{"toppings"}, cluster, del)}},
 		"a CONNECT, for which Rules are set":                 {admitEverything(), []admissionregistrationv1.RuleWithOperations{rule("", []string{"v1"}, []string{"pods/exec"}, all, connect)}},
