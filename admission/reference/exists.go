@@ -59,10 +59,9 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 // A name that is forbidden or invalid is not looked up, so that the answer does not
 // reveal whether it exists.
 //
-// A name that the informer does not know is confirmed by one live read. The function
-// returns an error, and so no verdict, while the informer has not synced or when it has
-// stopped, when a request to the API server fails or takes too long, and when there would
-// be too many of them. All requests for one object together take two seconds at most.
+// The function returns an error, and so no verdict, where something is not known: see "Denied,
+// or not decided" in the package documentation. All requests for one object together take two
+// seconds at most.
 //
 // In an update, only the references are checked that the object did not have
 // before. If the old object cannot be decoded, all references are new. An object
@@ -155,7 +154,12 @@ func (c *checker) answer(
 	if len(errs) > 0 {
 		return errs, nil // whatever else is not known
 	}
-	return nil, firstUndecided(all)
+	for _, q := range all {
+		if q.undecided != nil {
+			return nil, q.undecided
+		}
+	}
+	return nil, nil
 }
 
 // isItself reports whether an object names itself. It exists when the request has passed.

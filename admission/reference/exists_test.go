@@ -249,22 +249,6 @@ func TestOnlyWhatMayHealIsAskedAgain(t *testing.T) {
 	}
 }
 
-// What heals by itself must not hide what somebody must fix.
-func TestAFaultThatStaysIsToldBeforeOneThatGoes(t *testing.T) {
-	known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(_ context.Context, _, name string) error {
-		if name == "slow" {
-			return apierrors.NewServiceUnavailable("later")
-		}
-		return apierrors.NewForbidden(toppings, name, errors.New("RBAC"))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "slow", "locked")); !isFinal(err) || !strings.HasPrefix(err.Error(), "spec.toppings[1].name: ") {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestExists_CanceledRequestIsNotTooMany(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -91,17 +91,13 @@ func (x *index) of(target cache.ObjectName, limit int, leaveOut string) (first [
 		slices.SortFunc(u.names, compareNames)
 		u.unsorted = false
 	}
-	before, after := u.names, u.names[len(u.names):]
+	names := u.names
 	if leaveOut != "" {
-		begin, _ := slices.BinarySearchFunc(u.names, cache.ObjectName{Namespace: leaveOut}, compareNames)
-		next := cache.ObjectName{Namespace: leaveOut + "\x00"}
-		end, _ := slices.BinarySearchFunc(u.names, next, compareNames)
-		before, after = u.names[:begin], u.names[end:]
+		names = slices.DeleteFunc(slices.Clone(names), func(n cache.ObjectName) bool { return n.Namespace == leaveOut })
 	}
-	count = len(before) + len(after)
+	count = len(names)
 	if limit < 0 || limit > count {
 		limit = count
 	}
-	first = append(make([]cache.ObjectName, 0, limit), before[:min(limit, len(before))]...)
-	return append(first, after[:limit-len(first)]...), count
+	return slices.Clone(names[:limit]), count
 }

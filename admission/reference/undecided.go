@@ -45,19 +45,3 @@ func isTransient(err error) bool {
 		utilnet.IsTimeout(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) ||
 		utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
 }
-
-// firstUndecided returns why a question has no answer; nil if all have one. A cause that
-// somebody must fix comes before one that goes away by itself.
-func firstUndecided(questions []*question) (first error) {
-	for _, q := range questions {
-		var again *apierrors.StatusError
-		switch {
-		case q.undecided == nil:
-		case !errors.As(q.undecided, &again):
-			return q.undecided
-		case first == nil:
-			first = q.undecided
-		}
-	}
-	return first
-}

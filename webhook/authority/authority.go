@@ -341,14 +341,10 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 		return nil, fmt.Errorf("authority: %w", err)
 	}
 	if a.leaf == nil {
-		return nil, a.none()
+		why := cmp.Or(a.problem, errors.New("the Secret has not been read"))
+		return nil, fmt.Errorf("authority: Secret %s/%s: no certificate yet: %w", a.secret.namespace, a.secret.name, why)
 	}
 	return a.leaf, nil
-}
-
-func (a *Authority) none() error {
-	why := cmp.Or(a.problem, errors.New("the Secret has not been read"))
-	return fmt.Errorf("authority: Secret %s/%s: no certificate yet: %w", a.secret.namespace, a.secret.name, why)
 }
 
 // CABundle returns the PEM certificates of all CAs that the API server must
@@ -363,23 +359,21 @@ func (a *Authority) CABundle() []byte {
 // Check returns an error while there is no certificate that is valid now: a
 // check for [webhook.Checks].
 func (a *Authority) Check(*http.Request) error {
-	now := time.Now()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.renew(now); err != nil {
-		return fmt.Errorf("authority: %w", err)
-	}
-	if a.leaf == nil {
-		return a.none()
-	}
-	if !valid(a.leaf.Leaf, now) {
-		err := fmt.Errorf("authority: the certificate is valid from %s to %s, and it is %s", utc(a.leaf.Leaf.NotBefore), utc(a.leaf.Leaf.NotAfter), utc(now))
-		if a.problem != nil {
-			err = fmt.Errorf("%w; the last look at Secret %s/%s: %w", err, a.secret.namespace, a.secret.name, a.problem)
-		}
+	served, err := a.GetCertificate(nil)
+	if err != nil {
 		return err
 	}
-	return nil
+	now, leaf := time.Now(), served.Leaf
+	if valid(leaf, now) {
+		return nil
+	}
+	err = fmt.Errorf("authority: the certificate is valid from %s to %s, and it is %s", utc(leaf.NotBefore), utc(leaf.NotAfter), utc(now))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.problem != nil {
+		err = fmt.Errorf("%w; the last look at Secret %s/%s: %w", err, a.secret.namespace, a.secret.name, a.problem)
+	}
+	return err
 }
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -32,9 +32,6 @@ func (w *Webhooks) Check(*http.Request) error {
 // certificates of a PEM bundle: then no API server that has seen these webhooks refuses a
 // serving certificate which one of them has signed. Like Check, it makes no request.
 func (w *Webhooks) CheckBundle(pem []byte) error {
-	if _, err := cert.ParseCertsPEM(pem); err != nil {
-		return fmt.Errorf("registration: CA bundle: %w", err)
-	}
 	return w.each(func(s *objectState) error {
 		if !s.read {
 			return s.unreachable

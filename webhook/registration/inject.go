@@ -47,14 +47,10 @@ var (
 // until ctx ends, and then returns nil. An error means that it could not begin.
 //
 // It writes clientConfig.caBundle of each webhook, and of each conversion, that leads to the
-// [Service] or [URL] of the declaration, those of other releases too, and nothing else: no field
-// manager owns it then, so that whoever deploys may write and remove it. Each object
-// is watched, so that a bundle that somebody overwrites or removes is written again at once. What
-// fails is tried again, and logged. Every replica may run Inject: one of them
+// [Service] or [URL] of the declaration, those of other releases too. Each object is watched, so
+// that a bundle that somebody overwrites or removes is written again at once. What fails is tried
+// again, and logged, and so are [Webhooks.Differences]. Every replica may run Inject: one of them
 // writes, and the others find nothing to do.
-//
-// Where an object is not as it is declared, Inject logs it once. See [Webhooks.Check] and
-// [Webhooks.Differences].
 //
 // The bundle may be nil: then somebody else writes it, such as cert-manager's cainjector (see
 // [Annotations]). Without QPS in the config, the client is not limited. [Webhooks.PolicyRules] has
