@@ -35,7 +35,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdkit/crdkit/admission"
-	"github.com/crdkit/crdkit/internal/collectors"
 )
 
 // Prometheus registers the metrics and returns a function that makes, of the name of
@@ -53,8 +52,10 @@ func Prometheus(r prometheus.Registerer) (func(webhook string) admission.Option,
 		// 10 µs to 42 s: the API server waits for 30 s at most.
 		Buckets: prometheus.ExponentialBuckets(0.00001, 4, 12),
 	}, []string{"webhook", "group", "kind", "operation", "subresource", "decision"})
-	if err := collectors.Register(r, requests, duration); err != nil {
-		return nil, err
+	for _, c := range []prometheus.Collector{requests, duration} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
 	}
 	return func(webhook string) admission.Option {
 		return admission.Observe(func(o admission.Observation) {

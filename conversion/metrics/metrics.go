@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdkit/crdkit/conversion"
-	"github.com/crdkit/crdkit/internal/collectors"
 )
 
 // Prometheus registers the metrics and returns the option that counts a handler's
@@ -44,8 +43,10 @@ func Prometheus(r prometheus.Registerer) (conversion.Option, error) {
 		Name: "crdkit_conversion_failures_total",
 		Help: "ConversionReviews that failed, by the first object that failed.",
 	}, labels)
-	if err := collectors.Register(r, reviews, duration, objects, failures); err != nil {
-		return nil, err
+	for _, c := range []prometheus.Collector{reviews, duration, objects, failures} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
 	}
 	return conversion.Observe(func(o conversion.Observation) {
 		duration.Observe(o.Duration.Seconds())

@@ -29,7 +29,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/crdkit/crdkit/internal/collectors"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -75,7 +74,12 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 		gauges = append(gauges, differences{d, prometheus.NewDesc("crdkit_webhook_registration_difference",
 			"1 for each field of a webhook configuration or definition that is not as it is declared.", []string{"kind", "name", "field"}, nil)})
 	}
-	return collectors.Register(r, gauges...)
+	for _, g := range gauges {
+		if err := r.Register(g); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // registered are certificates that come with a registration.

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/collectors"
 )
 
 // Prometheus registers the metrics and returns what makes the function for
@@ -32,8 +31,10 @@ func Prometheus(r prometheus.Registerer) (observe func(crd string) func(migrate.
 		Name: "crdkit_migration_objects_expected",
 		Help: "Objects that there are to migrate, as the API server estimates.",
 	}, []string{"crd"})
-	if err := collectors.Register(r, objects, total); err != nil {
-		return nil, err
+	for _, c := range []prometheus.Collector{objects, total} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
 	}
 	return func(crd string) func(migrate.Progress) {
 		return func(p migrate.Progress) {
