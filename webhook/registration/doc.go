@@ -32,9 +32,8 @@
 //
 // # Namespaces
 //
-// By default, a webhook is not called for objects in
-// kube-system and in the operator's own namespace: so a webhook that is down cannot keep
-// the cluster, or the operator, from coming up again. Custom resources in those two
+// By default, a webhook is not called for objects in kube-system and in the operator's own
+// namespace: one that is down cannot keep the cluster, or the operator, from coming up. Custom resources in those two
 // namespaces are not defaulted and not validated by webhooks. The API server does not look
 // at the selector for cluster-scoped resources, which are never exempted, and matches it
 // with the labels of the object itself for a Namespace
