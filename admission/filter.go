@@ -144,7 +144,7 @@ func valueAt(object []byte, path ...string) (value []byte) {
 	if c.Begins() != '{' {
 		return nil
 	}
-	for c.Enter('{'); c.Next(); {
+	for c.Enter('{'); c.Next('{'); {
 		found := string(c.Name()) == path[0]
 		if text := c.Value(); found {
 			value = text

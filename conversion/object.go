@@ -68,7 +68,7 @@ func (o *object) body(dst []byte) []byte {
 func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], members: o.members[:0]}
 	begin := c.Offset()
-	for c.Enter('{'); c.Next(); {
+	for c.Enter('{'); c.Next('{'); {
 		switch string(c.Name()) {
 		case "apiVersion":
 			o.apiVersion, _ = m.String(c)

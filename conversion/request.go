@@ -36,7 +36,7 @@ func (r *request) readObjects(c *rawjson.Cursor) error {
 		return nil
 	}
 	begin := c.Offset()
-	for c.Enter('['); c.Next(); {
+	for c.Enter('['); c.Next('['); {
 		n := len(r.objects)
 		if n < cap(r.objects) {
 			r.objects = r.objects[:n+1]

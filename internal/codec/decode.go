@@ -212,7 +212,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 			return nullOrFallback(c)
 		}
 		l, n := at[list](p), 0
-		for c.Enter('['); c.Next(); n++ {
+		for c.Enter('['); c.Next('['); n++ {
 			if n == l.cap {
 				l.len = n // which it copies
 				p.value(t).Grow(max(4, 3*n))
@@ -235,7 +235,7 @@ func decodeStrings(m *Memory, c *rawjson.Cursor, p pointer) error {
 		return nullOrFallback(c)
 	}
 	list := m.words[len(m.words):]
-	for c.Enter('['); c.Next(); {
+	for c.Enter('['); c.Next('['); {
 		null := c.Begins() == 'n'
 		s, ok := m.String(c)
 		if !ok && !null {
@@ -267,7 +267,7 @@ func (d *decoders) mapOf(t reflect.Type) decoder {
 		decoded := reflect.MakeMap(t)
 		key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
 		there := pointerTo(value, t.Elem())
-		for c.Enter('{'); c.Next(); {
+		for c.Enter('{'); c.Next('{'); {
 			name, ok := m.Name(c)
 			if !ok {
 				return errFallback
@@ -290,7 +290,7 @@ func decodeStringMap(m *Memory, c *rawjson.Cursor, p pointer) error {
 		return nullOrFallback(c)
 	}
 	decoded := map[string]string{}
-	for c.Enter('{'); c.Next(); {
+	for c.Enter('{'); c.Next('{'); {
 		name, ok := m.Name(c)
 		null := c.Begins() == 'n'
 		s, isString := m.String(c)
@@ -366,7 +366,7 @@ func (d *decoders) structOf(t reflect.Type, without []string) decoder {
 		for {
 			i := guess
 			if !c.Guess(members[guess].guess) {
-				if !c.Next() {
+				if !c.Next('{') {
 					return nil
 				}
 				if i = find(members, guess, c.Name()); i < 0 {

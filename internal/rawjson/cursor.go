@@ -10,10 +10,10 @@ import (
 // Cursor reads one JSON text from left to right:
 //
 //	c := rawjson.NewCursor(text)
-//	for c.Enter('{'); c.Next(); {
+//	for c.Enter('{'); c.Next('{'); {
 //		switch string(c.Name()) {
 //		case "metadata":
-//			for c.Enter('{'); c.Next(); {
+//			for c.Enter('{'); c.Next('{'); {
 //				...
 //			}
 //		default:
@@ -22,12 +22,12 @@ import (
 //	}
 //	err := c.End()
 //
-// Each value must be taken by Enter or Value. After an error, Next returns
-// false and Value nil; End returns the error.
+// Each value must be taken by Enter or Value, and what was entered must be left, by
+// Next. After an error, Next returns false and Value nil; End returns the error.
 type Cursor struct {
 	text  []byte
 	at    int
-	stack nesting
+	depth int  // how much has been entered and not left
 	first bool // nothing has been read since Enter
 	name  []byte
 	start int // of the name, or of the element
@@ -47,26 +47,18 @@ func (c *Cursor) Enter(open byte) {
 		c.err = io.ErrUnexpectedEOF
 	case c.text[c.at] != open:
 		c.err = fmt.Errorf("expected %s, got %s", kindOf(open), kindOf(c.text[c.at]))
-	case c.stack.depth == maxDepth:
+	case c.depth == maxDepth:
 		c.err = fmt.Errorf("nested deeper than %d at offset %d", maxDepth, c.at)
 	default:
-		c.stack.push(open == '{')
+		c.depth++
 		c.at = skipSpace(c.text, c.at+1)
 		c.first = true
 	}
 }
 
-// Next goes on to the next member or element of what was entered last. It returns
-// false, and leaves it, when there is none.
-func (c *Cursor) Next() bool {
-	if !c.begin() {
-		return false
-	}
-	return !c.stack.top() || c.readName()
-}
-
-// begin goes to the beginning of the next member or element.
-func (c *Cursor) begin() bool {
+// Next goes on to the next member or element of what was entered last; open is '{' or '[',
+// as it was for Enter. It returns false, and leaves it, when there is none.
+func (c *Cursor) Next(open byte) bool {
 	if c.err != nil {
 		return false
 	}
@@ -75,14 +67,9 @@ func (c *Cursor) begin() bool {
 		c.err = io.ErrUnexpectedEOF
 		return false
 	}
-	object := c.stack.top()
-	end := byte(']')
-	if object {
-		end = '}'
-	}
 	switch got := c.text[c.at]; {
-	case got == end:
-		c.stack.pop()
+	case got == open+2: // } and ] are two above { and [
+		c.depth--
 		c.at++
 		c.first = false
 		return false
@@ -95,7 +82,7 @@ func (c *Cursor) begin() bool {
 		return false
 	}
 	c.start = c.at
-	return true
+	return open == '[' || c.readName()
 }
 
 // readName reads the name of a member.
@@ -138,7 +125,7 @@ func (c *Cursor) Guess(name []byte) bool {
 }
 
 // Name returns the name of the member that Next went to, decoded. It is valid
-// until the next call of Next.
+// until the next call.
 func (c *Cursor) Name() []byte {
 	if bytes.IndexByte(c.name, '\\') >= 0 {
 		name, _ := String(c.text[c.start:][:len(c.name)+2])
@@ -155,7 +142,7 @@ func (c *Cursor) Value() []byte {
 	if c.err != nil {
 		return nil
 	}
-	at, err := skipValue(c.text, c.at, maxDepth-c.stack.depth)
+	at, err := skipValue(c.text, c.at, maxDepth-c.depth)
 	return c.take(at, err)
 }
 

@@ -58,7 +58,7 @@ func TestAfterAWrongGuessNextGoesOn(t *testing.T) {
 	for {
 		if c.Guess([]byte(`"a":`)) {
 			names += "A"
-		} else if c.Next() {
+		} else if c.Next('{') {
 			names += string(c.Name())
 		} else {
 			break

@@ -22,14 +22,8 @@ func (c *Cursor) Outline(dst []Span) (value []byte, _ []Span) {
 	if c.err != nil {
 		return nil, dst
 	}
-	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.stack.depth)
-	if err != nil {
-		c.err = err
-		return nil, dst
-	}
-	value = c.text[c.at:at:at]
-	c.at = at
-	return value, dst
+	at, dst, err := outline(c.text, c.at, dst, maxDepth-c.depth, true)
+	return c.take(at, err), dst
 }
 
 // Skip passes over a value of which the size is known from an outline.
@@ -53,13 +47,21 @@ func (c *Cursor) Follow(value []byte) bool {
 	return true
 }
 
-// outline returns the offset after the value that begins at i, as skipValue does, and its
-// spans. While an object or array is open, its span has its beginning as the size and the
-// index of the one around it as the count.
+// skipValue returns the offset after the JSON value that begins at i, without decoding it.
+// It accepts exactly what encoding/json.Valid accepts, if that may nest to the depth.
+func skipValue(b []byte, i, depth int) (int, error) {
+	var open [16]Span // nearly all JSON is nested less deeply, and needs no memory
+	i, _, err := outline(b, i, open[:0], depth, false)
+	return i, err
+}
+
+// outline is skipValue, and appends the spans of the value: all of them if keep is set,
+// else only those of what is open. While an object or array is open, its span has its
+// beginning as the size and the index of the one around it as the count.
 //
-// It does all in one loop, where skipValue calls functions: what it passes over is mostly
-// short strings, and a call takes as long as one of these.
-func outline(b []byte, i int, spans []Span, depth int) (int, []Span, error) {
+// It passes over the inside of a string eight bytes at a time. All is in one loop: what it
+// passes over is mostly short strings, and a call takes as long as one of these.
+func outline(b []byte, i int, spans []Span, depth int, keep bool) (int, []Span, error) {
 	const none = -1
 	inner := none   // the innermost object or array that is open
 	object := false // whether that is an object
@@ -117,7 +119,9 @@ func outline(b []byte, i int, spans []Span, depth int) (int, []Span, error) {
 			i = space(b, i+1)
 			if i < len(b) && b[i] == c+2 { // } and ] are two above { and [
 				i++
-				spans = append(spans, Span{i - begin, 1})
+				if keep {
+					spans = append(spans, Span{i - begin, 1})
+				}
 				break
 			}
 			depth--
@@ -158,7 +162,11 @@ func outline(b []byte, i int, spans []Span, depth int) (int, []Span, error) {
 			}
 			i++
 			closed := spans[inner]
-			spans[inner] = Span{i - closed.Size, len(spans) - inner}
+			if keep {
+				spans[inner] = Span{i - closed.Size, len(spans) - inner}
+			} else {
+				spans = spans[:inner]
+			}
 			inner = closed.Count
 			object = inner != none && b[spans[inner].Size] == '{'
 			depth++

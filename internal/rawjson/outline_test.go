@@ -28,7 +28,7 @@ func TestAnOutlineIsTakenOfWhatIsJSON(t *testing.T) {
 		checkOutline(t, []byte(text))
 	}
 	c := NewCursor([]byte(strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001)))
-	if c.Enter('['); c.Next() {
+	if c.Enter('['); c.Next('[') {
 		if c.Outline(nil); c.Err() == nil {
 			t.Error("a value nested 10,001 deep is accepted")
 		}
@@ -66,8 +66,8 @@ func checkOutline(t *testing.T, text []byte) {
 		spans = spans[1:]
 		by, plain := NewCursor(value), NewCursor(value)
 		by.Enter(value[0])
-		for plain.Enter(value[0]); plain.Next(); {
-			if !by.Next() || string(by.NameText()) != string(plain.NameText()) && value[0] == '{' {
+		for plain.Enter(value[0]); plain.Next(value[0]); {
+			if !by.Next(value[0]) || string(by.NameText()) != string(plain.NameText()) && value[0] == '{' {
 				t.Fatalf("%.200q: there is less in %.200q", text, value)
 			}
 			want := plain.Value()
@@ -81,7 +81,7 @@ func checkOutline(t *testing.T, text []byte) {
 			read(want, spans[:spans[0].Count])
 			spans = spans[spans[0].Count:]
 		}
-		if by.Next() || len(spans) > 0 {
+		if by.Next(value[0]) || len(spans) > 0 {
 			t.Fatalf("%.200q: there is more in %.200q", text, value)
 		}
 	}
@@ -123,7 +123,7 @@ func TestOnlyAValueOfTheSameTextIsFollowed(t *testing.T) {
 func TestAfterAnErrorACursorStays(t *testing.T) {
 	c := NewCursor([]byte(`[x,{}]`))
 	c.Enter('[')
-	c.Next()
+	c.Next('[')
 	if value, spans := c.Outline(nil); value != nil || spans != nil || c.Err() == nil {
 		t.Errorf("got %s, %v, %v", value, spans, c.Err())
 	}
@@ -137,7 +137,7 @@ func TestAfterAnErrorACursorStays(t *testing.T) {
 func TestTheTextOfANameIsAsItWasWritten(t *testing.T) {
 	var got []string
 	c := NewCursor([]byte(`{"a" : 1, "":2,"\u0061\"":3}`))
-	for c.Enter('{'); c.Next(); c.Value() {
+	for c.Enter('{'); c.Next('{'); c.Value() {
 		got = append(got, string(c.NameText()))
 	}
 	if diff := cmp.Diff([]string{`"a"`, `""`, `"\u0061\""`}, got); diff != "" {

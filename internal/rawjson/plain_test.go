@@ -40,20 +40,20 @@ func TestPlainAndIntTakeWhatIsUsual(t *testing.T) {
 	c := rawjson.NewCursor([]byte(`["","a","mozzarella and tomato",0,-1,999999999999999999]`))
 	c.Enter('[')
 	for _, want := range []string{"", "a", "mozzarella and tomato"} {
-		if got, ok := []byte(nil), false; c.Next() {
+		if got, ok := []byte(nil), false; c.Next('[') {
 			if got, ok = c.Plain(); !ok || string(got) != want {
 				t.Errorf("got %q, %v; want %q", got, ok, want)
 			}
 		}
 	}
 	for _, want := range []int64{0, -1, 999999999999999999} {
-		if got, ok := int64(0), false; c.Next() {
+		if got, ok := int64(0), false; c.Next('[') {
 			if got, ok = c.Int(); !ok || got != want {
 				t.Errorf("got %d, %v; want %d", got, ok, want)
 			}
 		}
 	}
-	if c.Next() || c.End() != nil {
+	if c.Next('[') || c.End() != nil {
 		t.Errorf("%q is left: %v", c.Rest(), c.Err())
 	}
 }

@@ -19,7 +19,7 @@ type Member struct {
 func Members(object []byte) iter.Seq2[Member, error] {
 	return func(yield func(Member, error) bool) {
 		c := NewCursor(object)
-		for c.Enter('{'); c.Next(); {
+		for c.Enter('{'); c.Next('{'); {
 			m := Member{Name: c.Name(), Value: c.Value(), Text: object[c.start:c.at:c.at]}
 			if c.err != nil {
 				break
@@ -39,7 +39,7 @@ func Members(object []byte) iter.Seq2[Member, error] {
 func Elements(array []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		c := NewCursor(array)
-		for c.Enter('['); c.Next(); {
+		for c.Enter('['); c.Next('['); {
 			value := c.Value()
 			if c.err != nil {
 				break

@@ -27,76 +27,6 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipValue returns the offset after the JSON value that begins at i, without
-// decoding it. It accepts exactly what encoding/json.Valid accepts, if that may nest
-// to the depth: a fuzz target compares the two.
-//
-// It is why this package can afford to look at all of an object: it takes about
-// a third of the time of encoding/json.Valid or of a jsontext.Decoder, because it
-// passes over the inside of a string eight bytes at a time.
-func skipValue(b []byte, i, depth int) (int, error) {
-	var stack nesting
-	for {
-		// A value begins at i.
-		if i >= len(b) {
-			return i, io.ErrUnexpectedEOF
-		}
-		var err error
-		switch c := b[i]; {
-		case c == '"':
-			i, err = skipString(b, i)
-		case c == '{' || c == '[':
-			if stack.depth == depth {
-				return i, fmt.Errorf("nested deeper than %d at offset %d", maxDepth, i)
-			}
-			i = skipSpace(b, i+1)
-			if i < len(b) && b[i] == c+2 { // } and ] are two above { and [
-				i++
-				break
-			}
-			stack.push(c == '{')
-			if c == '{' {
-				if i, err = skipName(b, i); err != nil {
-					return i, err
-				}
-			}
-			continue
-		case c == '-' || '0' <= c && c <= '9':
-			i, err = skipNumber(b, i)
-		default:
-			i, err = skipLiteral(b, i)
-		}
-		if err != nil {
-			return i, err
-		}
-		// A value ended before i: go on to the next one, if there is one.
-		for stack.depth > 0 {
-			i = skipSpace(b, i)
-			if i >= len(b) {
-				return i, io.ErrUnexpectedEOF
-			}
-			c, object := b[i], stack.top()
-			if c == ',' {
-				i = skipSpace(b, i+1)
-				break
-			}
-			if object && c != '}' || !object && c != ']' {
-				return i, unexpected(b, i)
-			}
-			stack.pop()
-			i++
-		}
-		if stack.depth == 0 {
-			return i, nil
-		}
-		if stack.top() {
-			if i, err = skipName(b, i); err != nil {
-				return i, err
-			}
-		}
-	}
-}
-
 // skipName returns the offset of the value of the member whose name begins at i.
 func skipName(b []byte, i int) (int, error) {
 	if i >= len(b) {
@@ -247,40 +177,4 @@ func skipLiteral(b []byte, i int) (int, error) {
 
 func unexpected(b []byte, i int) error {
 	return fmt.Errorf("unexpected character %q at offset %d", b[i], i)
-}
-
-// nesting is a stack of one bit each: an object, or an array. Nearly all JSON is
-// nested less than 64 deep and needs no memory.
-type nesting struct {
-	depth int
-	bits  uint64
-	deep  []uint64
-}
-
-func (n *nesting) push(object bool) {
-	if n.depth >= 64 && n.depth%64 == 0 {
-		n.spill()
-	}
-	n.bits <<= 1
-	if object {
-		n.bits |= 1
-	}
-	n.depth++
-}
-
-func (n *nesting) top() (object bool) { return n.bits&1 == 1 }
-
-func (n *nesting) pop() {
-	n.bits >>= 1
-	n.depth--
-	if n.depth >= 64 && n.depth%64 == 0 {
-		n.refill()
-	}
-}
-
-func (n *nesting) spill() { n.deep = append(n.deep, n.bits) }
-
-func (n *nesting) refill() {
-	n.bits = n.deep[len(n.deep)-1]
-	n.deep = n.deep[:len(n.deep)-1]
 }

@@ -65,7 +65,7 @@ func (p *parser) parse(protocol *Protocol, body []byte) error {
 
 func (p *parser) readReview(protocol *Protocol) error {
 	c := &p.cursor
-	for c.Enter('{'); c.Next(); {
+	for c.Enter('{'); c.Next('{'); {
 		switch string(c.Name()) {
 		case "apiVersion":
 			p.APIVersion = known(c.Value(), protocol.apiVersions...)
@@ -91,7 +91,7 @@ func (p *parser) readRequest() error {
 		return nil
 	}
 	begin := c.Offset()
-	for c.Enter('{'); c.Next(); {
+	for c.Enter('{'); c.Next('{'); {
 		name := c.Name()
 		if string(name) == "uid" {
 			uid, _ := rawjson.String(c.Value())

@@ -55,7 +55,7 @@ func (m *members) Read(name []byte, c *rawjson.Cursor) error {
 			c.Value()
 			break
 		}
-		for c.Enter('['); c.Next(); {
+		for c.Enter('['); c.Next('['); {
 			m.objects = append(m.objects, string(c.Value()))
 		}
 	default:

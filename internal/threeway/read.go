@@ -136,7 +136,7 @@ func (r *reader) follow(c *rawjson.Cursor, n, other *node, deep bool, depth int)
 	start, base := c.Offset(), len(r.stack)
 	likes := r.kids(other)
 	s := neighbor{ahead: resync, lost: true}
-	for c.Enter(n.kind); c.Next(); {
+	for c.Enter(n.kind); c.Next(n.kind); {
 		if n.kind == '{' {
 			name := unquote(c.NameText())
 			like := s.member(likes, name)
@@ -268,7 +268,7 @@ func (r *reader) kids(n *node) []*node {
 	base := len(r.stack)
 	c := rawjson.NewCursor(n.text)
 	span := n.span + 1
-	for c.Enter(n.kind); c.Next(); {
+	for c.Enter(n.kind); c.Next(n.kind); {
 		k := &r.nodes.take(1)[0]
 		if n.kind == '{' {
 			k.name = unquote(c.NameText())
