@@ -145,35 +145,6 @@ func TestTheTextOfANameIsAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestCompactTakesOnlyWhiteSpaceAway(t *testing.T) {
-	for value, want := range map[string]string{
-		`{}`: `{}`,
-		" { \"a b\" :\t[ 1.0 , \"\\u0020 \" ]\r\n} ": `{"a b":[1.0,"\u0020 "]}`,
-		`"x  y"`:      `"x  y"`,
-		"[1e3 ,\n-0]": `[1e3,-0]`,
-	} {
-		if got := string(AppendCompact([]byte("x"), []byte(value))); got != "x"+want {
-			t.Errorf("%q became %q, want %q", value, got[1:], want)
-		}
-	}
-}
-
-// FuzzCompact compares with encoding/json.
-func FuzzCompact(f *testing.F) {
-	for _, s := range outlineTexts {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var want bytes.Buffer
-		if json.Compact(&want, text) != nil {
-			return
-		}
-		if got := AppendCompact(nil, text); string(got) != want.String() {
-			t.Errorf("%q became %q, want %q", text, got, want.Bytes())
-		}
-	})
-}
-
 // listText is a list of 1,000 small objects.
 func listText() []byte {
 	var b bytes.Buffer

@@ -60,7 +60,7 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 	for _, l := range a.lists {
 		l.weave()
 	}
-	return a.root.appendEdited(make([]byte, 0, len(b2))), void, nil
+	return a.root.append(make([]byte, 0, len(b2))), void, nil
 }
 
 // applier finds what all changes are about before anything is edited: an element

@@ -1,10 +1,6 @@
 package threeway
 
-import (
-	"slices"
-
-	"github.com/crdkit/crdkit/internal/rawjson"
-)
+import "slices"
 
 // done is what has been done to a node. All the rest stays as it was read, so that what
 // is done later to a part of a value that has been replaced does no harm.
@@ -50,32 +46,3 @@ func (n *node) remove() { n.touch().removed = true }
 
 // replace puts a text in the place of n.
 func (n *node) replace(text []byte) { n.touch().instead = text }
-
-// appendEdited appends the text of what has become of n.
-func (n *node) appendEdited(b []byte) []byte {
-	switch {
-	case n.done == nil:
-		return append(b, n.text...)
-	case n.done.instead != nil:
-		return append(b, n.done.instead...)
-	case !n.nests():
-		return append(b, n.text...)
-	}
-	open, comma := n.kind, false
-	b = append(b, open)
-	for _, kid := range n.kids {
-		if kid.removed() {
-			continue
-		}
-		if comma {
-			b = append(b, ',')
-		}
-		comma = true
-		if open == '{' {
-			b = rawjson.AppendQuote(b, string(kid.name))
-			b = append(b, ':')
-		}
-		b = kid.appendEdited(b)
-	}
-	return append(b, open+2) // } and ] are two above { and [
-}

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // node is a JSON value. Its text is a slice of an input, and its kids are read
@@ -24,9 +26,8 @@ type node struct {
 	sum    *digest // see equal.go
 
 	// What merge notes of a node that it made from one of raw:
-	ops   int    // about how many operations lead to it, at most
-	edits int    // how many of them are needed if each kid is replaced whole
-	order *order // of a list
+	ops  int   // about how many operations lead to it, at most
+	from []int // of a list: the index in raw of each element, or none; nil: replace it whole
 
 	done *done // see changes_edit.go
 }
@@ -128,4 +129,29 @@ func unquote(text []byte) []byte {
 		}
 	}
 	return plain
+}
+
+// append appends the text of a value, or of what has become of it.
+func (n *node) append(b []byte) []byte {
+	switch {
+	case n.done != nil && n.done.instead != nil:
+		return append(b, n.done.instead...)
+	case n.text != nil && (n.done == nil || !n.nests()):
+		return append(b, n.text...)
+	}
+	b = append(b, n.kind)
+	empty := len(b)
+	for _, kid := range n.kids {
+		if kid.removed() {
+			continue
+		}
+		if len(b) > empty {
+			b = append(b, ',')
+		}
+		if n.is('{') {
+			b = append(rawjson.AppendQuote(b, string(kid.name)), ':')
+		}
+		b = kid.append(b)
+	}
+	return append(b, n.kind+2) // } and ] are two above { and [
 }

@@ -3,6 +3,7 @@ package threeway
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -13,11 +14,19 @@ import (
 // paths alone would be thousands of times its size.
 const maxPointer = 1 << 10
 
-// maxOps bounds the operations of a patch. The API server takes no more in a
-// PATCH request (maxJSONPatchOperations in endpoints/handlers/patch.go). Of a
-// webhook it takes any number (admission/plugin/webhook/mutating/dispatcher.go),
-// but they are as much work.
+// maxOps is how many operations the API server takes in a PATCH request
+// (maxJSONPatchOperations in endpoints/handlers/patch.go). Of a webhook it takes any
+// number (admission/plugin/webhook/mutating/dispatcher.go), but they are as much work.
 const maxOps = 10_000
+
+const (
+	// opSize is about what an operation takes besides its path and its value.
+	opSize = 40
+
+	// maxWork bounds the elements that are added and removed in one list, times its
+	// length: the API server copies the list for each of them.
+	maxWork = 1 << 24
+)
 
 // shallow is the length up to which no patch can be nested deeper than the API
 // server reads, which is 10,000 levels. A value may be a level deeper in a patch
@@ -71,8 +80,8 @@ func (r *reader) makePatch(raw, before, after []byte, keys *listkeys.Tree, merge
 		return nil, nil, fmt.Errorf("the raw object: %w", err)
 	}
 	p := &r.patch
-	p.spare = maxOps - 1
 	want := r.merge(old, b, a, keys)
+	p.coarse = want.ops > maxOps
 	p.diff(old, want)
 	if len(p.ops) == 0 {
 		return nil, nil, nil
@@ -85,7 +94,7 @@ func (r *reader) makePatch(raw, before, after []byte, keys *listkeys.Tree, merge
 		}
 	}
 	if merge {
-		merged = appendText(make([]byte, 0, len(raw)+len(p.ops)), want)
+		merged = want.append(make([]byte, 0, len(raw)+len(p.ops)))
 	}
 	return bytes.Clone(p.ops), merged, nil
 }
@@ -99,7 +108,7 @@ func (p *patch) diff(raw, want *node) {
 		p.op("add", want)
 	case want == nil:
 		p.op("remove", nil)
-	case want.text != nil || raw.kind != want.kind || len(p.path) > maxPointer:
+	case want.text != nil || raw.kind != want.kind || len(p.path) > maxPointer || p.coarse && len(p.path) > 0:
 		p.op("replace", want)
 	case want.is('{'):
 		p.object(raw, want)
@@ -110,10 +119,6 @@ func (p *patch) diff(raw, want *node) {
 
 // object writes the operations for the members that differ, in order of names.
 func (p *patch) object(raw, want *node) {
-	if !p.allow(want.edits) {
-		p.op("replace", want)
-		return
-	}
 	olds, wants := raw.kids, want.kids
 	for len(olds)+len(wants) > 0 {
 		if len(olds) > 0 && len(wants) > 0 && olds[0] == wants[0] {
@@ -128,11 +133,43 @@ func (p *patch) object(raw, want *node) {
 	}
 }
 
-// allow reports whether there may be so many operations in the place of one.
-func (p *patch) allow(ops int) bool {
-	if ops-1 > p.spare {
-		return false
+// list writes the operations that make the elements of raw those of want: it removes from
+// the end, and then goes through the list once more to add and to edit. So every index is
+// right when its turn comes.
+func (p *patch) list(raw, want *node) {
+	if want.from == nil || p.shorterWhole(raw, want) {
+		p.op("replace", want)
+		return
 	}
-	p.spare -= ops - 1
-	return true
+	stay := slices.DeleteFunc(slices.Clone(want.from), func(i int) bool { return i == none })
+	for i := len(raw.kids) - 1; i >= 0; i-- {
+		if n := len(stay); n > 0 && stay[n-1] == i {
+			stay = stay[:n-1]
+		} else {
+			p.at(i, func() { p.op("remove", nil) })
+		}
+	}
+	for j, i := range want.from {
+		var old *node
+		if i != none {
+			old = raw.kids[i]
+		}
+		if old != want.kids[j] {
+			p.at(j, func() { p.diff(old, want.kids[j]) })
+		}
+	}
+}
+
+// shorterWhole reports whether the operations on its elements are longer than a list.
+func (p *patch) shorterWhole(raw, want *node) bool {
+	size := (want.ops - 1) * (opSize + len(p.path))
+	for j, i := range want.from { // until what would be written for nothing is more
+		if size <= 0 {
+			return false
+		}
+		if i != none && (want.kids[j].text == nil || want.kids[j] == raw.kids[i]) {
+			size -= len(raw.kids[i].text)
+		}
+	}
+	return size > 0
 }

@@ -14,7 +14,7 @@ func TestPatchOfCorners(t *testing.T) {
 			`[{"op":"remove","path":"/l/1"}]`},
 		{"and different keys",
 			`{"l":[{"id":9007199254740992,"u":"…"},{"id":9007199254740993,"u":2}]}`, `{"l":[{"id":9007199254740992},{"id":9007199254740993}]}`, `{"l":[{"id":9007199254740993,"n":1},{"id":9007199254740992}]}`,
-			`[{"op":"move","from":"/l/1","path":"/l/0"},{"op":"add","path":"/l/0/n","value":1}]`},
+			`[{"op":"replace","path":"/l","value":[{"id":9007199254740993,"n":1,"u":2},{"id":9007199254740992,"u":"…"}]}]`},
 		{"one beyond 64 bits keeps its digits",
 			`{"n":123456789012345678901234567890,"m":1}`, `{"n":1.2345678901234568e+29,"m":1}`, `{"n":1.2345678901234568e+29,"m":2}`,
 			`[{"op":"replace","path":"/m","value":2}]`},
@@ -26,7 +26,7 @@ func TestPatchOfCorners(t *testing.T) {
 			``},
 		{"a number that another begins with is not that one",
 			`{"l":[1,12,"…"],"n":1}`, `{"l":[1,12,"…"],"n":1}`, `{"l":[12,1,"…"],"n":12}`,
-			`[{"op":"move","from":"/l/1","path":"/l/0"},{"op":"replace","path":"/n","value":12}]`},
+			`[{"op":"replace","path":"/l","value":[12,1,"…"]},{"op":"replace","path":"/n","value":12}]`},
 
 		// Null, absence and empty, in a list.
 		{"a null element goes",

@@ -11,7 +11,7 @@ import (
 
 func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
 	// Enough that it is not shorter to replace the list.
-	long, longer := strings.Repeat("x", 60), strings.Repeat("x", 100_000)
+	long := strings.Repeat("x", 60)
 	members := func(n int, v string) string {
 		var b strings.Builder
 		for i := range n {
@@ -32,12 +32,10 @@ func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
 		want          int // operations
 	}{
 		{"as many members as operations", members(10_000, "1"), members(10_000, "2"), 10_000},
-		{"one more", members(10_001, "1"), members(10_001, "2"), 1},
+		{"one more", `{"spec":` + members(10_001, "1") + `}`, `{"spec":` + members(10_001, "2") + `}`, 1},
 		{"a member more in an object", `{"a":0,"spec":` + members(10_000, "1") + `}`, `{"a":1,"spec":` + members(10_000, "2") + `}`, 2},
-		{"objects, the first of which fit", members(4, members(3_000, "1")), members(4, members(3_000, "2")), 9_001},
+		{"objects, each of which fits", members(4, members(3_000, "1")), members(4, members(3_000, "2")), 4},
 		{"edits of elements", `{"l":` + elements(10_001, `{"name":"%d","x":"`+long+`","y":1}`) + `}`, `{"l":` + elements(10_001, `{"name":"%d","x":"`+long+`","y":2}`) + `}`, 1},
-		{"edits in elements", `{"l":` + elements(6, `{"name":"%d","x":"`+longer+`","y":`+members(2_000, "1")+`}`) + `}`,
-			`{"l":` + elements(6, `{"name":"%d","x":"`+longer+`","y":`+members(2_000, "2")+`}`) + `}`, 8_002},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, _, err := Patch([]byte(c.before), []byte(c.before), []byte(c.after), nil, true)
@@ -55,32 +53,6 @@ func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
 				t.Error("what the patch makes is not what was made")
 			}
 		})
-	}
-}
-
-// The API server bounds the bytes that copy operations copy; a move copies none.
-func TestAPatchDoesNotCopy(t *testing.T) {
-	raw, before, after := manyEdits()
-	got, _, err := Patch(raw, before, after, nil, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ops, err := jsonpatch.DecodePatch(got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	moves := 0
-	for _, op := range ops {
-		switch op.Kind() {
-		case "add", "remove", "replace":
-		case "move":
-			moves++
-		default:
-			t.Errorf("operation %s", op.Kind())
-		}
-	}
-	if moves == 0 {
-		t.Errorf("nothing was moved: %s", got)
 	}
 }
 

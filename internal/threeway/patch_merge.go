@@ -103,11 +103,21 @@ func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkey
 		n.kids[j] = r.merge(old, befores[i], afters[j], keys)
 		n.edit(old, n.kids[j])
 	}
-	n.order = r.newOrder(from, len(olds))
-	n.ops += n.order.shifts
-	n.edits += n.order.shifts
-	if n.ops == 0 {
+	stay := r.ints.take(len(from))[:0]
+	for _, i := range from {
+		if i != none {
+			stay = append(stay, i)
+		}
+	}
+	shifts := len(olds) + len(from) - 2*len(stay)
+	n.ops += shifts
+	switch {
+	case !rises(stay):
+		n.ops++ // moves would be no less work
+	case n.ops == 0:
 		return raw
+	case shifts <= maxWork/max(len(olds), len(from)):
+		n.from = from
 	}
 	return n
 }
@@ -116,11 +126,9 @@ func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkey
 func (n *node) edit(raw, want *node) {
 	switch {
 	case raw == want:
-		return
 	case want == nil || want.text != nil:
 		n.ops++
 	default:
 		n.ops += want.ops
 	}
-	n.edits++
 }

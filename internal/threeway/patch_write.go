@@ -3,16 +3,14 @@ package threeway
 import (
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // patch is the text of the operations so far.
 type patch struct {
-	ops   []byte
-	path  []byte // the JSON pointer of the value that is being compared
-	spare int    // how many operations there may be beside one for each difference that is being written
+	ops    []byte
+	path   []byte // the JSON pointer of the value that is being compared
+	coarse bool   // whether only the members of the object are replaced
 }
 
 // free forgets the operations, and keeps room for so many bytes.
@@ -56,67 +54,14 @@ func (p *patch) at(index int, f func()) {
 
 // op writes an operation at the path; a nil value is none.
 func (p *patch) op(op string, value *node) {
-	p.begin(op)
-	p.pointer(`,"path":`, p.path)
-	if value != nil {
-		p.ops = append(p.ops, `,"value":`...)
-		p.ops = appendValue(p.ops, value)
-	}
-	p.ops = append(p.ops, '}')
-}
-
-// move writes the operation that moves an element of the list at the path.
-func (p *patch) move(from, to int) {
-	p.begin("move")
-	p.at(from, func() { p.pointer(`,"from":`, p.path) })
-	p.at(to, func() { p.pointer(`,"path":`, p.path) })
-	p.ops = append(p.ops, '}')
-}
-
-func (p *patch) begin(op string) {
 	sep := byte(',')
 	if len(p.ops) == 0 {
 		sep = '['
 	}
-	p.ops = append(p.ops, sep)
-	p.ops = append(p.ops, `{"op":"`...)
-	p.ops = append(p.ops, op...)
-	p.ops = append(p.ops, '"')
-}
-
-func (p *patch) pointer(name string, pointer []byte) {
-	p.ops = append(p.ops, name...)
-	p.ops, _ = jsontext.AppendQuote(p.ops, pointer) // names are valid UTF-8 here
-}
-
-// appendValue writes a value without white space; strings and numbers keep
-// their text.
-func appendValue(dst []byte, n *node) []byte { return n.append(dst, rawjson.AppendCompact) }
-
-// appendText writes a value. What merge has left alone keeps its text.
-func appendText(dst []byte, n *node) []byte {
-	return n.append(dst, func(dst, text []byte) []byte { return append(dst, text...) })
-}
-
-func (n *node) append(dst []byte, appendText func(dst, text []byte) []byte) []byte {
-	if n.text != nil {
-		return appendText(dst, n.text)
+	p.ops = append(append(append(p.ops, sep), `{"op":"`...), op...)
+	p.ops = rawjson.AppendQuote(append(p.ops, `","path":`...), string(p.path))
+	if value != nil {
+		p.ops = value.append(append(p.ops, `,"value":`...))
 	}
-	object := n.is('{')
-	open, end := byte('['), byte(']')
-	if object {
-		open, end = '{', '}'
-	}
-	dst = append(dst, open)
-	for i, k := range n.kids {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if object {
-			dst, _ = jsontext.AppendQuote(dst, k.name)
-			dst = append(dst, ':')
-		}
-		dst = k.append(dst, appendText)
-	}
-	return append(dst, end)
+	p.ops = append(p.ops, '}')
 }
