@@ -29,7 +29,7 @@ type Change struct {
 // are no change, but what others need.
 type elements struct {
 	all    []byte   // a JSON list
-	hashes []string // instead of it, for lists in such lists, and to take less space
+	hashes []string // instead of it, to take less space
 }
 
 // place is between the neighbors of a new element: the nearest elements in H that are

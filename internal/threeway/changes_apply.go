@@ -36,12 +36,13 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 	if err != nil {
 		return nil, nil, fmt.Errorf("edited: %w", err)
 	}
-	a := applier{reader: borrow(), root: object.root, keys: keys, unedited: unedited, lists: map[*node]*list{}, keyed: map[listKeys]map[step]int{}}
+	a := applier{reader: borrow(), root: object.root, keys: keys, unedited: unedited,
+		lists: map[*node]*list{}}
 	defer a.release()
 	var edits []func()
 	for i := range c {
 		if c[i].elements != nil {
-			a.identify(&c[i]) // whatever its mode is: others need it
+			a.elements(&c[i]) // whatever its mode is: others need it
 			continue
 		}
 		if modes[i] == Never {
@@ -71,7 +72,19 @@ type applier struct {
 	keys     *listkeys.Tree
 	unedited bool
 	lists    map[*node]*list
-	keyed    map[listKeys]map[step]int // of lists in B
+}
+
+// elements identifies those of a list.
+func (a *applier) elements(c *Change) {
+	l := a.listAt(c.path)
+	switch {
+	case l == nil:
+	case c.all != nil:
+		before, _ := read(c.all) // Diff or Parse has read it before
+		a.identify(l, before.kids, hashesOf(before.kids))
+	default:
+		a.identify(l, nil, c.hashes)
+	}
 }
 
 // plan returns the edit that a change is; nil if it is void.
@@ -79,11 +92,8 @@ func (a *applier) plan(c *Change, always bool) func() {
 	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
 	switch {
 	case c.reordering != nil:
-		l := a.list(a.find(c.path), c.path)
-		if l == nil {
-			return nil
-		}
-		if !l.reorder(c.want, c.from, always) { // before the others find the new places
+		l := a.listAt(c.path)
+		if l == nil || !l.reorder(c.want, c.from, always) { // before the others find the new places
 			return nil
 		}
 		return func() {}
@@ -152,8 +162,7 @@ func (a *applier) inObject(path []step, had int, always bool, edit func(object *
 
 // inList is like inObject for a list.
 func (a *applier) inList(path []step, always bool, edit func(l *list)) func() {
-	n := a.find(path)
-	if l := a.list(n, path); l != nil {
+	if l := a.listAt(path); l != nil {
 		return func() { edit(l) }
 	}
 	makeIt := a.make(path, '[')
@@ -161,7 +170,7 @@ func (a *applier) inList(path []step, always bool, edit func(l *list)) func() {
 		return nil
 	}
 	return func() {
-		if l := a.list(makeIt(), path); l != nil {
+		if l := a.list(makeIt(), path, nil); l != nil {
 			edit(l)
 		}
 	}
@@ -210,16 +219,34 @@ func (a *applier) make(path []step, kind byte) func() *node {
 
 // find returns the value at a path, or nil.
 func (a *applier) find(path []step) *node {
-	n := a.root
+	n, _ := a.lookUp(path)
+	return n
+}
+
+// listAt returns the list at a path, or nil.
+func (a *applier) listAt(path []step) *list {
+	n, before := a.lookUp(path)
+	return a.list(n, path, before)
+}
+
+// lookUp returns the value at a path, and what it was, which is known in lists without
+// keys; nil where there is none.
+func (a *applier) lookUp(path []step) (n, before *node) {
+	n = a.root
 	for i, s := range path {
 		switch {
 		case n.is('{') && !s.selects():
 			n = n.at([]byte(s.name))
+			if before.is('{') {
+				before = member(before.kids, s.name)
+			} else {
+				before = nil
+			}
 		case n.is('[') && s.selects():
-			n = a.list(n, path[:i]).element(s)
+			n, before = a.list(n, path[:i], before).element(s)
 		default:
-			return nil
+			return nil, nil
 		}
 	}
-	return n
+	return n, before
 }

@@ -136,12 +136,10 @@ func (d *differ) list(b, h *node) {
 			d.change(c)
 		}
 	}
-	if !keyed && len(d.changes) > begin && len(b.kids) > 0 {
-		had := &elements{hashes: m.before.hashes}
-		if !slices.ContainsFunc(d.path, func(s step) bool { return s.at > 0 }) { // the outermost has all
-			had = &elements{all: plain(b.text)}
-		}
-		d.changes = slices.Insert(d.changes, begin, Change{path: slices.Clone(d.path), elements: had})
+	inList := slices.ContainsFunc(d.path, func(s step) bool { return s.at > 0 }) // which has this one in its elements
+	if !keyed && !inList && len(d.changes) > begin && len(b.kids) > 0 {
+		had := Change{path: slices.Clone(d.path), elements: &elements{all: plain(b.text)}}
+		d.changes = slices.Insert(d.changes, begin, had)
 	}
 }
 

@@ -22,8 +22,8 @@ func (a *applier) merge(ours, theirs *node, path []step, over bool) {
 		}
 		return
 	case ours.is('[') && theirs.is('['):
-		if l := a.list(ours, path); len(l.keys) > 0 {
-			a.elements(l, theirs, path, over)
+		if l := a.list(ours, path, nil); len(l.keys) > 0 {
+			a.mergeElements(l, theirs, path, over)
 			return
 		} else if !over {
 			l.addNew(theirs)
@@ -51,10 +51,10 @@ func (l *list) addNew(theirs *node) {
 	}
 }
 
-// elements merges the elements of theirs that have keys into a list.
-func (a *applier) elements(l *list, theirs *node, path []step, over bool) {
+// mergeElements merges the elements of theirs that have keys into a list.
+func (a *applier) mergeElements(l *list, theirs *node, path []step, over bool) {
 	for j, s := range byKey(theirs.kids, l.keys) {
-		index := l.index(s)
+		index := l.elements.index(s)
 		if !s.selects() || index == nil {
 			continue
 		}
@@ -70,7 +70,7 @@ func (a *applier) elements(l *list, theirs *node, path []step, over bool) {
 // element is like member for a list with keys; it notes what is new in the list.
 func (a *applier) element(l *list, c *Change, over bool) {
 	s := c.path[len(c.path)-1]
-	index := l.index(s)
+	index := l.elements.index(s)
 	i, there := index[s]
 	switch {
 	case index == nil:

@@ -92,7 +92,7 @@ func TestDiff(t *testing.T) {
 			`[{"path":["list"],"elements":[{"id":1},{"id":2},{}]},{"path":["list",{"at":2}],"was":hash({})},{"path":["list"],"order":[{"at":1},{"at":0}],"from":[1,0]},{"path":["list",{"at":1},"x"],"value":2},{"path":["list",{"at":0},"x"],"value":1}]`},
 		{"a list that lost an element is the same, and another one is new",
 			`{"list":[[1,2]]}`, `{"list":[[1],[3]]}`,
-			`[{"path":["list"],"elements":[[1,2]]},{"path":["list",{"at":0}],"hashes":[hash(1),hash(2)]},{"path":["list",{"at":0},{"at":1}],"was":hash(2)},{"path":["list"],"insert":[3],"after":{"at":0}}]`},
+			`[{"path":["list"],"elements":[[1,2]]},{"path":["list",{"at":0},{"at":1}],"was":hash(2)},{"path":["list"],"insert":[3],"after":{"at":0}}]`},
 		{"elements at one index of lists of one length are the same, if they share nothing with others",
 			`{"list":[{"a":1},{"b":2}]}`, `{"list":[{"a":3},{"b":4}]}`,
 			`[{"path":["list"],"elements":[{"a":1},{"b":2}]},{"path":["list",{"at":0},"a"],"value":3,"was":hash(1)},{"path":["list",{"at":1},"b"],"value":4,"was":hash(2)}]`},
@@ -101,7 +101,7 @@ func TestDiff(t *testing.T) {
 			`[{"path":["list"],"elements":[{"id":1},{"id":2}]},{"path":["list",{"at":0}],"was":hash({"id":1})},{"path":["list"],"insert":{"id":3},"after":{"at":1}}]`},
 		{"lists in lists are looked into",
 			`{"list":[[1,2]]}`, `{"list":[[1,2,3]]}`,
-			`[{"path":["list"],"elements":[[1,2]]},{"path":["list",{"at":0}],"hashes":[hash(1),hash(2)]},{"path":["list",{"at":0}],"insert":3,"after":{"at":1}}]`},
+			`[{"path":["list"],"elements":[[1,2]]},{"path":["list",{"at":0}],"insert":3,"after":{"at":1}}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changes := diff(t, []byte(c.b), []byte(c.h))
@@ -351,7 +351,7 @@ func TestAsDeepAsJSONMayBe(t *testing.T) {
 	b := nest(`{"b":1,"a":[`, `{"x":1}`, `]}`)
 	h := nest(`{"a":[`, `{"x":2}`, `],"b":1}`)
 	changes := diff(t, []byte(b), []byte(h))
-	if len(changes) != 50 || threeway.PathLength(changes[49]) != threeway.MaxPath || len(changes.Encode()) > 3*len(h) {
+	if len(changes) != 2 || threeway.PathLength(changes[1]) != threeway.MaxPath || len(changes.Encode()) > 3*len(h) {
 		t.Fatalf("%d changes", len(changes))
 	}
 	if got := apply(t, changes, []byte(b)); string(diff(t, got, []byte(h)).Encode()) != `[]` {
