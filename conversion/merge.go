@@ -121,7 +121,7 @@ func (m *merge) add(ctx context.Context, changes threeway.Changes, modes []three
 	var rest [][]int
 	for _, some := range blamed {
 		if len(some) > 1 {
-			rest = append(rest, changes.Halves(some)...)
+			rest = append(rest, halves(some)...)
 		}
 	}
 	owner := map[int]int{}
@@ -160,7 +160,7 @@ func (m *merge) add(ctx context.Context, changes threeway.Changes, modes []three
 			case !slices.ContainsFunc(some, func(i int) bool { return guilty[i] }):
 				rest = append(rest, some) // again, without the guilty ones
 			case len(some) > 1:
-				rest = append(rest, changes.Halves(some)...)
+				rest = append(rest, halves(some)...)
 			}
 			set(some, leave)
 		}
@@ -258,6 +258,9 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 func (p payload) equal(other payload) bool {
 	return bytes.Equal(p.body, other.body) && p.sameMetadata(other)
 }
+
+// halves returns two parts of some changes.
+func halves(some []int) [][]int { return [][]int{some[:len(some)/2], some[len(some)/2:]} }
 
 // modeIs returns those of some changes that have a mode.
 func modeIs(modes []threeway.Mode, some []int, mode threeway.Mode) (with []int) {

@@ -21,10 +21,11 @@ func TestNear(t *testing.T) {
 	for shown, want := range map[string][]string{
 		`{"spec":{"toppings":[{"name":"a","size":9},{"name":"b"}],"list":[1,2]}}`: {
 			`spec.toppings[{"name":"a"}].x`, `spec.toppings[{"name":"a"}].y`},
-		`{"spec":{"toppings":[{"name":"a"},{"name":"b"}],"list":[1,2]},"sizes":{"a":1}}`: {
-			`spec.toppings[{"name":"a"}].x`, `spec.toppings[{"name":"a"}].y`, `spec.weights.a`},
-		`{"spec":{"toppings":[{"name":"a"},{"name":"b"}],"list":[1],"sizes":{"b":1}}}`: {
-			`spec.list`, `spec.toppings[{"name":"b"}].x`, `spec.weights.b`},
+		`{"spec":{"toppings":[{"name":"a"},{"name":"b"}],"list":[1],"weights":{"b":9}}}`: {
+			`spec.list`, `spec.weights.b`},
+		`{"spec":{"toppings":[{"name":"a"},{"name":"b"},{"name":"c"}],"list":[1,2]}}`: {
+			`spec.toppings[{"name":"a"}].x`, `spec.toppings[{"name":"a"}].y`, `spec.toppings[{"name":"b"}].x`},
+		`{"spec":{"toppings":[{"name":"a"},{"name":"b"}],"list":[1,2]},"motto":"n"}`: {`motto`},
 	} {
 		var got []string
 		for _, set := range changes.Near(all, diff(t, b, []byte(shown))) {
