@@ -16,17 +16,16 @@ import (
 // known or not.
 //
 // A field that only one of the two has is another difference, which no move can say: use
-// [AddSpoke] or [AddUnstructuredSpoke] for that. Here the field would stay in an object of the other
-// version, where the API server prunes it from what clients read, so that what they write
-// back lacks it; and since it does not prune what it converts for managedFields, server-side
+// [AddSpoke] or [AddUnstructuredSpoke] for that. Here the field would stay in an object of
+// the other version, where the API server prunes it from what clients read, so that what
+// they write back lacks it; and since it does not prune what it converts for managedFields, server-side
 // apply fails with "field not declared in schema"
 // (apimachinery/pkg/util/managedfields/internal/structuredmerge.go). roundtrip.CRD finds
 // such fields.
 //
-// Each move converts in both directions, and is held to that: it is refused here
-// if its inverse is not exact, unless it is declared [Lossy]; and a value for which
-// the inverse would not be exact is an error of the conversion, which names the
-// field. All moves of a direction happen at once: two fields may change places.
+// Each move converts in both directions, and is held to that: a value for which the inverse
+// would not be exact is an error of the conversion, which names the field. All moves of a
+// direction happen at once: two fields may change places.
 //
 // Paths are names joined by dots, such as spec.hostPort, below the object's root.
 // They lead through objects alone; for the elements of a list, see [Each]. What a
@@ -35,9 +34,9 @@ import (
 // one thing that is not exact: an object that was there and empty does not come back,
 // unless the spoke is [Lossless]. Metadata cannot be moved.
 //
-// The error joins all mistakes: no moves; an empty [Move]; a path that is empty, leads into metadata, apiVersion or kind of the object, or overlaps with that
-// of another move on its side; a move that is not exact and not declared lossy; and what is an error of
-// [AddSpoke].
+// The error joins all mistakes: no moves; an empty [Move]; a path that is empty, leads into
+// metadata, apiVersion or kind of the object, or overlaps with that of another move on its
+// side; and what is an error of [AddSpoke].
 func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, moves ...Move) error {
 	var errs []error
 	if spoke.Version == "" || spoke.Kind == "" || hubVersion == "" {
@@ -58,27 +57,14 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 		&step{from: hub, to: spoke, convertPayload: move(moves, false)})
 }
 
-// Move is one difference between two versions, made by [Rename], [Enum], [Split],
-// [Wrap], [Constant] and [Each].
+// Move is one difference between two versions, made by [Rename], [Enum], [Split] and [Each].
 type Move struct {
 	spoke, hub []string // paths
 	// take removes the move's values from an object and returns what puts them where
 	// they go; nil if there is nothing to move.
 	take   func(doc *node, toHub bool) (put func(doc *node) error, err error)
 	errs   []error
-	lossy  string // why it need not be exact
-	exact  error  // why it is not
 	nested []Move
-}
-
-// Lossy declares that a move loses something, and says why that is right. The reason
-// must not be empty.
-func Lossy(reason string, m Move) Move {
-	m.lossy = reason
-	if reason == "" {
-		m.errs = append(m.errs, errors.New("Lossy needs a reason"))
-	}
-	return m
 }
 
 // checkMoves returns the mistakes in moves on a whole object, or on an element of a list.
@@ -86,12 +72,9 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 	sides := map[string][]string{}
 	for _, m := range moves {
 		if m.take == nil {
-			errs = append(errs, errors.New("an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each"))
+			errs = append(errs, errors.New("an empty Move: make one with Rename, Enum, Split or Each"))
 		}
 		errs = append(errs, m.errs...)
-		if m.exact != nil && m.lossy == "" {
-			errs = append(errs, fmt.Errorf("%w: declare it Lossy if that is right", m.exact))
-		}
 		errs = append(errs, checkMoves(m.nested, false)...)
 		sides["spoke"] = append(sides["spoke"], m.spoke...)
 		sides["hub"] = append(sides["hub"], m.hub...)

@@ -32,7 +32,6 @@ func TestFieldsMoveBothWays(t *testing.T) {
 	rename := conversion.Rename("spec.image", "spec.container.image")
 	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
 	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast", "SLOW", "Slow")
-	wrap := conversion.Lossy("v1 knows one host", conversion.Wrap("spec.host", "spec.hosts"))
 	each := conversion.Each("spec.ports", "spec.endpoints", conversion.Rename("port", "number"), conversion.Enum("proto", "protocol", "tcp", "TCP"))
 	for name, c := range map[string]struct {
 		moves      []conversion.Move
@@ -53,7 +52,6 @@ func TestFieldsMoveBothWays(t *testing.T) {
 		"enum":                 {[]conversion.Move{enum}, `,"spec":{"mode":"FAST"}`, `,"spec":{"mode":"Fast"}`},
 		"enum, unknown":        {[]conversion.Move{enum}, `,"spec":{"mode":"medium"}`, `,"spec":{"mode":"medium"}`},
 		"enum, no string":      {[]conversion.Move{enum}, `,"spec":{"mode":7}`, `,"spec":{"mode":7}`},
-		"wrap":                 {[]conversion.Move{wrap}, `,"spec":{"host":"a"}`, `,"spec":{"hosts":["a"]}`},
 		"each":                 {[]conversion.Move{each}, `,"spec":{"ports":[{"port":1,"proto":"tcp"},{"x":9007199254740993},null]}`, `,"spec":{"endpoints":[{"number":1,"protocol":"TCP"},{"x":9007199254740993},null]}`},
 		"each, names of a root": {[]conversion.Move{conversion.Each("spec.refs", "spec.refs", conversion.Rename("kind", "metadata.kind"), conversion.Rename("metadata.name", "apiVersion"))},
 			`,"spec":{"refs":[{"kind":"Pod","metadata":{"name":"n"}}]}`, `,"spec":{"refs":[{"metadata":{"kind":"Pod"},"apiVersion":"n"}]}`},
@@ -80,28 +78,6 @@ func value(t interface{ Fatal(...any) }, text string) any {
 		t.Fatal(err, text)
 	}
 	return v
-}
-
-func TestWhatIsLossyIsLostAsDeclared(t *testing.T) {
-	wrap := conversion.Lossy("v1 knows one host", conversion.Wrap("spec.host", "spec.hosts"))
-	constant := conversion.Lossy("v1 is always old", conversion.Constant("spec.style", "old"))
-	enum := conversion.Lossy("v1 knows no difference", conversion.Enum("spec.mode", "spec.mode", "On", "Fast", "On", "Slow", "Off", "None"))
-	for _, c := range []struct {
-		move           conversion.Move
-		from, to, want string
-	}{
-		{wrap, thingText("v2", `,"spec":{"hosts":["a","b"]}`), "v1", thingText("v1", `,"spec":{"host":"a"}`)},
-		{wrap, thingText("v2", `,"spec":{"hosts":[],"x":1}`), "v1", thingText("v1", `,"spec":{"x":1}`)},
-		{wrap, thingText("v2", `,"spec":{"hosts":null,"x":1}`), "v1", thingText("v1", `,"spec":{"x":1}`)},
-		{constant, thingText("v1", ``), "v2", thingText("v2", `,"spec":{"style":"old"}`)},
-		{constant, thingText("v2", `,"spec":{"style":"new","x":1}`), "v1", thingText("v1", `,"spec":{"x":1}`)},
-		{enum, thingText("v1", `,"spec":{"mode":"On"}`), "v2", thingText("v2", `,"spec":{"mode":"Fast"}`)},
-		{enum, thingText("v2", `,"spec":{"mode":"Slow"}`), "v1", thingText("v1", `,"spec":{"mode":"On"}`)},
-	} {
-		if diff := cmp.Diff(c.want, convert(t, fieldsRegistry(t, c.move), c.from, thingVersion(c.to))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.from, diff)
-		}
-	}
 }
 
 func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
@@ -143,28 +119,20 @@ func TestMovesThatCannotBeAreRefused(t *testing.T) {
 		conversion.Rename("spec.a", "spec.b"),
 		conversion.Rename("spec.a.c", "spec.b"),
 		conversion.Rename("metadata.name", ""),
-		conversion.Wrap("spec.host", "spec.hosts"),
-		conversion.Constant("spec.style", func() {}),
-		conversion.Lossy("", conversion.Constant("spec.x", 1)),
 		conversion.Enum("spec.m", "spec.m", "a", "b", "c"),
 		conversion.Enum("spec.n", "spec.n", "a", "x", "b", "x"),
 		conversion.Split("spec.hp", "", conversion.StringPart("spec.h"), conversion.StringPart("spec.p")),
-		conversion.Each("spec.list", "spec.list", conversion.Wrap("a", "b")),
+		conversion.Each("spec.list", "spec.list", conversion.Rename("a", "")),
 		conversion.Move{},
-		conversion.Each("spec.more", "spec.more", conversion.Lossy("why", conversion.Move{})),
+		conversion.Each("spec.more", "spec.more", conversion.Move{}),
 	)
 	want := []string{
-		"Wrap spec.host: a list in spec.hosts may have none or several elements: declare it Lossy if that is right",
-		"Constant spec.style: json: unsupported type: func()",
-		"Constant spec.style: another value of the hub is lost in the spoke: declare it Lossy if that is right",
-		"Lossy needs a reason",
-		"Constant spec.x: another value of the hub is lost in the spoke: declare it Lossy if that is right",
 		"Enum spec.m: values must be pairs",
-		`Enum spec.n: "b" and "x" are not the only pair with one of these values: declare it Lossy if that is right`,
+		`Enum spec.n: "b" and "x" are not the only pair with one of these values`,
 		"Split spec.hp: it needs a separator",
-		"Wrap a: a list in b may have none or several elements: declare it Lossy if that is right",
-		"an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each",
-		"an empty Move: make one with Rename, Enum, Split, Wrap, Constant or Each",
+		`the path "" is not a path`,
+		"an empty Move: make one with Rename, Enum, Split or Each",
+		"an empty Move: make one with Rename, Enum, Split or Each",
 		"metadata.name cannot be moved",
 		"two moves overlap on the side of the spoke: spec.a and spec.a.c",
 		`the path "" is not a path`,

@@ -41,9 +41,8 @@ func takeOne(spoke, hub string, change func(value *node, toHub bool) (*node, err
 }
 
 // Enum translates the values of a string field: values are pairs, the spoke's value
-// and the hub's. A value that is in no pair stays as it is; it is an error if the
-// other side would read it as another one. Two pairs with the same value on a side
-// are not exact; if that is declared [Lossy], the first pair counts.
+// and the hub's. No two pairs may have the same value on a side. A value that is in no pair
+// stays as it is; it is an error if the other side would read it as another one.
 //
 // With two paths the field moves as well.
 func Enum(spoke, hub string, values ...string) Move {
@@ -57,14 +56,9 @@ func Enum(spoke, hub string, values ...string) Move {
 		_, spokeTwice := toHub[pair[0]]
 		_, hubTwice := toSpoke[pair[1]]
 		if spokeTwice || hubTwice {
-			m.exact = fmt.Errorf("Enum %s: %q and %q are not the only pair with one of these values", spoke, pair[0], pair[1])
+			m.errs = append(m.errs, fmt.Errorf("Enum %s: %q and %q are not the only pair with one of these values", spoke, pair[0], pair[1]))
 		}
-		if !spokeTwice {
-			toHub[pair[0]] = pair[1]
-		}
-		if !hubTwice {
-			toSpoke[pair[1]] = pair[0]
-		}
+		toHub[pair[0]], toSpoke[pair[1]] = pair[1], pair[0]
 	}
 	m.take = takeOne(spoke, hub, func(value *node, up bool) (*node, error) {
 		there, back, path := toHub, toSpoke, spoke
@@ -205,21 +199,11 @@ func (p Part) text(n *node) (string, bool) {
 }
 
 func (p Part) describe() string {
-	_, name, found := cutLast(p.path, ".")
-	if !found {
-		name = p.path
-	}
+	name := p.path[strings.LastIndexByte(p.path, '.')+1:]
 	if p.integer {
 		return "<" + name + ", an integer>"
 	}
 	return "<" + name + ">"
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
 }
 
 // printable returns a value for an error.
@@ -228,49 +212,6 @@ func printable(n *node) any {
 		return s
 	}
 	return json.RawMessage(n.append(nil))
-}
-
-// Wrap makes a list of one of a value, and the reverse. That is not exact, because a
-// list of the hub may have none or several elements: it must be declared [Lossy],
-// and then the spoke gets the first element, or nothing. To wrap a value in an
-// object is a [Rename].
-func Wrap(spoke, hub string) Move {
-	m := Move{spoke: []string{spoke}, hub: []string{hub}, exact: fmt.Errorf("Wrap %s: a list in %s may have none or several elements", spoke, hub)}
-	m.take = takeOne(spoke, hub, func(value *node, toHub bool) (*node, error) {
-		if toHub {
-			return &node{text: append(value.append([]byte{'['}), ']')}, nil
-		}
-		if value.isNull() {
-			return nil, nil
-		}
-		for element, err := range rawjson.Elements(value.append(nil)) {
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", hub, err)
-			}
-			return &node{text: element}, nil
-		}
-		return nil, nil
-	})
-	return m
-}
-
-// Constant gives a field that only the hub has a value: any that encoding/json can
-// encode. That is not exact, because the hub may have another value, which the spoke
-// cannot hold: it must be declared [Lossy].
-func Constant(hub string, value any) Move {
-	m := Move{hub: []string{hub}, exact: fmt.Errorf("Constant %s: another value of the hub is lost in the spoke", hub)}
-	text, err := json.Marshal(value)
-	if err != nil {
-		m.errs = append(m.errs, fmt.Errorf("Constant %s: %w", hub, err))
-	}
-	m.take = func(doc *node, toHub bool) (func(*node) error, error) {
-		if !toHub {
-			_, err := doc.take(hub)
-			return nil, err
-		}
-		return func(doc *node) error { return doc.put(hub, &node{text: text}) }, nil
-	}
-	return m
 }
 
 // Each does moves in each element of a list of objects; with two paths the list moves
