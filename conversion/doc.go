@@ -59,7 +59,7 @@
 //
 // # Limits
 //
-// A request may have 256 MiB ([MaxRequestBytes]). It may be nested 10,000 deep, as the
+// A request may have 256 MiB. It may be nested 10,000 deep, as the
 // API server reads no more of an answer; the review takes three of these levels. A long
 // list takes as many goroutines as there are processors. Conversion stops when the
 // request's context ends: the API server sets no time limit for a conversion, and hangs up

@@ -3,7 +3,6 @@ package conversion
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -24,23 +23,12 @@ import (
 // Option changes a handler.
 type Option func(*handler)
 
-// MaxRequestBytes limits the body of a request; a larger one is refused with
-// 413 before it is read whole. The default is 256 MiB: the API server sends all
-// objects of a list in one request. NewHandler panics if n is 0 or less.
-func MaxRequestBytes(n int64) Option {
-	return func(h *handler) {
-		if n <= 0 {
-			h.errs = append(h.errs, fmt.Errorf("conversion: MaxRequestBytes is %d, and must be more than 0", n))
-		}
-		h.maxBytes = n
-	}
-}
+// maxRequestBytes bounds a request: the API server sends all objects of a list in one.
+const maxRequestBytes = 256 << 20
 
 type handler struct {
 	registry *Registry
-	maxBytes int64
 	observe  func(Observation)
-	errs     []error
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers
@@ -53,16 +41,16 @@ type handler struct {
 // pass through as they are. Conversion stops when the API server stops waiting.
 //
 // A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST),
-// 413 (see [MaxRequestBytes]) or 415 (not JSON).
+// 413 (more than 256 MiB) or 415 (not JSON).
 //
-// NewHandler panics if [Registry.Check] returns an error or an option is wrong, with all
-// mistakes in one error: a program should find them when it starts.
+// NewHandler panics if [Registry.Check] returns an error: a program should find its mistakes
+// when it starts.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
-	h := &handler{registry: r, maxBytes: 256 << 20}
+	h := &handler{registry: r}
 	for _, opt := range opts {
 		opt(h)
 	}
-	if err := errors.Join(append(h.errs, r.Check())...); err != nil {
+	if err := r.Check(); err != nil {
 		panic(err)
 	}
 	var kinds handlerinfo.Served
@@ -75,7 +63,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 		New:     func() review.Members { return &request{registry: r} },
 		Answer:  h.answer,
 		Failure: failure,
-	}.Handler(h.maxBytes), kinds)
+	}.Handler(maxRequestBytes), kinds)
 }
 
 // answer converts all the objects of a ConversionRequest.

@@ -191,13 +191,6 @@ func TestConversionStopsWhenNobodyWaits(t *testing.T) {
 	}
 }
 
-func TestABodyOverTheLimitIsRefused(t *testing.T) {
-	h := conversion.NewHandler(registry(t, nil, nil), conversion.MaxRequestBytes(100))
-	if w := post(t.Context(), h, question("v1", "v1beta1", pizza("v1alpha1", "", ""))); w.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("got %d %s", w.Code, w.Body)
-	}
-}
-
 func TestLargeObjectsAndLongListsConvert(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
 	big := pizza("v1alpha1", `{"name":"big","annotations":{"a":"`+strings.Repeat("x", 3<<20)+`"}}`, "")
@@ -271,13 +264,4 @@ func TestHandler_AnswersWhatTheServerCanRead(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestNewHandler_PanicsWithoutRoomForABody(t *testing.T) {
-	defer func() {
-		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "MaxRequestBytes is 0") {
-			t.Errorf("got %v", err)
-		}
-	}()
-	conversion.NewHandler(registry(t, nil, nil), conversion.MaxRequestBytes(0))
 }

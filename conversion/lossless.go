@@ -55,7 +55,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // If the spoke is what is stored, an update in its version does not reach the conversion,
 // so the annotation stays as it was: an element that is removed and, later, created again
 // under the same key gets the fields that the hub knew of the old one. To prevent that,
-// make the hub the storage version, or call [RefreshLossless] in a mutating webhook.
+// make the hub the storage version.
 //
 // Nobody is prevented from writing the annotation. One that cannot be read, that is too
 // large, that was made for other versions, or that makes an object which cannot be

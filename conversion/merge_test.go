@@ -324,38 +324,6 @@ func TestLossless_ReadsAnnotationsOfEarlierReleases(t *testing.T) {
 	}
 }
 
-// A new element does not get what the hub knew of a removed one of the same key.
-func TestRefreshLossless(t *testing.T) {
-	reg := release{}.farms(t, poolKeys)
-	const hub = `{"pools":[{"name":"a","size":1,"note":"x"},{"name":"b","size":2,"note":"y"},{"name":"w","hidden":true}]}`
-	spoke := into[oldFarm](t, convert(t, reg, farmOf("v2", hub), oldFarms.GroupVersion()))
-	again := spoke.Spec.Pools[0]
-	spoke.Spec.Pools = spoke.Spec.Pools[1:]
-	if err := conversion.RefreshLossless(t.Context(), reg, &spoke); err != nil {
-		t.Fatal(err)
-	}
-	spoke.Spec.Pools = append(spoke.Spec.Pools, again)
-	if err := conversion.RefreshLossless(t.Context(), reg, &spoke); err != nil {
-		t.Fatal(err)
-	}
-	got := into[struct{ Spec json.RawMessage }](t, convert(t, reg, textOf(t, spoke), menus))
-	want := `{"pools":[{"name":"b","size":2,"note":"y"},{"name":"w","hidden":true},{"name":"a","size":1}]}`
-	if diff := cmp.Diff(into[any](t, want), into[any](t, string(got.Spec))); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-
-	spoke.Spec.Pools = nil
-	before := spoke.Annotations[conversion.LosslessAnnotation]
-	spoke.Annotations[conversion.LosslessAnnotation] = before[1:]
-	if err := conversion.RefreshLossless(t.Context(), reg, &spoke); err == nil || spoke.Annotations[conversion.LosslessAnnotation] != before[1:] {
-		t.Errorf("an annotation that cannot be read: %v", err)
-	}
-	delete(spoke.Annotations, conversion.LosslessAnnotation)
-	if err := conversion.RefreshLossless(t.Context(), reg, &spoke); err != nil || spoke.Annotations[conversion.LosslessAnnotation] != "" {
-		t.Errorf("no annotation: %v, %v", err, spoke.Annotations)
-	}
-}
-
 func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
 	for _, c := range [][2]string{{"spec.pool", "name"}, {"spec.pools", "nam"}, {"spec.pools[*]", "name"}, {"spec.motto", "name"}} {
 		_, err := release{}.try(conversion.ListMapKeys(c[0], c[1]))
