@@ -73,41 +73,13 @@ func allZero(t reflect.Type) func(p pointer) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map:
 		return func(p pointer) bool { return *at[pointer](p) == pointer{} }
-	case reflect.Slice:
-		return func(p pointer) bool { return at[list](p).first == pointer{} }
-	case reflect.String:
-		return func(p pointer) bool { return *at[string](p) == "" }
 	case reflect.Bool:
 		return func(p pointer) bool { return !*at[bool](p) }
 	case reflect.Int32:
 		return func(p pointer) bool { return *at[int32](p) == 0 }
 	case reflect.Int64:
 		return func(p pointer) bool { return *at[int64](p) == 0 }
-	case reflect.Struct:
-		return allZeroInside(t)
 	default:
 		return func(p pointer) bool { return p.value(t).IsZero() }
-	}
-}
-
-// allZeroInside is allZero of a struct.
-func allZeroInside(t reflect.Type) func(p pointer) bool {
-	type field struct {
-		offset uintptr
-		isZero func(p pointer) bool
-	}
-	var fields []field
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Name != "_" {
-			fields = append(fields, field{f.Offset, allZero(f.Type)})
-		}
-	}
-	return func(p pointer) bool {
-		for i := range fields {
-			if !fields[i].isZero(p.inside(fields[i].offset)) {
-				return false
-			}
-		}
-		return true
 	}
 }
