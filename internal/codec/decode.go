@@ -145,18 +145,13 @@ func decodeBool(_ *Memory, c *rawjson.Cursor, p pointer) error {
 }
 
 func decodeInt[T int | int32 | int64](_ *Memory, c *rawjson.Cursor, p pointer) error {
-	n, ok := c.Int()
-	if !ok {
-		if c.Begins() == 'n' {
-			c.Value()
-			return nil
-		}
-		var err error
-		if n, err = strconv.ParseInt(string(c.Value()), 10, 64); err != nil {
-			return errFallback
-		}
+	null := c.Begins() == 'n'
+	text := c.Value()
+	if null {
+		return nil
 	}
-	if int64(T(n)) != n {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || int64(T(n)) != n {
 		return errFallback
 	}
 	*at[T](p) = T(n)

@@ -9,6 +9,37 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// Plain passes over the string that begins here, if it is ASCII without escapes, and
+// returns what is between its quotation marks. Otherwise ok is false, and the cursor
+// stays: there is no string, or one for [Cursor.AppendString].
+func (c *Cursor) Plain() (text []byte, ok bool) {
+	if c.Begins() != '"' {
+		return nil, false
+	}
+	const highBits = 0x8080808080808080
+	b, begin := c.text, c.at+1
+	i := begin
+	for i+8 <= len(b) { // see skipString
+		x := binary.LittleEndian.Uint64(b[i:])
+		if s := special(x) | x&highBits; s != 0 {
+			i += bits.TrailingZeros64(s) / 8
+			break
+		}
+		i += 8
+	}
+	for i < len(b) { // the first that is special, or the last seven bytes
+		switch got := b[i]; {
+		case got == '"':
+			c.at = i + 1
+			return b[begin:i:i], true
+		case got < ' ' || got == '\\' || got >= 0x80:
+			return nil, false
+		}
+		i++
+	}
+	return nil, false
+}
+
 // AppendString passes over the string that begins here and appends it to dst, decoded.
 // It does in one pass what Value and [String] do in two. If the value is not a string, it is
 // passed over, and ok is false.
