@@ -2,9 +2,7 @@ package admission
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // Filter selects the requests for which a function is called. A function with several
@@ -126,15 +125,7 @@ func differ(object, old []byte, path []string) bool {
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return (a == nil) != (b == nil)
 	}
-	decode := func(text []byte) (v any, err error) {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.UseNumber()
-		err = d.Decode(&v)
-		return v, err
-	}
-	x, errX := decode(a)
-	y, errY := decode(b)
-	return errX != nil || errY != nil || !reflect.DeepEqual(x, y)
+	return !threeway.Equal(a, b)
 }
 
 // valueAt returns the text of the value at a path, nil if there is none. Of duplicate

@@ -189,11 +189,11 @@ func TestAnUnstructuredFunctionMayChangeLabelsAndNoOtherMetadata(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for want, change := range map[string]func(*unstructured.Unstructured){
-		"changed metadata.name, metadata.uid":              func(u *unstructured.Unstructured) { u.SetName("y"); u.SetUID("") },
-		"changed metadata.generation":                      func(u *unstructured.Unstructured) { u.SetGeneration(7) },
-		"removed metadata":                                 func(u *unstructured.Unstructured) { delete(u.Object, "metadata") },
-		"made metadata.labels something else than strings": func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = []any{} },
-		"made metadata.annotations something else than strin": func(u *unstructured.Unstructured) {
+		"changed metadata.name, metadata.uid":                            func(u *unstructured.Unstructured) { u.SetName("y"); u.SetUID("") },
+		"changed metadata.generation":                                    func(u *unstructured.Unstructured) { u.SetGeneration(7) },
+		"removed metadata":                                               func(u *unstructured.Unstructured) { delete(u.Object, "metadata") },
+		"made something else of metadata: cannot restore map from slice": func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = []any{} },
+		"made something else of metadata: cannot convert int to string": func(u *unstructured.Unstructured) {
 			u.Object["metadata"].(map[string]any)["annotations"] = map[string]any{"a": 1}
 		},
 	} {

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,39 +62,28 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 type unstructuredContent struct{}
 
 func (unstructuredContent) blank(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
-	metadata, err := c.unstructuredMetadata()
+	text, err := rawjson.Set(c.object.metadata, "managedFields", nil)
 	if err != nil {
 		return nil, err
 	}
+	metadata := map[string]any{}
+	if err := codec.Decode(text, &metadata); err != nil {
+		return nil, err
+	}
 	for name, m := range map[string]map[string]string{"labels": p.labels, "annotations": p.annotations} {
-		if len(m) == 0 {
-			continue
-		}
 		values := make(map[string]any, len(m))
 		for k, v := range m {
 			values[k] = v
 		}
-		metadata[name] = values
+		if metadata[name] = values; len(m) == 0 {
+			delete(metadata, name)
+		}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": t.APIVersion,
 		"kind":       t.Kind,
 		"metadata":   metadata,
 	}}, nil
-}
-
-// unstructuredMetadata returns the metadata of the converter's object, less labels,
-// annotations and managedFields.
-func (c *converter) unstructuredMetadata() (map[string]any, error) {
-	text := c.object.metadata
-	var err error
-	for _, name := range []string{"labels", "annotations", "managedFields"} {
-		if text, err = rawjson.Set(text, name, nil); err != nil {
-			return nil, err
-		}
-	}
-	metadata := map[string]any{}
-	return metadata, codec.Decode(text, &metadata)
 }
 
 func (f unstructuredContent) decode(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
@@ -124,46 +110,9 @@ func (unstructuredContent) metadata(c *converter, obj runtime.Object, t metav1.T
 	if !ok {
 		return nil, nil, errors.New("the conversion function removed metadata, or made something else of it")
 	}
-	after := maps.Clone(metadata)
-	for name, into := range map[string]*map[string]string{"labels": &labels, "annotations": &annotations} {
-		if *into, ok = stringMap(after[name]); !ok {
-			return nil, nil, fmt.Errorf("the conversion function made metadata.%s something else than strings", name)
-		}
-		delete(after, name)
+	var after metav1.ObjectMeta
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &after); err != nil {
+		return nil, nil, fmt.Errorf("the conversion function made something else of metadata: %w", err)
 	}
-	before, err := c.unstructuredMetadata()
-	if err != nil {
-		return nil, nil, err
-	}
-	var changed []string
-	either := maps.Clone(before)
-	maps.Copy(either, after)
-	for name := range either {
-		if !equality.Semantic.DeepEqual(before[name], after[name]) {
-			changed = append(changed, "metadata."+name)
-		}
-	}
-	if len(changed) == 0 {
-		return labels, annotations, nil
-	}
-	slices.Sort(changed)
-	return nil, nil, fmt.Errorf("the conversion function changed %s: only labels and annotations may be changed", strings.Join(changed, ", "))
-}
-
-// stringMap returns a map of strings; ok is false if value is none.
-func stringMap(value any) (m map[string]string, ok bool) {
-	if value == nil {
-		return nil, true
-	}
-	values, ok := value.(map[string]any)
-	if !ok {
-		return nil, false
-	}
-	m = make(map[string]string, len(values))
-	for k, v := range values {
-		if m[k], ok = v.(string); !ok {
-			return nil, false
-		}
-	}
-	return m, true
+	return after.Labels, after.Annotations, checkMetadata(c.before, &after)
 }

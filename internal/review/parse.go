@@ -68,9 +68,9 @@ func (p *parser) readReview(protocol *Protocol) error {
 	for c.Enter('{'); c.Next('{'); {
 		switch string(c.Name()) {
 		case "apiVersion":
-			p.APIVersion = known(c.Value(), protocol.apiVersions...)
+			p.APIVersion, _ = rawjson.String(c.Value())
 		case "kind":
-			p.kind = known(c.Value(), protocol.Kind)
+			p.kind, _ = rawjson.String(c.Value())
 		case "request":
 			if err := p.readRequest(); err != nil {
 				return err
@@ -102,15 +102,4 @@ func (p *parser) readRequest() error {
 	}
 	p.Raw = c.Since(begin)
 	return nil
-}
-
-// known decodes a string, which is most likely one of those.
-func known(text []byte, likely ...string) string {
-	for _, s := range likely {
-		if len(text) == len(s)+2 && string(text[1:len(text)-1]) == s {
-			return s
-		}
-	}
-	s, _ := rawjson.String(text)
-	return s
 }

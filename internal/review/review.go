@@ -37,7 +37,6 @@ type Protocol struct {
 	Failed func(ctx context.Context, err error)
 
 	apiVersions []string
-	heads       [][]byte // of answers in them
 }
 
 // buffers is the memory of one request, for the next one.
@@ -50,9 +49,6 @@ type buffers struct {
 // Handler serves the protocol. A body of more than limit bytes is refused.
 func (p Protocol) Handler(limit int64) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
-	for _, v := range p.apiVersions {
-		p.heads = append(p.heads, p.head(v))
-	}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const keep = 8 << 20 // one enormous request must not stay forever
@@ -102,12 +98,8 @@ func (p *Protocol) answerOrRecover(ctx context.Context, req *Request, b []byte) 
 
 // begin appends what comes before the response.
 func (p *Protocol) begin(b []byte, req *Request) []byte {
-	return append(b, p.heads[slices.Index(p.apiVersions, req.APIVersion)]...)
-}
-
-func (p *Protocol) head(apiVersion string) []byte {
-	b := rawjson.AppendQuote([]byte(`{"kind":`), p.Kind)
-	b = rawjson.AppendQuote(append(b, `,"apiVersion":`...), apiVersion)
+	b = rawjson.AppendQuote(append(b, `{"kind":`...), p.Kind)
+	b = rawjson.AppendQuote(append(b, `,"apiVersion":`...), req.APIVersion)
 	return append(b, `,"response":`...)
 }
 

@@ -21,6 +21,13 @@ func Read(text []byte) (Object, error) {
 	return Object{root}, err
 }
 
+// Equal reports whether two texts are the same JSON value but for the order of members.
+func Equal(a, b []byte) bool {
+	x, errX := read(a)
+	y, errY := read(b)
+	return errX == nil && errY == nil && x.same(y)
+}
+
 // Within reports whether larger is the object, or that with more members and elements.
 func (o Object) Within(larger Object) bool { return o.root.within(larger.root) }
 
