@@ -1,9 +1,11 @@
 package threeway
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // Mode is what is done with a change.
@@ -61,7 +63,11 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 	for _, l := range a.lists {
 		l.weave()
 	}
-	return a.root.append(make([]byte, 0, len(b2))), void, nil
+	text = a.root.append(make([]byte, 0, len(b2)))
+	if !rawjson.IsNestedIn(text, 0) {
+		return nil, nil, errors.New("the changes are nested too deeply for their places")
+	}
+	return text, void, nil
 }
 
 // applier finds what all changes are about before anything is edited: an element

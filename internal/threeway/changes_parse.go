@@ -119,15 +119,9 @@ func (c *Change) check(n *node) error {
 		if string(field.name) != "path" && !slices.Contains(fields, string(field.name)) {
 			return fmt.Errorf("%s: does not go with the rest", field.name)
 		}
-		if len(c.path)+1+field.height() > maxDepth {
-			return fmt.Errorf("%s: nested too deeply for its place", field.name)
-		}
 	}
 	return nil
 }
-
-// maxDepth is how deeply a JSON text may be nested in rawjson.
-const maxDepth = 10_000
 
 func parsePath(n *node) ([]step, error) {
 	path, err := parseList(n, parseStep)
@@ -249,16 +243,4 @@ func parseHash(n *node) (string, error) {
 		return "", errors.New("not a hash")
 	}
 	return hash, nil
-}
-
-// height returns how deeply a value is nested.
-func (n *node) height() int {
-	if !n.nests() {
-		return 0
-	}
-	height := 0
-	for _, kid := range n.kids {
-		height = max(height, kid.height())
-	}
-	return 1 + height
 }

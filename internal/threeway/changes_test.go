@@ -435,7 +435,6 @@ func TestParseRefuses(t *testing.T) {
 		{"a place before the first", `[{"path":["a"],"order":[{"key":{"a":1}},{"key":{"a":2}}],"from":[-1,0]}]`, `change 0: from: 0: not an index`},
 		{"a place outside", `[{"path":["a"],"order":[{"key":{"a":1}},{"key":{"a":2}}],"from":[1,2]}]`, `change 0: from: not one place for each element of order`},
 		{"a value that is too deep", `[{"path":["a"],"value":` + strings.Repeat(`[`, 9_999) + strings.Repeat(`]`, 9_999) + `}]`, `changes: nested deeper than 10000 at offset 10021`},
-		{"a value that would be too deep in its place", `[{"path":["a","b","c"],"value":` + strings.Repeat(`[`, 9_998) + strings.Repeat(`]`, 9_998) + `}]`, `change 0: value: nested too deeply for its place`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			changes, err := threeway.Parse([]byte(c.text))
@@ -446,6 +445,16 @@ func TestParseRefuses(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestApply_RefusesWhatIsTooDeepInItsPlace(t *testing.T) {
+	changes, err := threeway.Parse([]byte(`[{"path":["a","b","c"],"value":` + strings.Repeat(`[`, 9_998) + strings.Repeat(`]`, 9_998) + `}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := changes.Apply([]byte(`{"a":{"b":{}}}`), nil); err == nil || !strings.Contains(err.Error(), "too deeply") {
+		t.Errorf("got %.100s, %v", got, err)
 	}
 }
 

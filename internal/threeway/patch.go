@@ -2,6 +2,7 @@ package threeway
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -27,11 +28,6 @@ const (
 	// length: the API server copies the list for each of them.
 	maxWork = 1 << 24
 )
-
-// shallow is the length up to which no patch can be nested deeper than the API
-// server reads, which is 10,000 levels. A value may be a level deeper in a patch
-// than in its object.
-const shallow = 20_000
 
 // Patch returns the JSON patch (RFC 6902) that makes to raw the changes that lead
 // from before to after, and, if merge is set, what raw becomes. Both are nil when
@@ -87,11 +83,8 @@ func (r *reader) makePatch(raw, before, after []byte, keys *listkeys.Tree, merge
 		return nil, nil, nil
 	}
 	p.ops = append(p.ops, ']')
-	if len(p.ops) > shallow {
-		c := rawjson.NewCursor(p.ops)
-		if c.Value(); c.End() != nil {
-			return nil, nil, fmt.Errorf("the patch: %w", c.End())
-		}
+	if !rawjson.IsNestedIn(p.ops, 0) { // a value may be a level deeper than in its object
+		return nil, nil, errors.New("the patch is nested deeper than the API server reads")
 	}
 	if merge {
 		merged = want.append(make([]byte, 0, len(raw)+len(p.ops)))
