@@ -389,13 +389,6 @@ func TestLossless_RefusesWhatContradictsTheSpoke(t *testing.T) {
 	}
 }
 
-func TestLossless_WritesHTMLAsItIs(t *testing.T) {
-	spoke := convert(t, release{}.farms(t), farmOf("v2", `{"motto":"`+strings.Repeat("<&>", 30_000)+`"}`), oldFarms.GroupVersion())
-	if n := len(into[oldFarm](t, spoke).Annotations[conversion.LosslessAnnotation]); n > 91_000 {
-		t.Errorf("90,000 bytes take %d", n)
-	}
-}
-
 // large returns a hub with n pools, and an edit of all of them.
 func large(n int) (hub string, edit func(*oldFarm)) {
 	var pools []string

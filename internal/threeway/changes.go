@@ -7,7 +7,7 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// Changes are what makes H of B. They come from [Diff] or [Parse]. Each is
+// Changes are what makes after of before. They come from [Diff] or [Parse]. Each is
 // independent of the others, so that any of them may be left out.
 type Changes []Change
 
@@ -15,29 +15,29 @@ type Changes []Change
 // package's documentation.
 type Change struct {
 	path   []step
-	value  []byte // what H has there; nil: nothing, or another order
-	was    string // the hash of what B had; "": nothing
+	value  []byte // what after has there; nil: nothing, or another order
+	was    string // the hash of what before has; "": nothing
 	insert bool   // whether the value is a new element of the list at the path
-	had    int    // of a part of a change: how many steps of its path B had, plus one; or 0
+	had    int    // of a part of a change: how many steps of its path before has, plus one; or 0
 
 	*place      // of a new element
 	*reordering // of a list
 	*elements   // of a list
 }
 
-// elements are what a list without keys has in B, so that they can be found again. They
+// elements are those of a list without keys in before, so that they can be found again. They
 // are no change, but what others need.
 type elements struct {
 	all    []byte   // a JSON list
 	hashes []string // instead of it, to take less space
 }
 
-// place is between the neighbors of a new element: the nearest elements in H that are
-// also in B. The zero step stands for the end of the list.
+// place is between the neighbors of a new element: the nearest elements of after that are
+// also in before. The zero step stands for the end of the list.
 type place struct{ after, before step }
 
-// reordering is the selectors of a list's elements in H's order, and for each the place
-// among them that it had in B.
+// reordering is the selectors of a list's elements in the order of after, and for each the
+// place among them that it has in before.
 type reordering struct {
 	want []step
 	from []int
@@ -112,9 +112,6 @@ func (c Changes) Choices() (all []int) {
 // Parts returns the changes with each that adds an object taken apart into those that add
 // its members, so that some can be left out.
 func (c Changes) Parts() (parts Changes) {
-	if !slices.ContainsFunc(c, func(c Change) bool { return len(c.value) > len("{}") && c.value[0] == '{' }) {
-		return c
-	}
 	for _, c := range c {
 		parts = c.parts(parts)
 	}
@@ -131,8 +128,8 @@ func (c Change) parts(all Changes) Changes {
 		return append(all, c)
 	}
 	for _, kid := range n.kids {
-		part := Change{path: slices.Concat(c.path, []step{{name: string(kid.name)}}), value: kid.text, had: cmp.Or(c.had, len(c.path))}
-		all = part.parts(all)
+		path := slices.Concat(c.path, []step{{name: string(kid.name)}})
+		all = Change{path: path, value: kid.text, had: cmp.Or(c.had, len(c.path))}.parts(all)
 	}
 	return all
 }

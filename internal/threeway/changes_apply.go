@@ -12,29 +12,32 @@ import (
 type Mode uint8
 
 const (
-	// Unedited makes a change where B2 is as B was; the user wins elsewhere.
+	// Unedited makes a change where the object is as before was; the edit wins elsewhere.
 	Unedited Mode = iota
-	// Always makes a change also where B2 is not as B was: it takes the place of what is
+	// Always makes a change also where the object was edited: it takes the place of what is
 	// there, and makes the objects and lists on its path that are missing.
 	Always
 	// Never leaves a change out.
 	Never
 )
 
-// Apply returns b2, which is B or an edit of it, with the changes. The edit wins:
-// a change is void where B2 is no longer as B was. Keys are those that Diff was
-// given. The error says that b2 is not a JSON object.
-func (c Changes) Apply(b2 []byte, keys *listkeys.Tree) ([]byte, error) {
-	text, _, err := c.ApplyAs(b2, keys, make([]Mode, len(c)), false)
+// Apply returns an object, which is before or an edit of it, with the changes. The edit wins:
+// a change is void where the object is no longer as before was. Keys are those that Diff was
+// given. The error says that edited is not a JSON object, or becomes one that is nested too
+// deeply.
+func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
+	text, _, err := c.ApplyAs(edited, keys, make([]Mode, len(c)), false)
 	return text, err
 }
 
 // ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
-// changes are void. Where b2 is said to be unedited, so that another function has made
-// another object of what B was made of, the elements of lists without keys are found by
-// their places too.
-func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited bool) (text []byte, void []int, err error) {
-	object, err := Read(b2)
+// changes are void. Where the object is said to be unedited, so that another function has
+// made it of what before was made of, the elements of lists without keys are found by their
+// places too.
+func (c Changes) ApplyAs(
+	edited []byte, keys *listkeys.Tree, modes []Mode, unedited bool,
+) (text []byte, void []int, err error) {
+	object, err := Read(edited)
 	if err != nil {
 		return nil, nil, fmt.Errorf("edited: %w", err)
 	}
@@ -63,7 +66,7 @@ func (c Changes) ApplyAs(b2 []byte, keys *listkeys.Tree, modes []Mode, unedited 
 	for _, l := range a.lists {
 		l.weave()
 	}
-	text = a.root.append(make([]byte, 0, len(b2)))
+	text = a.root.append(make([]byte, 0, len(edited)))
 	if !rawjson.IsNestedIn(text, 0) {
 		return nil, nil, errors.New("the changes are nested too deeply for their places")
 	}
@@ -113,7 +116,9 @@ func (a *applier) plan(c *Change, always bool) func() {
 		if there := a.find(c.path); there != nil && !always && !c.fits(there) {
 			return nil
 		}
-		return a.inObject(path, c.had, always, func(object *node) { a.member(object, c.node(), path, always) })
+		return a.inObject(path, c.had, always, func(object *node) {
+			a.member(object, c.node(), path, always)
+		})
 	}
 }
 
@@ -123,7 +128,7 @@ func (c *Change) fits(there *node) bool {
 	return there.kind == value.kind && value.nests() || there.same(value)
 }
 
-// replace returns the edit of a change of something that B had.
+// replace returns the edit of a change of something that before has.
 func (a *applier) replace(c *Change, always bool) func() {
 	n := a.find(c.path)
 	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
@@ -143,7 +148,7 @@ func (a *applier) replace(c *Change, always bool) func() {
 }
 
 // inObject returns an edit of the object at a path; nil if it is not there, and may not be
-// made. B had the first had-1 steps of the path.
+// made. Before has the first had-1 steps of the path.
 func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
 	switch n := a.find(path); {
 	case n.is('{'):

@@ -1,7 +1,7 @@
 package threeway
 
-// member gives an object a member that B had not. If the user gave it one of
-// that name, theirs is merged into it.
+// member gives an object a member that before has not. If the user gave it one of that
+// name, theirs is merged into it.
 func (a *applier) member(object, theirs *node, path []step, over bool) {
 	if ours := object.at(theirs.name); ours != nil {
 		a.merge(ours, theirs, append(path[:len(path):len(path)], step{name: string(theirs.name)}), over)

@@ -12,7 +12,7 @@ type step struct {
 	name string
 	key  string // {"name":"ham"}: the members that are keys, sorted, in canonical form
 	keys string // their names, joined by zero bytes
-	at   int    // of an element without a key: one more than its index in B
+	at   int    // of an element without a key: one more than its index in before
 }
 
 func (s step) selects() bool { return s.key != "" || s.at > 0 }

@@ -48,13 +48,15 @@
 // that sorts a list while decoding it mixes up what is unknown in its elements, for which
 // [PatchConverted] looks. All else becomes what it is in after.
 //
-// A list is replaced whole when that is shorter than the operations on its elements. There
-// are at most 10,000 operations, as many as the API server takes in a PATCH request, and
-// no test operations: the API server applies a patch to the very object that it sent.
+// A list is replaced whole when elements change places, and when that is shorter than the
+// operations on its elements. If there would be more than 10,000 operations, which is as many
+// as the API server takes in a PATCH request, the members of the object are replaced whole.
+// There are no test operations: the API server applies a patch to the very object that it
+// sent.
 //
 // # Changes
 //
-// In the code, B is before, H is after, and B2 is the third object. A change has a path of names and selectors of list elements, and a hash of what before
+// A change has a path of names and selectors of list elements, and a hash of what before
 // had there:
 //
 //	{"path":["a","b"],"value":1}               before has nothing there, after has 1

@@ -71,7 +71,8 @@ func (l *leaves) collect(r *reader, path leafPath, n *node) {
 	case r.zero(n):
 	case n.is('"'):
 		text := string(unquote(n.text))
-		l.all = append(l.all, leaf{path, maphash.String(seed, text), maphash.String(seed, fold(text)), true})
+		exact, folded := maphash.String(seed, text), maphash.String(seed, fold(text))
+		l.all = append(l.all, leaf{path, exact, folded, true})
 	default:
 		hash := maphash.Bytes(seed, n.text)
 		l.all = append(l.all, leaf{path, hash, hash, false})

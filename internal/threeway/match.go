@@ -194,7 +194,8 @@ func (s *side) byKey(names []string) map[string]int {
 func (m *matcher) otherKey(i, j int) bool {
 	return slices.ContainsFunc(m.keys, func(name string) bool {
 		b, a := m.before.key(i, name), m.after.key(j, name)
-		return b != "" && a != "" && b != a && (fold(b) != fold(a) || strings.IndexFunc(b, unicode.IsLetter) < 0)
+		return b != "" && a != "" && b != a &&
+			(fold(b) != fold(a) || strings.IndexFunc(b, unicode.IsLetter) < 0)
 	})
 }
 

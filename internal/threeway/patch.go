@@ -40,19 +40,25 @@ const (
 // elements of a list are told apart, where that is known; it may be nil. The inputs are
 // not changed. The error says which input is not a JSON object; when before and
 // after are the same to the byte, nothing is read and there is none.
-func Patch(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+func Patch(
+	raw, before, after []byte, keys *listkeys.Tree, merge bool,
+) (patch, merged []byte, err error) {
 	return newPatch(raw, before, after, keys, merge, false)
 }
 
 // PatchConverted is like [Patch], for a before and an after that a conversion to
 // another version and back has made. It may have put the elements of a list into
 // another order than raw's, or joined them: then they are found by the list's
-// key, or else by what they share, or, where that is not possible, the list is replaced, if it changed.
-func PatchConverted(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+// key, or else by what they share; where that is not possible, a list that changed is replaced.
+func PatchConverted(
+	raw, before, after []byte, keys *listkeys.Tree, merge bool,
+) (patch, merged []byte, err error) {
 	return newPatch(raw, before, after, keys, merge, true)
 }
 
-func newPatch(raw, before, after []byte, keys *listkeys.Tree, merge, converted bool) (patch, merged []byte, err error) {
+func newPatch(
+	raw, before, after []byte, keys *listkeys.Tree, merge, converted bool,
+) (patch, merged []byte, err error) {
 	if bytes.Equal(before, after) {
 		return nil, nil, nil
 	}
@@ -62,7 +68,9 @@ func newPatch(raw, before, after []byte, keys *listkeys.Tree, merge, converted b
 	return r.makePatch(raw, before, after, keys, merge)
 }
 
-func (r *reader) makePatch(raw, before, after []byte, keys *listkeys.Tree, merge bool) (patch, merged []byte, err error) {
+func (r *reader) makePatch(
+	raw, before, after []byte, keys *listkeys.Tree, merge bool,
+) (patch, merged []byte, err error) {
 	b, err := r.object(before, nil, false)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the object before: %w", err)
@@ -101,7 +109,8 @@ func (p *patch) diff(raw, want *node) {
 		p.op("add", want)
 	case want == nil:
 		p.op("remove", nil)
-	case want.text != nil || raw.kind != want.kind || len(p.path) > maxPointer || p.coarse && len(p.path) > 0:
+	case want.text != nil || raw.kind != want.kind,
+		len(p.path) > maxPointer || p.coarse && len(p.path) > 0:
 		p.op("replace", want)
 	case want.is('{'):
 		p.object(raw, want)

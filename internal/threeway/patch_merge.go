@@ -53,7 +53,8 @@ func (r *reader) mergeObject(raw, before, after *node, keys *listkeys.Tree) *nod
 		n.name = after.name
 	}
 	for len(olds)+len(befores)+len(afters) > 0 {
-		if len(olds) > 0 && len(befores) > 0 && len(afters) > 0 && befores[0] == afters[0] && bytes.Equal(olds[0].name, afters[0].name) {
+		if len(olds) > 0 && len(befores) > 0 && len(afters) > 0 &&
+			befores[0] == afters[0] && bytes.Equal(olds[0].name, afters[0].name) {
 			n.kids = append(n.kids, olds[0]) // as nearly always
 			olds, befores, afters = olds[1:], befores[1:], afters[1:]
 			continue

@@ -121,7 +121,8 @@ func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *nod
 	}
 	n := &r.nodes.take(1)[0]
 	n.kind = kindOf(c.Begins())
-	if n.nests() && (depth == 0 || r.whole || like.is(n.kind) && (deep || like.read) && depth < maxFollow) {
+	beside := like.is(n.kind) && (deep || like.read) && depth < maxFollow
+	if n.nests() && (depth == 0 || r.whole || beside) {
 		r.follow(c, n, like, deep, depth)
 	} else {
 		n.span = len(r.spans)

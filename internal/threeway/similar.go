@@ -46,7 +46,8 @@ func (m *matcher) equallyAlike(all []candidate) {
 		afters[c.j]++
 	}
 	for _, c := range all {
-		if befores[c.i] == 1 && afters[c.j] == 1 && !m.before.unclear[c.i] && !m.after.unclear[c.j] && m.same(c) && m.certain(c) {
+		clear := befores[c.i] == 1 && afters[c.j] == 1 && !m.before.unclear[c.i] && !m.after.unclear[c.j]
+		if clear && m.same(c) && m.certain(c) {
 			m.pair(c.i, c.j)
 		} else {
 			m.before.unclear[c.i], m.after.unclear[c.j] = true, true
@@ -121,7 +122,8 @@ func (m *matcher) certain(c candidate) bool {
 func (m *matcher) inPlace(i, j int) bool {
 	before, after := m.before.match, m.after.match
 	first, last := i == 0 && j == 0, i+1 == len(before) && j+1 == len(after)
-	return first || last || i > 0 && j > 0 && after[j-1] == i-1 || i+1 < len(before) && j+1 < len(after) && after[j+1] == i+1
+	return first || last || i > 0 && j > 0 && after[j-1] == i-1 ||
+		i+1 < len(before) && j+1 < len(after) && after[j+1] == i+1
 }
 
 // count returns how many elements have a leaf.
@@ -196,7 +198,11 @@ func (m *matcher) byPlace() {
 func (m *matcher) byIndex() {
 	b, a := &m.before, &m.after // of before's elements, only the hashes may be known
 	for i := range min(len(b.all), len(a.all)) {
-		if b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) && (len(b.all) == len(a.all) || b.all[i] != nil && !b.unclear[i] && !a.unclear[i] && b.all[i].within(a.all[i])) {
+		if b.match[i] != none || a.match[i] != none || m.otherKey(i, i) {
+			continue
+		}
+		if len(b.all) == len(a.all) ||
+			b.all[i] != nil && !b.unclear[i] && !a.unclear[i] && b.all[i].within(a.all[i]) {
 			m.pair(i, i)
 		}
 	}
