@@ -139,11 +139,12 @@ func (s *side) count(hash uint64) int {
 	return s.counts[hash]
 }
 
-// replaced returns at how many paths an element had strings that no other one had, and
-// has others now that no other one has.
+// replaced returns at how many paths an element had strings that no other one had, and has
+// others now that no other one has, or that no element had.
 func (m *matcher) replaced(i, j int) (n int) {
 	for was, is := range m.before.leaves[i].replaced(m.after.leaves[j]) {
-		if m.before.alone(was) && m.after.alone(is) {
+		had := func(f leaf) bool { return m.before.count(f.alike()) > 0 }
+		if m.before.alone(was) && (m.after.alone(is) || !slices.ContainsFunc(is, had)) {
 			n++
 		}
 	}
