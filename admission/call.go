@@ -148,8 +148,8 @@ func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.Gro
 
 // withoutAnnotation returns a copy of an object without an annotation.
 func withoutAnnotation(object []byte, key string) ([]byte, error) {
-	metadata := valueAt(object, "metadata")
-	annotations, err := rawjson.Set(valueAt(object, "metadata", "annotations"), key, nil)
+	metadata := rawjson.At(object, "metadata")
+	annotations, err := rawjson.Set(rawjson.At(object, "metadata", "annotations"), key, nil)
 	if err == nil {
 		metadata, err = rawjson.Set(metadata, "annotations", annotations)
 	}

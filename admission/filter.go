@@ -114,35 +114,16 @@ func UnlessDeleting() Filter {
 
 // isDeleting reports whether an object, as it is stored, has a deletionTimestamp.
 func isDeleting(stored []byte) bool {
-	timestamp := valueAt(stored, "metadata", "deletionTimestamp")
+	timestamp := rawjson.At(stored, "metadata", "deletionTimestamp")
 	return timestamp != nil && string(timestamp) != "null"
 }
 
 // differ reports whether two objects have different values at a path. Numbers are compared
 // by their text.
 func differ(object, old []byte, path []string) bool {
-	a, b := valueAt(object, path...), valueAt(old, path...)
+	a, b := rawjson.At(object, path...), rawjson.At(old, path...)
 	if a == nil || b == nil || bytes.Equal(a, b) {
 		return (a == nil) != (b == nil)
 	}
 	return !threeway.Equal(a, b)
-}
-
-// valueAt returns the text of the value at a path, nil if there is none. Of duplicate
-// members the last counts, as in the API server's decoder.
-func valueAt(object []byte, path ...string) (value []byte) {
-	c := rawjson.NewCursor(object)
-	if c.Begins() != '{' {
-		return nil
-	}
-	for c.Enter('{'); c.Next('{'); {
-		found := string(c.Name()) == path[0]
-		if text := c.Value(); found {
-			value = text
-		}
-	}
-	if len(path) > 1 && value != nil {
-		return valueAt(value, path[1:]...)
-	}
-	return value
 }

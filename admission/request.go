@@ -61,7 +61,7 @@ func (c *call) read(req *review.Request) error {
 		}
 	}
 	c.operation = admissionv1.Operation(operation)
-	c.user, _ = rawjson.String(valueAt(user, "username"))
+	c.user, _ = rawjson.String(rawjson.At(user, "username"))
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (c *call) objectName() string {
 	}
 	for _, object := range [][]byte{c.object, c.oldObject} {
 		for _, member := range []string{"name", "generateName"} {
-			if name, _ := rawjson.String(valueAt(object, "metadata", member)); name != "" {
+			if name, _ := rawjson.String(rawjson.At(object, "metadata", member)); name != "" {
 				return name
 			}
 		}

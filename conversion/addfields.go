@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // AddFields adds the two conversions between a version, the spoke, and the kind's
@@ -53,25 +55,25 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 	}
 	hub := spoke.GroupKind().WithVersion(hubVersion)
 	return r.add(true,
-		&step{from: spoke, to: hub, convertPayload: move(moves, true)},
-		&step{from: hub, to: spoke, convertPayload: move(moves, false)})
+		&step{from: spoke, to: hub, convertPayload: moveAll(moves, true)},
+		&step{from: hub, to: spoke, convertPayload: moveAll(moves, false)})
 }
 
 // Move is one difference between two versions, made by [Rename], [Enum], [Split] and [Each].
 type Move struct {
 	spoke, hub []string // paths
-	// take removes the move's values from an object and returns what puts them where
-	// they go; nil if there is nothing to move.
-	take   func(doc *node, toHub bool) (put func(doc *node) error, err error)
-	errs   []error
-	nested []Move
+	// convert returns the values at the paths of one side, which are made of those of the
+	// other, at least one of which is there; nil is an absent one.
+	convert func(values [][]byte, toHub bool) ([][]byte, error)
+	errs    []error
+	nested  []Move
 }
 
 // checkMoves returns the mistakes in moves on a whole object, or on an element of a list.
 func checkMoves(moves []Move, whole bool) (errs []error) {
 	sides := map[string][]string{}
 	for _, m := range moves {
-		if m.take == nil {
+		if m.convert == nil {
 			errs = append(errs, errors.New("an empty Move: make one with Rename, Enum, Split or Each"))
 		}
 		errs = append(errs, m.errs...)
@@ -98,50 +100,89 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 	return errs
 }
 
-// move returns what does all moves, in one direction.
-func move(moves []Move, toHub bool) func(context.Context, *converter, payload) (payload, error) {
+// moveAll returns what does all moves of an object, in one direction.
+func moveAll(moves []Move, toHub bool) func(context.Context, *converter, payload) (payload, error) {
 	return func(_ context.Context, _ *converter, p payload) (payload, error) {
-		doc, err := parseNode(p.body)
-		if err != nil {
-			return p, err
-		}
-		err = doc.move(moves, toHub)
-		p.body = doc.append(nil)
+		var err error
+		p.body, err = move(p.body, moves, toHub)
 		return p, err
 	}
 }
 
-// move takes everything first, and then puts it, so that moves may change places.
-func (n *node) move(moves []Move, toHub bool) error {
-	var puts []func(*node) error
-	for _, m := range moves {
-		put, err := m.take(n, toHub)
-		if err != nil {
-			return err
+// move takes everything out of an object first, and then puts it back, so that moves may
+// change places.
+func move(object []byte, moves []Move, toHub bool) ([]byte, error) {
+	ends := func(m Move) (from, to []string) {
+		if toHub {
+			return m.spoke, m.hub
 		}
-		if put != nil {
-			puts = append(puts, put)
+		return m.hub, m.spoke
+	}
+	made := make([][][]byte, len(moves))
+	for i, m := range moves {
+		from, _ := ends(m)
+		values, found := make([][]byte, len(from)), false
+		for j, path := range from {
+			names := strings.Split(path, ".")
+			if values[j] = rawjson.At(object, names...); values[j] == nil {
+				continue
+			}
+			found = true
+			var err error
+			if object, err = put(object, names, nil); err != nil {
+				return nil, err
+			}
+		}
+		if !found {
+			continue
+		}
+		var err error
+		if made[i], err = m.convert(values, toHub); err != nil {
+			return nil, err
 		}
 	}
 	// What is already where a move leads would be moved back later, even if nothing
 	// is moved now.
 	for _, m := range moves {
-		targets := m.hub
-		if !toHub {
-			targets = m.spoke
-		}
-		for _, path := range targets {
-			if there, err := n.has(path); err != nil {
-				return err
-			} else if there {
-				return fmt.Errorf("%s: %w", path, errThere)
+		_, to := ends(m)
+		for _, path := range to {
+			if rawjson.At(object, strings.Split(path, ".")...) != nil {
+				return nil, fmt.Errorf("%s: %w", path, errThere)
 			}
 		}
 	}
-	for _, put := range puts {
-		if err := put(n); err != nil {
-			return err
+	for i, m := range moves {
+		_, to := ends(m)
+		for j, value := range made[i] {
+			var err error
+			if object, err = put(object, strings.Split(to[j], "."), value); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return nil
+	return object, nil
+}
+
+var errThere = errors.New("the destination of a move is already set")
+
+// put returns an object with the value at a path. It creates the objects on the way; with
+// nil, it removes the value, and the objects that have nothing else in them.
+func put(object []byte, path []string, value []byte) ([]byte, error) {
+	if len(path) > 1 {
+		inner := rawjson.At(object, path[0])
+		if inner == nil {
+			inner = []byte("{}")
+		}
+		if inner[0] != '{' {
+			return nil, fmt.Errorf("%s: %w", path[0], errThere)
+		}
+		changed, err := put(inner, path[1:], value)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%w", path[0], err)
+		}
+		if value = changed; string(changed) == "{}" {
+			value = nil
+		}
+	}
+	return rawjson.Set(object, path[0], value)
 }

@@ -16,28 +16,15 @@ import (
 // Rename moves a field, with all that is in it: to another name, into an object, or
 // out of one.
 func Rename(spoke, hub string) Move {
-	return Move{
-		spoke: []string{spoke}, hub: []string{hub},
-		take: takeOne(spoke, hub, func(value *node, _ bool) (*node, error) { return value, nil }),
-	}
+	return one(spoke, hub, func(value []byte, _ bool) ([]byte, error) { return value, nil })
 }
 
-// takeOne makes a move of one value to one place.
-func takeOne(spoke, hub string, change func(value *node, toHub bool) (*node, error)) func(*node, bool) (func(*node) error, error) {
-	return func(doc *node, toHub bool) (func(*node) error, error) {
-		from, to := spoke, hub
-		if !toHub {
-			from, to = hub, spoke
-		}
-		value, err := doc.take(from)
-		if err != nil || value == nil {
-			return nil, err
-		}
-		if value, err = change(value, toHub); err != nil || value == nil {
-			return nil, err
-		}
-		return func(doc *node) error { return doc.put(to, value) }, nil
-	}
+// one makes a move of one value to one place.
+func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, error)) Move {
+	return Move{spoke: []string{spoke}, hub: []string{hub}, convert: func(values [][]byte, toHub bool) ([][]byte, error) {
+		value, err := convert(values[0], toHub)
+		return [][]byte{value}, err
+	}}
 }
 
 // Enum translates the values of a string field: values are pairs, the spoke's value
@@ -46,12 +33,28 @@ func takeOne(spoke, hub string, change func(value *node, toHub bool) (*node, err
 //
 // With two paths the field moves as well.
 func Enum(spoke, hub string, values ...string) Move {
-	m := Move{spoke: []string{spoke}, hub: []string{hub}}
+	toHub, toSpoke := map[string]string{}, map[string]string{}
+	m := one(spoke, hub, func(value []byte, up bool) ([]byte, error) {
+		there, back, path := toHub, toSpoke, spoke
+		if !up {
+			there, back, path = toSpoke, toHub, hub
+		}
+		s, ok := rawjson.String(value)
+		if !ok {
+			return value, nil // not for us to judge: the schema does
+		}
+		if translated, ok := there[s]; ok {
+			return rawjson.Quote(translated), nil
+		}
+		if _, taken := back[s]; taken {
+			return nil, field.Invalid(fieldPath(path), s, "the other version has this value, with another meaning")
+		}
+		return value, nil
+	})
 	if len(values) == 0 || len(values)%2 == 1 {
 		m.errs = append(m.errs, fmt.Errorf("Enum %s: values must be pairs", spoke))
 		values = nil
 	}
-	toHub, toSpoke := map[string]string{}, map[string]string{}
 	for pair := range slices.Chunk(values, 2) {
 		_, spokeTwice := toHub[pair[0]]
 		_, hubTwice := toSpoke[pair[1]]
@@ -60,23 +63,6 @@ func Enum(spoke, hub string, values ...string) Move {
 		}
 		toHub[pair[0]], toSpoke[pair[1]] = pair[1], pair[0]
 	}
-	m.take = takeOne(spoke, hub, func(value *node, up bool) (*node, error) {
-		there, back, path := toHub, toSpoke, spoke
-		if !up {
-			there, back, path = toSpoke, toHub, hub
-		}
-		s, ok := value.str()
-		if !ok {
-			return value, nil // not for us to judge: the schema does
-		}
-		if translated, ok := there[s]; ok {
-			return stringNode(translated), nil
-		}
-		if _, taken := back[s]; taken {
-			return nil, field.Invalid(fieldPath(path), s, "the other version has this value, with another meaning")
-		}
-		return value, nil
-	})
 	return m
 }
 
@@ -117,85 +103,73 @@ func Split(spoke, separator string, first, second Part) Move {
 		}
 		return strings.Cut(s, separator)
 	}
-	m.take = func(doc *node, toHub bool) (func(*node) error, error) {
-		if toHub {
-			value, err := doc.take(spoke)
-			if err != nil || value == nil {
-				return nil, err
-			}
-			s, isString := value.str()
-			a, b, ok := cut(s)
-			nodeA, okA := first.node(a)
-			nodeB, okB := second.node(b)
-			switch {
-			case value.isNull():
-				nodeA, nodeB = value, value
-			case !isString || !ok || !okA || !okB:
-				detail := fmt.Sprintf("must be %s%s%s", first.describe(), separator, second.describe())
-				if address(s) {
-					detail += ", and not an IPv6 address alone"
-				}
-				return nil, field.Invalid(fieldPath(spoke), printable(value), detail)
-			}
-			return func(doc *node) error {
-				if err := doc.put(first.path, nodeA); err != nil {
-					return err
-				}
-				return doc.put(second.path, nodeB)
-			}, nil
-		}
-		nodeA, err := doc.take(first.path)
-		if err != nil {
-			return nil, err
-		}
-		nodeB, err := doc.take(second.path)
-		if err != nil {
-			return nil, err
-		}
+	split := func(value []byte) ([][]byte, error) {
+		s, isString := rawjson.String(value)
+		a, b, ok := cut(s)
 		switch {
-		case nodeA == nil && nodeB == nil:
-			return nil, nil
-		case nodeA == nil:
-			return nil, field.Required(fieldPath(first.path), "needed with "+second.path)
-		case nodeB == nil:
-			return nil, field.Required(fieldPath(second.path), "needed with "+first.path)
-		case nodeA.isNull() && nodeB.isNull():
-			return func(doc *node) error { return doc.put(spoke, nodeA) }, nil
+		case string(value) == "null":
+			return [][]byte{value, value}, nil
+		case isString && ok && first.fits(a) && second.fits(b):
+			return [][]byte{first.value(a), second.value(b)}, nil
 		}
-		a, okA := first.text(nodeA)
-		if !okA {
-			return nil, field.Invalid(fieldPath(first.path), printable(nodeA), "must be "+first.describe())
+		detail := fmt.Sprintf("must be %s%s%s", first.describe(), separator, second.describe())
+		if address(s) {
+			detail += ", and not an IPv6 address alone"
 		}
-		b, okB := second.text(nodeB)
-		if !okB {
-			return nil, field.Invalid(fieldPath(second.path), printable(nodeB), "must be "+second.describe())
+		return nil, field.Invalid(fieldPath(spoke), printable(value), detail)
+	}
+	join := func(values [][]byte) ([][]byte, error) {
+		texts := make([]string, 2)
+		if string(values[0]) == "null" && string(values[1]) == "null" {
+			return values[:1], nil
 		}
-		joined := a + separator + b
-		if backA, backB, _ := cut(joined); backA != a || backB != b {
-			return nil, field.Invalid(fieldPath(first.path), a, fmt.Sprintf("joined with %s it would not be split there again: %s", second.path, joined))
+		for i, part := range []Part{first, second} {
+			if values[i] == nil {
+				return nil, field.Required(fieldPath(part.path), "needed with "+m.hub[1-i])
+			}
 		}
-		return func(doc *node) error { return doc.put(spoke, stringNode(joined)) }, nil
+		for i, part := range []Part{first, second} {
+			var ok bool
+			if texts[i], ok = part.text(values[i]); !ok {
+				return nil, field.Invalid(fieldPath(part.path), printable(values[i]), "must be "+part.describe())
+			}
+		}
+		joined := texts[0] + separator + texts[1]
+		if a, b, _ := cut(joined); a != texts[0] || b != texts[1] {
+			return nil, field.Invalid(fieldPath(first.path), texts[0],
+				fmt.Sprintf("joined with %s it would not be split there again: %s", second.path, joined))
+		}
+		return [][]byte{rawjson.Quote(joined)}, nil
+	}
+	m.convert = func(values [][]byte, toHub bool) ([][]byte, error) {
+		if toHub {
+			return split(values[0])
+		}
+		return join(values)
 	}
 	return m
 }
 
-// node returns a part of a string as a value; ok is false if it is not what it
-// should be, or would not come back the same.
-func (p Part) node(s string) (*node, bool) {
-	if !p.integer {
-		return stringNode(s), true
-	}
+// fits reports whether a part of a string is what it should be, and would come back the same.
+func (p Part) fits(s string) bool {
 	i, err := strconv.ParseInt(s, 10, 64)
-	return &node{text: []byte(s)}, err == nil && strconv.FormatInt(i, 10) == s
+	return !p.integer || err == nil && strconv.FormatInt(i, 10) == s
+}
+
+// value returns a part of a string as a value.
+func (p Part) value(s string) []byte {
+	if p.integer {
+		return []byte(s)
+	}
+	return rawjson.Quote(s)
 }
 
 // text is the reverse.
-func (p Part) text(n *node) (string, bool) {
-	if !p.integer {
-		return n.str()
+func (p Part) text(value []byte) (string, bool) {
+	if p.integer {
+		return string(value), p.fits(string(value))
 	}
-	_, ok := p.node(string(n.text))
-	return string(n.text), ok
+	return rawjson.String(value)
 }
 
 func (p Part) describe() string {
@@ -207,19 +181,24 @@ func (p Part) describe() string {
 }
 
 // printable returns a value for an error.
-func printable(n *node) any {
-	if s, ok := n.str(); ok {
+func printable(value []byte) any {
+	if s, ok := rawjson.String(value); ok {
 		return s
 	}
-	return json.RawMessage(n.append(nil))
+	return json.RawMessage(value)
+}
+
+// fieldPath returns the path for an error.
+func fieldPath(path string) *field.Path {
+	names := strings.Split(path, ".")
+	return field.NewPath(names[0], names[1:]...)
 }
 
 // Each does moves in each element of a list of objects; with two paths the list moves
 // as well. The paths of the moves begin at the element.
 func Each(spoke, hub string, moves ...Move) Move {
-	m := Move{spoke: []string{spoke}, hub: []string{hub}, nested: moves}
-	m.take = takeOne(spoke, hub, func(value *node, toHub bool) (*node, error) {
-		if value.isNull() {
+	m := one(spoke, hub, func(value []byte, toHub bool) ([]byte, error) {
+		if string(value) == "null" {
 			return value, nil
 		}
 		path := spoke
@@ -227,22 +206,22 @@ func Each(spoke, hub string, moves ...Move) Move {
 			path = hub
 		}
 		list, i := []byte{'['}, 0
-		for element, err := range rawjson.Elements(value.append(nil)) {
+		for element, err := range rawjson.Elements(value) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
-			doc := &node{text: element}
-			if doc.isObject() { // what is none is for the schema to refuse
-				if err := doc.move(moves, toHub); err != nil {
+			if element[0] == '{' { // what is none is for the schema to refuse
+				if element, err = move(element, moves, toHub); err != nil {
 					return nil, fmt.Errorf("%s[%d].%w", path, i, err)
 				}
 			}
 			if i++; i > 1 {
 				list = append(list, ',')
 			}
-			list = doc.append(list)
+			list = append(list, element...)
 		}
-		return &node{text: append(list, ']')}, nil
+		return append(list, ']'), nil
 	})
+	m.nested = moves
 	return m
 }

@@ -2,6 +2,25 @@ package rawjson
 
 import "bytes"
 
+// At returns the text of the value at a path of names, nil if there is none. Of duplicate
+// members the last counts, as in the API server's decoder.
+func At(object []byte, path ...string) (value []byte) {
+	c := NewCursor(object)
+	if c.Begins() != '{' {
+		return nil
+	}
+	for c.Enter('{'); c.Next('{'); {
+		found := string(c.Name()) == path[0]
+		if text := c.Value(); found {
+			value = text
+		}
+	}
+	if len(path) > 1 && value != nil {
+		return At(value, path[1:]...)
+	}
+	return value
+}
+
 // Set returns a copy of an object's text in which the member of that name has
 // the value; nil removes it. A new member goes to the end. Of duplicate members
 // none but the new one is left. The error is that of [Members].
