@@ -167,9 +167,6 @@ func (c *Cursor) Offset() int { return c.at }
 // Since returns the text from an offset to the cursor.
 func (c *Cursor) Since(offset int) []byte { return c.text[offset:c.at:c.at] }
 
-// Rest returns the text from the cursor to the end.
-func (c *Cursor) Rest() []byte { return c.text[c.at:] }
-
 // Begins returns the first byte of the value that begins here; 0 at the end.
 func (c *Cursor) Begins() byte {
 	if c.err != nil || c.at >= len(c.text) {

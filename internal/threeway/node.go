@@ -20,7 +20,6 @@ type node struct {
 	name   []byte // decoded, of a member of an object
 	text   []byte
 	span   int     // of an object or list that has not been read: its place in the reader's spans
-	end    int     // of an element: where it ends in the text of the list that it was read in
 	kids   []*node // of an object: sorted by name, each name once; of a list: in order
 	parent *node   // the one that was read last, where several share the node
 	sum    *digest // see equal.go

@@ -1,8 +1,6 @@
 package threeway
 
 import (
-	"bytes"
-	"slices"
 	"sync"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -136,7 +134,7 @@ func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *nod
 func (r *reader) follow(c *rawjson.Cursor, n, other *node, deep bool, depth int) {
 	start, base := c.Offset(), len(r.stack)
 	likes := r.kids(other)
-	s := neighbor{ahead: resync, lost: true}
+	s := neighbor{ahead: resync}
 	for c.Enter(n.kind); c.Next(n.kind); {
 		if n.kind == '{' {
 			name := unquote(c.NameText())
@@ -148,19 +146,9 @@ func (r *reader) follow(c *rawjson.Cursor, n, other *node, deep bool, depth int)
 			r.stack = append(r.stack, k)
 			continue
 		}
-		if k := s.follow(c, likes); k != nil {
-			r.stack = append(r.stack, k)
-			if s.lost {
-				s.lost = false
-				r.stack = append(r.stack, s.run(c, other)...)
-			}
-			continue
-		}
-		s.lost = true
-		like := s.element(likes)
-		k := r.value(c, like, deep, depth+1)
-		if k != like {
-			k.end = c.Offset() - start
+		k := s.follow(c, likes)
+		if k == nil {
+			k = r.value(c, s.element(likes), deep, depth+1)
 		}
 		r.stack = append(r.stack, k)
 	}
@@ -176,36 +164,6 @@ type neighbor struct {
 	late int // one that has been due before, and was not there
 
 	ahead int // how far to look for an element
-
-	lost bool // whether the last element was another one
-}
-
-// run passes over the elements, behind one that is on both sides, from which the two go
-// on alike: many are found by one comparison.
-func (s *neighbor) run(c *rawjson.Cursor, other *node) []*node {
-	begin := other.kids[s.next-1].end
-	same := begin + commonPrefix(c.Rest(), other.text[begin:])
-	due := other.kids[s.next:]
-	// What is behind an element must be the same too, lest a number go on.
-	n, _ := slices.BinarySearchFunc(due, same, func(k *node, same int) int { return k.end - same })
-	if n > 0 {
-		c.Skip(due[n-1].end - begin)
-		s.next += n
-		s.late = s.next
-	}
-	return due[:n]
-}
-
-func commonPrefix(a, b []byte) int {
-	const block = 64 // bytes are compared at once
-	n, end := 0, min(len(a), len(b))
-	for n+block <= end && bytes.Equal(a[n:n+block], b[n:n+block]) {
-		n += block
-	}
-	for n < end && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // member returns the member of that name; most often it is the next.
@@ -280,7 +238,6 @@ func (r *reader) kids(n *node) []*node {
 		} else {
 			k.text, r.spans = c.Outline(r.spans) // there are none in it
 		}
-		k.end = c.Offset()
 		r.stack = append(r.stack, k)
 	}
 	r.have(n, base)
