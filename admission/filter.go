@@ -67,7 +67,8 @@ func ForKind(kind schema.GroupVersionKind) Filter {
 
 // IfChanged has a function called for an update only if one of the members differs
 // between the old object and the new one, as it is after the functions of [Mutate]; given
-// twice, if one of all does. A member is named by a path: IfChanged("spec"), IfChanged("metadata.annotations['a.b/c']").
+// twice, if one of all does. A member is named by a path: IfChanged("spec"),
+// IfChanged("metadata.annotations['a.b/c']").
 // So an object that was written before a rule existed can still get a label, a status or
 // a finalizer (ratcheting; see KEP-4008 for the same with a schema). The order of the
 // members of an object does not matter; null and absence differ.

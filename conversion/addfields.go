@@ -20,8 +20,8 @@ import (
 // A field that only one of the two has is another difference, which no move can say: use
 // [AddSpoke] or [AddUnstructuredSpoke] for that. Here the field would stay in an object of
 // the other version, where the API server prunes it from what clients read, so that what
-// they write back lacks it; and since it does not prune what it converts for managedFields, server-side
-// apply fails with "field not declared in schema"
+// they write back lacks it; and since it does not prune what it converts for managedFields,
+// server-side apply fails with "field not declared in schema"
 // (apimachinery/pkg/util/managedfields/internal/structuredmerge.go). roundtrip.CRD finds
 // such fields.
 //

@@ -8,8 +8,9 @@ import (
 // ListMapKeys says which keys identify the elements of a list of the hub: what its schema
 // says in x-kubernetes-list-map-keys. The path is one of names joined by dots, such as
 // spec.toppings; the elements of lists on the way are not named in it, and * is any name.
-// [Lossless] returns an error if the path or a key is empty, if the path has brackets, if there are no
-// keys, and if the hub's Go type has no such list, whose elements have all the keys.
+// [Lossless] returns an error if the path or a key is empty, if the path has brackets, if
+// there are no keys, and if the hub's Go type has no such list, whose elements have all the
+// keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
 	return func(l *lossless) {
 		err := l.lists.Add(path, keys...)
@@ -24,8 +25,8 @@ func ListMapKeys(path string, keys ...string) LosslessOption {
 
 // ListMapKeysOf takes all list-map keys from the hub's schema in a definition. The text is
 // YAML or JSON, of one or of several CustomResourceDefinitions; those of other kinds are passed
-// over. [Lossless] returns an error if none has a schema of the hub version. Of two options that speak of the
-// same list, the last counts.
+// over. [Lossless] returns an error if none has a schema of the hub version. Of two options
+// that speak of the same list, the last counts.
 func ListMapKeysOf(definitions []byte) LosslessOption {
 	return func(l *lossless) {
 		found, err := crd.Read(definitions)

@@ -42,9 +42,9 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // identified by their keys, see [ListMapKeys]; without keys, an element is the one with which
 // it shares the most, and where two are equally likely, neither gets what the other had. For
 // that, the annotation has what the spoke showed of such a list, or hashes of its elements if
-// it would be too large: then an element that the user edited is a new one. A client that replaces the spoke by an
-// object without the annotation replaces all of it; a manifest with the annotation brings
-// its differences back each time it is applied.
+// it would be too large: then an element that the user edited is a new one. A client that
+// replaces the spoke by an object without the annotation replaces all of it; a manifest with
+// the annotation brings its differences back each time it is applied.
 //
 // An annotation that an earlier release has written stays good when a conversion gains,
 // changes or drops a default, when list-map keys change, and when another version becomes

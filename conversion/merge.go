@@ -88,7 +88,10 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 
 // add makes more changes, which were left out or void, in another mode, and returns the
 // outcome with those that do not show.
-func (m *merge) add(ctx context.Context, changes threeway.Changes, modes []threeway.Mode, good *outcome, more []int, mode threeway.Mode) (*outcome, error) {
+func (m *merge) add(
+	ctx context.Context, changes threeway.Changes, modes []threeway.Mode,
+	good *outcome, more []int, mode threeway.Mode,
+) (*outcome, error) {
 	leave := threeway.Never
 	if mode == threeway.Always {
 		leave = threeway.Unedited // they are void then
@@ -114,7 +117,7 @@ func (m *merge) add(ctx context.Context, changes threeway.Changes, modes []three
 			set(some, leave)
 		}
 		blamed = append(blamed, sets...)
-		more = modeIs(modes, more, mode)
+		more = slices.DeleteFunc(slices.Clone(more), func(i int) bool { return modes[i] == leave })
 	}
 	// Of those that were blamed together, some may be innocent. Each round tries one part
 	// of each set.
@@ -170,7 +173,9 @@ func (m *merge) add(ctx context.Context, changes threeway.Changes, modes []three
 
 // try makes changes, and returns sets of the active ones that are to blame if they show in
 // the spoke; nil if nothing shows.
-func (m *merge) try(ctx context.Context, changes threeway.Changes, modes []threeway.Mode, active []int) (*outcome, [][]int, error) {
+func (m *merge) try(
+	ctx context.Context, changes threeway.Changes, modes []threeway.Mode, active []int,
+) (*outcome, [][]int, error) {
 	made, err := m.attempt(ctx, changes, modes)
 	switch {
 	case err == nil:
@@ -261,13 +266,3 @@ func (p payload) equal(other payload) bool {
 
 // halves returns two parts of some changes.
 func halves(some []int) [][]int { return [][]int{some[:len(some)/2], some[len(some)/2:]} }
-
-// modeIs returns those of some changes that have a mode.
-func modeIs(modes []threeway.Mode, some []int, mode threeway.Mode) (with []int) {
-	for _, i := range some {
-		if modes[i] == mode {
-			with = append(with, i)
-		}
-	}
-	return with
-}

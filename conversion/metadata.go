@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -56,10 +57,12 @@ func snapshotMetadata(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 func checkMetadata(before, after *metav1.ObjectMeta) error {
 	//lint:ignore SA1019 that nobody uses selfLink any more is no reason to let it change
 	sameLink := before.SelfLink == after.SelfLink
-	if sameLink && before.Name == after.Name && before.GenerateName == after.GenerateName && before.Namespace == after.Namespace &&
+	if sameLink && before.Name == after.Name && before.GenerateName == after.GenerateName &&
+		before.Namespace == after.Namespace &&
 		before.UID == after.UID && before.ResourceVersion == after.ResourceVersion &&
 		before.Generation == after.Generation && before.CreationTimestamp == after.CreationTimestamp &&
-		before.DeletionTimestamp.Equal(after.DeletionTimestamp) && equal(before.DeletionGracePeriodSeconds, after.DeletionGracePeriodSeconds) &&
+		before.DeletionTimestamp.Equal(after.DeletionTimestamp) &&
+		ptr.Equal(before.DeletionGracePeriodSeconds, after.DeletionGracePeriodSeconds) &&
 		len(before.OwnerReferences)+len(after.OwnerReferences) == 0 && slices.Equal(before.Finalizers, after.Finalizers) &&
 		len(after.ManagedFields) == 0 {
 		return nil
@@ -76,13 +79,6 @@ func checkMetadata(before, after *metav1.ObjectMeta) error {
 		return nil
 	}
 	return fmt.Errorf("the conversion function changed %s: only labels and annotations may be changed", strings.Join(changed, ", "))
-}
-
-func equal(a, b *int64) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // same reports whether a map still holds what was read.

@@ -21,10 +21,12 @@ func Rename(spoke, hub string) Move {
 
 // one makes a move of one value to one place.
 func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, error)) Move {
-	return Move{spoke: []string{spoke}, hub: []string{hub}, convert: func(values [][]byte, toHub bool) ([][]byte, error) {
+	m := Move{spoke: []string{spoke}, hub: []string{hub}}
+	m.convert = func(values [][]byte, toHub bool) ([][]byte, error) {
 		value, err := convert(values[0], toHub)
 		return [][]byte{value}, err
-	}}
+	}
+	return m
 }
 
 // Enum translates the values of a string field: values are pairs, the spoke's value
@@ -47,7 +49,8 @@ func Enum(spoke, hub string, values ...string) Move {
 			return rawjson.Quote(translated), nil
 		}
 		if _, taken := back[s]; taken {
-			return nil, field.Invalid(fieldPath(path), s, "the other version has this value, with another meaning")
+			return nil, field.Invalid(fieldPath(path), s,
+				"the other version has this value, with another meaning")
 		}
 		return value, nil
 	})
@@ -59,7 +62,8 @@ func Enum(spoke, hub string, values ...string) Move {
 		_, spokeTwice := toHub[pair[0]]
 		_, hubTwice := toSpoke[pair[1]]
 		if spokeTwice || hubTwice {
-			m.errs = append(m.errs, fmt.Errorf("Enum %s: %q and %q are not the only pair with one of these values", spoke, pair[0], pair[1]))
+			m.errs = append(m.errs, fmt.Errorf(
+				"Enum %s: %q and %q are not the only pair with one of these values", spoke, pair[0], pair[1]))
 		}
 		toHub[pair[0]], toSpoke[pair[1]] = pair[1], pair[0]
 	}
@@ -131,7 +135,8 @@ func Split(spoke, separator string, first, second Part) Move {
 		for i, part := range []Part{first, second} {
 			var ok bool
 			if texts[i], ok = part.text(values[i]); !ok {
-				return nil, field.Invalid(fieldPath(part.path), printable(values[i]), "must be "+part.describe())
+				return nil, field.Invalid(
+					fieldPath(part.path), printable(values[i]), "must be "+part.describe())
 			}
 		}
 		joined := texts[0] + separator + texts[1]

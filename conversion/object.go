@@ -51,14 +51,11 @@ func (o *object) append(dst, head []byte, p payload) ([]byte, error) {
 	return append(dst, p.body[1:]...), nil
 }
 
-// body appends a JSON object of all members but apiVersion, kind and metadata.
+// body appends to nothing a JSON object of all members but apiVersion, kind and metadata.
 func (o *object) body(dst []byte) []byte {
 	dst = append(dst, '{')
-	for i, member := range o.members {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, member...)
+	for _, member := range o.members {
+		dst = appendMember(dst, member)
 	}
 	return append(dst, '}')
 }

@@ -42,8 +42,8 @@ func dropDuplicates(text []byte) []byte {
 // value is not JSON it is that of the cursor.
 type Decoder func(m *Memory, c *rawjson.Cursor, v reflect.Value) error
 
-// decoder decodes the value at a cursor to where p points. For anything unusual it returns an error,
-// and Decode decodes the value.
+// decoder decodes the value at a cursor to where p points. For anything unusual it returns an
+// error, and Decode decodes the value.
 type decoder func(m *Memory, c *rawjson.Cursor, p pointer) error
 
 var errFallback = errors.New("not for this decoder")

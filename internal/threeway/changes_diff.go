@@ -28,19 +28,15 @@ func Diff(before, after []byte, keys *listkeys.Tree) (Changes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("after: %w", err)
 	}
-	return r.changes(b, a, keys), nil
+	return Object{b}.Diff(Object{a}, keys), nil
 }
 
 // Diff returns the changes that make after of the object.
 func (o Object) Diff(after Object, keys *listkeys.Tree) Changes {
 	r := borrow()
 	defer r.release()
-	return r.changes(o.root, after.root, keys)
-}
-
-func (r *reader) changes(before, after *node, keys *listkeys.Tree) Changes {
 	d := differ{reader: r, keys: keys}
-	d.object(before, after)
+	d.object(o.root, after.root)
 	return d.changes
 }
 
