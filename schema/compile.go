@@ -14,8 +14,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // compiled is what the server makes of a version, once
@@ -70,7 +68,6 @@ func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 			d.storage = spec.Name
 		}
 	}
-	d.schemas = pipeline.NewSchemas(crd, func(version string) *structuralschema.Structural { return d.versions[version].structural })
 	slices.SortFunc(d.names, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
 	return d, nil
 }

@@ -13,22 +13,19 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Create does what the server does when an object is created in this version. The object is
 // JSON or YAML; what begins with { is JSON, and of several documents of YAML only the first
-// is read. It is decoded, pruned and defaulted; [Mutate] is
-// called; its status is taken away if that is a subresource; it is validated, converted to
-// the storage version, and read back.
+// is read. It is decoded, pruned and defaulted; its status is taken away if that is a
+// subresource; it is validated, converted to the storage version, and read back.
 //
 // The error is the server's own, an *apierrors.StatusError: BadRequest or
 // RequestEntityTooLarge if the object cannot be decoded, Invalid if it has problems, Timeout
 // after 34 seconds or when the context ends, and one without a reason if the object has a
-// resourceVersion. Two errors are not the server's: that the definition has no such version,
-// and what [Mutate] returns. That a version is not served is a NotFound inside of another
-// error. The result is never nil: with an error, it has the warnings.
+// resourceVersion. One error is not the server's: that the definition has no such version.
+// That a version is not served is a NotFound inside of another error. The result is never
+// nil: with an error, it has the warnings.
 //
 // The metadata is what the server makes of it, with generation 1, except what only a server
 // knows: the result has no uid, creationTimestamp, resourceVersion and managedFields, whatever
@@ -41,23 +38,17 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	if err != nil {
 		return r.fail(err)
 	}
-	if err := r.checkOptions("CreateOptions"); err != nil {
-		return r.fail(err)
-	}
-	u, err := r.decode(object)
+	u, err := r.decode(object, "CreateOptions")
 	if err != nil {
 		return r.fail(err)
 	}
-	rest.WipeObjectMetaSystemFields(u)
-	namespace := cmp.Or(r.Namespace, v.defaultNamespace(u))
+	namespace := cmp.Or(r.namespace, v.defaultNamespace(u))
 	if err := v.setNamespace(u, namespace); err != nil {
 		return r.fail(err)
 	}
-	r.dedupOwnerReferences(u, "")
+	r.dedupOwnerReferences(u)
 	u.SetManagedFields(nil) // the server makes its own
-	if err := r.admit(ctx, u); err != nil {
-		return r.fail(err)
-	}
+	rest.WipeObjectMetaSystemFields(u)
 	rest.FillObjectMetaSystemFields(u)
 	s := v.strategy(false)
 	if u.GetGenerateName() != "" && u.GetName() == "" {
@@ -67,8 +58,8 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	if err := inTime(ctx, func(ctx context.Context) error { return rest.BeforeCreate(s, ctx, u) }); err != nil {
 		return r.fail(err)
 	}
-	if version, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(u); err == nil && version != 0 && !r.DryRun {
-		return r.fail(pipeline.InternalError(storage.ErrResourceVersionSetOnCreate.Error()))
+	if version, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(u); err == nil && version != 0 {
+		return r.fail(internalError(storage.ErrResourceVersionSetOnCreate.Error()))
 	}
 	u.SetResourceVersion("")
 	// Two objects that are created alike are stored alike here.
@@ -82,24 +73,9 @@ func (v *Version) setNamespace(o metav1.Object, namespace string) error {
 	return rest.EnsureObjectNamespaceMatchesRequestNamespace(rest.ExpectedNamespaceForScope(namespace, v.namespaced()), o)
 }
 
-// admit is mutating admission.
-func (r *request) admit(ctx context.Context, u *unstructured.Unstructured) error {
-	if r.Mutate == nil {
-		return nil
-	}
-	if err := r.Mutate(ctx, u.Object); err != nil {
-		return err
-	}
-	if !r.Staged {
-		r.definition.schemas.SetDefaults(u)
-	}
-	r.dedupOwnerReferences(u, " after mutating admission happens")
-	return nil
-}
-
 // dedupOwnerReferences is dedupOwnerReferencesAndAddWarning of
 // apiserver/pkg/endpoints/handlers/rest.go.
-func (r *request) dedupOwnerReferences(u *unstructured.Unstructured, when string) {
+func (r *request) dedupOwnerReferences(u *unstructured.Unstructured) {
 	var kept []metav1.OwnerReference
 	var duplicates []string
 	for _, ref := range u.GetOwnerReferences() {
@@ -110,8 +86,8 @@ func (r *request) dedupOwnerReferences(u *unstructured.Unstructured, when string
 		}
 	}
 	if len(duplicates) > 0 {
-		r.AddWarning("", fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v",
-			when, strings.Join(duplicates, ", ")))
+		r.AddWarning("", fmt.Sprintf(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v",
+			strings.Join(duplicates, ", ")))
 		u.SetOwnerReferences(kept)
 	}
 }

@@ -9,32 +9,30 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // decode reads the body of a request: JSON as application/json, anything else as
 // application/yaml. It prunes and defaults, and warns or fails by the request's field
-// validation (apiserver/pkg/endpoints/handlers/create.go and customresource_handler.go,
+// validation, which is one of the options of a kind such as CreateOptions (apiserver/pkg/endpoints/handlers/create.go and customresource_handler.go,
 // DecoderToVersion).
-func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
-	if len(body) > pipeline.MaxRequest {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", pipeline.MaxRequest))
+func (r *request) decode(body []byte, options string) (*unstructured.Unstructured, error) {
+	if errs := metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), r.fieldValidation); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: options}, "", errs)
 	}
-	strict := r.FieldValidation != metav1.FieldValidationIgnore
+	if len(body) > maxRequest {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxRequest))
+	}
+	strict := r.fieldValidation != metav1.FieldValidationIgnore
 	u, gvk, err := r.decodeStrictly(body, strict)
-	if r.Decoded != nil {
-		if err := r.Decoded(err); err != nil {
-			return nil, err
-		}
-	}
 	if err != nil {
 		strictErr, isStrict := runtime.AsStrictDecodingError(err)
-		if !isStrict || u == nil || r.FieldValidation == metav1.FieldValidationStrict {
+		if !isStrict || u == nil || r.fieldValidation == metav1.FieldValidationStrict {
 			return nil, r.decodeError(err, u, gvk, body)
 		}
 		for _, err := range strictErr.Errors() {
@@ -43,8 +41,8 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 			}
 		}
 	}
-	r.definition.schemas.SetDefaults(u)
-	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want && r.Decoded == nil {
+	r.definition.setDefaults(u)
+	if got, want := gvk.GroupVersion(), r.gvk().GroupVersion(); got != want {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got, want))
 	}
 	return u, nil
@@ -68,7 +66,7 @@ func (r *request) decodeStrictly(body []byte, strict bool) (*unstructured.Unstru
 		problems = strictErr.Errors()
 	}
 	u := obj.(*unstructured.Unstructured)
-	unknown, err := r.definition.schemas.Coerce(u, pipeline.Coercion{Track: strict})
+	unknown, err := r.definition.coerce(u, false, strict)
 	if err != nil {
 		return nil, gvk, err
 	}

@@ -1,6 +1,6 @@
 // Package schema answers one question: what does the API server do to a custom object?
-// It is the server's pipeline for custom resources, in process: no server, no cluster, no
-// files.
+// It answers about single objects and single requests, as plain functions that take
+// microseconds and need no server, cluster or files.
 //
 //	crd, err := schema.Parse(crdYAML)
 //	out, err := crd.Version("v1").Create(ctx, object)
@@ -12,9 +12,7 @@
 //   - [Version.Create], [Version.Update] and [Version.UpdateStatus] do what a POST or PUT
 //     does. [Version.Read] does what a GET does.
 //   - [Version.Prune], [Version.Default], [Version.Validate] and [Version.ValidateUpdate]
-//     are single steps.
-//   - [Version.Table] is what kubectl get prints, and [Version.SelectableFields] what a
-//     field selector sees.
+//     are single steps. [Version.Table] is what kubectl get prints.
 //   - [Check] lists the problems of a definition, each with its line in the file and with
 //     advice.
 //   - [ParseSchema] takes an OpenAPI v3 schema without a definition: to prune, default and
@@ -23,25 +21,17 @@
 // Objects go in and out of requests as JSON, or go in as YAML. The steps take and change
 // objects as maps; [Result.Unstructured] makes one of a result.
 //
-// Package offline adds what is around the schema: storage, conversion by webhook, and
-// admission webhooks. Package breaking compares two definitions, and lists what the new one
-// would break, with objects that prove it.
-//
 // # Where the behaviour comes from
 //
-// Nearly all of it is the server's own code. Structural schemas, pruning, defaulting,
-// validation by the schema, list types, embedded metadata, CEL, tables, what is common to all
-// creates and updates, and the validation of definitions are functions of
-// k8s.io/apiextensions-apiserver and k8s.io/apiserver, in the version that go.mod
-// names. The order of the steps, what is private to the server, and what would bring in the
-// client of etcd is written anew; each function names the one that it follows. The tests send
-// the same requests to a real kube-apiserver, and compare the code, every cause, every
-// warning, the answer, and what is in etcd. `make differential` sends more.
+// Nearly all of it is the server's own code: functions of k8s.io/apiextensions-apiserver and
+// k8s.io/apiserver, in the version that go.mod names. The order of the steps, what is private
+// to the server, and what would bring in the client of etcd is written anew; each function
+// names the one that it follows. The tests send the same requests to a real kube-apiserver, and
+// compare the code, every cause, every warning, the answer, and what is in etcd.
+// `make differential` sends more.
 //
 // The behaviour is that of the release of the libraries, 1.37, with all feature gates at
-// their defaults. docs/compatibility.md lists what older servers do differently; each
-// difference, with its cause in the server's source, is in one table
-// (internal/testing/differential/known.go).
+// their defaults. docs/compatibility.md lists what older servers do differently.
 //
 // # What surprises
 //
@@ -52,13 +42,10 @@
 //     list it stays, and is a problem.
 //   - A default creates no parent. A read takes defaults from the stored version. Those of
 //     the version asked for are not there until an update is sent in that version.
-//   - An answer, to a dry run too, has been converted to the storage version and back: what
-//     the schema of that version lacks is gone, and so are defaults that only the version of
-//     the request has.
+//   - An answer has been converted to the storage version and back: what the schema of that
+//     version lacks is gone, and so are defaults that only the version of the request has.
 //   - A status that is a subresource and has a default is not stored by a create, but is in
 //     the answer: it is set again when the object is read back.
-//   - What a mutating webhook adds gets defaults, but is not pruned before it is stored. It
-//     is there when the schema learns of it.
 //   - 1.0 is an integer to the schema, but not to a CEL rule, which fails on it. An integer
 //     is not a multiple of 0.5.
 //   - Errors of type, enum, required, format, and too many or too long keep the rules from
@@ -72,16 +59,15 @@
 //
 // # What it does not do
 //
-// Of admission there is [Mutate] alone. Conversion by webhook, validating webhooks, patches
-// and storage are in package offline. Nothing simulates quotas, the limits of etcd, garbage
-// collection, server-side apply and managedFields. A rule at the root that compares the whole
-// object with the old one sees managedFields on the server, and not here.
+// It stores nothing and calls no webhooks: package offline is a whole server, with storage,
+// lists, watches, patches, conversion and admission. A rule at the root that compares the
+// whole object with the old one sees managedFields on a server, and not here.
 //
 // An object may have 3 MiB, as much as a request to the server; a definition too. A write ends
 // after 34 seconds, as on the server, or with its context, with the error Timeout. CEL rules
 // have the server's own cost limits. But some of the server's code takes quadratic time in the
 // number of errors, and cannot be stopped: 20,000 errors take the better part of a minute, in the
-// background if the request has ended. The server's code then logs the outcome (klog).
+// background if the request has ended.
 //
 // The package imports no etcd, and no informers or clientsets of client-go; but the
 // validation of definitions brings in client-go's REST client, by way of

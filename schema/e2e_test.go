@@ -1,34 +1,27 @@
 package schema_test
 
 import (
-	"context"
-	"encoding/json"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/crdfuzz"
 	"github.com/crdkit/crdkit/internal/testing/differential"
 	"github.com/crdkit/crdkit/internal/testing/tier"
-	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 	"github.com/crdkit/crdkit/schema"
 )
 
 // TestTheAPIServerDoesTheSame sends every request of testdata/traps to a real API server
-// too, in each mode of field validation, dry and for good, and compares everything.
+// too, in each mode of field validation, and compares everything.
 func TestTheAPIServerDoesTheSame(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
@@ -36,11 +29,8 @@ func TestTheAPIServerDoesTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hooked := webhookSuite(t)
-	url, ca := webhooktest.Serve(t, http.HandlerFunc(mutatingWebhook))
-	registerWebhook(t, cp, hooked.CRD, url, ca)
 	tally := &differential.Tally{}
-	if err := differential.RunAll(t.Context(), server, tally, append(traps(t), hooked)); err != nil {
+	if err := differential.RunAll(t.Context(), server, tally, traps(t)); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range refused(t) {
@@ -98,110 +88,6 @@ func traps(t testing.TB) (suites []*differential.Suite) {
 		suites = append(suites, suite)
 	}
 	return suites
-}
-
-// webhookSuite has a webhook that adds a field which the schema does not have yet.
-func webhookSuite(t testing.TB) *differential.Suite {
-	t.Helper()
-	const text = `apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: hs.hook.example.com}
-spec:
-  group: hook.example.com
-  scope: Namespaced
-  names: {plural: hs, kind: H}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}, d: {type: object, properties: {e: {type: string, default: e}}}}}}}
-  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {a: {type: string}, extra: {type: object, properties: {x: {type: integer}}}}}}}
-`
-	s := &differential.Suite{
-		CRD:    &apiextensionsv1.CustomResourceDefinition{},
-		Before: &apiextensionsv1.CustomResourceDefinition{},
-		Cases: []differential.Case{
-			{Name: "create", Object: map[string]any{"a": "b"}},
-			{Name: "create in another version", Version: "v2", Object: map[string]any{"a": "b"}},
-			{Name: "null", Object: map[string]any{"a": "null"}, Want: "must be of type string"},
-			{Name: "another namespace", Object: map[string]any{"a": "namespace"}, Want: "does not match the namespace"},
-			{Name: "no namespace", Object: map[string]any{"a": "no namespace"}, Want: "accepted"},
-			{Name: "a uid", Object: map[string]any{"a": "uid"}, Want: "accepted"},
-			{Name: "update to another namespace", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "namespace"}, Want: "does not match the namespace"},
-			{Name: "update to no namespace", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "no namespace"}, Want: "accepted"},
-			{Name: "update of the uid", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "uid"}, Want: "metadata.uid"},
-			{Name: "update", Old: map[string]any{"a": "b"}, Object: map[string]any{"a": "c"}},
-			{Name: "read what was unknown then", Old: map[string]any{"a": "b"}, Read: true},
-		},
-		Options: []schema.Option{schema.Mutate(func(_ context.Context, object map[string]any) error {
-			metadata := object["metadata"].(map[string]any)
-			switch object["a"] {
-			case "null":
-				object["a"] = nil
-			case "namespace":
-				metadata["namespace"] = "other"
-			case "no namespace":
-				delete(metadata, "namespace")
-			case "uid":
-				metadata["uid"] = "mine"
-			}
-			object["extra"], object["d"] = map[string]int{"x": 1}, map[string]any{}
-			return nil
-		})},
-	}
-	for into, text := range map[*apiextensionsv1.CustomResourceDefinition]string{
-		s.Before: text,
-		s.CRD:    strings.Replace(text, "d: {type: object,", "extra: {type: object, properties: {x: {type: integer}, y: {type: integer, default: 2}}}, d: {type: object,", 1),
-	} {
-		if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s
-}
-
-// mutatingWebhook does what the option of webhookSuite does.
-func mutatingWebhook(w http.ResponseWriter, req *http.Request) {
-	var review admissionv1.AdmissionReview
-	if err := json.NewDecoder(req.Body).Decode(&review); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	patch := `[{"op":"add","path":"/extra","value":{"x":1}},{"op":"add","path":"/d","value":{}}`
-	var object struct{ A string }
-	_ = json.Unmarshal(review.Request.Object.Raw, &object) // the server's own
-	patch += map[string]string{
-		"null":         `,{"op":"replace","path":"/a","value":null}`,
-		"namespace":    `,{"op":"replace","path":"/metadata/namespace","value":"other"}`,
-		"no namespace": `,{"op":"remove","path":"/metadata/namespace"}`,
-		"uid":          `,{"op":"add","path":"/metadata/uid","value":"mine"}`,
-	}[object.A]
-	review.Response = &admissionv1.AdmissionResponse{
-		UID: review.Request.UID, Allowed: true, Patch: []byte(patch + "]"), PatchType: new(admissionv1.PatchTypeJSONPatch),
-	}
-	_ = json.NewEncoder(w).Encode(review) // the server would complain
-}
-
-func registerWebhook(t *testing.T, cp *controlplane.ControlPlane, crd *apiextensionsv1.CustomResourceDefinition, url string, ca []byte) {
-	t.Helper()
-	client, err := kubernetes.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "hook"},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:                    "hook.example.com",
-			ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: ca},
-			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
-			AdmissionReviewVersions: []string{"v1"},
-			MatchPolicy:             new(admissionregistrationv1.Exact),
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{crd.Spec.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
-			}},
-		}},
-	}
-	if _, err := client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // refused returns definitions that the server does not take.

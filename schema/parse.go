@@ -10,8 +10,6 @@ import (
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Parse reads one CustomResourceDefinition, of apiextensions.k8s.io/v1 or v1beta1, in
@@ -80,8 +78,8 @@ func (o *object) parse() (*Definition, error) {
 // definitionVersion returns the apiVersion of a definition. It is an error if the JSON is
 // not that of a definition.
 func definitionVersion(text []byte) (string, error) {
-	if len(text) > pipeline.MaxRequest {
-		return "", fmt.Errorf("the definition has %d bytes: the limit is %d", len(text), pipeline.MaxRequest)
+	if len(text) > maxRequest {
+		return "", fmt.Errorf("the definition has %d bytes: the limit is %d", len(text), maxRequest)
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return "", errors.New("the value is not an object")

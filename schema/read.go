@@ -2,17 +2,13 @@ package schema
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Read returns what the server answers when it is asked for an object that it has stored,
@@ -34,17 +30,13 @@ func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
 	if err := v.restore(u); err != nil {
 		return r.fail(err)
 	}
-	out := r.result()
-	if out.Object, err = json.Marshal(u.Object); err != nil {
-		return r.fail(err)
-	}
-	return out, nil
+	return r.answer(r.result(), u)
 }
 
 // parseStored decodes a stored object, from JSON or YAML.
 func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, error) {
-	if len(stored) > pipeline.MaxRequest {
-		return nil, fmt.Errorf("schema: the stored object has %d bytes: the limit is %d", len(stored), pipeline.MaxRequest)
+	if len(stored) > maxRequest {
+		return nil, fmt.Errorf("schema: the stored object has %d bytes: the limit is %d", len(stored), maxRequest)
 	}
 	if !utilyaml.IsJSONBuffer(stored) {
 		var err error
@@ -63,23 +55,4 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 		return nil, errors.New("schema: the stored object has no metadata")
 	}
 	return u, nil
-}
-
-// restore does what the server does to an object that it has decoded from storage, in place.
-func (v *Version) restore(u *unstructured.Unstructured) error {
-	if err := v.definition.schemas.Restore(u); err != nil {
-		return err
-	}
-	return v.definition.convert(u, v.name)
-}
-
-// convert converts an object to another version, in place, where that takes no webhook.
-func (d *Definition) convert(u *unstructured.Unstructured, version string) error {
-	if from := u.GroupVersionKind().Version; from != version && d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
-		return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first", from, version)
-	}
-	if err := d.schemas.Convert(u, version); err != nil {
-		return pipeline.InternalError(err.Error())
-	}
-	return nil
 }

@@ -3,34 +3,31 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
 	"k8s.io/apiserver/pkg/warning"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Result is the outcome of a request. If the request fails, it has the warnings alone.
 type Result struct {
-	// Object is what the server answers, to a dry run too: the object in the version of
-	// the request, read back from what is stored, in JSON. Metadata that only a server
-	// knows are not there: see [Version.Create] and [Version.Update].
+	// Object is what the server answers: the object in the version of the request, read back
+	// from what is stored, in JSON. Metadata that only a server knows are not there: see
+	// [Version.Create] and [Version.Update].
 	Object json.RawMessage
 	// Stored is what a write leaves in storage: the object in the storage version, in JSON.
 	// Where that is not the version of the request, it has been converted and has lost what
 	// the schema of the storage version does not have. If a webhook would have to convert
-	// it, and there is none here, Stored is nil and Object is as it was before that. (Package
-	// offline has one.) A read has no Stored.
+	// it, Stored is nil and Object is as it was before that. A read has no Stored.
 	Stored json.RawMessage
 	// Warnings are those of the response, each once, in the server's order. (Where they
 	// have more than 4096 characters in all, the server cuts them short to fit in a
@@ -49,43 +46,77 @@ func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
 	return u, u.UnmarshalJSON(r.Object)
 }
 
+// Option changes how a request is handled.
+type Option func(*request)
+
+// FieldValidation decides what happens to fields that are unknown or duplicate. With
+// metav1.FieldValidationStrict the request fails; with metav1.FieldValidationWarn, the
+// server's default, there is a warning for each; with metav1.FieldValidationIgnore nothing
+// is reported. They are pruned in any case. kubectl sends Strict.
+func FieldValidation(directive string) Option {
+	return func(r *request) { r.fieldValidation = directive }
+}
+
+// Namespace is the namespace in the URL of a Create, of a kind that has namespaces.
+// Without it, that is the namespace in the object, or else default. Other requests are in
+// the namespace of the old object, and ignore it.
+func Namespace(name string) Option {
+	return func(r *request) { r.namespace = name }
+}
+
+// maxRequest is the size of the largest request that the server reads
+// (apiserver/pkg/server/config.go, MaxRequestBodyBytes).
+const maxRequest = 3 << 20
+
+// maxTime is how long the server works at a write
+// (apiserver/pkg/endpoints/handlers/rest.go, requestTimeoutUpperBound).
+const maxTime = 34 * time.Second
+
 // request is one request on its way through the server.
 type request struct {
 	*Version
-	pipeline.Settings
+	fieldValidation string // empty for the server's default
+	namespace       string // of a create; empty for the one in the object
 
 	mu       sync.Mutex
 	warnings []string
 	warned   map[string]bool
 }
 
-// begin begins a request as the handler of custom resources does
-// (customresource_handler.go, ServeHTTP). The verb is that of HTTP.
+// begin begins a request as the handler of custom resources does. The verb is that of HTTP
+// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, ServeHTTP).
 func (v *Version) begin(ctx context.Context, verb string, opts []Option) (context.Context, *request, error) {
-	r := &request{Version: v}
+	r := &request{Version: v, warned: map[string]bool{}}
 	for _, opt := range opts {
-		opt(&r.Settings)
+		opt(r)
 	}
-	deprecation, err := pipeline.Serve(v.definition.crd, v.name, verb)
-	if err != nil {
+	if err := v.unknown(); err != nil {
 		return ctx, r, err
 	}
-	r.AddWarning("", deprecation)
+	if !v.spec.Served {
+		notFound := apierrors.NewGenericServerResponse(404, verb, v.resource(), "", "", 0, false)
+		return ctx, r, fmt.Errorf("schema: version %s of %s is not served: %w", v.name, v.definition.GroupKind(), notFound)
+	}
+	if v.spec.Deprecated {
+		r.AddWarning("", v.deprecation())
+	}
 	return warning.WithWarningRecorder(ctx, r), r, nil
 }
 
-// checkOptions is what the handlers do with a request's options.
-func (r *request) checkOptions(kind string) error {
-	errs := metav1validation.ValidateFieldValidation(nil, r.FieldValidation)
-	if len(errs) == 0 {
-		return nil
+// deprecation is the warning of a version that is deprecated
+// (customresource_handler.go, defaultDeprecationWarning).
+func (v *Version) deprecation() string {
+	if v.spec.DeprecationWarning != nil {
+		return *v.spec.DeprecationWarning
 	}
-	if kind == "CreateOptions" {
-		errs = metav1validation.ValidateCreateOptions(&metav1.CreateOptions{FieldValidation: r.FieldValidation})
-	} else {
-		errs = metav1validation.ValidateUpdateOptions(&metav1.UpdateOptions{FieldValidation: r.FieldValidation})
+	group, kind := v.definition.crd.Spec.Group, v.definition.crd.Spec.Names.Kind
+	text := fmt.Sprintf("%s/%s %s is deprecated", group, v.name, kind)
+	for _, better := range v.definition.names[:slices.Index(v.definition.names, v.name)] {
+		if spec := v.definition.versions[better].spec; spec.Served && !spec.Deprecated {
+			return text + fmt.Sprintf("; use %s/%s %s", group, better, kind)
+		}
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+	return text
 }
 
 // AddWarning records a warning once, if it can be sent
@@ -95,9 +126,6 @@ func (r *request) AddWarning(agent, text string) {
 	defer r.mu.Unlock()
 	if text == "" || r.warned[text] {
 		return
-	}
-	if r.warned == nil {
-		r.warned = map[string]bool{}
 	}
 	r.warned[text] = true
 	if _, err := utilnet.NewWarningHeader(299, agent, text); err == nil {
@@ -129,7 +157,7 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 	out := r.result()
 	var err error
 	stores := r.name == r.definition.storage
-	if !r.Staged && (stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter) {
+	if stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
 		if !stores {
 			if err := r.definition.convert(u, r.definition.storage); err != nil {
 				return r.fail(err)
@@ -142,6 +170,11 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 			return r.fail(err)
 		}
 	}
+	return r.answer(out, u)
+}
+
+// answer completes the result of a request that succeeds.
+func (r *request) answer(out *Result, u *unstructured.Unstructured) (_ *Result, err error) {
 	if out.Object, err = json.Marshal(u.Object); err != nil {
 		return r.fail(err)
 	}
@@ -152,7 +185,7 @@ func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
 // server's Timeout then. Some of the server's validation takes quadratic time, and does not
 // look at a context: like the server, inTime leaves it alone.
 func inTime(ctx context.Context, work func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, pipeline.MaxTime)
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	_, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) { return nil, work(ctx) })
 	return err

@@ -6,8 +6,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Definition is a CustomResourceDefinition, compiled for use. It does not change, and
@@ -15,7 +13,6 @@ import (
 type Definition struct {
 	crd      *apiextensionsv1.CustomResourceDefinition // defaulted, and not shared
 	versions map[string]*Version
-	schemas  pipeline.Schemas
 	names    []string
 	storage  string
 }

@@ -22,7 +22,6 @@ spec:
     served: true
     storage: true
     subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas, labelSelectorPath: .status.selector}}
-    selectableFields: [{jsonPath: .spec.colour}, {jsonPath: .spec.replicas}]
     additionalPrinterColumns:
     - {name: Replicas, type: integer, jsonPath: .spec.replicas, description: how many}
     - {name: Share, type: number, jsonPath: .spec.share}
@@ -71,25 +70,6 @@ func TestTable_WithoutColumns(t *testing.T) {
 	}
 }
 
-func TestSelectableFieldsAreWhatASelectorCanAskFor(t *testing.T) {
-	for text, want := range map[string]map[string]string{
-		`"metadata":{"name":"x","namespace":"n"},"spec":{"colour":"red","replicas":3}`: {"metadata.name": "x", "metadata.namespace": "n", "spec.colour": "red", "spec.replicas": "3"},
-		`"metadata":{"name":"x","namespace":"n"}`:                                      {"metadata.name": "x", "metadata.namespace": "n", "spec.colour": "", "spec.replicas": ""},
-		`"metadata":{"name":"x","namespace":"n"},"spec":{"colour":null}`:               {"metadata.name": "x", "metadata.namespace": "n", "spec.colour": "", "spec.replicas": ""},
-	} {
-		got, err := fleets(t).Version("v1").SelectableFields(object(t, `{"kind":"Fleet","apiVersion":"example.com/v1",`+text+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
-	}
-	if _, err := fleets(t).Version("v9").SelectableFields(nil); err == nil {
-		t.Error("there is no v9")
-	}
-}
-
 // A table is what kubectl get prints.
 func ExampleVersion_Table() {
 	crd, err := schema.Parse([]byte(strings.Replace(cronTabs, "    schema:", `    additionalPrinterColumns:
@@ -109,18 +89,4 @@ func ExampleVersion_Table() {
 	fmt.Println(table.Rows[0].Cells)
 	// Output:
 	// Name Schedule Replicas [nightly 0 3 * * * 1]
-}
-
-// A field selector asks for these.
-func ExampleVersion_SelectableFields() {
-	crd, err := schema.Parse([]byte(strings.Replace(cronTabs, "    schema:", "    selectableFields: [{jsonPath: .spec.schedule}]\n    schema:", 1)))
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(crd.Version("v1").SelectableFields(map[string]any{
-		"apiVersion": "stable.example.com/v1", "kind": "CronTab", "metadata": map[string]any{"name": "nightly", "namespace": "ops"},
-		"spec": map[string]any{"schedule": "0 3 * * *"},
-	}))
-	// Output:
-	// map[metadata.name:nightly metadata.namespace:ops spec.schedule:0 3 * * *] <nil>
 }

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/storage"
-
-	"github.com/crdkit/crdkit/schema/internal/pipeline"
 )
 
 // Update does what the server does when an object replaces an old one. The old one is as it
@@ -49,59 +47,32 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if err != nil {
 		return r.fail(err)
 	}
-	key, read := r.Key, r.Old
-	if !r.Staged {
-		old, err := v.parseOld(stored)
-		if err != nil {
-			return r.fail(err)
-		}
-		key = types.NamespacedName{Namespace: old.GetNamespace(), Name: old.GetName()}
-		read = func() (*unstructured.Unstructured, error) { return old, v.restore(old) }
-	}
-	if status && !r.hasStatus {
-		return r.fail(apierrors.NewNotFound(r.resource(), key.Name))
-	}
-	if err := r.checkOptions("UpdateOptions"); err != nil {
-		return r.fail(err)
-	}
-	u, err := r.decode(object)
-	if err != nil {
-		return r.fail(err)
-	}
-	if err := v.checkKey(u, key); err != nil {
-		return r.fail(err)
-	}
-	if r.Decoded == nil { // see DuplicateOwnerReferencesAfterMutatingAdmissionWarningFormat of handlers/rest.go
-		r.dedupOwnerReferences(u, "")
-	}
-	old, err := read()
-	if err != nil {
-		return r.fail(err)
-	}
-	if r.Staged {
-		old = old.DeepCopy()
-	}
-	if r.Decoded == nil {
-		if err := r.checkUID(u, old); err != nil {
-			return r.fail(err)
-		}
-	}
-	return r.replace(ctx, u, old, status)
-}
-
-// parseOld decodes the old object of a write.
-func (v *Version) parseOld(stored []byte) (*unstructured.Unstructured, error) {
 	old, err := v.definition.parseStored(stored)
 	if err != nil {
-		return nil, err
+		return r.fail(err)
 	}
 	old.SetNamespace(v.defaultNamespace(old))
-	return old, nil
-}
-
-// replace stores an object instead of the old one: Update of registry/generic/registry/store.go.
-// It changes both.
-func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured, status bool) (*Result, error) {
+	namespace, name := old.GetNamespace(), old.GetName()
+	if status && !r.hasStatus {
+		return r.fail(apierrors.NewNotFound(r.resource(), name))
+	}
+	u, err := r.decode(object, "UpdateOptions")
+	if err != nil {
+		return r.fail(err)
+	}
+	if err := v.setNamespace(u, namespace); err != nil {
+		return r.fail(err)
+	}
+	if err := checkName(u, name); err != nil {
+		return r.fail(err)
+	}
+	r.dedupOwnerReferences(u)
+	if err := v.restore(old); err != nil {
+		return r.fail(err)
+	}
+	if err := r.checkUID(u, old); err != nil {
+		return r.fail(err)
+	}
 	u.SetManagedFields(nil) // the server makes its own
 	old.SetManagedFields(nil)
 	// An old object that a server has stored has these.
@@ -111,19 +82,13 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 	if created := old.GetCreationTimestamp(); created.IsZero() {
 		u.SetCreationTimestamp(metav1.Time{})
 	}
-	if err := r.admit(ctx, u); err != nil {
-		return r.fail(err)
-	}
 	if err := r.checkResourceVersion(u, old); err != nil {
 		return r.fail(err)
 	}
-	namespace := old.GetNamespace()
 	if err := inTime(ctx, func(ctx context.Context) error { return beforeUpdate(ctx, r.strategy(status), namespace, u, old) }); err != nil {
 		return r.fail(err)
 	}
-	if r.DryRun {
-		u.SetResourceVersion("")
-	} else if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(u); err != nil {
+	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(u); err != nil {
 		return r.fail(err)
 	}
 	out, err := r.finish(u)
@@ -133,17 +98,14 @@ func (r *request) replace(ctx context.Context, u, old *unstructured.Unstructured
 	return out, err
 }
 
-// checkKey returns an error if an object has another namespace or name than the request.
-func (v *Version) checkKey(o metav1.Object, key types.NamespacedName) error {
-	if err := v.setNamespace(o, key.Namespace); err != nil {
-		return err
-	}
-	// checkName of apiserver/pkg/endpoints/handlers/rest.go
-	switch own, name := o.GetName(), key.Name; own {
+// checkName returns an error if an object has another name than the request
+// (apiserver/pkg/endpoints/handlers/rest.go, checkName).
+func checkName(o metav1.Object, name string) error {
+	switch own := o.GetName(); own {
 	case name:
 		return nil
 	case "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: %v", name, errors.New("name must be provided")))
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", name))
 	default:
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", own, name))
 	}
@@ -156,14 +118,8 @@ func (r *request) checkUID(u, old *unstructured.Unstructured) error {
 		return nil
 	}
 	resource := r.resource()
-	key := "/" + resource.Group + "/" + resource.Resource + "/"
-	if r.namespaced() {
-		key += old.GetNamespace() + "/"
-	}
-	if !r.DryRun {
-		key = "/registry" + key
-	}
-	if err := storage.NewUIDPreconditions(string(u.GetUID())).Check(key+old.GetName(), old); err != nil {
+	key := path.Join("/registry", resource.Group, resource.Resource, old.GetNamespace(), old.GetName())
+	if err := storage.NewUIDPreconditions(string(u.GetUID())).Check(key, old); err != nil {
 		return apierrors.NewConflict(resource, old.GetName(), err)
 	}
 	return nil
@@ -175,7 +131,7 @@ func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error 
 	var versioner storage.APIObjectVersioner
 	existing, err := versioner.ObjectResourceVersion(old)
 	if err != nil {
-		return pipeline.InternalError(err.Error())
+		return internalError(err.Error())
 	}
 	if existing == 0 {
 		setResourceVersion(u, old)
@@ -184,7 +140,7 @@ func (r *request) checkResourceVersion(u, old *unstructured.Unstructured) error 
 	version, err := versioner.ObjectResourceVersion(u)
 	switch {
 	case err != nil:
-		return pipeline.InternalError(err.Error())
+		return internalError(err.Error())
 	case version == 0:
 		kind := schema.GroupKind{Group: r.resource().Group, Kind: r.resource().Resource}
 		return apierrors.NewInvalid(kind, old.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), version, "must be specified for an update")})

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/crdkit/crdkit/schema"
 )
@@ -87,18 +88,21 @@ func (s subject) validate(ctx context.Context, a *answer, directive string, opts
 
 // create creates an object, be it new or stored.
 func (s subject) create(ctx context.Context, opts ...schema.Option) (warnings []string, err error) {
-	created, err := s.version.Create(ctx, s.text, append(opts, schema.Mutate(func(ctx context.Context, object map[string]any) error {
-		// The one field of a stored object with which it cannot be created.
-		unstructured.RemoveNestedField(object, "metadata", "resourceVersion")
-		if object["status"] == nil || (&unstructured.Unstructured{Object: object}).GetName() == "" {
-			return nil
-		}
+	created, err := s.version.Create(ctx, s.text, opts...)
+	if err != nil && err.Error() == storage.ErrResourceVersionSetOnCreate.Error() {
+		err = nil // only an object that is stored has one
+	}
+	if err == nil || apierrors.IsInvalid(err) {
 		// A create takes away the status before it validates, if that is a subresource.
-		if errs := s.version.Validate(ctx, object); len(errs) > 0 {
-			return apierrors.NewInvalid(s.gvk().GroupKind(), s.name, errs)
+		u := &unstructured.Unstructured{}
+		if u.UnmarshalJSON(s.asJSON) == nil && u.Object["status"] != nil && u.GetName() != "" {
+			s.version.Prune(u.Object)
+			s.version.Default(u.Object)
+			if errs := s.version.Validate(ctx, u.Object); len(errs) > 0 {
+				err = apierrors.NewInvalid(s.gvk().GroupKind(), s.name, errs)
+			}
 		}
-		return nil
-	}))...)
+	}
 	for i, w := range created.Warnings {
 		created.Warnings[i] = shiftLines(w, s.before)
 	}

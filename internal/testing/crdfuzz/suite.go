@@ -110,7 +110,6 @@ func (m maker) request(now, then []version) differential.Case {
 	v := one(m, now...)
 	c := differential.Case{Version: v.name, Sends: []differential.Send{{
 		FieldValidation: one(m, "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore),
-		Dry:             m.rarely(4),
 	}}}
 	switch n := m.Intn(10); {
 	case n < 4:

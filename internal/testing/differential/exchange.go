@@ -21,7 +21,7 @@ type exchange struct {
 	send          Send
 }
 
-// done is a request that succeeded on both sides, and what it stored, if it was not dry.
+// done is a request that succeeded on both sides, and what it stored.
 type done struct {
 	got Outcome
 	stored
@@ -49,9 +49,6 @@ func (r *run) exchange(ctx context.Context, i int, e exchange) (*done, error) {
 	if e.send.FieldValidation != "" {
 		query.Set("fieldValidation", e.send.FieldValidation)
 	}
-	if e.send.Dry {
-		query.Set("dryRun", "All")
-	}
 	got, err := r.server.do(ctx, method, at, query, e.body)
 	if err != nil {
 		return nil, err
@@ -60,7 +57,7 @@ func (r *run) exchange(ctx context.Context, i int, e exchange) (*done, error) {
 		return nil, err
 	}
 	d := &done{got: got}
-	if want.Object != nil && got.Object != nil && !e.send.Dry {
+	if want.Object != nil && got.Object != nil {
 		metadata, _ := got.Object["metadata"].(map[string]any)
 		name, _ := metadata["name"].(string)
 		if got.Stored, err = r.server.stored(ctx, r.crd, name); err != nil {
@@ -132,10 +129,7 @@ func (r *run) settle(ctx context.Context, e exchange, got Outcome, want *Outcome
 
 // offline does a request without a server.
 func (r *run) offline(ctx context.Context, e exchange) (*schema.Result, error) {
-	opts := append([]schema.Option{schema.FieldValidation(e.send.FieldValidation), schema.Namespace(namespace)}, r.Options...)
-	if e.send.Dry {
-		opts = append(opts, schema.DryRun())
-	}
+	opts := []schema.Option{schema.FieldValidation(e.send.FieldValidation), schema.Namespace(namespace)}
 	switch v := e.definition.Version(e.version); {
 	case e.status:
 		return v.UpdateStatus(ctx, e.body, e.old, opts...)

@@ -63,9 +63,9 @@ func (s *Suite) RunOffline(ctx context.Context, t Reporter) error {
 func (r *run) oldOffline(ctx context.Context, c *Case, name string) ([]byte, error) {
 	version := r.version(c.OldVersion)
 	body := r.fill(c.Old, version, name, "")
-	out, err := r.before.Version(version).Create(ctx, body, r.Options...)
+	out, err := r.before.Version(version).Create(ctx, body)
 	if _, ok := c.Old["status"]; ok && err == nil && hasStatus(r.CRD, version) {
-		out, err = r.before.Version(version).UpdateStatus(ctx, body, out.Stored, r.Options...)
+		out, err = r.before.Version(version).UpdateStatus(ctx, body, out.Stored)
 	}
 	if err != nil {
 		return nil, err

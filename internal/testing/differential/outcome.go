@@ -23,7 +23,7 @@ type Outcome struct {
 	Causes   []string // sorted
 	Warnings []string // sorted
 	Object   map[string]any
-	Stored   map[string]any // what is in etcd, after a request that was not dry
+	Stored   map[string]any // what is in etcd
 }
 
 // fail sets what an error says.

@@ -121,7 +121,7 @@ func (r *run) sends(i int) (sends []Send) {
 		return []Send{{}}
 	}
 	for _, mode := range []string{metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore, ""} {
-		sends = append(sends, Send{mode, true}, Send{mode, false})
+		sends = append(sends, Send{mode})
 	}
 	return sends
 }
@@ -208,7 +208,7 @@ func (r *run) check(ctx context.Context, i int, send Send) error {
 		e.what = "update"
 	}
 	done, err := r.exchange(ctx, i, e)
-	if err != nil || done == nil || !c.ReadBack || send.Dry {
+	if err != nil || done == nil || !c.ReadBack {
 		return err
 	}
 	metadata, _ := done.got.Object["metadata"].(map[string]any)

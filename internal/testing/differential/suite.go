@@ -9,8 +9,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/crdkit/crdkit/schema"
 )
 
 // Suite is a definition and requests.
@@ -30,8 +28,6 @@ type Suite struct {
 	// Made says where it is from, if it was made by a generator: old objects may be
 	// refused then, and their requests are left out.
 	Made string `json:"-"`
-	// Options are those of each request offline, for what else there is on the server.
-	Options []schema.Option `json:"-"`
 }
 
 // Case is one request, or one after another has made an old object.
@@ -55,8 +51,8 @@ type Case struct {
 	Read bool
 	// ReadBack reads what has been written, in each version.
 	ReadBack bool
-	// Sends are the ways in which it is sent: in each mode of field validation, dry and
-	// for good, if there are none.
+	// Sends are the ways in which it is sent: in each mode of field validation, if there are
+	// none.
 	Sends []Send
 	// Want, if it is there, is a part of the message, of a cause or of a warning that
 	// there has to be with field validation Strict; "accepted" is that the request
@@ -67,15 +63,10 @@ type Case struct {
 // Send is a way to send a request.
 type Send struct {
 	FieldValidation string // "" is what the server does if nothing is said
-	Dry             bool
 }
 
 func (s Send) String() string {
-	text := cmp.Or(s.FieldValidation, "default")
-	if s.Dry {
-		text += " dry"
-	}
-	return text
+	return cmp.Or(s.FieldValidation, "default")
 }
 
 // ReadSuite reads a suite from a YAML file.
