@@ -52,32 +52,21 @@ func (f Problem) String() string {
 	return s + f.Message
 }
 
-// Check reads the CustomResourceDefinitions of a file and returns the problems for which
-// the API server would not create them, and those that it would warn of. Each has its
-// place in the file, and they are in the order of the file. Check is for editing a
-// definition. To use one, call [Parse], which accepts only definitions without problems, apart
-// from warnings.
+// Check reads the CustomResourceDefinitions of a file, as [ParseAll] does, and returns the
+// problems for which the API server would not create them, and those that it would warn of. Each
+// has its place in the file, and they are in the order of the file. The error lists what cannot
+// be read, or is not a definition; the problems of the rest are returned beside it. A file
+// without any definition is an error too, so that a check of the wrong file does not pass.
 //
-// The file is read as [ParseAll] reads it. The error lists what in the file cannot be read,
-// or is not a definition; the problems of the rest are returned beside it. A file without any
-// definition is an error too, so that a check of the wrong file does not pass.
+// Like the server, Check goes step by step, and a problem can hide others: fix what it finds, and
+// run it again. Where a value has another type than its field, only the types of all other values
+// and the names of fields are checked. Where a schema is not structural, its defaults and CEL
+// rules are not checked. The server does not see unknown fields below items and
+// additionalProperties, and neither does Check.
 //
-// Fields that are unknown or there twice are problems, as they are to kubectl. Fields that
-// are unknown below items and additionalProperties are not: the server does not see them.
-//
-// Like the server, Check goes step by step, and a problem can hide others. Fix what it
-// finds, and run it again:
-//
-//   - Where a value has another type than its field, nothing else is checked but
-//     the types of all other values and the names of fields.
-//   - Where a schema is not structural, its defaults and rules of CEL are not checked.
-//   - Where a schema has other problems, its rules of CEL may not be checked.
-//
-// The server checks a schema that all versions share once. Here each of the versions has
-// its problems, because each has to be fixed. A definition with preserveUnknownFields has at
-// least that problem: [New] takes it, as one from earlier times, but no server lets it be created.
-// Of a definition of v1beta1, which [Parse] takes, nothing is checked but that: no server since
-// 1.22 has that version.
+// A schema that all versions share has its problems in each of them, because each has to be
+// fixed. Two kinds of definitions that [Parse] takes are problems as a whole, because no server
+// creates them any more: those with preserveUnknownFields, and those of v1beta1.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 // ValidateCustomResourceDefinition; for warnings

@@ -17,13 +17,11 @@ import (
 	"github.com/crdkit/crdkit/internal/crd"
 )
 
-// document is a part of a file: a document of YAML, or one value of JSON.
+// document is a part of a file: a document of YAML or JSON.
 type document struct {
 	number int      // from 1
 	begin  position // of the text, in the file
 	text   []byte
-	isJSON bool
-	err    error               // why there is nothing to read
 	root   *yaml.Node          // see node
 	places map[string]position // see positions
 }
@@ -86,57 +84,26 @@ func flatten(err error) []error {
 	return errs
 }
 
+// leading matches what may come before the content of a document: blank lines and comments.
+var leading = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?(?:\n|\z))+`)
+
 // split cuts a file into its documents. It leaves out those without content.
 func split(data []byte) (docs []*document) {
 	// A carriage return alone ends a line of YAML too.
 	data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
-	column := 1
+	begin := position{1, 1}
 	for line, text := range crd.Documents(data) {
-		d := &document{begin: position{line, column}, text: text}
-		column = len("---") + 1 // all but the first document follow a marker
-		for len(d.text) > 0 {
-			first, rest, _ := bytes.Cut(d.text, []byte("\n"))
-			if first = bytes.TrimSpace(first); len(first) > 0 && first[0] != '#' {
-				docs = append(docs, d.values()...)
-				break
-			}
-			d.begin, d.text = position{d.begin.line + 1, 1}, rest
+		begin.line = line
+		head := leading.Find(text)
+		if lines := bytes.Count(head, []byte("\n")); lines > 0 {
+			begin = position{line + lines, 1}
 		}
-	}
-	for i, d := range docs {
-		d.number = i + 1
+		if text = text[len(head):]; len(text) > 0 {
+			docs = append(docs, &document{number: len(docs) + 1, begin: begin, text: text})
+		}
+		begin.column = len("---") + 1 // all but the first document follow a marker
 	}
 	return docs
-}
-
-// values cuts a document that is a stream of JSON values into one document for each. If
-// the first of them is not JSON, the document is YAML. If a later one is not, that is an error.
-func (d *document) values() (values []*document) {
-	if bytes.TrimSpace(d.text)[0] != '{' {
-		return []*document{d}
-	}
-	decoder := json.NewDecoder(bytes.NewReader(d.text))
-	at, done := d.begin, 0
-	advance := func(to int) {
-		at, done = at.after(d.text[done:to]), to
-	}
-	for {
-		var value json.RawMessage
-		err := decoder.Decode(&value)
-		switch {
-		case err == io.EOF:
-			return values
-		case err != nil && len(values) == 0:
-			return []*document{d}
-		case err != nil:
-			advance(len(d.text) - len(bytes.TrimLeft(d.text[done:], " \t\r\n")))
-			return append(values, &document{begin: at, err: fmt.Errorf("only JSON may follow JSON: %w", err)})
-		}
-		end := int(decoder.InputOffset())
-		advance(end - len(value))
-		values = append(values, &document{begin: at, text: value, isJSON: true})
-		advance(end)
-	}
 }
 
 // objects returns the objects in a document: itself, or the items of a List.
@@ -168,8 +135,8 @@ func (d *document) objects() ([]object, error) {
 
 // json returns the document as JSON, and the keys that its YAML has twice.
 func (d *document) json() (value []byte, duplicates []duplicate, err error) {
-	if d.err != nil || d.isJSON {
-		return d.text, nil, d.err
+	if text := bytes.TrimSpace(d.text); json.Valid(text) {
+		return text, nil, nil
 	}
 	value, strictErr := sigsyaml.YAMLToJSONStrict(d.text)
 	if strictErr != nil {

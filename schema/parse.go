@@ -29,21 +29,18 @@ func Parse(data []byte) (*Definition, error) {
 	return definitions[0], nil
 }
 
-// ParseAll reads all CustomResourceDefinitions of a file, in their order, and compiles
-// them. They are documents of YAML, values of JSON, or items of a List. A document
-// without content is skipped. Anything else that is not a definition is an error, and
-// so is text after a document that belongs to no other. A file without definitions is
-// not an error: the result is empty.
+// ParseAll reads all CustomResourceDefinitions of a file, in their order, and compiles them as
+// [New] does. They are documents of YAML or JSON, or items of a List. A document without content
+// is skipped. Anything else is an error, and so is text after a document that belongs to no
+// other. A file without definitions is not an error: the result is empty.
 //
-// Definitions are read strictly, as kubectl sends them: an unknown or duplicate field
-// is an error. A definition of v1beta1 is defaulted and converted to v1, as the
-// server did when it still took them ([Check] reports it). Then the definition is compiled:
-// see [New].
+// Definitions are read strictly, as kubectl sends them: an unknown or duplicate field is an
+// error. A definition of v1beta1 is defaulted and converted to v1, as the server did when it
+// still took them ([Check] reports it). A definition may have 3 MiB in JSON, as much as a request
+// to the server.
 //
 // With an error, the result is nil. All errors are joined. Each names its document, or its item
-// of a List, and the line on which that begins. Each value of JSON counts as a document.
-//
-// A definition may have 3 MiB in JSON, as much as a request to the server.
+// of a List, and the line on which that begins.
 func ParseAll(data []byte) ([]*Definition, error) {
 	var definitions []*Definition
 	err := eachObject(data, func(o *object) error {

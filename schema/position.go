@@ -1,26 +1,14 @@
 package schema
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // position is a place in a file, from 1.
 type position struct{ line, column int }
-
-// after returns the place after a text that begins at p.
-func (p position) after(text []byte) position {
-	if i := bytes.LastIndexByte(text, '\n'); i >= 0 {
-		p.line += bytes.Count(text, []byte("\n"))
-		p.column, text = 1, text[i+1:]
-	}
-	p.column += utf8.RuneCount(text)
-	return p
-}
 
 // inFile returns the place in the file of what is at p in a text that begins at begin.
 func (p position) inFile(begin position) position {
@@ -80,7 +68,7 @@ func (d *document) addPlaces(path string, name, value *yaml.Node) {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(value.Content); i += 2 {
 			key := value.Content[i]
-			d.addPlaces(path+"."+plainPath(keyOf(key)), key, value.Content[i+1])
+			d.addPlaces(path+"."+plainPath(nameInJSON(key)), key, value.Content[i+1])
 		}
 	}
 }
@@ -105,22 +93,17 @@ func (p positions) find(path string) (at position, found bool) {
 	}
 }
 
-// keyOf returns the name that a key has in JSON.
-func keyOf(key *yaml.Node) string {
-	if key.Style == 0 && key.Tag != "" { // of YAML, plain
-		return asName(key.Value)
+// nameInJSON returns the name that a key has in JSON. YAML 1.1 takes some plain words for
+// booleans: a property that is called n or on becomes one that is called false or true.
+func nameInJSON(key *yaml.Node) string {
+	if plain := key.Style == 0 && key.Tag != ""; !plain {
+		return key.Value
 	}
-	return key.Value
-}
-
-// asName returns the name that a plain key of YAML has in JSON. YAML 1.1 takes some words
-// for booleans: a property that is called n or on becomes one that is called false or true.
-func asName(key string) string {
-	switch key {
+	switch key.Value {
 	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "True", "TRUE":
 		return "true"
 	case "n", "N", "no", "No", "NO", "off", "Off", "OFF", "False", "FALSE":
 		return "false"
 	}
-	return key
+	return key.Value
 }

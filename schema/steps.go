@@ -20,11 +20,7 @@ import (
 // metadata, at the root and in embedded resources, and what
 // x-kubernetes-preserve-unknown-fields protects. It does nothing if the whole
 // definition has preserveUnknownFields. The object is of this version, whatever its
-// apiVersion says.
-//
-// Two things surprise: additionalProperties: true keeps a key but prunes everything
-// below it; and what is protected reaches through lists, but ends at a field that has
-// properties of its own
+// apiVersion says
 // (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go).
 func (v *Version) Prune(object map[string]any) (pruned []string) {
 	v.mustExist()
