@@ -204,26 +204,23 @@ func (c *checker) paths(path string) []string {
 		{"spec.conversion.webhookClientConfig", "spec.conversion.webhook.clientConfig"},
 		{"spec.conversion.conversionReviewVersions", "spec.conversion.webhook.conversionReviewVersions"},
 		{"spec.version", "spec.versions[0].name"},
-	} {
-		if rest, ok := within(path, moved[0]); ok {
-			return []string{moved[1] + rest}
-		}
-	}
-	for _, moved := range [...][2]string{
-		{"spec.validation", "schema"},
-		{"spec.subresources", "subresources"},
-		{"spec.additionalPrinterColumns", "additionalPrinterColumns"},
-		{"spec.selectableFields", "selectableFields"},
+		{"spec.validation", "spec.versions[%d].schema"},
+		{"spec.subresources", "spec.versions[%d].subresources"},
+		{"spec.additionalPrinterColumns", "spec.versions[%d].additionalPrinterColumns"},
+		{"spec.selectableFields", "spec.versions[%d].selectableFields"},
 	} {
 		rest, ok := within(path, moved[0])
-		if !ok || len(c.versions) == 0 {
-			continue
+		switch {
+		case !ok:
+		case !strings.Contains(moved[1], "%d"):
+			return []string{moved[1] + rest}
+		case len(c.versions) > 0:
+			paths := make([]string, len(c.versions))
+			for i := range paths {
+				paths[i] = fmt.Sprintf(moved[1], i) + rest
+			}
+			return paths
 		}
-		var paths []string
-		for i := range c.versions {
-			paths = append(paths, fmt.Sprintf("spec.versions[%d].%s%s", i, moved[1], rest))
-		}
-		return paths
 	}
 	return []string{path}
 }

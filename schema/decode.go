@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"strings"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/crdserverscheme"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -125,4 +129,71 @@ func yamlWarnings(text string) []string {
 		}
 	}
 	return []string{text}
+}
+
+// coerce does to an object what decoding does to one of a Go type: it validates and prunes
+// metadata, prunes unknown fields, and removes nulls that are neither nullable nor with a
+// default. The schema is that of the object's own version. Of a stored object, metadata that
+// is invalid is dropped. track returns the paths of unknown fields
+// (customresource_handler.go, unstructuredSchemaCoercer).
+func (d *Definition) coerce(u *unstructured.Unstructured, stored, track bool) (unknown []string, err error) {
+	kind, _, err := unstructured.NestedString(u.Object, "kind")
+	if err != nil {
+		return nil, err
+	}
+	apiVersion, _, err := unstructured.NestedString(u.Object, "apiVersion")
+	if err != nil {
+		return nil, err
+	}
+	metadata, foundMetadata, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{
+		DropMalformedFields:     stored,
+		ReturnUnknownFieldPaths: track,
+	})
+	if err != nil {
+		return nil, err
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	if gv.WithKind(kind).GroupKind() == d.GroupKind() {
+		structural := d.structural(gv.Version)
+		if !d.crd.Spec.PreserveUnknownFields {
+			unknown = append(unknown, pruning.PruneWithOptions(u.Object, structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: track})...)
+			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, structural)
+		}
+		err, more := objectmeta.CoerceWithOptions(nil, u.Object, structural, false, objectmeta.CoerceOptions{
+			DropInvalidFields:       stored,
+			ReturnUnknownFieldPaths: track,
+		})
+		if err != nil {
+			return nil, err
+		}
+		unknown = append(unknown, more...)
+		if stored && metadata != nil && metadata.Generation == 0 {
+			metadata.Generation = 1
+		}
+	}
+	if foundMetadata {
+		if err := objectmeta.SetObjectMeta(u.Object, metadata); err != nil {
+			return nil, err
+		}
+	}
+	return unknown, nil
+}
+
+// structural returns the schema of a version, or nil if there is none.
+func (d *Definition) structural(version string) *structuralschema.Structural {
+	if v := d.versions[version]; v != nil {
+		return v.structural
+	}
+	return nil
+}
+
+// setDefaults sets the defaults of the object's own version
+// (customresource_handler.go, unstructuredDefaulter).
+func (d *Definition) setDefaults(u *unstructured.Unstructured) {
+	if gvk := u.GroupVersionKind(); gvk.GroupKind() == d.GroupKind() {
+		defaulting.Default(u.Object, d.structural(gvk.Version))
+	}
 }

@@ -12,7 +12,7 @@
 //   - [Version.Create], [Version.Update] and [Version.UpdateStatus] do what a POST or PUT
 //     does. [Version.Read] does what a GET does.
 //   - [Version.Prune], [Version.Default], [Version.Validate] and [Version.ValidateUpdate]
-//     are single steps. [Version.Table] is what kubectl get prints.
+//     are single steps.
 //   - [Check] lists the problems of a definition, each with its line in the file and with
 //     advice.
 //   - [ParseSchema] takes an OpenAPI v3 schema without a definition: to prune, default and

@@ -6,18 +6,12 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/crdfuzz"
 	"github.com/crdkit/crdkit/internal/testing/differential"
 	"github.com/crdkit/crdkit/internal/testing/tier"
-	"github.com/crdkit/crdkit/schema"
 )
 
 // TestTheAPIServerDoesTheSame sends every request of testdata/traps to a real API server
@@ -126,65 +120,4 @@ func refused(t testing.TB) map[string]string {
 		"a scale without paths":     strings.Replace(tiny, "storage: true,", "storage: true, subresources: {scale: {specReplicasPath: replicas}},", 1),
 		"preserveUnknownFields":     strings.Replace(tiny, "scope:", "preserveUnknownFields: false\n  scope:", 1),
 	}
-}
-
-// TestTheAPIServerDeletesDuringAnUpdate checks [schema.Result.Deleted].
-func TestTheAPIServerDeletesDuringAnUpdate(t *testing.T) {
-	t.Parallel()
-	cp := controlplane.Shared(t)
-	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(tiny("pears")), crd); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Install(t.Context(), crd); err != nil {
-		t.Fatal(err)
-	}
-	d, err := schema.New(crd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(cp.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pears := client.Resource(runtimeschema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "pears"})
-	u := &unstructured.Unstructured{Object: object(t, `{"apiVersion":"example.com/v1","kind":"Pears","metadata":{"name":"a","finalizers":["example.com/a","example.com/b"]}}`)}
-	if _, err := pears.Create(t.Context(), u, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := pears.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, finalizers := range [][]string{{"example.com/b"}, nil} {
-		old, err := pears.Get(t.Context(), "a", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		u := old.DeepCopy()
-		u.SetFinalizers(finalizers)
-		out, err := d.Version("v1").Update(t.Context(), jsonOf(t, u), jsonOf(t, old))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := pears.Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		_, err = pears.Get(t.Context(), "a", metav1.GetOptions{})
-		if deleted := apierrors.IsNotFound(err); deleted != out.Deleted {
-			t.Errorf("with %v, it is deleted: %v, and offline %v", finalizers, deleted, out.Deleted)
-		}
-	}
-}
-
-func jsonOf(t *testing.T, u *unstructured.Unstructured) []byte {
-	t.Helper()
-	text, err := u.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }

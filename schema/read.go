@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -55,4 +59,37 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 		return nil, errors.New("schema: the stored object has no metadata")
 	}
 	return u, nil
+}
+
+// restore does, in place, what the server does to an object that it has decoded from storage:
+// it is coerced and gets its defaults in the version in which it is stored, and is converted
+// to this one (customresource_handler.go, crdConversionRESTOptionsGetter).
+func (v *Version) restore(u *unstructured.Unstructured) error {
+	if _, err := v.definition.coerce(u, true, false); err != nil {
+		return internalError(err.Error())
+	}
+	v.definition.setDefaults(u)
+	return v.definition.convert(u, v.name)
+}
+
+// convert converts an object to another version, in place, where that takes no webhook: only
+// apiVersion changes, and what the schema of that version does not have is pruned
+// (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go).
+func (d *Definition) convert(u *unstructured.Unstructured, version string) error {
+	if from := u.GroupVersionKind().Version; from != version && d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
+		return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first", from, version)
+	}
+	u.SetAPIVersion(schema.GroupVersion{Group: d.crd.Spec.Group, Version: version}.String())
+	if _, err := d.coerce(u, false, false); err != nil {
+		return internalError(err.Error())
+	}
+	return nil
+}
+
+// internalError is an error that the server did not mean to return
+// (apiserver/pkg/endpoints/handlers/responsewriters/status.go, ErrorToAPIStatus).
+func internalError(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonUnknown, Message: message,
+	}}
 }

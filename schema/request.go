@@ -33,13 +33,9 @@ type Result struct {
 	// have more than 4096 characters in all, the server cuts them short to fit in a
 	// header.)
 	Warnings []string
-	// Deleted reports whether the server deletes the object, because its deletion was waiting
-	// for the finalizers that are gone now.
-	Deleted bool
 }
 
-// Unstructured decodes Object in the form that [Version.Validate], [Version.Table] and the
-// other steps take: whole numbers are int64. (For an object of a Go type, decode Object
+// Unstructured decodes Object in the form that [Version.Validate] and the other steps take: whole numbers are int64. (For an object of a Go type, decode Object
 // with encoding/json.)
 func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}

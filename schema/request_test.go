@@ -170,19 +170,6 @@ func TestUpdate_LogsNothing(t *testing.T) {
 	}
 }
 
-func TestAnUpdateCanDelete(t *testing.T) {
-	old := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","deletionTimestamp":"2020-01-01T00:00:00Z","deletionGracePeriodSeconds":0,"finalizers":["a/b"]},"spec":{"toppings":[]}}`
-	for body, want := range map[string]bool{
-		strings.Replace(old, `"a/b"`, ``, 1): true,
-		old:                                  false,
-	} {
-		out, err := pizza().Version("v1").Update(t.Context(), []byte(body), []byte(old))
-		if err != nil || out.Deleted != want {
-			t.Errorf("got %+v, %v", out, err)
-		}
-	}
-}
-
 func TestCreate_RefusesAResourceVersion(t *testing.T) {
 	body := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","resourceVersion":"7"},"spec":{"toppings":[]}}`
 	if _, err := pizza().Version("v1").Create(t.Context(), []byte(body)); err == nil || err.Error() != "resourceVersion should not be set on objects to be created" {

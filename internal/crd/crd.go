@@ -1,3 +1,10 @@
+// Package crd reads CustomResourceDefinitions from YAML or JSON, for packages that do without
+// the Go types of apiextensions:
+//
+//	definitions, err := crd.Read(text)
+//
+// It checks what identifies a definition. What else the API server refuses is the business of
+// package schema.
 package crd
 
 import (
@@ -11,9 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
-
-// maxText is how long a text may be. etcd takes 1.5 MiB an object.
-const maxText = 64 << 20
 
 // Definition is a CustomResourceDefinition.
 type Definition struct {
@@ -84,9 +88,6 @@ func (d *Definition) Used() (versions []string) {
 // Read reads all documents of a text. With an error, it returns the definitions that can be
 // read. A text without definitions is an error.
 func Read(text []byte) (found []*Definition, _ error) {
-	if len(text) > maxText {
-		return nil, fmt.Errorf("longer than %d bytes", maxText)
-	}
 	var faults []error
 	for line, document := range Documents(text) {
 		d, err := readOne(document)
