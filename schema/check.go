@@ -128,7 +128,8 @@ func (c *checker) definition(version string, o *object) error {
 			c.versions = append(c.versions, v.Name)
 		}
 	}
-	for _, d := range o.duplicates {
+	for _, err := range o.duplicates {
+		d := err.(duplicate)
 		c.problems = append(c.problems, Problem{Definition: c.name, Message: d.message, Line: d.line, Column: 1})
 	}
 	for _, err := range strict {

@@ -63,13 +63,7 @@
 // lists, watches, patches, conversion and admission. A rule at the root that compares the
 // whole object with the old one sees managedFields on a server, and not here.
 //
-// An object may have 3 MiB, as much as a request to the server; a definition too. A write ends
-// after 34 seconds, as on the server, or with its context, with the error Timeout. CEL rules
-// have the server's own cost limits. But some of the server's code takes quadratic time in the
-// number of errors, and cannot be stopped: 20,000 errors take the better part of a minute, in the
-// background if the request has ended.
-//
-// The package imports no etcd, and no informers or clientsets of client-go; but the
-// validation of definitions brings in client-go's REST client, by way of
-// k8s.io/apiserver/pkg/util/webhook.
+// The server's limits hold: 3 MiB a request or definition, 34 seconds a write, and the cost of CEL rules. Some of
+// the server's code takes quadratic time in the number of errors, and cannot be stopped: 20,000
+// errors take the better part of a minute, in the background if the request has ended.
 package schema

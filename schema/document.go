@@ -31,7 +31,7 @@ type object struct {
 	*document
 	item       int // in the items of a List; -1 if the document is not a List
 	json       []byte
-	duplicates []duplicate
+	duplicates []error // each is a duplicate
 }
 
 // duplicate is a key that a mapping of YAML has twice. JSON would keep one of both.
@@ -126,15 +126,11 @@ func (d *document) objects() ([]object, error) {
 	for i, item := range items {
 		objects[i] = object{document: d, item: i, json: item}
 	}
-	var errs []error
-	for _, d := range duplicates {
-		errs = append(errs, d)
-	}
-	return objects, errors.Join(errs...)
+	return objects, errors.Join(duplicates...)
 }
 
 // json returns the document as JSON, and the keys that its YAML has twice.
-func (d *document) json() (value []byte, duplicates []duplicate, err error) {
+func (d *document) json() (value []byte, duplicates []error, err error) {
 	if text := bytes.TrimSpace(d.text); json.Valid(text) {
 		return text, nil, nil
 	}

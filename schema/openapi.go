@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -26,22 +28,19 @@ type Schema struct{ compiledSchema }
 // definition has as openAPIV3Schema: it is structural, and describes a whole object. The error
 // lists everything for which the server would refuse it.
 func ParseSchema(data []byte) (*Schema, error) {
-	var parsed *Schema
-	n := 0
-	err := eachObject(data, func(o *object) (err error) {
-		if n++; n > 1 {
-			return errors.New("found another schema: want one")
-		}
-		parsed, err = o.parseSchema()
+	var schemas []*Schema
+	err := eachObject(data, func(o *object) error {
+		s, err := o.parseSchema()
+		schemas = append(schemas, s)
 		return err
 	})
-	if n == 0 && err == nil {
-		err = errors.New("schema: no schema found")
-	}
 	if err != nil {
 		return nil, err
 	}
-	return parsed, nil
+	if len(schemas) != 1 {
+		return nil, fmt.Errorf("schema: found %d schemas: want one", len(schemas))
+	}
+	return schemas[0], nil
 }
 
 // parseSchema compiles a schema as that of a definition that has nothing else.
@@ -50,11 +49,8 @@ func (o *object) parseSchema() (*Schema, error) {
 		return nil, errors.New("the value is not an object")
 	}
 	props := &apiextensionsv1.JSONSchemaProps{}
-	errs, err := kjson.UnmarshalStrict(o.json, props)
-	for _, d := range o.duplicates {
-		errs = append(errs, d)
-	}
-	if err := errors.Join(append(errs, err)...); err != nil {
+	strict, err := kjson.UnmarshalStrict(o.json, props)
+	if err := errors.Join(slices.Concat(strict, o.duplicates, []error{err})...); err != nil {
 		return nil, err
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{

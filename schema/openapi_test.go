@@ -134,10 +134,10 @@ anyOf:
 
 func TestParseSchema_TakesOneSchema(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "schema: no schema found",
+		"":                                    "schema: found 0 schemas: want one",
 		"[]":                                  "schema: document 1 (line 1): ",
 		"a: b:":                               "schema: document 1 (line 1): ",
-		"{type: object}\n---\n{type: object}": "schema: document 2 (line 3): found another schema: want one",
+		"{type: object}\n---\n{type: object}": "schema: found 2 schemas: want one",
 	} {
 		if _, err := schema.ParseSchema([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want %s", text, err, want)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -36,8 +37,7 @@ func Parse(data []byte) (*Definition, error) {
 //
 // Definitions are read strictly, as kubectl sends them: an unknown or duplicate field is an
 // error. A definition of v1beta1 is defaulted and converted to v1, as the server did when it
-// still took them ([Check] reports it). A definition may have 3 MiB in JSON, as much as a request
-// to the server.
+// still took them ([Check] reports it).
 //
 // With an error, the result is nil. All errors are joined. Each names its document, or its item
 // of a List, and the line on which that begins.
@@ -56,17 +56,12 @@ func ParseAll(data []byte) ([]*Definition, error) {
 
 // parse compiles a definition.
 func (o *object) parse() (*Definition, error) {
-	var errs []error
-	for _, d := range o.duplicates {
-		errs = append(errs, d)
-	}
 	version, err := definitionVersion(o.json)
 	if err != nil {
-		return nil, errors.Join(append(errs, err)...)
+		return nil, errors.Join(append(o.duplicates, err)...)
 	}
 	crd, strict, err := decodeDefinition(version, o.json)
-	errs = append(errs, strict...)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	if err := errors.Join(slices.Concat(o.duplicates, strict, []error{err})...); err != nil {
 		return nil, err
 	}
 	return New(crd)

@@ -39,9 +39,6 @@ func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
 
 // parseStored decodes a stored object, from JSON or YAML.
 func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, error) {
-	if len(stored) > maxRequest {
-		return nil, fmt.Errorf("schema: the stored object has %d bytes: the limit is %d", len(stored), maxRequest)
-	}
 	if !utilyaml.IsJSONBuffer(stored) {
 		var err error
 		if stored, err = yaml.YAMLToJSON(stored); err != nil {

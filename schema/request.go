@@ -129,8 +129,6 @@ func (r *request) AddWarning(agent, text string) {
 	}
 }
 
-var _ warning.Recorder = (*request)(nil)
-
 func (v *Version) gvk() schema.GroupVersionKind { return v.definition.GroupKind().WithVersion(v.name) }
 
 func (v *Version) resource() schema.GroupResource {

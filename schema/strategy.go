@@ -38,11 +38,6 @@ type strategy struct {
 	status bool // an update is of the status subresource
 }
 
-var (
-	_ rest.RESTCreateStrategy = strategy{}
-	_ rest.RESTUpdateStrategy = strategy{}
-)
-
 func (v *Version) strategy(status bool) strategy {
 	return strategy{crdserverscheme.NewUnstructuredObjectTyper(), v, status}
 }
@@ -106,7 +101,7 @@ func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 	if len(errs) == 0 {
 		errs = append(errs, s.v.validateMetadata(ctx, operation.Create, u, nil)...)
 		errs = append(errs, validation.ValidateCustomResource(nil, u.Object, s.v.validator)...)
-		errs = append(errs, s.v.validateScale(u)...)
+		errs = append(errs, s.v.validateScale(u, false)...)
 	}
 	return s.v.validateRest(ctx, u.Object, nil, nil, errs)
 }
@@ -121,7 +116,7 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 	if len(errs) == 0 {
 		errs = append(errs, s.v.validateMetadata(ctx, operation.Update, u, was)...)
 		errs = append(errs, validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, s.v.validator, s.v.ratcheting(correlation)...)...)
-		errs = append(errs, s.v.validateScale(u)...)
+		errs = append(errs, s.v.validateScale(u, false)...)
 	}
 	return s.v.validateRest(ctx, u.Object, was.Object, correlation, errs)
 }
@@ -136,7 +131,7 @@ func (v *Version) validateStatusUpdate(ctx context.Context, u, old *unstructured
 		if status, ok := u.Object["status"]; ok {
 			errs = append(errs, validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old.Object["status"], v.statusValidator, v.ratcheting(correlation, "status")...)...)
 		}
-		errs = append(errs, v.validateScaleStatus(u)...)
+		errs = append(errs, v.validateScale(u, true)...)
 	}
 	errs = append(errs, v.validateLists(u.Object, old.Object)...)
 	return v.validateRules(ctx, u.Object, old.Object, correlation, errs)
@@ -188,19 +183,16 @@ func objectMeta(u *unstructured.Unstructured) (*metav1.ObjectMeta, field.ErrorLi
 	return typed, nil
 }
 
-// validateScale validates what the scale subresource reads.
-func (v *Version) validateScale(u *unstructured.Unstructured) field.ErrorList {
+// validateScale validates what the scale subresource reads, or the part of it that is in the
+// status.
+func (v *Version) validateScale(u *unstructured.Unstructured, statusOnly bool) (errs field.ErrorList) {
 	if v.scale == nil {
 		return nil
 	}
-	return append(validateReplicas(u, v.scale.SpecReplicasPath), v.validateScaleStatus(u)...)
-}
-
-func (v *Version) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList {
-	if v.scale == nil {
-		return nil
+	if !statusOnly {
+		errs = validateReplicas(u, v.scale.SpecReplicasPath)
 	}
-	errs := validateReplicas(u, v.scale.StatusReplicasPath)
+	errs = append(errs, validateReplicas(u, v.scale.StatusReplicasPath)...)
 	if path := v.scale.LabelSelectorPath; path != nil {
 		selector, _, err := unstructured.NestedString(u.Object, splitPath(*path)...)
 		if err != nil {
