@@ -63,7 +63,7 @@
 // lists, watches, patches, conversion and admission. A rule at the root that compares the
 // whole object with the old one sees managedFields on a server, and not here.
 //
-// The server's limits hold: 3 MiB a request or definition, 34 seconds a write, and the cost of CEL rules. Some of
-// the server's code takes quadratic time in the number of errors, and cannot be stopped: 20,000
-// errors take the better part of a minute, in the background if the request has ended.
+// The server's limits of size (3 MiB) and of the cost of CEL rules hold, but not that of time: a
+// server ends a write after 34 seconds. Some of its code takes quadratic time in the number of
+// errors: 20,000 errors take the better part of a minute.
 package schema

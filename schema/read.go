@@ -34,7 +34,7 @@ func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
 	if err := v.restore(u); err != nil {
 		return r.fail(err)
 	}
-	return r.answer(r.result(), u)
+	return r.answer(&Result{Warnings: r.warnings}, u)
 }
 
 // parseStored decodes a stored object, from JSON or YAML.

@@ -5,16 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apiserver/pkg/endpoints/handlers/finisher"
 	"k8s.io/apiserver/pkg/warning"
 )
 
@@ -64,17 +60,12 @@ func Namespace(name string) Option {
 // (apiserver/pkg/server/config.go, MaxRequestBodyBytes).
 const maxRequest = 3 << 20
 
-// maxTime is how long the server works at a write
-// (apiserver/pkg/endpoints/handlers/rest.go, requestTimeoutUpperBound).
-const maxTime = 34 * time.Second
-
 // request is one request on its way through the server.
 type request struct {
 	*Version
 	fieldValidation string // empty for the server's default
 	namespace       string // of a create; empty for the one in the object
 
-	mu       sync.Mutex
 	warnings []string
 	warned   map[string]bool
 }
@@ -118,8 +109,6 @@ func (v *Version) deprecation() string {
 // AddWarning records a warning once, if it can be sent
 // (apiserver/pkg/endpoints/filters/warning.go).
 func (r *request) AddWarning(agent, text string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if text == "" || r.warned[text] {
 		return
 	}
@@ -136,19 +125,12 @@ func (v *Version) resource() schema.GroupResource {
 }
 
 // fail is the result of a request that fails.
-func (r *request) fail(err error) (*Result, error) { return r.result(), err }
-
-// result is one with the warnings so far: a validation that took too long may add more.
-func (r *request) result() *Result {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return &Result{Warnings: slices.Clone(r.warnings)}
-}
+func (r *request) fail(err error) (*Result, error) { return &Result{Warnings: r.warnings}, err }
 
 // finish is the result of a request that succeeds: what is stored, and what the server reads back
 // from there.
 func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
-	out := r.result()
+	out := &Result{Warnings: r.warnings}
 	var err error
 	stores := r.name == r.definition.storage
 	if stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
@@ -173,14 +155,4 @@ func (r *request) answer(out *Result, u *unstructured.Unstructured) (_ *Result, 
 		return r.fail(err)
 	}
 	return out, nil
-}
-
-// inTime works until the context ends, or the time of a write is over; the error is the
-// server's Timeout then. Some of the server's validation takes quadratic time, and does not
-// look at a context: like the server, inTime leaves it alone.
-func inTime(ctx context.Context, work func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
-	_, err := finisher.FinishRequest(ctx, func() (runtime.Object, error) { return nil, work(ctx) })
-	return err
 }

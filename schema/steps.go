@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
@@ -90,19 +89,10 @@ func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any
 	}
 	s := v.strategy(false)
 	// The first call only prepares the object: the second one has its errors in a list.
-	_ = beforeUpdate(ctx, withoutValidation{s}, u.GetNamespace(), u, was)
+	prepare := s
+	prepare.onlyPrepares = true
+	_ = beforeUpdate(ctx, prepare, u.GetNamespace(), u, was)
 	return rest.ValidateUpdate(ctx, u, was, s)
-}
-
-// withoutValidation is a strategy that neither validates an update nor warns.
-type withoutValidation struct{ strategy }
-
-func (withoutValidation) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
-	return nil
-}
-
-func (withoutValidation) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
 }
 
 // unsupported is the error for objects of a version that the definition does not have.

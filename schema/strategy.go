@@ -36,10 +36,12 @@ type strategy struct {
 	*crdserverscheme.UnstructuredObjectTyper
 	v      *Version
 	status bool // an update is of the status subresource
+	// An update is prepared, and neither validated nor warned of.
+	onlyPrepares bool
 }
 
 func (v *Version) strategy(status bool) strategy {
-	return strategy{crdserverscheme.NewUnstructuredObjectTyper(), v, status}
+	return strategy{crdserverscheme.NewUnstructuredObjectTyper(), v, status, false}
 }
 
 // beforeUpdate prepares and validates an object that replaces an old one in a namespace.
@@ -108,6 +110,9 @@ func (s strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 
 func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	u, was := obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
+	if s.onlyPrepares {
+		return nil
+	}
 	if s.status {
 		return s.v.validateStatusUpdate(ctx, u, was)
 	}
@@ -227,7 +232,7 @@ func (strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string
 }
 
 func (s strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	if s.status {
+	if s.status || s.onlyPrepares {
 		return nil
 	}
 	return finalizerWarnings(obj.(*unstructured.Unstructured).GetFinalizers(), old.(*unstructured.Unstructured).GetFinalizers())

@@ -26,11 +26,11 @@ import (
 // subresource; it is validated, converted to the storage version, and read back.
 //
 // The error is the server's own, an *apierrors.StatusError: BadRequest or
-// RequestEntityTooLarge if the object cannot be decoded, Invalid if it has problems, Timeout
-// after 34 seconds or when the context ends, and one without a reason if the object has a
-// resourceVersion. One error is not the server's: that the definition has no such version.
-// That a version is not served is a NotFound inside of another error. The result is never
-// nil: with an error, it has the warnings.
+// RequestEntityTooLarge if the object cannot be decoded, Invalid if it has problems, and one
+// without a reason if the object has a resourceVersion. Two errors are not the server's: that
+// the definition has no such version, and that the context has ended while rules were run. That
+// a version is not served is a NotFound inside of another error. The result is never nil: with
+// an error, it has the warnings.
 //
 // The metadata is what the server makes of it, with generation 1, except what only a server
 // knows: the result has no uid, creationTimestamp, resourceVersion and managedFields, whatever
@@ -60,8 +60,8 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 		u.SetName(s.GenerateName(u.GetGenerateName()))
 	}
 	ctx = genericapirequest.WithNamespace(ctx, namespace)
-	if err := inTime(ctx, func(ctx context.Context) error { return rest.BeforeCreate(s, ctx, u) }); err != nil {
-		return r.fail(err)
+	if err := rest.BeforeCreate(s, ctx, u); err != nil {
+		return r.fail(cmp.Or(ctx.Err(), err)) // a rule that is interrupted is no fault of the object
 	}
 	if version, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(u); err == nil && version != 0 {
 		return r.fail(internalError(storage.ErrResourceVersionSetOnCreate.Error()))
@@ -168,8 +168,8 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if err := r.checkResourceVersion(u, old); err != nil {
 		return r.fail(err)
 	}
-	if err := inTime(ctx, func(ctx context.Context) error { return beforeUpdate(ctx, r.strategy(status), namespace, u, old) }); err != nil {
-		return r.fail(err)
+	if err := beforeUpdate(ctx, r.strategy(status), namespace, u, old); err != nil {
+		return r.fail(cmp.Or(ctx.Err(), err))
 	}
 	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(u); err != nil {
 		return r.fail(err)
