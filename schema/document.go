@@ -47,7 +47,11 @@ func (d duplicate) Error() string { return fmt.Sprintf("line %d: %s", d.line, d.
 func eachObject(data []byte, f func(*object) error) error {
 	var errs []error
 	add := func(where string, at position, err error) {
-		for _, err := range flatten(err) {
+		all := []error{err}
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			all = joined.Unwrap()
+		}
+		for _, err := range all {
 			errs = append(errs, fmt.Errorf("schema: %s (line %d): %w", where, at.line, err))
 		}
 	}
@@ -69,19 +73,6 @@ func eachObject(data []byte, f func(*object) error) error {
 		d.root, d.places = nil, nil // they may be large
 	}
 	return errors.Join(errs...)
-}
-
-// flatten returns the errors that are joined in an error.
-func flatten(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var errs []error
-	for _, err := range joined.Unwrap() {
-		errs = append(errs, flatten(err)...)
-	}
-	return errs
 }
 
 // leading matches what may come before the content of a document: blank lines and comments.

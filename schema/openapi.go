@@ -10,7 +10,9 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,11 @@ import (
 // the schema of a version, and nothing that needs a group, a kind or a scope: it checks
 // neither apiVersion and kind nor metadata. It does not change, and its methods are safe for
 // concurrent use.
-type Schema struct{ compiledSchema }
+type Schema struct {
+	structural *structuralschema.Structural
+	validator  validation.SchemaValidator
+	cel        *cel.Validator // nil if there are no rules
+}
 
 // ParseSchema reads one schema, in YAML or JSON, and compiles it. The schema is what a
 // definition has as openAPIV3Schema: it is structural, and describes a whole object. The error
@@ -67,7 +73,7 @@ func (o *object) parseSchema() (*Schema, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	return &Schema{d.Version("v1").compiledSchema}, nil
+	return &d.Version("v1").Schema, nil
 }
 
 // schemaErrors joins errors of a definition, with paths that begin at the root of its schema.
@@ -86,7 +92,9 @@ func (s *Schema) Structural() *structuralschema.Structural { return s.structural
 
 // Prune removes, in place, the fields that the schema does not have, and returns their
 // paths: see [Version.Prune].
-func (s *Schema) Prune(object map[string]any) (pruned []string) { return s.prune(object) }
+func (s *Schema) Prune(object map[string]any) (pruned []string) {
+	return pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+}
 
 // Default sets, in place, the defaults of the schema, and removes nulls: see [Version.Default].
 func (s *Schema) Default(object map[string]any) {

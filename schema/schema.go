@@ -77,18 +77,11 @@ func (v *Version) Structural() *structuralschema.Structural {
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
 // getOrCreateServingInfoFor).
 type compiled struct {
-	compiledSchema
+	Schema
 	spec            *apiextensionsv1.CustomResourceDefinitionVersion
 	statusValidator validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
 	scale           *apiextensionsv1.CustomResourceSubresourceScale
 	hasStatus       bool // there is a status subresource
-}
-
-// compiledSchema is the part that is made from the schema alone.
-type compiledSchema struct {
-	structural *structuralschema.Structural
-	validator  validation.SchemaValidator
-	cel        *cel.Validator // nil if there are no rules
 }
 
 // New compiles a definition that the program already has. It is defaulted first, and

@@ -6,13 +6,11 @@ import (
 	"maps"
 	"slices"
 
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,11 +32,7 @@ func (v *Version) Prune(object map[string]any) (pruned []string) {
 	if v.definition.crd.Spec.PreserveUnknownFields {
 		return nil
 	}
-	return v.prune(object)
-}
-
-func (s *compiledSchema) prune(object map[string]any) (pruned []string) {
-	return pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	return v.Schema.Prune(object)
 }
 
 // Default sets, in place, the defaults of the schema. Before that it removes each field
@@ -119,13 +113,13 @@ func (v *Version) defaultNamespace(u *unstructured.Unstructured) string {
 	return cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)
 }
 
-func (s *compiledSchema) correlate(object, old map[string]any) *common.CorrelatedObject {
+func (s *Schema) correlate(object, old map[string]any) *common.CorrelatedObject {
 	return common.NewCorrelatedObject(object, old, &model.Structural{Structural: s.structural})
 }
 
 // ratcheting forgives errors of what has not changed, in the field that keys lead to. That takes a
 // structural schema.
-func (s *compiledSchema) ratcheting(correlation *common.CorrelatedObject, keys ...string) []validation.ValidationOption {
+func (s *Schema) ratcheting(correlation *common.CorrelatedObject, keys ...string) []validation.ValidationOption {
 	if s.structural == nil {
 		return nil
 	}
@@ -137,7 +131,7 @@ func (s *compiledSchema) ratcheting(correlation *common.CorrelatedObject, keys .
 
 // validateRest adds to the errors of the schema those of embedded resources, of lists and of
 // rules. An object that is created has neither an old object nor a correlation with it.
-func (s *compiledSchema) validateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+func (s *Schema) validateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
 	errs = append(errs, objectmeta.Validate(ctx, nil, object, s.structural, false)...)
 	errs = append(errs, s.validateLists(object, old)...)
 	return s.validateRules(ctx, object, old, correlation, errs)
@@ -145,7 +139,7 @@ func (s *compiledSchema) validateRest(ctx context.Context, object, old map[strin
 
 // validateLists validates lists that are sets or maps, unless some list of the old object was
 // invalid already.
-func (s *compiledSchema) validateLists(object, old map[string]any) field.ErrorList {
+func (s *Schema) validateLists(object, old map[string]any) field.ErrorList {
 	if old != nil && len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) > 0 {
 		return nil
 	}
@@ -155,7 +149,7 @@ func (s *compiledSchema) validateLists(object, old map[string]any) field.ErrorLi
 // validateRules adds the errors of the rules. A rule that does not mention the old object only
 // warns if its part of the object has not changed
 // (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, validateExpressions).
-func (s *compiledSchema) validateRules(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+func (s *Schema) validateRules(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
 	switch {
 	case s.cel == nil:
 		return errs

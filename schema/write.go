@@ -27,14 +27,12 @@ import (
 //
 // The error is the server's own, an *apierrors.StatusError: BadRequest or
 // RequestEntityTooLarge if the object cannot be decoded, Invalid if it has problems, and one
-// without a reason if the object has a resourceVersion. Two errors are not the server's: that
-// the definition has no such version, and that the context has ended while rules were run. That
-// a version is not served is a NotFound inside of another error. The result is never nil: with
-// an error, it has the warnings.
+// without a reason if the object has a resourceVersion. Not the server's are the errors that the
+// definition has no such version, or does not serve it (around a NotFound), and that the context
+// has ended while rules were run. The result is never nil: with an error, it has the warnings.
 //
-// The metadata is what the server makes of it, with generation 1, except what only a server
-// knows: the result has no uid, creationTimestamp, resourceVersion and managedFields, whatever
-// the object has. Where a name is generated, it ends in xxxxx.
+// The metadata is what the server makes of it, with generation 1, but has no uid,
+// creationTimestamp, resourceVersion and managedFields. A generated name ends in xxxxx.
 //
 // (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
 // apiserver/pkg/registry/generic/registry/store.go)
@@ -99,19 +97,17 @@ func (r *request) dedupOwnerReferences(u *unstructured.Unstructured) {
 
 // Update does what the server does when an object replaces an old one. The old one is as it
 // is stored, or as it was read; its name and namespace are those of the request. Both are
-// JSON or YAML. See [Version.Create] for the steps and the result. A problem that the old
-// object had already, in a part that has not changed, is forgiven or made a warning
+// JSON or YAML. See [Version.Create] for the steps, the errors and the result. A problem that the
+// old object had already, in a part that has not changed, is forgiven or made a warning
 // (validation ratcheting, KEP-4008).
 //
 // The uid and creationTimestamp are those of the old object, and the generation goes up
 // where more than metadata changes. The result has no resourceVersion and managedFields.
 //
-// If the old object has a resourceVersion, the new one must have the same: without one it
-// is Invalid ("metadata.resourceVersion: … must be specified for an update"), with another
-// one there is a Conflict. If both have a uid, these must be the same. What the old object
-// does not have is not compared, so that a test needs neither. One without a namespace, of a
-// kind that has them, is taken to be in the default one. The other errors are those of
-// Create.
+// If the old object has a resourceVersion, the new one must have the same: without one it is
+// Invalid, and with another one there is a Conflict. If both have a uid, these must be the same.
+// What the old object does not have is not compared, so that a test needs neither. Without a
+// namespace, an old object of a kind that has them is taken to be in the default one.
 //
 // (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,
 // apiserver/pkg/registry/generic/registry/store.go)
