@@ -189,10 +189,9 @@ func (c *checker) version(path string) string {
 	return ""
 }
 
-// paths returns where in the file a field of the server's internal type is. Some names
-// differ there. What is the same in all versions is outside of them there, as it was in
-// v1beta1, and then each version has a path
-// (apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go).
+// paths returns where in the file a field of the server's internal type is. Some names differ
+// there, and what is the same in all versions is outside of them, as it was in v1beta1: then each
+// version has a path (apiextensions-apiserver/pkg/apis/apiextensions/v1/conversion.go).
 func (c *checker) paths(path string) []string {
 	if path == "<nil>" {
 		return []string{""}

@@ -22,9 +22,9 @@ import (
 )
 
 // decode reads the body of a request: JSON as application/json, anything else as
-// application/yaml. It prunes and defaults, and warns or fails by the request's field
-// validation, which is one of the options of a kind such as CreateOptions (apiserver/pkg/endpoints/handlers/create.go and customresource_handler.go,
-// DecoderToVersion).
+// application/yaml. It prunes and defaults, and warns or fails by the request's field validation,
+// one of the options of a kind such as CreateOptions (apiserver/pkg/endpoints/handlers/create.go
+// and customresource_handler.go, DecoderToVersion).
 func (r *request) decode(body []byte, options string) (*unstructured.Unstructured, error) {
 	if errs := metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), r.fieldValidation); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: options}, "", errs)

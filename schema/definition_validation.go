@@ -71,11 +71,10 @@ func validateDefinition(crd *apiextensions.CustomResourceDefinition, how func(co
 	return how(context.Background(), crd), nil
 }
 
-// eachWarning calls f with each warning that the server gives when it creates a definition,
-// and with the field that it is about. The server gives only the words, and the same words
-// only once. It does not warn of sets before 1.37.
-// (apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-// WarningsOnCreate)
+// eachWarning calls f with each warning that the server gives when it creates a definition, and
+// with the field that it is about. The server gives only the words, and does not warn of sets
+// before 1.37 (apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
+// WarningsOnCreate).
 func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(path, message string)) {
 	compatibility := environment.DefaultCompatibilityVersion()
 	eachSchema(crd, func(path string, s *apiextensions.JSONSchemaProps) {

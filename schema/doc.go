@@ -24,14 +24,13 @@
 // # Where the behaviour comes from
 //
 // Nearly all of it is the server's own code: functions of k8s.io/apiextensions-apiserver and
-// k8s.io/apiserver, in the version that go.mod names. The order of the steps, what is private
-// to the server, and what would bring in the client of etcd is written anew; each function
-// names the one that it follows. The tests send the same requests to a real kube-apiserver, and
-// compare the code, every cause, every warning, the answer, and what is in etcd.
-// `make differential` sends more.
+// k8s.io/apiserver, in the version that go.mod names. What is private to the server, and what
+// would bring in the client of etcd is written anew; each function names the one that it follows.
+// The tests send the same requests to a real kube-apiserver, and compare the code, every cause,
+// every warning, the answer, and what is in etcd. `make differential` sends more.
 //
-// The behaviour is that of the release of the libraries, 1.37, with all feature gates at
-// their defaults. docs/compatibility.md lists what older servers do differently.
+// The behaviour is that of Kubernetes 1.37, with all feature gates at their defaults.
+// docs/compatibility.md lists what older servers do differently.
 //
 // # What surprises
 //

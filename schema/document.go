@@ -22,7 +22,6 @@ type document struct {
 	number int      // from 1
 	begin  position // of the text, in the file
 	text   []byte
-	root   *yaml.Node          // see node
 	places map[string]position // see positions
 }
 
@@ -70,7 +69,7 @@ func eachObject(data []byte, f func(*object) error) error {
 				add(fmt.Sprintf("%s, items[%d]", where, o.item), at, err)
 			}
 		}
-		d.root, d.places = nil, nil // they may be large
+		d.places = nil // they may be large
 	}
 	return errors.Join(errs...)
 }
@@ -147,16 +146,13 @@ func (d *document) json() (value []byte, duplicates []error, err error) {
 // where the text is indented less than its first line.
 func (d *document) readToEnd() error {
 	decoder := yaml.NewDecoder(bytes.NewReader(d.text))
-	var first, second yaml.Node
-	if err := decoder.Decode(&first); err == io.EOF {
+	var node yaml.Node
+	if err := decoder.Decode(&node); err == io.EOF {
 		return nil
 	} else if err != nil {
 		return d.inFile(err)
 	}
-	if len(first.Content) == 1 {
-		d.root = first.Content[0]
-	}
-	if err := decoder.Decode(&second); err != io.EOF {
+	if err := decoder.Decode(&node); err != io.EOF {
 		return errors.New("the YAML document ends before the text does")
 	}
 	return nil

@@ -10,10 +10,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// findMistyped finds all values in the JSON of a definition that are of another type than
-// their fields, and returns the decoder's messages by their paths. The server's decoder reports only the first, with a path that leaves out the
-// numbers of items and is wrong below items and additionalProperties. It also returns the
-// JSON with null in their place, which fits every field, so that the rest can be decoded.
+// findMistyped returns the decoder's messages for all values in the JSON of a definition that are
+// of another type than their fields, by their paths. The server's decoder reports only the first,
+// with a path that is wrong below items and additionalProperties. It also returns the JSON with
+// null in their place, which fits every field, so that the rest can be decoded.
 func findMistyped(text []byte) (found map[string]string, rest []byte) {
 	var definition any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &definition); err != nil {

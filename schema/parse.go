@@ -13,12 +13,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Parse reads one CustomResourceDefinition, of apiextensions.k8s.io/v1 or v1beta1, in
-// YAML or JSON, and compiles it. The error is written for programs: it is the server's own,
-// in one line that can have 25 KB. For a readable list, with lines and advice,
-// call [Check].
-//
-// It is an error if the file has no definition or several. The rest is as in [ParseAll].
+// Parse reads one CustomResourceDefinition, of apiextensions.k8s.io/v1 or v1beta1, in YAML or
+// JSON, and compiles it: see [ParseAll]. It is an error if the file has no definition or several.
+// The error is written for programs: it is the server's own, in one line that can have 25 KB. For
+// a readable list, with lines and advice, call [Check].
 func Parse(data []byte) (*Definition, error) {
 	definitions, err := ParseAll(data)
 	if err != nil {

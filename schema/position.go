@@ -29,26 +29,15 @@ type positions struct {
 func (o *object) positions() positions {
 	if o.places == nil {
 		o.places = map[string]position{"": o.begin}
-		if root := o.node(); root != nil {
-			o.addPlaces("", root, root)
+		var n yaml.Node // JSON that is not YAML, such as surrogates, has no places
+		if err := yaml.Unmarshal(o.text, &n); err == nil && len(n.Content) == 1 {
+			o.addPlaces("", n.Content[0], n.Content[0])
 		}
 	}
 	if o.item < 0 {
 		return positions{document: o.places}
 	}
 	return positions{o.places, ".items." + strconv.Itoa(o.item)}
-}
-
-// node returns the node of a document, with lines and columns from its beginning. It is nil if
-// the document is JSON that YAML does not have, such as surrogates.
-func (d *document) node() *yaml.Node {
-	if d.root == nil {
-		var n yaml.Node
-		if err := yaml.Unmarshal(d.text, &n); err == nil && len(n.Content) == 1 {
-			d.root = n.Content[0]
-		}
-	}
-	return d.root
 }
 
 // addPlaces adds the places of a node and of what is in it. The place of a field is that of its

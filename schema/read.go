@@ -2,7 +2,6 @@ package schema
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -15,13 +14,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read returns what the server answers when it is asked for an object that it has stored,
-// in any version: the object is pruned and gets its defaults by the schema of the version
-// in which it is stored; then, if this version is another one, it is converted and pruned
-// again, but gets no defaults of this version. Metadata that are not valid are dropped
-// (customresource_handler.go, crdConversionRESTOptionsGetter). The stored object is JSON or
-// YAML, and the result's Stored is nil. It must not be changed by a webhook on the way:
-// where one converts, that is an error, and the caller has to convert first.
+// Read returns what the server answers when it is asked for an object that it has stored, in any
+// version: the object is pruned and gets its defaults by the schema of the version in which it is
+// stored; then, if this version is another one, it is converted and pruned again, but gets no
+// defaults of this version. Invalid metadata is dropped. The stored object is JSON or YAML, and
+// the result's Stored is nil. If a webhook would convert the object, that is an error
+// (customresource_handler.go, crdConversionRESTOptionsGetter).
 func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
 	_, r, err := v.begin(ctx, "get", nil)
 	if err != nil {
@@ -51,9 +49,6 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 	}
 	if gvk := u.GroupVersionKind(); gvk.GroupKind() != d.GroupKind() || d.versions[gvk.Version] == nil {
 		return nil, fmt.Errorf("schema: the stored object is a %s, not a %s in one of the versions %s", gvk, d.GroupKind(), strings.Join(d.names, ", "))
-	}
-	if _, found := u.Object["metadata"]; !found {
-		return nil, errors.New("schema: the stored object has no metadata")
 	}
 	return u, nil
 }

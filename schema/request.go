@@ -31,8 +31,8 @@ type Result struct {
 	Warnings []string
 }
 
-// Unstructured decodes Object in the form that [Version.Validate] and the other steps take: whole numbers are int64. (For an object of a Go type, decode Object
-// with encoding/json.)
+// Unstructured decodes Object in the form that [Version.Validate] and the other steps take:
+// whole numbers are int64. (For an object of a Go type, decode Object with encoding/json.)
 func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	return u, u.UnmarshalJSON(r.Object)

@@ -112,7 +112,6 @@ func TestRequestsThatCannotBeServed(t *testing.T) {
 		{"an old object of another version", "a webhook converts it to v1: convert it first", second(d.Version("v1").Read(t.Context(), []byte(strings.Replace(string(body), "/v1", "/v1alpha1", 1))))},
 		{"an old object of a version that is not there", "schema: the stored object is a restaurant.example.com/v3, Kind=Pizza, not a Pizza.restaurant.example.com in one of the versions v1, v1alpha1", second(d.Version("v1").Read(t.Context(), []byte(strings.Replace(string(body), "/v1", "/v3", 1))))},
 		{"an old object of another kind", "not a Pizza.restaurant.example.com", second(d.Version("v1").Read(t.Context(), []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{}}`)))},
-		{"an old object without metadata", "has no metadata", second(d.Version("v1").Update(t.Context(), body, []byte(`{"apiVersion":"restaurant.example.com/v1","kind":"Pizza"}`)))},
 		{"an old object that is none", "schema: the stored object: ", second(d.Version("v1").Update(t.Context(), body, []byte("[")))},
 		{"field validation", `fieldValidation: Unsupported value: "Maybe"`, second(d.Version("v1").Create(t.Context(), body, schema.FieldValidation("Maybe")))},
 		{"field validation of an update", `UpdateOptions.meta.k8s.io "" is invalid: fieldValidation`, second(d.Version("v1").Update(t.Context(), body, body, schema.FieldValidation("Maybe")))},

@@ -84,18 +84,15 @@ type compiled struct {
 	hasStatus       bool // there is a status subresource
 }
 
-// New compiles a definition that the program already has. It is defaulted first, and
-// then has to be one which the server would accept; if not, the error is the server's
-// own, an *apierrors.StatusError of reason Invalid with every problem and its path.
-// (A schema that is the same in all versions is at spec.validation in such paths.)
+// New compiles a copy of a definition that the program already has, with defaults. If the server
+// would not accept the definition, the error is the server's own, an *apierrors.StatusError of
+// reason Invalid with every problem and its path. (A schema that is the same in all versions is
+// at spec.validation in such paths.)
 //
-// The server no longer accepts a definition with preserveUnknownFields, but goes on
-// serving one that it has from earlier times. Such a one is accepted here if the server
-// would accept an update which does not change it: its schemas need not be structural.
-//
-// The status of the definition does not matter here. It is kept for
-// [Definition.CustomResourceDefinition]: the storedVersions matter to package breaking. New
-// does not change the definition and does not keep it: it works with a copy.
+// The server no longer accepts a definition with preserveUnknownFields, but goes on serving one
+// that it has from earlier times. New accepts such a one if the server would accept an update
+// which does not change it: its schemas need not be structural. The status does not matter here,
+// but package breaking looks at its storedVersions.
 func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	if crd == nil {
 		return nil, errors.New("schema: the CustomResourceDefinition is nil")

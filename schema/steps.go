@@ -20,13 +20,11 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Prune removes, in place, the fields that the schema does not have, and returns their
-// paths, sorted, as in spec.toppings[0].colour. It keeps apiVersion, kind and
-// metadata, at the root and in embedded resources, and what
-// x-kubernetes-preserve-unknown-fields protects. It does nothing if the whole
-// definition has preserveUnknownFields. The object is of this version, whatever its
-// apiVersion says
-// (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go).
+// Prune removes, in place, the fields that the schema does not have, and returns their paths,
+// sorted, as in spec.toppings[0].colour. It keeps apiVersion, kind and metadata, at the root and
+// in embedded resources, and what x-kubernetes-preserve-unknown-fields protects. It does nothing
+// if the definition has preserveUnknownFields. The object is of this version, whatever its
+// apiVersion says (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go).
 func (v *Version) Prune(object map[string]any) (pruned []string) {
 	v.mustExist()
 	if v.definition.crd.Spec.PreserveUnknownFields {
@@ -48,18 +46,16 @@ func (v *Version) Default(object map[string]any) {
 	defaulting.Default(object, v.structural)
 }
 
-// Validate returns what creating the object would report, in the server's order: the
-// errors of apiVersion and kind, and if there are none, those of metadata, of the schema,
-// of the numbers that the scale subresource reads, of embedded resources, of lists that
-// are sets or maps, and of the CEL rules. As on the server, the rules are not run if an
-// error of the schema could mislead them, and one more error says so
+// Validate returns what creating the object would report, in the server's order: the errors of
+// apiVersion and kind, and if there are none, those of metadata, of the schema, of the scale
+// subresource, of embedded resources, of lists that are sets or maps, and of the CEL rules. If an
+// error of the schema could mislead the rules, they are not run, and one more error says so
 // (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate, and
 // apiserver/pkg/registry/rest/create.go, ValidateCreate).
 //
-// The object is as it is after pruning and defaulting, and does not change. It holds
-// JSON as [unstructured.Unstructured] does: int64, float64, string, bool, nil, []any and
-// map[string]any, and no other types. An object without a namespace, of a kind that has
-// one, is taken to be in the namespace of the request. The context bounds the rules.
+// The object is as it is after pruning and defaulting, and does not change. It holds JSON as
+// [unstructured.Unstructured] does: int64, float64, string, bool, nil, []any and map[string]any.
+// Without a namespace, it is taken to be in that of the request. The context bounds the rules.
 func (v *Version) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	if v.unknown() != nil {
 		return v.unsupported()
