@@ -107,11 +107,12 @@ release-check: ## Check that the last commit can be tagged: the modules work for
 	@hack/release-check.sh $(VERSION)
 
 .PHONY: lint
-lint: ## Check formatting, go vet, staticcheck and go.mod.
+lint: ## Check formatting, go vet, staticcheck, go.mod and the prose.
 	@unformatted=$$(git ls-files --cached --others --exclude-standard -- '*.go' | xargs gofmt -l); [ -z "$$unformatted" ] || { echo "not formatted:" $$unformatted; exit 1; }
 	go mod tidy -diff
 	$(call each-module,vet)
-	go tool -modfile=hack/tools/go.mod staticcheck ./...
+	$(call each-module,tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck)
+	go tool -modfile=hack/vale/go.mod vale --no-global --config=hack/vale/vale.ini $$(git ls-files --cached --others --exclude-standard -- '*.md')
 
 .PHONY: generate
 generate: ## Generate deep copies and CustomResourceDefinitions.

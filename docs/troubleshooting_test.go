@@ -46,7 +46,7 @@ func TestTroubleshooting(t *testing.T) {
 		"The Service does not exist":                          noService,
 		"Nothing is served at the path":                       noPath,
 		"The CA bundle is wrong":                              wrongBundle,
-		"The CA bundle is no certificate":                     placeholderBundle,
+		"The CA bundle is not a certificate":                  placeholderBundle,
 		"The certificate has expired":                         expired,
 		"The certificate has the wrong name":                  wrongName,
 		"The conversion webhook is too slow":                  slowConversion,

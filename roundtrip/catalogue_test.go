@@ -375,7 +375,7 @@ var faults = []bug{
 			*out.At = out.At.UTC()
 		}
 	})},
-	{name: "a text that is no JSON in an annotation is an error", law: Annotations,
+	{name: "a text in an annotation that is not JSON is an error", law: Annotations,
 		toHub: func(in *alphaJob, out *hubJob) {
 			if text, ok := in.Annotations[keptNote]; ok && json.Unmarshal([]byte(text), new(string)) != nil {
 				panic("no JSON")
@@ -613,8 +613,8 @@ const catalogueHead = `# Bugs that the laws find
 
 Mistakes that conversions of real operators have had, planted in the conversions of a
 small kind, one after another. Each is looked for with ten seeds, and the table has the
-worst of them: after how many objects it was found, how long that took, shrinking
-included, and how many lines of YAML the smallest object has. Drift needs no objects.
+worst of them. Its columns are the objects until the mistake was found, the time that took,
+shrinking included, and the lines of YAML of the smallest object. Drift needs no objects.
 
 A test makes this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
 

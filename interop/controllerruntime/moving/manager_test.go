@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 API servers before 1.34 look for Endpoints (apiserver/pkg/util/proxy/proxy.go, ResolveEndpoint).
+
 package moving_test
 
 import (
@@ -160,7 +162,7 @@ func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 		Ports:       []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(listener.Addr().(*net.TCPAddr).Port))}},
 	}, metav1.CreateOptions{})
 	check(t, err)
-	if cp.Minor() < 34 { // it looks for Endpoints instead (apiserver/pkg/util/proxy/proxy.go, ResolveEndpoint)
+	if cp.Minor() < 34 {
 		_, err = client.CoreV1().Endpoints("backup-system").Create(t.Context(), &corev1.Endpoints{
 			ObjectMeta: metav1.ObjectMeta{Name: "backup-operator"},
 			Subsets: []corev1.EndpointSubset{{
