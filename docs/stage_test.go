@@ -205,14 +205,20 @@ func (s *stage) reset() {
 // unconverted is the name of a backup that the converter refuses to convert.
 const unconverted = "unconverted"
 
-// converter converts the backups of the pages.
-func converter(t testing.TB) http.Handler {
+// registry converts the backups of the pages.
+func registry(t testing.TB) *conversion.Registry {
 	t.Helper()
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Backup"}
 	check(t, conversion.AddFields(reg, kind, "v1",
 		conversion.Split("spec.target", "/", conversion.StringPart("spec.bucket"), conversion.StringPart("spec.path"))))
-	h := conversion.NewHandler(reg)
+	return reg
+}
+
+// converter serves the conversion of the backups.
+func converter(t testing.TB) http.Handler {
+	t.Helper()
+	h := conversion.NewHandler(registry(t))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || bytes.Contains(body, []byte(`"name":"`+unconverted+`"`)) {
