@@ -74,7 +74,7 @@ var (
 
 // TestLinksLead checks that each link to a file or a heading leads there.
 func TestLinksLead(t *testing.T) {
-	for _, name := range append([]string{"../CONTRIBUTING.md", "../CHANGELOG.md", "../README.md"}, pages...) {
+	for _, name := range append([]string{"../CONTRIBUTING.md", "../CHANGELOG.md", "../README.md", "../examples/pizza/README.md"}, pages...) {
 		p := mdtest.Read(t, name)
 		text := p.Text
 		for _, s := range p.Sections {

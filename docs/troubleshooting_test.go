@@ -59,6 +59,7 @@ func TestTroubleshooting(t *testing.T) {
 		"A manifest names a version that is gone":             goneVersion,
 		"managedFields name a version that is gone":           goneManager,
 		"Server-side apply knows no such field":               undeclared,
+		"A short name answers in another version":             shortName,
 		"The schema is not structural":                        notStructural,
 		"Unknown field":                                       unknownField,
 		"A field disappears without a word":                   prunedField,
@@ -363,6 +364,11 @@ func goneVersion(s *stage) {
 	deprecated := slices.Clone(s.base.Spec.Versions)
 	deprecated[0].Deprecated = true
 	s.setVersions(deprecated)
+	s.shows()
+}
+
+func shortName(s *stage) {
+	s.apply("nightly.yaml")
 	s.shows()
 }
 
