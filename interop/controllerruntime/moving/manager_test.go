@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -43,9 +44,19 @@ import (
 // one is stored in v1beta1, and nobody converts but the replica itself.
 func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string]func(*testing.T) []replica.Option{
-		"with a CA of its own":         func(*testing.T) []replica.Option { return nil },
-		"with the files of another CA": certManager,
+	for name, option := range map[string]func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error){
+		"OwnCA": func(*testing.T, *rest.Config, *registration.Webhooks, string) (replica.Option, error) {
+			return replica.Authority(), nil
+		},
+		"CertManager": func(t *testing.T, _ *rest.Config, _ *registration.Webhooks, folder string) (replica.Option, error) {
+			return step4.CertManager(t.Context(), folder)
+		},
+		"LeaveCertManager_First": func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error) {
+			return step4.LeaveCertManager(t.Context(), config, hooks, folder, false)
+		},
+		"LeaveCertManager_Second": func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error) {
+			return step4.LeaveCertManager(t.Context(), config, hooks, folder, true)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,11 +79,13 @@ func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
 			check(t, err)
 
 			register(t, cp, hooks)
+			opt, err := option(t, cp.Config(), hooks, certificate(t))
+			check(t, err)
 
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			done := make(chan error, 1)
-			go func() { done <- step4.Run(ctx, mgr, listener, hooks, options(t)...) }()
+			go func() { done <- step4.Run(ctx, mgr, listener, hooks, opt) }()
 			select {
 			case all := <-read:
 				var got []v1.BackupSpec
@@ -87,11 +100,46 @@ func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
 			case <-time.After(5 * time.Minute):
 				t.Fatal("the cache has not synced in five minutes") // and the manager will not end
 			}
+			if cas := map[bool]int{true: 2, false: 1}[strings.HasPrefix(name, "Leave")]; trusted(t, cp) != cas {
+				t.Errorf("the API server trusts %d CAs, want %d", trusted(t, cp), cas)
+			}
 			stop()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// trusted returns the number of CAs in the bundle of the definition.
+func trusted(t *testing.T, cp *controlplane.ControlPlane) int {
+	t.Helper()
+	crd, err := apiextensions.NewForConfigOrDie(cp.Config()).ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), "backups.example.com", metav1.GetOptions{})
+	check(t, err)
+	cas, err := cert.ParseCertsPEM(crd.Spec.Conversion.Webhook.ClientConfig.CABundle)
+	check(t, err)
+	return len(cas)
+}
+
+// TestManifests_GrantRights reads the ClusterRole, and all that is registered.
+func TestManifests_GrantRights(t *testing.T) {
+	hooks, err := step4.Hooks(newScheme(t), definition(t))
+	check(t, err)
+	text, err := step4.Manifests(hooks)
+	check(t, err)
+	var kinds []string
+	for _, document := range strings.Split(string(text), "---\n") {
+		obj := &unstructured.Unstructured{}
+		check(t, yaml.Unmarshal([]byte(document), &obj.Object))
+		kinds = append(kinds, obj.GetKind()+" "+obj.GetName())
+	}
+	if diff := cmp.Diff([]string{
+		"ClusterRole backup-operator-webhooks",
+		"CustomResourceDefinition backups.example.com",
+		"MutatingWebhookConfiguration backup-operator",
+		"ValidatingWebhookConfiguration backup-operator",
+	}, kinds); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -238,8 +286,8 @@ func register(t *testing.T, cp *controlplane.ControlPlane, hooks *registration.W
 	}
 }
 
-// certManager writes what is in the Secret of a Certificate.
-func certManager(t *testing.T) []replica.Option {
+// certificate writes the files of the Secret of a Certificate, and returns their folder.
+func certificate(t *testing.T) string {
 	t.Helper()
 	chain, key, err := cert.GenerateSelfSignedCertKey("backup-operator.backup-system.svc", nil, nil)
 	check(t, err)
@@ -248,9 +296,7 @@ func certManager(t *testing.T) []replica.Option {
 	for name, text := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": ca} {
 		check(t, os.WriteFile(filepath.Join(folder, name), text, 0o600))
 	}
-	option, err := step4.CertManager(t.Context(), folder)
-	check(t, err)
-	return []replica.Option{option}
+	return folder
 }
 
 // eventually waits until there is no error, for two minutes.

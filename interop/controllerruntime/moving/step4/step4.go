@@ -6,15 +6,22 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"slices"
+	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step2"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
 	"github.com/crdkit/crdkit/webhook"
+	"github.com/crdkit/crdkit/webhook/authority"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -34,6 +41,20 @@ func Hooks(s *runtime.Scheme, definition []byte) (*registration.Webhooks, error)
 		registration.Validating("validate.backups.example.com", "/validate-example-com-v1-backup",
 			admission.NewHandler(s, admission.ConvertWith(reg), admission.Validate(step2.AYearIsEnough), admission.ValidateUpdate(step2.BucketStays))),
 	)
+}
+
+// Manifests returns the rights that the webhooks need, and their registration.
+func Manifests(hooks *registration.Webhooks) ([]byte, error) {
+	role, err := yaml.Marshal(rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: hooks.Name() + "-webhooks"},
+		Rules:      hooks.PolicyRules(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	registered, err := hooks.Manifests(nil)
+	return slices.Concat(role, registered), err
 }
 
 // Run runs a manager, and beside it the webhooks, in every replica, whichever leads. It returns
@@ -69,4 +90,41 @@ func CertManager(ctx context.Context, folder string) (replica.Option, error) {
 		return nil, err
 	}
 	return replica.Certificates(certs, bundle), nil
+}
+
+// LeaveCertManager is CertManager for the two releases between the files and a CA of the
+// operator's own: the first one serves with the files, the second with its own CA. In both, the
+// API server trusts both CAs, so that replicas of either release are called.
+func LeaveCertManager(ctx context.Context, config *rest.Config, hooks *registration.Webhooks, folder string, second bool) (replica.Option, error) {
+	files, err := registration.BundleFile(ctx, filepath.Join(folder, "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	own, err := authority.New(config, hooks.Namespace(), hooks.Name()+"-webhook", hooks.Hosts(), authority.BundlePropagated(hooks.CheckBundle))
+	if err != nil {
+		return nil, err
+	}
+	if second {
+		return replica.Certificates(own, both{files, own}), nil // which runs it
+	}
+	certs, err := webhook.Files(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
+	if err != nil {
+		return nil, err
+	}
+	go func() { _ = own.Run(ctx) }() // it logs what fails
+	return replica.Certificates(certs, both{files, own}), nil
+}
+
+// both is the CA bundle of two. Without the one, it does not return the other.
+type both [2]registration.Bundle
+
+func (b both) CABundle() (pem []byte, changed <-chan struct{}) {
+	again := make(chan struct{})
+	time.AfterFunc(10*time.Second, func() { close(again) }) // it has changed, perhaps
+	first, _ := b[0].CABundle()
+	second, _ := b[1].CABundle()
+	if len(first) == 0 || len(second) == 0 {
+		return nil, again
+	}
+	return slices.Concat(first, []byte("\n"), second), again
 }
