@@ -63,6 +63,11 @@ WITHOUT_RACE = '^TestEachBugOfTheCatalogue|^TestARightConversion'
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.
 	@go -C bench run .
 
+.PHONY: recording
+recording: controlplane ## Run the demo and record it for the README: docs/demo.svg.
+	@go build -o bin/ ./examples/pizza/cmd/...
+	@svg=$$(bin/pizza-demo --operator bin/pizza-operator | go run ./internal/testing/recording) && echo "$$svg" >docs/demo.svg
+
 T ?= 60s
 
 .PHONY: fuzz

@@ -53,7 +53,7 @@ func (r *Restaurant) Steps() []show.Step {
 		add("absurd quantities are refused, and the operator goes on", r.quantities)
 		add("500 pizzas are the same pizzas in both versions", r.manyPizzas)
 		add("a watch delivers events in the other version", r.WatchOther)
-		add("a CA bundle that somebody overwrites is repaired", r.brokenBundle)
+		add("an overwritten CA bundle is repaired", r.brokenBundle)
 		add("the Secret is deleted, and pizzas can still be read", r.deletedSecret)
 		add("the restaurant closes", of(r.close))
 	}
