@@ -360,7 +360,7 @@ func TestAnOptionMayBeGivenToSeveralHandlers(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		admission.NewHandler(runtime.NewScheme(), option)
-		t.Error("the scheme knows nothing, and it is no fault")
+		t.Error("the scheme knows nothing, and there is no fault")
 	}()
 	one, other := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), option), admission.NewHandler(pizzaScheme(t), option)
 	var wg sync.WaitGroup
@@ -428,8 +428,8 @@ func TestAPanicLeavesTheRequestUndecidedAndTheNextIsServed(t *testing.T) {
 	}
 }
 
-// Else a failurePolicy of Ignore would let in what is denied for certain, for something
-// else that nobody could find out.
+// Otherwise a failurePolicy of Ignore would admit an object that is denied for certain, because of
+// another check that failed.
 func TestADenialIsCertainWhateverElseIsNotDecided(t *testing.T) {
 	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil

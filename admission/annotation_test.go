@@ -70,7 +70,7 @@ func TestUnreadableAnnotation_CanBeRemoved(t *testing.T) {
 	}
 }
 
-// What is wrong with the rest of the stored object is still not known.
+// The faults in the rest of the stored object are still not known.
 func TestUnreadableAnnotation_HidesNoOtherFault(t *testing.T) {
 	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), admission.ValidateDelete(see))

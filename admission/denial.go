@@ -14,9 +14,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// denial returns the Status that tells the user why the request is denied; nil if an error
-// is no denial. What is joined in an error may be both: then the request is denied, whatever
-// the rest would have said, and that goes to the log.
+// denial returns the Status that tells the user why the request is denied; nil if no error
+// is a denial. A joined error may have both: then the request is denied, and the log has the
+// rest.
 func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	var invalid field.ErrorList
 	var status *metav1.Status

@@ -129,7 +129,7 @@ spec:
               replicas: {type: integer}
 `
 
-// The webhook's functions. What an oven is to go through is in its labels.
+// The webhook's functions. The labels of an oven choose among them.
 
 func changeOven(ctx context.Context, o *oven) error {
 	switch o.Labels["change"] {
@@ -183,7 +183,7 @@ func noShell(_ context.Context, e *corev1.PodExecOptions) (errs field.ErrorList,
 
 func keepHot(_ context.Context, old *metav1.PartialObjectMetadata) (field.ErrorList, error) {
 	if old.Labels["hot"] == "yes" {
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: "kitchen.example.com", Resource: "ovens"}, old.Name, fmt.Errorf("it is hot"))
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: "kitchen.example.com", Resource: "ovens"}, old.Name, fmt.Errorf("oven is hot"))
 	}
 	return nil, nil
 }
@@ -376,7 +376,7 @@ func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
 			}
 		}
 		label("yes")
-		if err := ovens.Delete(ctx, "hot", metav1.DeleteOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "it is hot") {
+		if err := ovens.Delete(ctx, "hot", metav1.DeleteOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "oven is hot") {
 			t.Errorf("got %v", err)
 		}
 		label("no")

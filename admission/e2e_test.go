@@ -39,7 +39,7 @@ func (j *judge) validate(ctx context.Context, cm *corev1.ConfigMap) (field.Error
 	case "denied":
 		return field.ErrorList{field.Required(field.NewPath("data", "topping"), "a pizza needs one")}, nil
 	case "forbidden":
-		return nil, apierrors.NewForbidden(corev1.Resource("configmaps"), cm.Name, errors.New("we are closed"))
+		return nil, apierrors.NewForbidden(corev1.Resource("configmaps"), cm.Name, errors.New("restaurant is closed"))
 	case "broken":
 		return nil, errors.New("out of flour")
 	case "panicking":
@@ -94,7 +94,7 @@ func TestTheAPIServerTellsDenialsFromFailures(t *testing.T) {
 		"warned.fail":      "",
 		"denied.fail":      `ConfigMap "denied.fail" is invalid: data.topping: Required value: a pizza needs one`,
 		"denied.ignore":    `ConfigMap "denied.ignore" is invalid: data.topping: Required value: a pizza needs one`,
-		"forbidden.ignore": `configmaps "forbidden.ignore" is forbidden: we are closed`,
+		"forbidden.ignore": `configmaps "forbidden.ignore" is forbidden: restaurant is closed`,
 		"broken.fail":      `failed calling webhook "fail.example.com": failed to call webhook: ConfigMap default/broken.fail: out of flour`,
 		"broken.ignore":    "",
 		"panicking.fail":   `failed to call webhook: ConfigMap default/panicking.fail: the admission function panicked: dough everywhere`,

@@ -74,7 +74,7 @@ const (
 	deleting = `{"metadata":{"name":"rich","deletionTimestamp":"2026-11-21T00:00:00Z"},"spec":{"toppings":[{"name":"a"},{"name":"b"}]}}`
 )
 
-// What was written before a rule was made can still be labelled.
+// Objects from before the rule can still be labelled.
 func ExampleIfChanged() {
 	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings, admission.IfChanged("spec")))
 	admit(h, request{operation: "UPDATE", object: baked, old: rich})
@@ -153,7 +153,7 @@ func ExampleOldFrom() {
 	// allowed, with the patch [{"op":"add","path":"/metadata/annotations","value":{"toppings-before":"2"}}]
 }
 
-// Users see warnings; what is said to the audit log, nobody else reads.
+// Users see warnings; only the audit log has the rest.
 func ExampleWarn() {
 	judge := func(ctx context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
 		if len(p.Spec.Toppings) > 2 {
@@ -201,14 +201,14 @@ func ExampleConvertWith() {
 // Users see all that is wrong.
 func ExampleValidate_several() {
 	closed := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
-		return field.ErrorList{field.Forbidden(field.NewPath("spec"), "we are closed")}, nil
+		return field.ErrorList{field.Forbidden(field.NewPath("spec"), "restaurant is closed")}, nil
 	}
 	admit(admission.NewHandler(mustScheme(), admission.Validate(closed), admission.Validate(fewToppings)), request{object: rich})
 	// Output:
-	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec: Forbidden: we are closed, spec.toppings: Too many: 2: must have at most 1 item]
+	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec: Forbidden: restaurant is closed, spec.toppings: Too many: 2: must have at most 1 item]
 }
 
-// What becomes of the requests; see admission/metrics for Prometheus.
+// The outcomes of the requests; see admission/metrics for Prometheus.
 func ExampleObserve() {
 	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings), admission.Observe(func(o admission.Observation) {
 		fmt.Println(o.Operation, o.Kind.Kind, o.Decision)

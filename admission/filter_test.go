@@ -93,7 +93,7 @@ func TestAFunctionMayJudgeAConnection(t *testing.T) {
 	}
 	h := admission.NewHandler(s, admission.Validate(func(_ context.Context, exec *corev1.PodExecOptions) (errs field.ErrorList, _ error) {
 		if exec.TTY {
-			errs = append(errs, field.Forbidden(field.NewPath("tty"), "nobody types here"))
+			errs = append(errs, field.Forbidden(field.NewPath("tty"), "must not be set"))
 		}
 		return errs, nil
 	}, admission.Subresource("exec"), admission.On(admissionv1.Connect)))
@@ -138,7 +138,7 @@ func TestWhatHasNotChangedIsNotJudgedAgain(t *testing.T) {
 	h = admission.NewHandler(pizzaScheme(t), admission.Mutate(func(context.Context, *unstructured.Unstructured) error { c = append(c, "big"); return nil }, admission.IfChanged("spec")))
 	c.expect(t, h, request{operation: "UPDATE", object: strings.Replace(big, "808", "809", 1), old: big}, "big")
 
-	// What a function before it changed has changed.
+	// A field that an earlier function changed has changed.
 	h = admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato), c.mutator("spec", admission.IfChanged("spec")), c.validator("meta", admission.IfChanged("metadata")))
 	c = nil
 	response := ask(t, h, update(old))
@@ -147,7 +147,7 @@ func TestWhatHasNotChangedIsNotJudgedAgain(t *testing.T) {
 	}
 }
 
-// What an older version keeps elsewhere must not be hidden from a rule of the hub.
+// A value that an older version keeps elsewhere must not be hidden from a rule of the hub.
 func TestWhatHasChangedIsAskedInTheVersionOfTheFunction(t *testing.T) {
 	reg := conversion.NewRegistry(pizzaScheme(t))
 	err := conversion.AddSpoke(reg,
@@ -196,7 +196,7 @@ func TestMetadataIsTheSameInAllVersions(t *testing.T) {
 type strict struct{}
 
 func (strict) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
-	return nil, field.Required(field.NewPath("spec"), "nothing without a spec")
+	return nil, field.Required(field.NewPath("spec"), "required here")
 }
 
 func TestAnObjectThatIsBeingDeletedIsLeftAlone(t *testing.T) {
@@ -206,7 +206,7 @@ func TestAnObjectThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	c.expect(t, h, request{operation: "UPDATE", object: deleting, old: deleting}, "always")
 	c.expect(t, h, request{operation: "UPDATE", object: strings.Replace(deleting, `"2026-11-21T00:00:00Z"`, "null", 1)}, "mutate", "validate", "always")
 	c.expect(t, h, request{object: pizza("v1beta1", "")}, "mutate", "validate", "always")
-	// What a user writes deletes nothing.
+	// A user's write deletes nothing.
 	c.expect(t, h, request{object: deleting}, "mutate", "validate", "always")
 	c.expect(t, h, request{operation: "UPDATE", object: deleting}, "mutate", "validate", "always")
 }

@@ -140,7 +140,7 @@ func TestAnOldObjectOfAnotherKindIsAnError(t *testing.T) {
 	}
 }
 
-// What a function keeps must stay as it is when the memory of the call is used again.
+// Values that a function keeps must stay as they are when the memory of the call is used again.
 func TestWhatAFunctionKeepsStaysGood(t *testing.T) {
 	var kept []*v1beta1.Pizza
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {

@@ -84,8 +84,8 @@ type handler struct {
 //
 // A function is called for the objects of its own kind and version; see
 // [ConvertWith] for all versions, and [Filter] for what narrows this down. It is not
-// called for a subresource such as status, whose object may be of another kind, but for
-// the one that it is meant for: see [Subresource]. A request for a subresource or an
+// called for a subresource such as status, whose object may be of another kind, unless
+// [Subresource] names it. A request for a subresource or an
 // operation without a function passes. One for a kind and version without a function is
 // an error, because the webhook's rules do not fit the handler then: package
 // webhook/registration makes the rules from the handler.

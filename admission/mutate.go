@@ -64,7 +64,7 @@ func (c *call) mutate(ctx context.Context) error {
 }
 
 // mutateWith runs functions that want the object alike. If more functions follow, they
-// see what has become of it.
+// see the result.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
 	kind, form := chain[0].kindFor(c), chain[0].form
 	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, form, false)

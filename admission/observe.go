@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Decision is what became of a request.
+// Decision is the outcome of a request.
 type Decision string
 
 const (
@@ -30,7 +30,7 @@ const (
 	Undecided Decision = "undecided"
 )
 
-// Observation is what became of one request.
+// Observation is the outcome of one request.
 //
 // Clients can send anything, so that Kind and Operation have only values that are known:
 // they may be labels of a metric.

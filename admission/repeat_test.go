@@ -17,7 +17,7 @@ import (
 type cannot struct{}
 
 func (cannot) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
-	return nil, errors.New("it does not fit")
+	return nil, errors.New("pod does not fit")
 }
 
 func TestDecodeError_SaidOnceForAllFunctions(t *testing.T) {

@@ -167,7 +167,7 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 	kind := schema.GroupVersionKind(request.Kind)
 	old := request.OldObject.Raw
 	if old == nil && request.OldObject.Object != nil {
-		old, _ = json.Marshal(request.OldObject.Object) // what cannot be encoded is no object
+		old, _ = json.Marshal(request.OldObject.Object) // without an encoding there is no object
 	}
 	if string(old) == "null" {
 		old = nil

@@ -74,8 +74,8 @@ func addValidator[T runtime.Object](f function, isNil bool, filters []Filter) Op
 	}
 }
 
-// validate runs the validating functions, and joins their errors. What several functions
-// meet, such as an object that cannot be decoded, is told once.
+// validate runs the validating functions, and joins their errors. An error that several
+// functions meet, such as an object that cannot be decoded, is reported once.
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
@@ -130,7 +130,7 @@ func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old b
 }
 
 // asBadRequest makes a denial of an error about an object that the user wrote and that
-// does not fit its Go type. What a function has changed, the user did not write.
+// does not fit its Go type. Changes by a function are not the user's.
 func (c *call) asBadRequest(err error) error {
 	if !errors.Is(err, errMisfit) || len(c.patches) > 0 {
 		return err

@@ -10,7 +10,7 @@
 //   - crdkit_admission_requests_total, by webhook, group, version, kind, operation,
 //     subresource and decision;
 //   - crdkit_admission_duration_seconds, a histogram: how long a request took, by the
-//     same but for the version.
+//     same labels without the version.
 //
 // The decision is allowed, patched, denied or undecided: see
 // [github.com/crdkit/crdkit/admission.Decision]. The webhook is the name that the

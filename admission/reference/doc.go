@@ -37,7 +37,7 @@
 // may go away has a Retry-After: an informer that has not synced, a timeout, a connection
 // that failed, 429, 5xx, and the rate. With that the API server asks again, until the
 // webhook's timeoutSeconds are over (client-go/rest/with_retry.go); the user then reads
-// of the timeout, and only the webhook's log has the message. What stays, such as a
+// of the timeout, and only the webhook's log has the message. A lasting failure, such as a
 // missing permission or a panic, has none, so that its message reaches the user.
 //
 // Then the webhook's failurePolicy counts. With Fail, nothing passes unchecked, and

@@ -210,7 +210,7 @@ func (c *checker) find(ctx context.Context, from string, questions []*question) 
 	wg.Wait()
 }
 
-// decide answers one question. What the author or the user may not name is not
+// decide answers one question. Objects that the author or the user may not name are not
 // looked up: neither the answer nor its time may reveal whether it exists.
 func (c *checker) decide(ctx context.Context, from string, q *question) {
 	defer func() {

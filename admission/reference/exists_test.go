@@ -148,8 +148,8 @@ func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 	want := []string{
 		`spec.toppings[0].name: Invalid value: "..": no object can have this name: may not be '..'`,
 		`spec.toppings[1].name: Invalid value: "a%2fb": no object can have this name: may not contain '%'`,
-		`spec.toppings[2].name: Invalid value: "x": there can be no namespace "Other"`,
-		`spec.toppings[3].name: Invalid value: "x": there can be no namespace ".."`,
+		`spec.toppings[2].name: Invalid value: "x": namespace "Other": not a valid name`,
+		`spec.toppings[3].name: Invalid value: "x": namespace "..": not a valid name`,
 	}
 	gone := pizza("x", names...)
 	gone.DeletionTimestamp = new(metav1.Now())
@@ -175,7 +175,7 @@ func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 	}
 }
 
-// Somebody else has written it, perhaps before the webhook was there.
+// Another user has written it, perhaps before the webhook was there.
 func TestAnImpossibleNameThatWasThereBeforeStays(t *testing.T) {
 	h := newHandler(t, admission.Validate(reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}), secretsOf)))
 	old := pizza("margherita", "other/..")
@@ -589,7 +589,7 @@ func TestFaultsAreFoundWhenTheProgramStarts(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: errors.New("it has stopped")}, (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
+	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: errors.New("informer stopped")}, (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -155,7 +155,7 @@ func TestAnOddObjectHoldsNoReference(t *testing.T) {
 	}
 }
 
-// Nothing is known of an unstructured object at startup, and a reference that nobody finds
+// Nothing is known of an unstructured object at startup, and a reference that is not found
 // would never be checked.
 func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 	for path, c := range map[string]struct {

@@ -86,7 +86,7 @@ func (r Resource) impossible(name cache.ObjectName) string {
 	case name.Namespace == "":
 		return "needs a namespace: the object that names it has none"
 	case len(content.IsDNS1123Label(name.Namespace)) > 0:
-		return fmt.Sprintf("there can be no namespace %q", name.Namespace)
+		return fmt.Sprintf("namespace %q: not a valid name", name.Namespace)
 	}
 	return ""
 }

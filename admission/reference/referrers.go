@@ -35,8 +35,8 @@ type Referrers struct {
 // like none.
 //
 // References that are optional and those of an object to itself do not count, nor do
-// those of objects that are being deleted. What the informer does not hold is not known:
-// one that is limited to namespaces or by a selector does not protect from the others.
+// those of objects that are being deleted. Only objects in the informer
+// count: one that is limited to namespaces or by a selector does not protect from the others.
 //
 // The error is that of the informer.
 func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Informer, target Resource, refs func(obj T) []Ref) (*Referrers, error) {

@@ -51,7 +51,7 @@
 // updates only. A rule at the field itself is not called when the field
 // is added or removed, so that self == oldSelf there protects only a required field.
 //
-// The functions here are for the rest: who may change a field, which a schema does not
+// The functions here are for the rest: the users that may change a field, which a schema does not
 // know (a ValidatingAdmissionPolicy does: request.userInfo); a list or map without
 // maxItems, for which a rule costs too much; one function for all versions, with
 // [github.com/crdkit/crdkit/admission.ConvertWith]; a table that other Go code uses too.

@@ -231,7 +231,7 @@ func ExampleChangedOnlyBy() {
 	// bob: Database.db.example.com "orders" is invalid: spec.maintenanceBy: Forbidden: user "bob" may not change this field
 }
 
-// Who creates a database cannot exempt it from the quota.
+// The creator of a database cannot exempt it from the quota.
 func ExampleSetOnlyBy() {
 	quotaAdmin := func(user authenticationv1.UserInfo) bool { return slices.Contains(user.Extra["roles"], "quota-admin") }
 	h := newHandler(admission.Validate(func(ctx context.Context, db *Database) (field.ErrorList, error) {

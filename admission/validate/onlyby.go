@@ -15,12 +15,12 @@ import (
 )
 
 // ChangedOnlyBy lets only some users change a field: those for which one of the
-// functions returns true; without a function, nobody. It is for functions given to
+// functions returns true; without a function, no users. It is for functions given to
 // [admission.ValidateUpdate]; [SetOnlyBy] is its other half, for [admission.Validate].
 // Without that, the user who creates the object chooses the value.
 //
 // The user is that of [admission.RequestFrom]: the impersonated one, if there is one.
-// What a mutating webhook changed counts as changed by the user of the request.
+// Changes by a mutating webhook count as changes by the user of the request.
 //
 // The error is field.Forbidden, and names the user. A changed value is an internal
 // error of the field if the context is not that of an admission function.
