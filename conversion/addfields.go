@@ -30,8 +30,8 @@ import (
 // direction happen at once: two fields may change places.
 //
 // Paths are names joined by dots, such as spec.hostPort, below the object's root.
-// They lead through objects alone; for the elements of a list, see [Each]. What a
-// path leads to may be absent: then there is nothing to move. An object on the way
+// They lead through objects alone; for the elements of a list, see [Each]. The
+// field of a path may be absent: then there is nothing to move. An object on the way
 // is created where it is needed, and removed when nothing is left in it; this is the
 // one thing that is not exact: an object that was there and empty does not come back,
 // unless the spoke is [Lossless]. Metadata cannot be moved.
@@ -141,7 +141,7 @@ func move(object []byte, moves []Move, toHub bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// What is already where a move leads would be moved back later, even if nothing
+	// A field that is already at the destination would be moved back later, even if nothing
 	// is moved now.
 	for _, m := range moves {
 		_, to := ends(m)

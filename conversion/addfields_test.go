@@ -216,7 +216,7 @@ func listOf(element *rapid.Generator[string]) *rapid.Generator[string] {
 	})
 }
 
-// Whatever converts to the other version comes back as it was, but for empty
+// Each object that converts to the other version comes back as it was, except for empty
 // objects. There are none here.
 func TestEveryObjectThatMovesComesBack(t *testing.T) {
 	any := oneOf(`1`, `1.0`, `9007199254740993`, `null`, `true`, `""`, `"x"`, `[]`, `{"deep":[{"a":1}]}`)

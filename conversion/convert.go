@@ -21,7 +21,7 @@ import (
 // says. An object that has the version already comes back as it is. The source
 // is not changed, and the result shares no memory with it.
 //
-// The error names the object, both versions and the reason: text that is no
+// The error names the object, both versions and the reason: text that is not an
 // object, a kind or version that is not registered, an error or a panic of a
 // conversion function, or metadata which a function must not change. A panic is
 // logged too, with its stack, by the logger of the context.
@@ -41,8 +41,8 @@ func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVers
 	return out, nil
 }
 
-// converter converts objects one after another, and keeps its buffers in between. What a
-// function has been given is never used again.
+// converter converts objects one after another, and keeps its buffers in between. Memory that a
+// function has received is never used again.
 type converter struct {
 	registry *Registry
 	object   *object            // that is being converted

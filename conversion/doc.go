@@ -43,9 +43,9 @@
 // lost, except where [AddFields] moves fields as text. The API server prunes those
 // that the schema lacks as well.
 //
-// What one version has and another cannot express is a different loss: on the way
+// A spoke may also be unable to express a field of the hub: on the way
 // hub → spoke → hub, the functions drop it. [Lossless] makes a spoke keep it, in an
-// annotation, and merges it with what a user has edited in between:
+// annotation, and merges it with the user's edits in between:
 //
 //	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crdYAML))
 //

@@ -113,7 +113,7 @@ func ExampleAddDirect() {
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"margherita"},"status":{"cost":2.5}} <nil>
 }
 
-// What conversion-gen generates is registered in the scheme; here one pair is written
+// The scheme has the functions of conversion-gen; here one pair is written
 // by hand.
 func ExampleAddSchemeFunctions() {
 	s, err := scheme.New(
@@ -227,7 +227,7 @@ func ExampleLossless() {
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"double"},"spec":{"toppings":[{"name":"basil"},{"name":"tomato","quantity":2}]}} <nil>
 }
 
-// What the API server asked for, and what became of it.
+// The requests of the API server, and their outcomes.
 func ExampleObserve() {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	if err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",

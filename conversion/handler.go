@@ -99,7 +99,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	return append(all.text, `],"result":{"status":"Success"}}`...), nil
 }
 
-// batch is some of a review's objects in a row, and what has become of them.
+// batch is some of a review's objects in a row, and their results.
 type batch struct {
 	objects []object
 	first   int    // the index of the first one

@@ -101,7 +101,7 @@ func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
 		"an error":         {question("v1", "v1beta1", good, pizza("v1alpha1", `{"name":"bad","namespace":"ns"}`, "")), "request.objects[1]: cannot convert Pizza ns/bad from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: out of flour"},
 		"a panic":          {question("v1", "v1beta1", good, good, pizza("v1alpha1", `{"name":"worse"}`, "")), "request.objects[2]: cannot convert Pizza worse from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: panic: dough everywhere"},
 		"no object":        {question("v1", "v1beta1", good, `"x"`), "request.objects[1]: expected object, got string"},
-		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "the body is no ConversionReview: expected array, got number"},
+		"no list":          {strings.Replace(question("v1", "v1beta1"), "[]", "7", 1), "the body is not of kind ConversionReview: expected array, got number"},
 		"unknown target":   {question("v1", "v7", good), "version v7 of kind Pizza.restaurant.programming-kubernetes.info is not registered"},
 		"malformed target": {question("v1", "v1/beta1", good), "request.desiredAPIVersion: unexpected GroupVersion string"},
 		"no target":        {strings.Replace(question("v1", "v1beta1", good), "desired", "undesired", 1), "request.desiredAPIVersion is required"},

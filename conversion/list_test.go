@@ -54,7 +54,7 @@ func TestHandler_SameAnswerOnOneProcessorAndOnFour(t *testing.T) {
 	}
 }
 
-// What a function receives is its to keep: also when the handler answers other requests.
+// A function may keep what it receives, also when the handler answers other requests.
 func TestFunction_MayKeepItsObjects(t *testing.T) {
 	var mu sync.Mutex
 	var kept, copies []runtime.Object

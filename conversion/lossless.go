@@ -57,7 +57,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // under the same key gets the fields that the hub knew of the old one. To prevent that,
 // make the hub the storage version.
 //
-// Nobody is prevented from writing the annotation. One that cannot be read, that is too
+// Every client may write the annotation. One that cannot be read, that is too
 // large, that was made for other versions, or that makes an object which cannot be
 // converted to the spoke, is an error of the conversion, a [field.Error] at
 // metadata.annotations; see [DropInvalidAnnotation]. Package admission denies a write
@@ -127,7 +127,7 @@ func MaxAnnotationBytes(n int) LosslessOption {
 }
 
 // DropInvalidAnnotation drops an annotation that is not valid, and converts the object
-// without it. What it kept is lost then, and the logger of the context says so. The
+// without it. The values that it kept are lost then, and the log says so. The
 // default is an error, which loses nothing: the write is refused. But if the spoke is
 // what is stored, an object with such an annotation cannot be read in any other version,
 // nor can any list that it is in, until the annotation is removed from the spoke.
@@ -202,7 +202,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 		text = l.note(read.Hash(), changes.Compact())
 	}
 	if len(text) > l.maxBytes {
-		return payload{}, fmt.Errorf("what %s cannot express takes %d bytes in %s, which holds %d", l.spoke, len(text), l.field(), l.maxBytes)
+		return payload{}, fmt.Errorf("%s: %d bytes for the fields that %s cannot express, want at most %d", l.field(), len(text), l.spoke, l.maxBytes)
 	}
 	if spoke.annotations == nil {
 		spoke.annotations = map[string]string{}
@@ -268,7 +268,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		return payload{}, err
 	}
 	m := merge{lossless: l, converter: c, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
-	// The note may have been made for a hub of former times.
+	// The note may have been made for an earlier hub.
 	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
 	toThen, err := c.registry.route(now, then.GroupVersion())
 	if err != nil {

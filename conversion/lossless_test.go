@@ -288,7 +288,7 @@ func TestTheLawsOfLossless(t *testing.T) {
 		if diff := cmp.Diff(edited, down); diff != "" {
 			t.Fatalf("seed %d: the edit of %s got lost in %s (-edited +got):\n%s", seed, hub, up, diff)
 		}
-		// What the user has not touched has kept what it had.
+		// Elements that the user has not touched have kept their fields.
 		before, after := into[hubMenu](t, hub).Spec, into[hubMenu](t, up).Spec
 		if before.Currency != after.Currency || !cmp.Equal(before.Extra, after.Extra) {
 			t.Fatalf("seed %d: %s became %s", seed, hub, up)
@@ -452,7 +452,7 @@ func TestLossless_LimitsTheAnnotation(t *testing.T) {
 	}
 	large := menuOf("v2", `{"name":"m"}`, `{"currency":"`+strings.Repeat("x", 200)+`"}`)
 	_, err := reg.Convert(t.Context(), []byte(large), oldMenu1.GroupVersion())
-	if want := "what v1 cannot express takes 295 bytes in metadata.annotations[conversion.crdkit.github.io/lost], which holds 200"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "metadata.annotations[conversion.crdkit.github.io/lost]: 295 bytes for the fields that v1 cannot express, want at most 200"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

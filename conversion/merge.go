@@ -23,7 +23,7 @@ type merge struct {
 	own       *views          // of hub
 }
 
-// views are what becomes of a hub object in the spoke, and there and back. The functions
+// views are a hub object in the spoke, and there and back. The functions
 // need not give back an object as a user has written it, so both count.
 type views struct {
 	payload    // of the spoke
@@ -50,7 +50,7 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload,
 	modes := slices.Repeat([]threeway.Mode{threeway.Never}, len(changes))
 	good, err := m.add(ctx, changes, modes, &outcome{hub: m.hub}, changes.Choices(), threeway.Unedited)
 	if err == nil && len(good.void) > 0 {
-		// What became void shows nowhere, so it may still be what only the hub can say.
+		// A void note shows nowhere, so its value may still be one that only the hub can express.
 		good, err = m.add(ctx, changes, modes, good, good.void, threeway.Always)
 	}
 	if err != nil {

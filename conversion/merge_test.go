@@ -165,7 +165,7 @@ func farmOf(version, spec string) string {
 	return `{"apiVersion":"example.com/` + version + `","kind":"Farm","metadata":{"name":"f"},"spec":` + spec + `}`
 }
 
-// edited returns what becomes of a hub when a user edits its spoke.
+// edited returns a hub after a user has edited its spoke.
 func edited(t testing.TB, written, read *conversion.Registry, hub string, edit func(*oldFarm)) string {
 	t.Helper()
 	spoke := into[oldFarm](t, convert(t, written, farmOf("v2", hub), oldFarms.GroupVersion()))
@@ -183,7 +183,7 @@ func edited(t testing.TB, written, read *conversion.Registry, hub string, edit f
 	return string(got.Spec)
 }
 
-// What a user could not see, the user did not remove.
+// A user did not remove fields that the user could not see.
 func TestLossless_KeepsWhatTheSpokeCannotShow(t *testing.T) {
 	for name, c := range map[string]struct {
 		hub  string
@@ -333,7 +333,7 @@ func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
 	}
 }
 
-// A default of a later release is no edit.
+// A default of a later release is not an edit.
 func TestLossless_TakesNoDefaultForAnEdit(t *testing.T) {
 	const hub = `{"pools":[{"name":"a","size":1,"note":"x"}],"motto":"m"}`
 	got := edited(t, release{}.farms(t, poolKeys), release{note: "none", motto: "none"}.farms(t, poolKeys), hub, func(f *oldFarm) {
@@ -375,7 +375,7 @@ func TestLossless_PartsWhatShowsFromWhatDoesNot(t *testing.T) {
 	}
 }
 
-// What a spoke says counts, whatever an annotation says of it.
+// The fields of a spoke count, whatever an annotation says of them.
 func TestLossless_RefusesWhatContradictsTheSpoke(t *testing.T) {
 	reg := release{}.farms(t, poolKeys)
 	spoke := convert(t, reg, farmOf("v2", `{"pools":[{"name":"a","size":1,"note":"x"}]}`), oldFarms.GroupVersion())

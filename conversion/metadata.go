@@ -55,7 +55,7 @@ func snapshotMetadata(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 // checkMetadata returns an error that names the fields, other than labels and
 // annotations, in which the metadata of an object differs from what it was.
 func checkMetadata(before, after *metav1.ObjectMeta) error {
-	//lint:ignore SA1019 that nobody uses selfLink any more is no reason to let it change
+	//lint:ignore SA1019 selfLink must not change either, although it is unused
 	sameLink := before.SelfLink == after.SelfLink
 	if sameLink && before.Name == after.Name && before.GenerateName == after.GenerateName &&
 		before.Namespace == after.Namespace &&

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Observation is what became of one review.
+// Observation is the outcome of one review.
 type Observation struct {
 	// To is the version that was asked for.
 	To schema.GroupVersion

@@ -16,7 +16,7 @@ import (
 // and the kind's hub version H: first the way to the hub, then the way from it. S
 // and H are pointers to the Go types, and are inferred from the functions: if these
 // are swapped, the other version is the hub. Conversions are the same then, but
-// [Lossless] works for spokes alone. An old version may be the hub, so that is no error;
+// [Lossless] works for spokes alone. An old version may be the hub, so that is not an error;
 // [Registry.Kinds] says which version it is, and so does the log of roundtrip.Test.
 //
 // A function finds in out the metadata of in, to which it may add labels and

@@ -13,7 +13,7 @@ type step struct {
 	from, to schema.GroupVersionKind
 	in, out  representation
 	call     func(ctx context.Context, in, out runtime.Object) error
-	// What from and to are in an object.
+	// The fields of an object that from and to name.
 	fromType, toType metav1.TypeMeta
 	// convertPayload converts the payload of an object; call is not called then.
 	convertPayload func(ctx context.Context, c *converter, p payload) (payload, error)

@@ -18,8 +18,8 @@ import (
 )
 
 // CheckpointAnnotation is on a definition while its objects are being migrated. It says
-// since when all that is written is stored in the storage version, as a resourceVersion. Who
-// copies the keys of one etcd to another, which numbers them anew, removes it there.
+// since when all that is written is stored in the storage version, as a resourceVersion. Remove
+// it when you copy the keys of one etcd to another, which numbers them again.
 const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
@@ -136,7 +136,7 @@ func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinit
 	return d.Spec.Versions[i], i
 }
 
-// changed is when somebody last wrote the definition itself; zero if it does not say.
+// changed is when the definition itself was last written; zero if it does not say.
 func (d *definition) changed() time.Time {
 	var last time.Time
 	for _, entry := range d.ManagedFields {
@@ -157,7 +157,7 @@ type checkpoint struct {
 }
 
 // checkpoint returns what the annotation says; "" if it is absent, does not hold any more, or
-// was made by somebody who had not waited for so long.
+// was made by a run that had not waited for so long.
 func (d *definition) checkpoint(propagationDelay time.Duration) (resourceVersion string) {
 	var c checkpoint
 	if err := json.Unmarshal([]byte(d.Annotations[CheckpointAnnotation]), &c); err != nil {
@@ -182,7 +182,7 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// patch changes the definition, if nobody else has since it was read: else the error is a
+// patch changes the definition, if it has not changed since it was read: otherwise the error is a
 // conflict.
 func (m *migrator) patch(ctx context.Context, d *definition, op operation, subresources ...string) error {
 	data, err := json.Marshal([]operation{{"replace", "/metadata/resourceVersion", d.ResourceVersion}, op})

@@ -3,7 +3,7 @@
 // now" and "v1alpha1 is gone".
 //
 // The API server writes an object in the version that has "storage: true" at that moment,
-// and never touches it again until somebody writes it. So after a change of the storage
+// and never touches it again until a client writes it. So after a change of the storage
 // version most objects are still stored in the old one; status.storedVersions lists all
 // that may occur, and none of these can be taken out of spec.versions.
 //
@@ -11,8 +11,8 @@
 //	err = migrate.Remove(ctx, config, "pizzas.restaurant.example.com", "v1alpha1")
 //
 // [Run] writes each object again as it is, and then takes the old versions out of
-// status.storedVersions. [Remove] takes one out of spec.versions, if nobody needs it any
-// more. In between, clients move to the new version, and the old one gets "served: false".
+// status.storedVersions. [Remove] takes one out of spec.versions, if it is no longer
+// needed. In between, clients move to the new version, and the old one gets "served: false".
 //
 // # What a rewrite does
 //
@@ -37,9 +37,9 @@
 //
 // # Safe to repeat, and to interrupt
 //
-// Whatever has been written since the migration began is stored in the new version already:
-// its resourceVersion is higher (KEP-5504: they are numbers, and those of one etcd can be
-// compared). So an object that somebody else writes meanwhile needs no rewrite. The number
+// Objects that were written since the migration began are stored in the new version already:
+// their resourceVersion is higher (KEP-5504: they are numbers, and those of one etcd can be
+// compared). So an object that another client writes meanwhile needs no rewrite. The number
 // of the beginning is kept in an annotation of the definition, [CheckpointAnnotation], until
 // all is done: a run after a kill goes through the list again, but writes only what is
 // left. Several may run at the same time.

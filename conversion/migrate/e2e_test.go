@@ -161,7 +161,7 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 			t.Fatal("it never ends")
 		}
 	}
-	// What was being written in the moment of the interruption may count twice, or not.
+	// Objects that were being written at the interruption may count twice, or not.
 	if total < int64(n-40) || total > int64(n) {
 		t.Errorf("%d objects were rewritten %d times", n, total)
 	}

@@ -29,8 +29,8 @@ func (d *definition) converts(claims []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(claims, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != d.apiVersion(d.storage) })
 }
 
-// kept reports whether an object has these claims, and no others. It compares who owns something,
-// and not what: the API server writes that anew.
+// kept reports whether an object has these claims, and no others. It compares the owners,
+// and not their fields: the API server writes these again.
 func (d *definition) kept(claims []metav1.ManagedFieldsEntry, obj *metav1.PartialObjectMetadata) bool {
 	return slices.Equal(ownersOf(claims), ownersOf(d.claims(obj)))
 }
@@ -67,7 +67,7 @@ func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.Partial
 	}
 }
 
-// claimOnce does so, and returns what became of the object, or would.
+// claimOnce does so, and returns the outcome for the object, or what it would be.
 func (m *migrator) claimOnce(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, outcome, error) {
 	patch := patchOf(obj, claims)
 	if len(claims) == 0 {
@@ -111,5 +111,5 @@ func (m *migrator) forget(ctx context.Context, d *definition, version string, l 
 	return failed, fmt.Errorf("changed %d times while its managedFields were written", maxWrites)
 }
 
-// maxWrites is how often somebody else may write something in between.
+// maxWrites is how often another client may write in between.
 const maxWrites = 20

@@ -65,7 +65,7 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 	}
 	report := &Report{Storage: d.storage}
 	for range maxRounds {
-		// What the last round has done is done: another storage version may be in between.
+		// The work of the last round is done, even if another storage version was in between.
 		*report = Report{Storage: d.storage}
 		done, err := m.round(ctx, d, report)
 		if err != nil || done {
@@ -95,7 +95,7 @@ func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, err
 	config = rest.CopyConfig(config)
 	// insist waits for the limiter instead: client-go logs when it does that for a second.
 	config.RateLimiter = flowcontrol.NewFakeAlwaysRateLimiter()
-	// Who runs this knows that an old version is deprecated.
+	// The user of the migration knows that an old version is deprecated.
 	config.WarningHandler = rest.NoWarnings{}
 	config.WarningHandlerWithContext = nil
 	if config.Timeout == 0 {

@@ -17,7 +17,7 @@ const (
 	workers  = 8   // that rewrite objects
 )
 
-// objects calls f for each object, for several at a time, and counts what has become of it.
+// objects calls f for each object, for several at a time, and counts the outcomes.
 func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f func(context.Context, listed) (outcome, error)) error {
 	counts := &tally{report: report, observe: m.observe}
 	defer counts.end()

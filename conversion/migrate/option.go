@@ -60,8 +60,8 @@ func DryRun() Option {
 // cannot move.
 //
 // They must go, because the API server cannot convert to a version that is not there. If it
-// was removed with them, then up to v1.36 each server-side apply to such an object fails, by
-// anybody, and each other write drops all of its managedFields.
+// was removed with them, then up to v1.36 each server-side apply to such an object fails,
+// and each other write drops all of its managedFields.
 //
 // managedFields can be written through the resource itself alone, so admission is asked; an
 // object that it would refuse or change is left alone, and the version stays. An object takes

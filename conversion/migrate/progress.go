@@ -13,8 +13,8 @@ type Progress struct {
 	Total int64
 	// Rewritten are those that Run has written; with [DryRun], that it could write.
 	Rewritten int64
-	// Current are those that were in the storage version already, such as those that somebody
-	// has written since the migration began, an earlier Run included.
+	// Current are those that were in the storage version already, such as those that were
+	// written since the migration began, by an earlier Run too.
 	Current int64
 	// Gone are those that were deleted meanwhile.
 	Gone int64
@@ -24,7 +24,7 @@ type Progress struct {
 	Waiting time.Duration
 }
 
-// Done is how many objects Run is done with, whatever has become of them.
+// Done is how many objects Run is done with, whatever the outcome.
 func (p Progress) Done() int64 { return p.Rewritten + p.Current + p.Gone + p.Failed }
 
 // Problem is an object that could not be rewritten.
@@ -62,8 +62,8 @@ func (r *Report) faults() []error {
 
 const (
 	maxProblems = 100 // that are kept
-	// What is no refusal, but a failure of the API server or of a webhook, so often in a row,
-	// will hit the others too.
+	// So many failures of the API server or of a webhook in a row, unlike refusals, will hit
+	// the others too.
 	maxInARow = 100
 )
 
@@ -76,7 +76,7 @@ type tally struct {
 	told    time.Time
 }
 
-// outcome is what has become of an object.
+// outcome is the result for an object.
 type outcome int
 
 const (

@@ -48,7 +48,7 @@ func (w *warehouse) hook(resource string, f webhook) {
 	boxes.Eventually(w.t, "the webhook is called", func() error {
 		_, err := w.Boxes("v1").Namespace("default").Patch(w.t.Context(), "canary", types.MergePatchType, []byte(`{"metadata":{}}`), metav1.PatchOptions{DryRun: []string{"All"}}, strings.Split(resource, "/")[1:]...)
 		if err == nil {
-			return errors.New("it has not refused the canary")
+			return errors.New("canary was not refused")
 		}
 		return nil
 	})
@@ -101,7 +101,7 @@ func (f webhook) options(w *warehouse, sub string) []admission.Option {
 func (w *warehouse) refuse(names ...string) webhook {
 	return func(box *unstructured.Unstructured) error {
 		if slices.Contains(append(names, "canary"), box.GetName()) {
-			return apierrors.NewForbidden(schema.GroupResource{Group: w.Group, Resource: w.Plural}, box.GetName(), errors.New("it is too old to be touched"))
+			return apierrors.NewForbidden(schema.GroupResource{Group: w.Group, Resource: w.Plural}, box.GetName(), errors.New("box is too old to be touched"))
 		}
 		return nil
 	}

@@ -24,8 +24,8 @@ import (
 // are read for that, in pages of metadata. Where definitions are applied from a repository,
 // use [DryRun], and take the version out there.
 //
-// Who writes in the version while it gets served: false may be on record in managedFields a
-// moment later, up to the API server's --request-timeout, by default 60 seconds; so remove
+// A client that writes in the version while it gets served: false may be on record in
+// managedFields a moment later, up to the API server's --request-timeout, by default 60 seconds; so remove
 // it some minutes after that.
 func Remove(ctx context.Context, config *rest.Config, crd, version string, opts ...Option) error {
 	m, err := newMigrator(config, crd, opts)
@@ -53,7 +53,7 @@ func Remove(ctx context.Context, config *rest.Config, crd, version string, opts 
 	return m.explain(fmt.Errorf("changed %d times while %s was about to be removed: find out by whom, and run again", maxRounds, version))
 }
 
-// removable returns the index of a version that nobody needs.
+// removable returns the index of a version that is not needed.
 func (m *migrator) removable(ctx context.Context, d *definition, version string) (int, error) {
 	v, i := d.version(version)
 	if i < 0 {
@@ -70,7 +70,7 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 		faults = append(faults, fmt.Errorf("%s is in status.storedVersions, so objects may be stored in it: migrate them", version))
 	}
 	if v.Served {
-		faults = append(faults, fmt.Errorf("%s is served: set served: false, and see that nobody asks for it any more (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
+		faults = append(faults, fmt.Errorf("%s is served: set served: false, and check that no client asks for it (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)", version))
 	}
 	if m.forgetOwners && len(faults) == 0 {
 		if err := m.forgetAll(ctx, d, version); err != nil {

@@ -82,9 +82,9 @@ func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return errors.New("it is still served")
+		return errors.New("version is still served")
 	})
-	// Nobody else has lost anything, and everybody can apply.
+	// Other owners have lost nothing, and each of them can apply.
 	owners := func(name string) (managers []string) {
 		t.Helper()
 		box, err := w.Boxes("v1").Namespace("default").Get(t.Context(), name, metav1.GetOptions{})

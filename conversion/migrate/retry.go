@@ -18,7 +18,7 @@ const (
 	// patience is how long the API server may be away.
 	patience = time.Minute
 	// maxAnswers is how often it may answer that something went wrong: for six seconds or so, in
-	// which a webhook can be replaced. Who waits for one for longer can run again.
+	// which a webhook can be replaced. Run again to wait for longer.
 	maxAnswers = 7
 	// maxPageAnswers is the same for a page which could be smaller.
 	maxPageAnswers = 2
@@ -87,8 +87,8 @@ func answered(err error) bool {
 	return errors.As(err, &status)
 }
 
-// transient reports whether the same request may succeed later, without anybody having
-// changed the object.
+// transient reports whether the same request may succeed later, without a change
+// of the object.
 func transient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -184,7 +184,7 @@ func TestItStopsWhenEverythingFails(t *testing.T) {
 		}
 	}
 	if err := errors.Join(counts.count(failed, refused), counts.count(failed, broken)); err != nil {
-		t.Fatal(err) // somebody has answered in between
+		t.Fatal(err) // another program has answered in between
 	}
 	for range maxInARow - 2 {
 		if err := counts.count(failed, broken); err != nil {

@@ -36,7 +36,7 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	if d.kept(claims, now) {
 		return rewritten, nil
 	}
-	// Who interrupts this does not know what is lost then.
+	// An interrupt here would hide what is lost.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	switch o, err := m.claim(ctx, d, now, claims); {
@@ -140,8 +140,8 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 	}
 }
 
-// maxConflicts is how often a conflict over an object that nobody has written is tried
-// again: it is somebody's answer who means something else.
+// maxConflicts is how often a conflict over an object that no client has written is tried
+// again: such a conflict is the answer of a webhook.
 const maxConflicts = 3
 
 // get reads the metadata of an object in the version in which it is rewritten. It returns nil
