@@ -43,8 +43,8 @@ func TestDiff_IsBounded(t *testing.T) {
 	}
 }
 
-// To compare such values level by level, and each level twice, takes longer than anybody
-// waits.
+// To compare such values level by level, and each level twice, takes too
+// long.
 func TestCompare_DeepLists(t *testing.T) {
 	deep := func(name string) []byte {
 		return []byte(strings.Repeat(`{"steps":[`, 100) + name + strings.Repeat(`]}`, 100))

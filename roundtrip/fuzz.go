@@ -76,8 +76,8 @@ func (s *subject) hash() uint64 {
 	return hash.Sum64()
 }
 
-// try checks the object of a stream. What the engine does not make an object of is no
-// error: it is what the functions of [Funcs] do not end for.
+// try checks the object of a stream. A stream without an object is not an
+// error: the functions of [Funcs] do not end for it.
 func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
 	quiet := silent(t.Context())
 	m, err := s.sample(quiet, draw.Of(stream))

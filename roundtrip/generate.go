@@ -18,7 +18,7 @@ import (
 )
 
 // generator makes objects of one version of a kind. It is an error if it cannot, or if a
-// function of [Funcs] does not end, panics, or makes what is no object.
+// function of [Funcs] does not end, panics, or makes something other than an object.
 type generator interface {
 	object(ctx context.Context, src *draw.Source) ([]byte, error)
 }

@@ -52,7 +52,7 @@ func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ..
 			if updating() {
 				faults = append(faults, writeGolden(t, reg, cfg, kind, version, path))
 			} else if _, err := os.Stat(path); err != nil {
-				faults = append(faults, fmt.Errorf("there is no file for %s in release %s: write it with %s=true: %w", kind.WithVersion(version), release, updateVariable, err))
+				faults = append(faults, fmt.Errorf("%s: no file in release %s: write it with %s=true: %w", kind.WithVersion(version), release, updateVariable, err))
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func checkGolden(t *testing.T, reg *conversion.Registry, text []byte) error {
 	return errors.Join(faults...)
 }
 
-// sameText compares texts of JSON, but for the white space between the tokens.
+// sameText compares texts of JSON, except for the white space between the tokens.
 func sameText(what string, want, got []byte) error {
 	var w, g bytes.Buffer
 	if err := errors.Join(json.Compact(&w, want), json.Compact(&g, got)); err != nil {

@@ -111,7 +111,7 @@ func TestNormalize_InternalHub(t *testing.T) {
 	Test(t, boxRegistry(t, s), Funcs(boxFuncs...), declared, Iterations(50))
 }
 
-// What keeps a field in an annotation beside the functions is not looked at without it.
+// Code that keeps a field in an annotation beside the functions is not tested without it.
 func TestRoundTrip_InternalHubLossless(t *testing.T) {
 	reg := boxRegistry(t, ownedBoxes(t))
 	if err := conversion.Lossless(reg, boxVersion.WithKind("Box")); err != nil {

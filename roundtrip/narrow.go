@@ -26,7 +26,7 @@ func quick(_ string, t reflect.Type, s *structuralschema.Structural) {
 	}
 }
 
-// texts are what some types are written as in JSON: all that people write, but for what the
+// texts are what some types are written as in JSON: all that people write, except what the
 // type writes in another way, which an API server may not accept.
 var texts = map[reflect.Type]string{
 	timeType:                            `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{0,8}[1-9])?` + zone + `$`,

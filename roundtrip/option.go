@@ -23,7 +23,7 @@ type Option func(*config)
 type config struct {
 	funcs       []any
 	seed        uint64
-	seeded      bool // somebody has asked for that seed
+	seeded      bool // the caller has chosen that seed
 	iterations  int  // 0 for the default
 	outside     bool // With(OutsideSchema)
 	without     map[Law]string

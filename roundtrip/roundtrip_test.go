@@ -224,7 +224,7 @@ func TestEqualityIsStrict(t *testing.T) {
 	}
 }
 
-// A function that waits for what zeros never give is no reason to hang: such an object is
+// A function that waits for a value that zeros never give must not hang: such an object is
 // not made.
 func TestAFunctionThatDoesNotEndForZerosIsNotWaitedFor(t *testing.T) {
 	insists := func(m *mode, c randfill.Continue) {

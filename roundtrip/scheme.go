@@ -209,7 +209,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	if !sameValue(obj, decoded, false) {
 		return differ(obj, decoded)
 	}
-	// What was decoded stands for the object: that they have one encoding says that it is
+	// The decoded value stands for the object: that they have one encoding says that it is
 	// stable too. Otherwise, one of both is wrong.
 	second, err := runtime.Encode(e.plain, decoded)
 	if err != nil {
@@ -233,7 +233,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	case err != nil:
 		return &failure{err: fmt.Errorf("cannot decode %s strictly: %w", e.readable(first), err)}
 	case out != into:
-		return &failure{err: fmt.Errorf("it decodes into a %T, and not into a %T", out, into)}
+		return &failure{err: fmt.Errorf("decodes into a %T, want a %T", out, into)}
 	case !sameValue(decoded, into, true):
 		return &failure{err: fmt.Errorf("to decode it into an object gives another one (-new +into):\n%s", differ(decoded, into).diff())}
 	}

@@ -26,11 +26,11 @@ import (
 // shrink as others do, and what the functions promise holds of the smallest one too. All
 // randomness must come from the fuzz.Continue.
 //
-// For values within what it fills, a function reaches the other functions. Where there is
+// For values inside, a function reaches the other functions. Where there is
 // none, types that roundtrip has functions for, such as metadata, times and quantities, are
 // filled by these, and the rest by gofuzz: up to three elements, nil in one of five cases.
 //
-// What is no such function is reported by roundtrip, before it makes any object.
+// Roundtrip reports any other function, before it makes any object.
 func Funcs(functions ...any) []any {
 	// As a list: what is wrong with it is known when roundtrip reads it.
 	return []any{func(codecs serializer.CodecFactory) []any { return newBridge(codecs, functions).ours }}
@@ -85,7 +85,7 @@ func (b *bridge) add(codecs serializer.CodecFactory, functions []any) {
 		}
 		t := reflect.TypeOf(f)
 		if t == nil || t.Kind() != reflect.Func || t.NumIn() != 2 || t.NumOut() != 0 || !fillable(t.In(0)) {
-			panic(fmt.Sprintf("gofuzz.Funcs: %T is no function for gofuzz, such as func(*T, fuzz.Continue)", f))
+			panic(fmt.Sprintf("gofuzz.Funcs: %T is not a function for gofuzz, such as func(*T, fuzz.Continue)", f))
 		}
 		switch t.In(1) {
 		case reflect.TypeFor[fuzz.Continue]():
@@ -95,7 +95,7 @@ func (b *bridge) add(codecs serializer.CodecFactory, functions []any) {
 			b.ours = append(b.ours, f)
 			b.leaveTo(t.In(0))
 		default:
-			panic(fmt.Sprintf("gofuzz.Funcs: the second argument of %T is no fuzz.Continue", f))
+			panic(fmt.Sprintf("gofuzz.Funcs: the second argument of %T is not a fuzz.Continue", f))
 		}
 	}
 }

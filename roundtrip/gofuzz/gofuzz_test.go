@@ -215,11 +215,11 @@ func TestTheSmallestObjectIsOneThatTheFunctionsMake(t *testing.T) {
 
 func TestWhatIsNoFunctionIsReported(t *testing.T) {
 	for which, want := range map[string]string{
-		"no function":    "roundtrip.Funcs: gofuzz.Funcs: string is no function for gofuzz",
-		"nil":            "roundtrip.Funcs: gofuzz.Funcs: <nil> is no function for gofuzz",
-		"one argument":   "roundtrip.Funcs: gofuzz.Funcs: func(*gofuzz_test.taint) is no function for gofuzz",
-		"not a pointer":  "roundtrip.Funcs: gofuzz.Funcs: func(gofuzz_test.taint, fuzz.Continue) is no function for gofuzz",
-		"not a continue": "roundtrip.Funcs: gofuzz.Funcs: the second argument of func(*gofuzz_test.taint, int) is no fuzz.Continue",
+		"no function":    "roundtrip.Funcs: gofuzz.Funcs: string is not a function for gofuzz",
+		"nil":            "roundtrip.Funcs: gofuzz.Funcs: <nil> is not a function for gofuzz",
+		"one argument":   "roundtrip.Funcs: gofuzz.Funcs: func(*gofuzz_test.taint) is not a function for gofuzz",
+		"not a pointer":  "roundtrip.Funcs: gofuzz.Funcs: func(gofuzz_test.taint, fuzz.Continue) is not a function for gofuzz",
+		"not a continue": "roundtrip.Funcs: gofuzz.Funcs: the second argument of func(*gofuzz_test.taint, int) is not a fuzz.Continue",
 	} {
 		if output := runTestOfAUser(t, which); !strings.Contains(output, want) {
 			t.Errorf("%s: no %q in:\n%s", which, want, output)
