@@ -26,7 +26,7 @@ func (r recorded) HandleWarningHeaderWithContext(_ context.Context, _ int, _, te
 
 // warnsSince is the minor release whose server is the first to give a warning: 34, which
 // has the first warnings (apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go,
-// WarningsOnCreate), if nothing else is said of words in it.
+// WarningsOnCreate), if the words have no release of their own.
 func warnsSince(warning string, since map[string]int) int {
 	for words, minor := range since {
 		if strings.Contains(warning, words) {

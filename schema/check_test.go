@@ -284,7 +284,7 @@ a: {type: object, additionalProperties: true, x-kubernetes-validations: [{rule: 
 	}
 }
 
-// A warning keeps nobody from using a definition, and says that it is one.
+// A definition with a warning can be used, and the warning says that it is one.
 func TestADefinitionWithWarningsCanBeUsed(t *testing.T) {
 	text := withSchema(`{type: object, properties: {
 a: {type: string, format: date_time},
@@ -432,7 +432,7 @@ func TestWhatIsNoDefinitionIsAnErrorBesideTheFaultsOfOthers(t *testing.T) {
 	}
 }
 
-// What the server says of a definition, and Check of its file, are the same.
+// The server's answer for a definition and that of Check for its file are the same.
 func TestCheckSaysWhatTheServerSays(t *testing.T) {
 	for name, text := range refused(t) {
 		t.Run(name, func(t *testing.T) {

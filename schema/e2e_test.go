@@ -40,8 +40,8 @@ func TestTheAPIServerDoesTheSame(t *testing.T) {
 }
 
 // TestTheAPIServerDoesTheSameToRandomObjects is `make differential`, but shorter, and with
-// a seed that does not change: what is found by another seed is no problem of whoever runs
-// this.
+// a seed that does not change: a fault that another seed finds must not fail an unrelated
+// change.
 func TestTheAPIServerDoesTheSameToRandomObjects(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)

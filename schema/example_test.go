@@ -41,7 +41,7 @@ spec:
                   message: an image needs a tag
 `
 
-// What happens to an object is what a server would do to it.
+// The object changes as on a server.
 func Example() {
 	crd, err := schema.Parse([]byte(cronTabs))
 	if err != nil {
@@ -129,7 +129,7 @@ func ExampleVersion_Prune() {
 }
 
 // A conversion that restores what an older version cannot express, from an annotation that
-// anybody may have edited, can be told what the schema thinks of it.
+// a user may have edited, can be told what the schema thinks of it.
 func ExampleVersion_Validate() {
 	crd, err := schema.Parse([]byte(cronTabs))
 	if err != nil {

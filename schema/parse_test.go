@@ -123,7 +123,7 @@ func TestWhatFollowsADocumentAndBelongsToNoneIsAnErrorWithItsLine(t *testing.T) 
 			}
 		})
 	}
-	// What is no more than blank is not anything.
+	// Blank text is empty.
 	for _, text := range []string{a + "\n", a + " \t\r\n", flow + "\n# the end\n", flow + "\n...\n"} {
 		if definitions, err := schema.ParseAll([]byte(text)); err != nil || len(definitions) != 1 {
 			t.Errorf("%s: got %v and %v", text, definitions, err)

@@ -72,7 +72,7 @@ func TestCreateInAnotherVersionLosesWhatTheStorageVersionLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	metadata := `"kind":"Pizza","metadata":{"name":"p","namespace":"rome","generation":1}`
-	// The list of strings is no list of objects, but nobody asks.
+	// The list of strings is not a list of objects, but that is not checked.
 	same(t, `{"apiVersion":"restaurant.example.com/v1",`+metadata+`,"spec":{"toppings":["ham"]}}`, out.Stored)
 	same(t, `{"apiVersion":"restaurant.example.com/v1alpha1",`+metadata+`,"spec":{"toppings":["ham"]}}`, out.Object)
 	if diff := cmp.Diff([]string{"restaurant.example.com/v1alpha1 Pizza is deprecated; use restaurant.example.com/v1 Pizza"}, out.Warnings); diff != "" {

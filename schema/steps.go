@@ -90,7 +90,7 @@ func (v *Version) unsupported() field.ErrorList {
 	return field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), v.name, v.definition.names)}
 }
 
-// inNamespace returns an object in the namespace that the server would give it. What is not
+// inNamespace returns an object in the namespace that the server would give it. All but
 // metadata is shared with the original.
 func (v *Version) inNamespace(object map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: maps.Clone(object)}

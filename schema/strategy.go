@@ -29,7 +29,7 @@ import (
 )
 
 // strategy tells the server's generic code how custom resources are created and updated. The
-// server's own strategy comes with the client of etcd, so it is written anew here, method by method
+// server's own strategy comes with the client of etcd, so it is rewritten here, method by method
 // (apiextensions-apiserver/pkg/registry/customresource, strategy.go, status_strategy.go and
 // validator.go).
 type strategy struct {

@@ -24,7 +24,7 @@ type Change struct {
 	// definition, such as spec.names.plural, or subresources.scale in a version. In a path
 	// of the objects, [] is any item of a list and [*] is the value of any key of a map.
 	Path string
-	// What has changed, and Why that breaks something, for a person to read.
+	// The change, and Why it breaks something, for a person to read.
 	What, Why string
 	// Proof is an object that shows it. It is nil if none was found, or if it takes none: for
 	// a name or a version, for example.

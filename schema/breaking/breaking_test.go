@@ -277,7 +277,7 @@ spec:
 	}
 }
 
-// Nobody creates objects in a version that is not served, but they may be stored in it.
+// Objects cannot be created in a version that is not served, but may be stored in it.
 func TestAVersionThatIsNotServedMayBeStored(t *testing.T) {
 	definition := func(v1, stored string) string {
 		return apples + `  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {r: {type: string}, s: {type: string}}}}}

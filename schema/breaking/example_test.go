@@ -35,7 +35,7 @@ spec:
     - {name: Schedule, type: string, jsonPath: .spec.schedule}
 `
 
-// What breaks for objects is proven by one. A printer column needs no proof.
+// An object proves each break for objects. A printer column needs no proof.
 func Example() {
 	before, err := schema.Parse([]byte(cronTabs))
 	if err != nil {

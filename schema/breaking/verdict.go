@@ -77,8 +77,8 @@ func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 }
 
 // judgeUpdate lets an object replace a stored one, in the same version of both definitions.
-// Only errors are looked at. The old definition must accept both objects. What it has
-// stored is there, whether or not the new one would accept that.
+// Only errors are looked at. The old definition must accept both objects. Its stored
+// objects are there, whether or not the new one would accept them.
 func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) verdict {
 	v := verdict{object: object, stored: stored}
 	update := func(in *version) (stands bool, errs field.ErrorList) {
