@@ -137,8 +137,8 @@ func TestEveryFaultIsNamedAtOnce(t *testing.T) {
 	}
 }
 
-// What a function adds, and what is in a scheme of another origin, is checked as types are
-// that are given to Version.
+// Types that a function adds, and those in a scheme of another origin, are checked like the
+// arguments of Version.
 func TestCheck_TypesOfFunctions(t *testing.T) {
 	install := func(s *runtime.Scheme) error {
 		s.AddKnownTypes(of("v1"), &Good{}, &GoodList{})
