@@ -18,8 +18,8 @@ type framer struct {
 	header []byte // of a POST to /convert
 }
 
-// http2Attack runs attackers who send what send sends, over and over. What the server
-// answers is read, or not.
+// http2Attack runs attackers who send what send sends, over and over. Answers of the server
+// are read, or not.
 func http2Attack(n int, read bool, send func(f *framer, stream uint32) error) func(*testing.T, *victim, <-chan struct{}) {
 	return func(t *testing.T, v *victim, until <-chan struct{}) {
 		var sent atomic.Int64

@@ -74,7 +74,7 @@ func (b *body) take(n int64) bool {
 	return false
 }
 
-// end gives back what was taken. What a goroutine of the handler reads later is not
+// end gives back what was taken. Later reads by a goroutine of the handler are not
 // counted.
 func (b *body) end() {
 	b.mu.Lock()

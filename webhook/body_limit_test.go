@@ -104,7 +104,7 @@ func (c counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A handler that is slow to return after a failed read keeps nobody else out.
+// A handler that is slow to return after a failed read does not keep other clients out.
 func TestMaxBodyBytes_GivesBackAtTheRefusal(t *testing.T) {
 	goOn, failed := make(chan struct{}), make(chan struct{})
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +175,7 @@ func TestMaxBodyBytes_ReadsAfterTheHandlerDoNotCount(t *testing.T) {
 		all.Go(func() {
 			fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n%s", strings.Repeat("x", 30000))
 			time.Sleep(500 * time.Millisecond)
-			_, _ = conn.Write(bytes.Repeat([]byte("x"), 30000)) // which somebody reads still
+			_, _ = conn.Write(bytes.Repeat([]byte("x"), 30000)) // which a goroutine still reads
 			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "" {
 				t.Errorf("got %v, %v: it should be the answer of the timeout", resp, err)

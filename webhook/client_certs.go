@@ -33,7 +33,7 @@ type Clients struct {
 // conversion handler must not be behind [Clients.Only].
 //
 // The file is read again at most once a second. A new CA counts without a restart, and
-// one that is gone counts no more, not even on a connection that it has let in. While
+// one that is gone no longer counts, not even on a connection that it has let in. While
 // the new content is broken, the last good one counts, and [Clients.Check] fails.
 func ClientsOf(caFile string, names ...string) (*Clients, error) {
 	if slices.Contains(names, "") {
@@ -91,8 +91,8 @@ func (c *Clients) verify(certs []*x509.Certificate) error {
 
 // Only returns a handler that lets only these clients through to h. A request on a
 // connection without a certificate that holds now is answered with 401, one with the
-// certificate of somebody else with 403; both carry a Status. It needs a server that asks
-// for a certificate, as [VerifyClients] makes it: elsewhere nobody gets through.
+// certificate of another client with 403; both carry a Status. It needs a server that asks
+// for a certificate, as [VerifyClients] makes it: elsewhere no client gets through.
 func (c *Clients) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || c.verify(r.TLS.PeerCertificates) != nil {

@@ -21,7 +21,7 @@ func DrainTimeout(d time.Duration) Option {
 // ShutdownDelay is how long Serve goes on to serve after its context has ended, before
 // it closes the listener; the default is not at all. A pod that is deleted gets new
 // connections until every node has heard of it, for some seconds. Answers in this time
-// tell the client to use the connection no more; [Draining] fails. In a pod,
+// tell the client to stop using the connection; [Draining] fails. In a pod,
 // terminationGracePeriodSeconds should be more than this and [DrainTimeout] together.
 func ShutdownDelay(d time.Duration) Option {
 	return func(s *settings) { s.delay = d }

@@ -230,7 +230,7 @@ func TestWhatRunsBesideTheServerOutlivesTheLastRequest(t *testing.T) {
 		<-ctx.Done()
 		time.Sleep(50 * time.Millisecond)
 		returned.Store(true)
-		return ctx.Err() // as many do: it is no error
+		return ctx.Err() // as many do: it is not an error
 	}), webhook.RunAlongside(func(context.Context) error { return nil }))
 	beside := <-running
 	if got := beside.Value(valueKey{}); got != "of the context" {

@@ -78,7 +78,7 @@ func FuzzPort(f *testing.F) {
 			t.Fatal(*said)
 		}
 		if code, _, err := post(good, s.url()+"/convert", []byte(question)); err != nil || code != 200 {
-			t.Fatalf("somebody else gets %d, %v", code, err)
+			t.Fatalf("another client gets %d, %v", code, err)
 		}
 	})
 }

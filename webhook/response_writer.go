@@ -31,7 +31,7 @@ func (a *answer) begin() {
 		clear(a.Header())
 	}
 	if a.stopping.Err() != nil {
-		// In HTTP/1.1, this tells the client to send no more. In HTTP/2, net/http makes a
+		// In HTTP/1.1, this tells the client to stop sending. In HTTP/2, net/http makes a
 		// GOAWAY of it, after which a client repeats what was not answered.
 		a.Header().Set("Connection", "close")
 	}
@@ -66,5 +66,5 @@ func writeStatus(w http.ResponseWriter, err *apierrors.StatusError) {
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status) // the client has gone: nobody is left to be told
+	_ = json.NewEncoder(w).Encode(status) // an error means that the client has gone
 }

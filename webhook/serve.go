@@ -37,7 +37,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificat
 	defer stop()
 	s := newServer(ctx, stopping, h, set.tlsConfig(certs), set.maxBodyBytes)
 
-	// What runs beside it lives until the last request has been answered.
+	// Functions beside it run until the last request has been answered.
 	besideCtx, endBeside := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBeside()
 	beside, failing := errgroup.WithContext(besideCtx)
@@ -110,7 +110,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 			MaxConcurrentStreams: 100, // RFC 9113, section 6.5.2, recommends no less
 			// The memory for a frame is taken when its length is read, of 1 MiB by default.
 			MaxReadFrameSize: 16 << 10,
-			// What a client may send that the handler has not read yet.
+			// Bytes that a client may send and the handler has not read yet.
 			MaxReceiveBufferPerConnection: 256 << 10,
 			WriteByteTimeout:              30 * time.Second, // for a client that reads nothing
 		},

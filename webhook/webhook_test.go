@@ -228,7 +228,7 @@ func TestRequestsInFlightAreFinished(t *testing.T) {
 	<-started
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
-	// Once nobody new is let in, the one who is inside may take his time.
+	// Once no new requests are accepted, those in flight may take their time.
 	for {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
 		if err != nil {

@@ -117,8 +117,8 @@ func (a *Authority) validate(namespace string) (errs []error) {
 }
 
 // Run looks after the CA and the certificate until the context ends, and then returns
-// nil. Call it once. What goes wrong is tried again, forever, and logged: the same
-// error once, and no more than one a minute.
+// nil. Call it once. Failures are retried indefinitely, and logged: the same
+// error once, and at most one a minute.
 func (a *Authority) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))
 	objectwatch.Object{
@@ -183,7 +183,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 			return soon, nil
 		}
 		if err != nil {
-			// Whether it was written is not known: the next look tells. What was read is
+			// Whether it was written is not known: the next look tells. The state that was read is
 			// good to serve with in any case.
 			if theirs != nil && valid(theirs.current.cert, now) && follows(mine, theirs, now) {
 				a.lastRead = time.Now()
@@ -225,7 +225,7 @@ func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (thei
 	if mine != nil {
 		wants = mine
 		if obj == nil && mine.next == nil && len(mine.previous) < maxPrevious {
-			// Who deletes the Secret gets another CA, the usual way.
+			// A deleted Secret gets another CA, the usual way.
 			wants, err = a.rotate(mine, now)
 		}
 		return nil, wants, err
@@ -312,7 +312,7 @@ func (a *Authority) adopt(s *state, now time.Time) error {
 	return a.renew(now)
 }
 
-// renew makes a new certificate when it is time, without a question to anybody: the CA
+// renew makes a new certificate when it is time, without a request: the CA
 // that is known is as good as before while the API server is away, or slow. The caller
 // has the lock.
 func (a *Authority) renew(now time.Time) error {

@@ -123,7 +123,7 @@ func TestAMissingWatchIsLoggedAndChangesAreSeenLater(t *testing.T) {
 	})
 }
 
-// As many requests as it takes, and no more.
+// As many requests as necessary.
 func TestAnIdleAuthorityReadsOncePerInterval(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		run(t, c)

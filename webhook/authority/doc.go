@@ -1,5 +1,5 @@
 // Package authority answers one question: with which certificates do the webhooks
-// serve, where nobody else provides any?
+// serve, without a certificate manager?
 //
 // Without a certificate manager, and with any number of replicas: a CA is kept in a
 // Secret that they share, and each replica makes its own serving certificates with
@@ -9,13 +9,13 @@
 //	go certs.Run(ctx)
 //	err = webhook.Serve(ctx, listener, mux, certs)
 //
-// Somebody must tell the API server to trust [Authority.CABundle]: package
-// webhook/registration does, which also puts all this into one call.
+// The API server must be told to trust [Authority.CABundle]: package
+// webhook/registration does that, which also puts all this into one call.
 //
 // # Rotation
 //
 // No replica leads. Each one looks at the Secret, takes the step that is due, and
-// writes it if nobody has been faster (an update of the resourceVersion that it
+// writes it if no other replica has been faster (an update of the resourceVersion that it
 // has seen):
 //
 //  1. When the CA has reached its age ([RotateAfter]), a next one is put beside it.
@@ -24,7 +24,7 @@
 //     enough that each API server must know ([PropagationDelay]), it becomes the current one, and
 //     every replica that sees this serves with a new certificate.
 //  3. The previous one is trusted until it expires, and with it the last certificate
-//     that anybody can have of it; or until 16 others have followed. Its key is gone.
+//     that it may have signed; or until 16 others have followed. Its key is gone.
 //
 // Clocks of replicas and API servers may differ by an hour: certificates are valid from an hour
 // before.
@@ -40,7 +40,7 @@
 //
 //   - A Secret that is deleted is written again by a replica that remembers it, with a
 //     next CA: deleting it is how to ask for a rotation. One that is broken is restored.
-//   - A Secret into which somebody has put another CA: that becomes the next one.
+//   - A Secret that gets another CA from outside: that becomes the next one.
 //   - A state that is older than what replicas remember, such as one from a backup, is
 //     replaced by theirs.
 //   - A CA that has expired, because nothing ran for months, is replaced at once.
@@ -48,10 +48,10 @@
 //     that is known, until that expires. A replica that starts then serves with what it can read.
 //   - Where no replica remembers anything, a new CA is made, after some seconds in which
 //     one might turn up (a little more than an [Interval], ten at most). All registrations need
-//     the new bundle then. The same holds where somebody has put another CA there while no replica
+//     the new bundle then. The same holds where another CA was put there while no replica
 //     could reach the API server.
 //
-// What does not is logged: errors of the API server, a right that is missing, and a registration
+// Other problems are logged: errors of the API server, a right that is missing, and a registration
 // without the next CA for many minutes (ten times [PropagationDelay] and [Interval]). A
 // rotation waits for it until the current CA expires.
 //
@@ -64,5 +64,5 @@
 // immutable, and may be of any type; a new one is a kubernetes.io/tls. Its other keys and metadata
 // stay as they are. A user who can read it can pretend to be the webhooks, to the API server.
 //
-// The package makes no client certificates, and none for anybody else.
+// The package makes no client certificates, and none for other programs.
 package authority

@@ -31,7 +31,7 @@ func Example() {
 	var running sync.WaitGroup
 	running.Go(func() { certs.Run(ctx) })
 
-	// Who registers the webhooks waits for the bundle. Who serves them calls
+	// The registration waits for the bundle. The server is
 	// webhook.Serve(ctx, listener, mux, certs).
 	bundle := certs.CABundle()
 	for ; bundle == nil; bundle = certs.CABundle() {

@@ -15,7 +15,7 @@ type Option func(*Authority)
 func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifetime = d } }
 
 // RotateAfter is the age at which a CA is followed by the next one. The default
-// is half of [CALifetime]. A CA that somebody else has made is followed after half of
+// is half of [CALifetime]. A CA from outside is followed after half of
 // its own life, should that be earlier.
 func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateAfter = d } }
 
@@ -38,7 +38,7 @@ func BundlePropagated(propagated func(bundle []byte) error) Option {
 
 // PropagationDelay is how long every registration must have had the next CA before
 // a replica serves with it: API servers learn of a new registration through a watch. It
-// begins anew when a replica restarts. The default is a minute; zero is for tests.
+// begins again when a replica restarts. The default is a minute; zero is for tests.
 func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }
 
 // PolicyRules returns the least that an authority needs for the Secret of a name: the rules of

@@ -71,7 +71,7 @@ func TestADeletionWhileWatchesBeginAnewIsSeenAtOnce(t *testing.T) {
 		c.mu.Unlock()
 		c.endWatches()
 		time.Sleep(10 * time.Millisecond)
-		c.delete() // nobody watches
+		c.delete() // without a watch
 		close(slow)
 		time.Sleep(time.Second)
 		c.state(t)
@@ -236,7 +236,7 @@ func TestAReplicaThatMayNotReadAnyMoreRenewsItsCertificate(t *testing.T) {
 		c.endWatches()
 		time.Sleep(3 * day)
 		r.wantsWell(t, c)
-		time.Sleep(3 * day) // the CA is no more
+		time.Sleep(3 * day) // the CA has expired
 		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "the last look at Secret ns/ca: reading the Secret: ", "forbidden")
 		c.faulty(nil)
 		time.Sleep(10 * time.Minute)
@@ -386,7 +386,7 @@ func TestAnAnswerThatIsLostDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Somebody undoes each write, such as a controller that owns the Secret.
+// Another client undoes each write, such as a controller that owns the Secret.
 func TestAFightOverTheSecretHasALimit(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)

@@ -16,7 +16,7 @@ type policy struct {
 func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 	out := &state{current: s.current, next: s.next}
 	for _, cert := range s.previous {
-		// One that is not valid yet may be so to somebody else.
+		// One that is not valid yet may be valid for others, whose clocks differ.
 		if !now.After(cert.NotAfter) {
 			out.retire(cert)
 		}
@@ -27,7 +27,7 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 	}
 	switch {
 	case !valid(out.current.cert, now):
-		// Nobody serves with it, or nobody takes it: nothing is lost by haste.
+		// No replica serves with it, or no client accepts it: nothing is lost by haste.
 		if !now.After(out.current.cert.NotAfter) {
 			out.retire(out.current.cert)
 		}
@@ -77,10 +77,10 @@ func (p policy) renewal(c *ca) time.Time {
 	return made.Add(min(p.rotateAfter, c.cert.NotAfter.Sub(made)/2))
 }
 
-// reconciled returns what becomes of the Secret's state where this replica has served with
+// reconciled returns the state that follows the Secret's where this replica has served with
 // another one, mine, until now. The Secret's is usually the same or a later one. It may be an earlier
 // one, which another replica remembered and wrote when the Secret was gone: then it is
-// mine that stays. And it may be one that somebody has put there: then its
+// mine that stays. And it may come from outside: then its
 // CA becomes the next one. So no replica ever serves with a CA that others have not
 // heard of.
 func reconciled(mine, theirs *state, now time.Time) (*state, error) {
@@ -96,7 +96,7 @@ func reconciled(mine, theirs *state, now time.Time) (*state, error) {
 			out.retire(cert)
 		}
 	}
-	if mine.next != nil { // it may be trusted by now, and used by nobody
+	if mine.next != nil { // it may be trusted by now, and is not used
 		out.retire(mine.next.cert)
 	}
 	return out.followedBy(theirs.current)

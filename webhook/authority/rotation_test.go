@@ -152,7 +152,7 @@ func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
 			t.Errorf("it is not ready: %v", err)
 		}
 
-		carried.Store(true) // but for too short a time
+		carried.Store(true) // only for too short a time
 		time.Sleep(50 * time.Second)
 		carried.Store(false)
 		time.Sleep(20 * time.Second)
@@ -170,7 +170,7 @@ func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
 	})
 }
 
-// What is not in the Secret is trusted by nobody, however long it has been wanted.
+// A CA that is not in the Secret is not trusted, however long it has been wanted.
 func TestACAOfSomebodyElseSettlesInTheSecret(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
@@ -320,7 +320,7 @@ func TestACAOfAnotherKindIsUsedOrReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			data := map[string][]byte{certKey: encodeCertificates(cert), privateKey: pemKey(key), bundleKey: encodeCertificates(cert)}
-			bubble(t, func(t *testing.T, c *cluster) { // nobody knows another
+			bubble(t, func(t *testing.T, c *cluster) { // no replica knows another
 				c.put(data)
 				r := run(t, c)
 				time.Sleep(start)
@@ -329,7 +329,7 @@ func TestACAOfAnotherKindIsUsedOrReplaced(t *testing.T) {
 					t.Errorf("it is used: %t", got)
 				}
 			})
-			bubble(t, func(t *testing.T, c *cluster) { // somebody does
+			bubble(t, func(t *testing.T, c *cluster) { // one does
 				r := run(t, c)
 				time.Sleep(start)
 				old := c.state(t)

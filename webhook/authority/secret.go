@@ -43,7 +43,7 @@ func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret)
 }
 
-// write creates the Secret if old is nil, and otherwise updates that. If somebody else has
+// write creates the Secret if old is nil, and otherwise updates that. If another client has
 // been faster the error is a conflict, or that it exists.
 func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

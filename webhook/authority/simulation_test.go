@@ -46,7 +46,7 @@ func (r *registrations) carry(bundle []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.changes) == 0 {
-		return errors.New("nothing is registered")
+		return errors.New("no webhooks are registered")
 	}
 	last := r.changes[len(r.changes)-1]
 	if bytes.Equal(last.bundle, bundle) {
@@ -283,7 +283,7 @@ func (w *world) young() bool {
 
 // hopeless reports whether something would be the last of three that come together. A replica that
 // remembers nothing finds no whole Secret, and the others cannot restore it in time: then it
-// makes a new CA, which nobody trusts yet.
+// makes a new CA, which is not trusted yet.
 func (w *world) hopeless(k kind) bool {
 	together := map[kind]bool{unwell: !w.well(), broken: !w.whole(), newcomer: w.young()}
 	together[k] = true

@@ -95,7 +95,7 @@ func (s *state) trusts(cert *x509.Certificate) bool {
 }
 
 // retire adds certificates to the previous ones, of which the newest stay. Where there are
-// too many, nobody has served with the oldest for many rotations.
+// too many, no replica has served with the oldest for many rotations.
 func (s *state) retire(certs ...*x509.Certificate) {
 	for _, cert := range certs {
 		if !slices.ContainsFunc(s.previous, cert.Equal) {

@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzParseState reads what can be in a Secret, as the API server gives it: a JSON object of
-// base64. What parses must encode to what parses to the same.
+// base64. A parsed state must encode to one that parses to the same.
 func FuzzParseState(f *testing.F) {
 	s := makeState(f, time.Now(), 2)
 	next, err := s.current.crossed(makeCA(f, time.Now(), day))

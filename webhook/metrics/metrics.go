@@ -6,8 +6,8 @@
 // For the certificates of webhook/replica, give that to replica.Metrics.
 //
 // It is a package of its own: only its importers depend on the Prometheus client. It
-// serves no metrics: that is promhttp's business. What the webhooks have answered is
-// measured by conversion/metrics and admission/metrics. These are the metrics:
+// serves no metrics: that is promhttp's business. The packages
+// conversion/metrics and admission/metrics measure what the webhooks have answered. These are the metrics:
 //
 //   - crdkit_webhook_certificate_expiry_timestamp_seconds: when the serving certificate
 //     expires, in seconds since 1970; 0 while there is none;

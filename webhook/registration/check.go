@@ -20,7 +20,7 @@ import (
 //   - that is a definition whose conversion leads to this operator, which does not declare any:
 //     whatever it answered, objects could not be read.
 //
-// Other [Webhooks.Differences] are no error: in a rolling update, the manifests of the next
+// Other [Webhooks.Differences] are not errors: in a rolling update, the manifests of the next
 // release differ from what the replicas of this one declare, which are to serve on, and to be
 // started again. It makes no request: what [Webhooks.Inject] has seen last counts. The request may
 // be nil.

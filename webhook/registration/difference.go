@@ -41,8 +41,8 @@ func joined(differences []Difference) error {
 }
 
 // differences compares an object of the cluster, nil if there is none, with what is declared of
-// it: the webhooks that are declared, and others that lead to this operator. What is there besides
-// is somebody else's, and so are CA bundles.
+// it: the webhooks that are declared, and others that lead to this operator. Other webhooks there
+// belong to others, and so do CA bundles.
 func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (all []Difference) {
 	add := func(field string, found, expected any) {
 		all = append(all, Difference{o.kind, o.name, field, jsonOf(found), jsonOf(expected)})

@@ -148,7 +148,7 @@ func TestOnARealControlPlane(t *testing.T) {
 	}
 }
 
-// apply applies the manifests of a declaration as somebody who deploys does.
+// apply applies the manifests of a declaration as a user who deploys does.
 func (c cluster) apply(t testing.TB, hooks *registration.Webhooks) {
 	t.Helper()
 	text, err := hooks.Manifests(nil)
@@ -243,7 +243,7 @@ func replicasWaitForManifests(t *testing.T, c cluster) {
 	check(t, hooks.CheckBundle(ca))
 	other, _, _ := newCA(t, "localhost")
 	if err := hooks.CheckBundle(append(other, ca...)); err == nil {
-		t.Error("a certificate is trusted that nobody has written")
+		t.Error("a certificate is trusted that was never written")
 	}
 	for _, u := range c.all(t, s, "nothing") {
 		check(t, carry(t, ca, u))
@@ -281,7 +281,7 @@ func overwrittenBundles(t *testing.T, c cluster) {
 	eventually(t, func() error { return carry(t, ca, c.get(t, mutating, "repair")) })
 }
 
-// onlyBundlesAreWritten has somebody change all that a replica declares. It stays.
+// onlyBundlesAreWritten changes all that a replica declares. The changes stay.
 func onlyBundlesAreWritten(t *testing.T, c cluster) {
 	s := newShop(t, "only.example.com")
 	ca, _, _ := newCA(t, "localhost")

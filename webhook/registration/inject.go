@@ -121,7 +121,7 @@ type objectState struct {
 	writes   *rate.Limiter
 	wake     chan struct{}
 
-	// What was found last.
+	// The last findings.
 	mu          sync.Mutex
 	read        bool
 	current     *unstructured.Unstructured // nil if there is none

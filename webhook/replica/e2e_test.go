@@ -409,7 +409,7 @@ func TestAControllerThatFailsStopsTheReplica(t *testing.T) {
 	}
 }
 
-// An informer without permission is another matter than one for which nobody converts: a
+// An informer without permission differs from one whose kind is not converted: a
 // rollout must stop there, although the conversion is wanting too.
 func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
 	c := open(t)
@@ -429,7 +429,7 @@ func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
 	})
 	for begin := time.Now(); time.Since(begin) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
 		got := readyz(addr)
-		_, why, _ := strings.Cut(got, "[-]informer-others failed: it has not synced")
+		_, why, _ := strings.Cut(got, "[-]informer-others failed: not synced")
 		if why, _, _ = strings.Cut(why, "\n"); !strings.Contains(why, "forbidden") {
 			t.Fatal(got)
 		}

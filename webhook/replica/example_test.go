@@ -11,7 +11,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-// The whole of an operator's main, but for the signals. It is compiled and not run: it needs
+// The whole of an operator's main, except for the signals. It is compiled and not run: it needs
 // a cluster.
 func ExampleRun() {
 	var (

@@ -35,7 +35,7 @@ func (i *informer) listen() error {
 	})
 }
 
-// check passes when the informer has synced, or when it cannot because nobody converts its
+// check passes when the informer has synced, or when it cannot because no webhook converts its
 // objects: this replica will, when it is ready.
 func (i *informer) check(unconverted func() bool) func(*http.Request) error {
 	return func(*http.Request) error {
@@ -45,11 +45,11 @@ func (i *informer) check(unconverted func() bool) func(*http.Request) error {
 			return nil
 		// The API server answers 429 while it fills its cache.
 		case problem != nil && !lacksConversion(*problem) && !apierrors.IsTooManyRequests(*problem):
-			return fmt.Errorf("it has not synced: %w", *problem)
+			return fmt.Errorf("not synced: %w", *problem)
 		case unconverted():
 			return nil
 		}
-		return errors.New("it has not synced")
+		return errors.New("not synced")
 	}
 }
 
@@ -63,7 +63,7 @@ func lacksConversion(err error) bool {
 // all namespaces.
 const silence = 10 * time.Second
 
-// unconverted finds out whether nobody converts for the API server. An informer does not
+// unconverted finds out whether the API server lacks a webhook for conversion. An informer does not
 // report that: the reflector retries in silence. With a time limit in place of the question, a
 // replica with many objects would get ready before it could decide about them, or the first one late.
 type unconverted struct {

@@ -16,7 +16,7 @@ type Option func(*replica)
 
 // Certificates takes the certificates from somewhere else, such as [webhook.Files], instead
 // of a CA in a Secret. The bundle is what the API server shall trust
-// ([registration.BundleFile]), nil if somebody else writes it, such as cert-manager's
+// ([registration.BundleFile]), nil if another program writes it, such as cert-manager's
 // cainjector. Should certs have a method Run(context.Context) error, it is run; should they
 // have Check(*http.Request) error, it is asked for readiness; so is the bundle's.
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {

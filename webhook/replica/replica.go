@@ -55,7 +55,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	// What ends with ctx.
+	// These end with ctx.
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var failed []error
