@@ -32,7 +32,7 @@ func TestAggregationPublishesWhomAnotherServerMayTrust(t *testing.T) {
 		want[key] = string(ca)
 	}
 	if want["client-ca-file"] == want["requestheader-client-ca-file"] {
-		t.Error("who has a client certificate could say to be anybody: both CAs are one")
+		t.Error("a client certificate lets a client claim to be any user: both CAs are one")
 	}
 	want["requestheader-allowed-names"] = `["front-proxy-client"]`
 	for key, text := range want {

@@ -87,8 +87,8 @@ func (a *authority) writeFiles(dir string) error {
 const frontProxy = "front-proxy-client"
 
 // writeFrontProxy writes into dir that certificate and its key, and the CA that has signed
-// it, which is another than that of the clients: who has a certificate of this one can say
-// to be anybody. It returns the flags of the API server that name them.
+// it, which is another than that of the clients: with a certificate of this one, a client can claim
+// to be any user. It returns the flags of the API server that name them.
 func writeFrontProxy(dir string) (args []string, err error) {
 	ca, err := newAuthority()
 	if err != nil {

@@ -154,7 +154,7 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 	if err = cp.startEtcd(ctx); err != nil {
 		return err
 	}
-	// Somebody else may take the port between its choice and the server's bind.
+	// Another process may take the port between its choice and the server's bind.
 	for range 5 {
 		err = cp.startAPIServer(ctx)
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "address already in use") {
@@ -169,7 +169,7 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) (err error) {
 	cp.etcd, err = cp.run(etcdName,
 		"--data-dir="+cp.file("data"),
 		"--listen-client-urls=unix://"+cp.file("etcd.sock"),
-		"--advertise-client-urls=http://localhost:2379", // required, and used by nobody
+		"--advertise-client-urls=http://localhost:2379", // required, and not used
 		"--listen-peer-urls=http://127.0.0.1:0",         // no peer will ever call
 		"--unsafe-no-fsync",
 	)
@@ -260,7 +260,7 @@ func (cp *ControlPlane) shutdown() error {
 // file returns the path of a file in Dir.
 func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.dir, name) }
 
-// FreePort returns a port of 127.0.0.1 on which nobody listens. Somebody may before the caller
+// FreePort returns a port of 127.0.0.1 on which no process listens. One may before the caller
 // does.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -131,7 +131,7 @@ func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
-	// In a container without an init, nobody buries the orphans.
+	// In a container without an init, orphans are not reaped.
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return !bytes.Contains(stat, []byte(") Z "))
 }

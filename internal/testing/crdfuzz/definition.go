@@ -180,7 +180,7 @@ func (m maker) somewhere(s object) object {
 	return s
 }
 
-// What a schema has against a value.
+// The objections of a schema to a value.
 var restrictions = []string{
 	"required", "enum", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
 	"minItems", "maxItems", "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not", "x-kubernetes-validations",

@@ -3,5 +3,5 @@
 //
 // Everything is a function of a stream of draws (internal/draw). A definition is drawn without
 // regard to what the API server accepts; then what it would refuse is removed. So most
-// definitions can be served, and have combinations of features that nobody thought of.
+// definitions can be served, and have unforeseen combinations of features.
 package crdfuzz

@@ -25,7 +25,7 @@ func newMaker(src *draw.Source) maker { return maker{rand.New(src), src} }
 // rarely is true once in n times.
 func (m maker) rarely(n int) bool { return m.Intn(n) == n-1 }
 
-// often is true but for once in n times.
+// often is true except once in n times.
 func (m maker) often(n int) bool { return !m.rarely(n) }
 
 // one is one of the values.

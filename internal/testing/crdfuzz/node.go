@@ -7,7 +7,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// What a schema may be of.
+// The types of a schema.
 const (
 	scalars = "string string string integer integer number boolean intOrString"
 	parents = "object object object map map array array set listMap listMap any embedded"
@@ -305,7 +305,7 @@ func (m maker) nested(s object, depth int) object {
 		out["not"] = m.nested(s, depth-1)
 	}
 	if m.rarely(40) {
-		// What is not structural.
+		// Not structural.
 		switch word := m.word("type description nullable default x-kubernetes-list-type x-kubernetes-validations additionalProperties"); word {
 		case "nullable":
 			out[word] = true

@@ -59,7 +59,7 @@ func remove(definition object, path string) bool {
 	if steps[1] == "versions" {
 		return removeAt(definition, steps)
 	}
-	// What is the same in all versions is at the top.
+	// Parts that are the same in all versions are at the top.
 	below := steps[1:]
 	switch below[0] {
 	case "validation":

@@ -18,7 +18,7 @@ var formatted = map[string][]any{
 	"mac":       {"00:00:5e:00:53:01"},
 }
 
-// value makes a value that has the right types, but for one part in so many, and may
+// value makes a value that has the right types, except for one part in so many, and may
 // break other rules.
 func (m maker) value(s object, wrong int) any {
 	if m.rarely(wrong) {

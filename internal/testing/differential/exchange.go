@@ -90,8 +90,8 @@ func (r *run) exchange(ctx context.Context, i int, e exchange) (*done, error) {
 // goes through a map finds another member first each time, on either side: one that is not
 // the same, or one that is an error. Of embedded objects whose metadata, apiVersion or kind
 // cannot be decoded, only one is named, and any
-// (apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go). What the server says has
-// to be said offline too, at some time.
+// (apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go). The offline side must
+// report what the server reports, at some time.
 func (r *run) settle(ctx context.Context, e exchange, got Outcome, want *Outcome, out **schema.Result, code int32) error {
 	differs := func() bool {
 		c := Comparison{Body: e.body, Old: e.old, Server: got, Offline: *want}

@@ -231,7 +231,7 @@ func (c *Comparison) without(by func(text string) bool) (changed bool) {
 	return changed
 }
 
-// withoutBlocking leaves out some causes and warnings, on both sides, and what comes of it if
+// withoutBlocking leaves out some causes and warnings, on both sides, and the results if
 // these alone have kept the rules from being run on one of them.
 func (c *Comparison) withoutBlocking(by func(text string) bool) bool {
 	if !c.without(by) {
@@ -315,8 +315,8 @@ func (o *Outcome) rulesWereNotRun() bool {
 	return slices.ContainsFunc(o.Causes, func(text string) bool { return strings.Contains(text, notRun) })
 }
 
-// rulesWereRun leaves out what comes of it that the rules were run on one side, and kept from it
-// on the other: the rest has to be the same.
+// rulesWereRun leaves out the results of rules that were run on one side, and not on the
+// other: the rest has to be the same.
 func rulesWereRun(ran, kept *Outcome) {
 	causes := slices.DeleteFunc(slices.Clone(kept.Causes), func(text string) bool { return strings.Contains(text, notRun) })
 	if len(causes) == len(kept.Causes) || slices.ContainsFunc(causes, blocking.MatchString) {

@@ -14,7 +14,7 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// Run runs the suite on both sides and counts what comes of it. The error says that
+// Run runs the suite on both sides and counts the results. The error says that
 // something else went wrong.
 func (s *Suite) Run(ctx context.Context, server *Server, tally *Tally) error {
 	r, err := s.begin()
@@ -172,7 +172,7 @@ func (r *run) makeOld(ctx context.Context, i int, mode string) error {
 	if done != nil {
 		r.old[name] = done.stored
 	} else if r.Made == "" {
-		return errors.New("it was refused")
+		return errors.New("request refused")
 	}
 	return nil
 }

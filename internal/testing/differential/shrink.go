@@ -81,7 +81,7 @@ func (s *shrinker) try(ctx context.Context, suites []*Suite) bool {
 				return
 			}
 			if _, err := suite.begin(); err == nil {
-				_ = suite.Run(ctx, s.server, results[i]) // an error is no disagreement
+				_ = suite.Run(ctx, s.server, results[i]) // an error is not a disagreement
 			}
 		}()
 	}
@@ -261,7 +261,7 @@ func without(crd *apiextensionsv1.CustomResourceDefinition, at []string) (*apiex
 	if err := json.Unmarshal(mustJSON(drop(jsonOf(crd.Spec), at)), &out.Spec); err != nil {
 		return nil, err
 	}
-	// What is empty now is not sent.
+	// Empty fields are not sent.
 	text := mustJSON(out.Spec)
 	out.Spec = apiextensionsv1.CustomResourceDefinitionSpec{}
 	return out, json.Unmarshal(text, &out.Spec)

@@ -12,7 +12,7 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
-// Count is what became of tests.
+// Count is the number of tests by outcome.
 type Count struct {
 	Passed, Failed, Skipped int      // tests
 	Subtests                int      // of them, at any depth
@@ -46,7 +46,7 @@ func newCount(tests []Test) *Count {
 	return c
 }
 
-// run runs `go test -json` and counts. That tests fail is no error. The log, if it is not
+// run runs `go test -json` and counts. Failing tests are not an error. The log, if it is not
 // nil, gets all output as go test -v has it.
 func (c *Count) run(command *exec.Cmd, log io.Writer) error {
 	var stderr strings.Builder

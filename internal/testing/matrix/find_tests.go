@@ -47,7 +47,7 @@ func Needing(ctx context.Context, modules []string) ([]Test, error) {
 		command.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+nowhere, "CRDKIT_REQUIRE_CONTROLPLANE=")
 		err = count.run(command, nil)
 		if failed := count.Failures(); err != nil || failed != "" {
-			return nil, errors.Join(fmt.Errorf("matrix: the tests of %s fail without a control plane, so nobody knows which of them need one", module), err, text(failed))
+			return nil, errors.Join(fmt.Errorf("matrix: the tests of %s fail without a control plane, so it is unknown which of them need one", module), err, text(failed))
 		}
 		for test, version := range count.versions {
 			if slices.Contains(version, controlplane.Missing) {

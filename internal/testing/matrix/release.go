@@ -38,7 +38,7 @@ func Open(ctx context.Context, dir string) (*Release, error) {
 	return &Release{Version: strings.TrimSpace(version), assets: assets}, nil
 }
 
-// Test runs tests against the release. That they fail is no error, but in the count. The
+// Test runs tests against the release. Failing tests are in the count, and not an error. The
 // error says that some could not be run, or that a control plane was of another release.
 // The log gets all that they print.
 func (r *Release) Test(ctx context.Context, tests []Test, log io.Writer) (*Count, error) {

@@ -118,8 +118,8 @@ func (s Section) BlocksOf(kind string) (all []Block) {
 	return all
 }
 
-// Commands returns the commands of a block. What stands before the first is nobody's output,
-// and is left out.
+// Commands returns the commands of a block. Text before the first command
+// is left out.
 func (b Block) Commands() (all []Command) {
 	for line := range strings.Lines(b.Text) {
 		if command, is := strings.CutPrefix(line, "$ "); is {

@@ -110,6 +110,6 @@ func TestABlockThatStandsNowhereFailsTheTest(t *testing.T) {
 	p, _ := parse("no code\n")
 	r := &recorder{TB: t}
 	if p.GoIsIn(r, filepath.Join(dir, "nowhere")); !r.failed {
-		t.Error("a directory without Go files is no failure")
+		t.Error("a directory without Go files does not fail")
 	}
 }

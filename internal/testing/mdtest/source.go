@@ -64,7 +64,7 @@ func split(block string) (parts [][]string) {
 }
 
 // standIn reports whether the parts stand in a file, one behind the other. A part is found where
-// it stands first, so that the rest has as much room as possible.
+// it stands first, so that as many lines as possible are left for the rest.
 func standIn(parts [][]string, file []string) bool {
 	for _, part := range parts {
 		at := -1
@@ -82,7 +82,7 @@ func standIn(parts [][]string, file []string) bool {
 	return true
 }
 
-// same reports whether all lines are the same, but for one indentation that all lines of the
+// same reports whether all lines are the same, except for one indentation that all lines of the
 // file have more than those of the block.
 func same(block, file []string) bool {
 	indent, known := "", false

@@ -244,7 +244,7 @@ func (w *Warehouse) Store(version string) {
 	w.Change(func(v map[string]any) { v["storage"] = v["name"] == version })
 	// A dry run encodes the object as it would be stored, and decodes that again
 	// (apiserver/pkg/registry/generic/registry/dryrun.go). The probe cannot be converted, and
-	// where nobody converts, the schema of another version drops its field.
+	// without a conversion, the schema of another version drops its field.
 	box := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"width": int64(1)}}}
 	if version == "v1alpha1" {
 		box.Object["spec"] = map[string]any{"size": "1x1"}
