@@ -212,7 +212,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What API objects are made of needs no second decoder.
+// The types of API objects need no second decoder.
 func TestDecoder_APIObjectsWithoutFallback(t *testing.T) {
 	codecs := New()
 	for _, of := range measured() {

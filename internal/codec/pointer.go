@@ -9,10 +9,10 @@ import (
 // A pointer points to a value whose type each decoder and encoder knows. The field of a
 // struct is found by an addition; with reflect, that takes longer than decoding it.
 //
-// No other file imports unsafe. What makes it safe:
+// No other file imports unsafe. These rules make it safe:
 //
 //   - A pointer comes from [pointerTo], which compares the types, once for all that is inside.
-//     Others are made of it with the offsets, sizes and element types that reflect tells.
+//     Others are derived from it with the offsets, sizes and element types that reflect tells.
 //   - It is never a number: what it points to lives as long as it does.
 //   - [at] is asked for the kind that the type has, or for the type itself. So each store
 //     is one of that kind, and the garbage collector sees the pointers in it.

@@ -9,7 +9,7 @@ import (
 	"github.com/crdkit/crdkit/internal/crd"
 )
 
-// FuzzRead reads definitions from outside. What can be read says the same again.
+// FuzzRead reads definitions from outside. A definition that was read encodes to the same.
 func FuzzRead(f *testing.F) {
 	const head = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: pizzas.example.com}\n"
 	for _, text := range []string{

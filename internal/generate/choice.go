@@ -114,7 +114,7 @@ func Count(draw uint64) int { return count(draw, 0, large, usualSizes) }
 // usualSizes are next to where lists are often cut.
 var usualSizes = []int{11, 17}
 
-// large bounds the elements of a list that needs no more. The first dense elements are drawn, the
+// large bounds the elements of a list, unless it needs more. The first dense elements are drawn, the
 // others are small.
 const (
 	large = 1 << 10

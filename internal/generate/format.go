@@ -13,7 +13,7 @@ const (
 
 // formatPatterns has a regular expression for each format: of values that have it, not all of
 // them. The formats are those of supportedVersionedFormats in
-// k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go, but for password: any
+// k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go, except for password: any
 // string is one.
 var formatPatterns = map[string]string{
 	"bsonobjectid": hex + `{24}`,

@@ -140,5 +140,5 @@ func (g *Generator) explore() error {
 	case failed == tried:
 		return unmade
 	}
-	return fmt.Errorf("none of %d objects is accepted: the CEL rules may contradict each other", tried-failed)
+	return fmt.Errorf("CEL rules: %d objects tried, none is accepted; the rules may contradict each other", tried-failed)
 }

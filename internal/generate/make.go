@@ -119,7 +119,7 @@ func (m *maker) find(n *node, c *choice) (any, error) {
 		}
 	}
 	if err == nil {
-		err = n.fault(fmt.Errorf("none of %d values is accepted by its value validations", 1+tries>>(2*m.deep)))
+		err = n.fault(fmt.Errorf("value validations: %d values tried, none is accepted", 1+tries>>(2*m.deep)))
 	}
 	return nil, err
 }
@@ -168,7 +168,7 @@ func (n *node) number(draw uint64) (any, error) {
 			return v, nil
 		}
 	}
-	return nil, n.fault(fmt.Errorf("none of %d numbers is accepted", tries))
+	return nil, n.fault(fmt.Errorf("%d numbers tried, none is accepted", tries))
 }
 
 // Anything makes a value of any type that JSON has, up to a depth: an empty text for zeros.

@@ -196,7 +196,7 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 		n.onlyText = n.onlyText || noInt != nil
 		n.onlyInt = n.onlyInt || noText != nil
 		if n.onlyInt && n.onlyText {
-			err = errors.Join(errors.New("neither an integer nor a string is accepted"), noText)
+			err = errors.Join(errors.New("accepts neither an integer nor a string"), noText)
 		}
 	case kindAny:
 		if s.XPreserveUnknownFields {

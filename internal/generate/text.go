@@ -24,7 +24,7 @@ type texts struct {
 const (
 	// longest is the most characters that a string may need: an object in etcd is not larger.
 	longest = 1 << 20
-	// long is the most characters that a string has if it needs no more.
+	// long is the most characters that a string has unless it needs more.
 	long = 1 << 12
 )
 

@@ -1,12 +1,12 @@
 // Package rawjson reads and splices JSON without decoding it.
 //
-// What is not touched keeps its exact text: numbers, order, spacing and unknown
-// members. Everything is checked to be JSON on the way, but no more: as with the
+// Untouched values keep their exact text: numbers, order, spacing and unknown
+// members. Everything is checked to be JSON on the way, and nothing else: as with the
 // API server's own decoder, a duplicate member is taken, and the last one
 // counts, and invalid UTF-8 passes.
 //
 // A [Cursor] passes over a text once, from left to right; [Members], [Elements]
-// and [Set] are made of it. Its Outline is for callers that come back to a value,
+// and [Set] use it. Its Outline is for callers that come back to a value,
 // and read it level by level. Why not a jsontext.Decoder? Conversion promises to
 // take less time than one encoding/json.Valid pass over the request; a Decoder
 // takes as long as that for the tokens alone.

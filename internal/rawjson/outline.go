@@ -36,8 +36,8 @@ func (c *Cursor) Skip(size int) []byte {
 }
 
 // Follow passes over the value that begins here if its text is the given one, that of
-// another value; else it does nothing. Only strings, objects and arrays are followed: of
-// other values the text does not say whether they have ended.
+// another value; else it does nothing. Only strings, objects and arrays are followed: the
+// text of other values does not show where they end.
 func (c *Cursor) Follow(value []byte) bool {
 	if c.err != nil || len(value) == 0 || value[0] != '"' && value[0] != '{' && value[0] != '[' ||
 		!bytes.HasPrefix(c.text[c.at:], value) {

@@ -134,7 +134,7 @@ func FuzzMembers(f *testing.F) {
 			return
 		}
 		if err := json.Unmarshal(again, &got); err != nil {
-			t.Fatalf("%q cut and joined is no JSON: %q: %v", text, again, err)
+			t.Fatalf("%q cut and joined is not JSON: %q: %v", text, again, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q cut and joined differs (-want +got):\n%s", text, diff)
@@ -145,7 +145,7 @@ func FuzzMembers(f *testing.F) {
 				t.Fatal(err)
 			}
 			if err := json.Unmarshal(set, &got); err != nil {
-				t.Fatalf("%q after Set is no JSON: %q: %v", text, set, err)
+				t.Fatalf("%q after Set is not JSON: %q: %v", text, set, err)
 			}
 		}
 	})

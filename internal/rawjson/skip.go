@@ -19,7 +19,7 @@ func IsNestedIn(text []byte, levels int) bool {
 	return err == nil
 }
 
-// skipSpace returns the offset of the first byte from i that is no white space.
+// skipSpace returns the offset of the first byte from i that is not white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++

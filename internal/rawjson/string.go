@@ -56,7 +56,7 @@ func (c *Cursor) AppendString(dst []byte) (_ []byte, ok bool) {
 }
 
 // appendString appends the string whose quotation mark is at i, decoded, and returns the
-// offset behind it. What is no Unicode becomes U+FFFD.
+// offset behind it. Invalid Unicode becomes U+FFFD.
 func appendString(dst, b []byte, i int) ([]byte, int, error) {
 	const highBits = 0x8080808080808080
 	start, begin := i, len(dst)

@@ -51,7 +51,7 @@ func (p *parser) parse(protocol *Protocol, body []byte) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("the body is no %s: %w", protocol.Kind, err)
+		return fmt.Errorf("the body is not of kind %s: %w", protocol.Kind, err)
 	case p.kind != protocol.Kind || !slices.Contains(protocol.apiVersions, p.APIVersion):
 		return fmt.Errorf("the body has kind %q of apiVersion %q: this handler understands %s of %s",
 			p.kind, p.APIVersion, protocol.Kind, strings.Join(protocol.apiVersions, " and "))

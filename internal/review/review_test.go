@@ -105,7 +105,7 @@ func TestBadRequestsGetAStatus(t *testing.T) {
 		"a compressed body":            {encoding: "gzip", code: 415, message: `content encoding "gzip" is not supported`},
 		"no body":                      {body: "-", code: 400, message: "the body is empty"},
 		"a body that is too large":     {body: strings.Repeat(" ", 1001), code: 413, message: "larger than 1000 bytes"},
-		"a body that is no JSON":       {body: "kind: TestReview", code: 400, message: "the body is no TestReview"},
+		"a body that is no JSON":       {body: "kind: TestReview", code: 400, message: "the body is not of kind TestReview"},
 		"a body that is no object":     {body: "[]", code: 400, message: "expected object, got array"},
 		"another kind":                 {body: `{"kind":"OtherReview","apiVersion":"test.k8s.io/v1"}`, code: 400, message: `kind "OtherReview" of apiVersion "test.k8s.io/v1": this handler understands TestReview of test.k8s.io/v1 and test.k8s.io/v1beta1`},
 		"another version":              {body: strings.Replace(question, "/v1", "/v2", 1), code: 400, message: `apiVersion "test.k8s.io/v2"`},
@@ -157,7 +157,7 @@ func TestBadRequestsGetAStatus(t *testing.T) {
 func TestATruncatedReviewIsAnsweredWithItsUID(t *testing.T) {
 	body := question[:len(question)-3]
 	w := post(withFailure(protocol(nil)).Handler(1000), body)
-	want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"the body is no TestReview: `
+	want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"the body is not of kind TestReview: `
 	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), want) {
 		t.Errorf("got %d %s, want 200 %s…", w.Code, w.Body, want)
 	}

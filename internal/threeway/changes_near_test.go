@@ -40,7 +40,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// What the user removed with all that was around it is made again, if that is asked for.
+// An element that the user removed with all its neighbors is made again, if that is asked for.
 func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 	b := []byte(`{"spec":{"toppings":[{"name":"a"}],"oven":{"heat":1},"list":[1]}}`)
 	h := []byte(`{"spec":{"toppings":[{"name":"a","x":1},{"name":"b"}],"oven":{"heat":1,"fan":true},"list":[1,2]}}`)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Parse reads what [Changes.Encode] has written. The text may come from anyone:
+// Parse reads what [Changes.Encode] has written. The text may come from any client:
 // the error names the first change, by its index, that [Diff] would not have
 // made, or that is about what a conversion leaves alone, namely apiVersion, kind,
 // and metadata other than labels and annotations.
@@ -108,7 +108,7 @@ func (c *Change) check(n *node) error {
 	case c.was != "":
 		fields = []string{"was"}
 	default:
-		return errors.New("nothing to do: no value, insert, was or order")
+		return errors.New("no value, insert, was or order")
 	}
 	if last := c.path[len(c.path)-1]; last.key != "" && c.value != nil && c.was == "" && !c.insert {
 		if key := keyOf(c.node(), strings.Split(last.keys, "\x00")); key.key != last.key {
@@ -168,7 +168,7 @@ func parseStep(n *node) (step, error) {
 	case n.is('{'):
 		return parseSelector(n)
 	default:
-		return step{}, errors.New("neither a name nor an element")
+		return step{}, errors.New("no name and no element")
 	}
 }
 

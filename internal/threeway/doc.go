@@ -12,7 +12,7 @@
 // Where nothing changed, the third object keeps its text. Two laws hold for both:
 //
 //  1. If the third object equals before, it becomes after.
-//  2. What only the third object has stays with what it was: nothing is lost, invented,
+//  2. Parts that only the third object has stay where they were: nothing is lost, invented,
 //     doubled, or put beside what it did not stand beside, as far as list elements can be
 //     identified.
 //
@@ -27,7 +27,7 @@
 //  3. Where no leaf is shared, the only element that changed between two unchanged
 //     neighbors is the same, unless a string in it became another one.
 //  4. Where two elements are equally likely, neither is chosen.
-//     What a user has edited is another element if as many strings contradict as are
+//     An edited element is another one if as many strings contradict as are
 //     shared, or, by rule 3, if any value does.
 //  5. A conversion keeps the length and the order of a list. So [Diff] takes what is left
 //     at the same index of lists of one length for the same.

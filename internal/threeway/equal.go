@@ -34,7 +34,7 @@ func (o Object) Within(larger Object) bool { return o.root.within(larger.root) }
 // Hash returns a hash of the object, the same in any order of members.
 func (o Object) Hash() string { return o.root.hash() }
 
-// Equal reports whether two objects are the same but for the order of members.
+// Equal reports whether two objects are the same except for the order of members.
 func (o Object) Equal(other Object) bool { return o.root.same(other.root) }
 
 // A digest is of the form of a value. Two values are the same if their forms are: strings

@@ -55,8 +55,8 @@ func TestAConversionMayHaveReorderedAList(t *testing.T) {
 	}
 }
 
-// Whatever a conversion does to the order of a list: what is known of each
-// element is what the function made of it, and what is unknown stays with it.
+// A conversion may change the order of a list in any way. The known fields of each
+// element are those of the function, and the unknown ones stay with it.
 func TestAReorderingConversionMixesNothingUp(t *testing.T) {
 	type element struct {
 		name          string

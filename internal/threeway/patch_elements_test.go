@@ -170,8 +170,8 @@ var hostValues = map[string][]any{
 	}(),
 }
 
-// Whatever a function does to a list of which one string is never edited: nothing that
-// is unknown moves from one host to another.
+// A function may do anything to a list of which one string is never edited: no unknown field
+// moves from one host to another.
 func TestAHostNeverGetsTheSecretOfAnother(t *testing.T) {
 	for name, values := range hostValues {
 		for _, converted := range []bool{false, true} {

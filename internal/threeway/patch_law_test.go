@@ -132,7 +132,7 @@ func (w *world) keyed(depth int) edit {
 			port, protocol := json.Number(fmt.Sprint(w.serial/2)), []string{"TCP", "UDP"}[w.serial%2]
 			return w.decorated(map[string]edit{"port": same(port), "protocol": same(protocol)})
 		}, func() any { return w.fresh() })
-	default: // they are removed and moved, and what is added is no object
+	default: // they are removed and moved, and the added ones are not objects
 		return w.list(func() edit {
 			return w.decorated(map[string]edit{"n": same(w.fresh())})
 		}, func() any { return w.fresh() })

@@ -62,7 +62,7 @@ func (r *reader) agree(raw, before *node) bool {
 		return true
 	case raw.is('"'):
 		return string(unquote(raw.text)) == string(unquote(before.text))
-	default: // 1 and 1.0 agree: this is about which element it is, and no more
+	default: // 1 and 1.0 agree: this is about which element it is, and nothing else
 		a, errA := strconv.ParseFloat(string(raw.text), 64)
 		b, errB := strconv.ParseFloat(string(before.text), 64)
 		return errA == nil && errB == nil && a == b

@@ -12,7 +12,7 @@ import (
 const maxFollow = 64
 
 // resync is how many elements of a list may be missing in a row before what
-// comes after them is read anew. It shrinks while nothing is found.
+// comes after them is read again. It shrinks while nothing is found.
 const resync = 8
 
 // reader reads inputs into nodes. An input is passed over once, and checked; the
@@ -74,7 +74,7 @@ type slab[T any] struct{ used []T }
 // take returns n zero values.
 func (s *slab[T]) take(n int) []T {
 	if cap(s.used)-len(s.used) < n {
-		s.used = make([]T, 0, max(2*cap(s.used), n, 4)) // whoever has a piece of the old one keeps it
+		s.used = make([]T, 0, max(2*cap(s.used), n, 4)) // holders of a piece of the old one keep it
 	}
 	from := len(s.used)
 	s.used = s.used[:from+n]

@@ -55,7 +55,7 @@ func (m *matcher) equallyAlike(all []candidate) {
 	}
 }
 
-// candidates returns the pairs that share leaves, but for those that their keys tell
+// candidates returns the pairs that share leaves, except those that their keys tell
 // apart.
 func (m *matcher) candidates() (all []candidate) {
 	m.before.read()
