@@ -26,7 +26,7 @@ import (
 
 const (
 	workers = 2
-	// resync has the controller look at its clock again, in case somebody has set it. No name
+	// resync has the controller look at its clock again, in case it was set. No name
 	// waits for longer in the queue: that of an At which has gone is not kept until its time.
 	resync = 10 * time.Minute
 )
@@ -144,8 +144,7 @@ func (c *controller) work(ctx context.Context) {
 	}
 }
 
-// reconcile does the next step for an At. What changes by that is an event, and leads to the
-// step after it.
+// reconcile does the next step for an At. Its change is an event, and leads to the next step.
 func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error {
 	obj, exists, err := c.atInformer.GetStore().GetByKey(name.String())
 	if err != nil || !exists {
@@ -184,7 +183,7 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 // The Pod that is deleted has never run, and never will. Its gate is opened when it has been
 // recorded, which is done only if the At has not changed since it was read, and only with a
 // Pod of its generation. The At in the cache is newer than the Pod and still PENDING: so
-// nobody has recorded that Pod.
+// that Pod is not recorded.
 func (c *controller) createPod(ctx context.Context, at *v1alpha1.At) (*corev1.Pod, error) {
 	pods := c.client.CoreV1().Pods(at.Namespace)
 	pod, err := pods.Create(ctx, newPod(at), metav1.CreateOptions{})
@@ -205,7 +204,7 @@ func (c *controller) createPod(ctx context.Context, at *v1alpha1.At) (*corev1.Po
 		}
 	}
 	if generation != at.Generation { // if the Pod's is newer, the cache is behind
-		return nil, apierrors.NewConflict(corev1.Resource("pods"), pod.Name, fmt.Errorf("it is of generation %d of the At, and not %d", generation, at.Generation))
+		return nil, apierrors.NewConflict(corev1.Resource("pods"), pod.Name, fmt.Errorf("made for generation %d of the At, and not %d", generation, at.Generation))
 	}
 	return pod, nil
 }

@@ -173,13 +173,13 @@ func TestAPodOfAnotherGenerationIsNotRun(t *testing.T) {
 	}{
 		{name: "the same", pod: pod, want: []string{create, read, running}},
 		{name: "older", pod: of("1", pod), want: []string{create, read, remove},
-			fails: `Operation cannot be fulfilled on pods "x": it is of generation 1 of the At, and not 2`},
+			fails: `Operation cannot be fulfilled on pods "x": made for generation 1 of the At, and not 2`},
 		{name: "none", pod: answer{pod.code, strings.Replace(pod.body, annotation, "other", 1)}, want: []string{create, read, remove},
-			fails: `Operation cannot be fulfilled on pods "x": it is of generation 0 of the At, and not 2`},
+			fails: `Operation cannot be fulfilled on pods "x": made for generation 0 of the At, and not 2`},
 		{name: "no number", pod: of("two", pod), want: []string{create, read, remove},
-			fails: `Operation cannot be fulfilled on pods "x": it is of generation 0 of the At, and not 2`},
+			fails: `Operation cannot be fulfilled on pods "x": made for generation 0 of the At, and not 2`},
 		{name: "newer, because the cache is behind", pod: of("3", pod), want: []string{create, read},
-			fails: `Operation cannot be fulfilled on pods "x": it is of generation 3 of the At, and not 2`},
+			fails: `Operation cannot be fulfilled on pods "x": made for generation 3 of the At, and not 2`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			controller, server := newTestController(t, c.pod)

@@ -10,8 +10,8 @@
 //
 // # What it does not do
 //
-// It repeats nothing: a CronJob does that. It does not keep what a command prints, and does
-// not say whether it failed; the Pod does both.
+// It repeats nothing: a CronJob does that. It neither keeps what a command prints, nor
+// reports whether it failed; the Pod does both.
 package at
 
 //go:generate go tool -modfile=../../hack/tools/go.mod controller-gen object crd paths=./api/... output:crd:dir=config/crd

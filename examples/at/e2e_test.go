@@ -41,7 +41,7 @@ const (
 	anHourAgo = -time.Hour
 )
 
-// binding lets somebody who is no administrator run the controller, as the README says.
+// binding lets a user who is not an administrator run the controller, as the README says.
 const binding = "kubectl create clusterrolebinding at --clusterrole=at --user=at"
 
 // cluster is a control plane with a kubectl, and a user who may do what the role says.

@@ -64,7 +64,7 @@ func gatesWithout(pod *corev1.Pod) []corev1.PodSchedulingGate {
 	return others
 }
 
-// ended reports whether a Pod will do no more.
+// ended reports whether a Pod has finished.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -15,7 +15,7 @@ import (
 
 const crdFile = "config/crd/cnat.example.com_ats.yaml"
 
-// writes are what a user may send, and what comes of it: the spec, or else the error. They
+// writes are what a user may send, and the result: the spec, or the error. They
 // are sent to package schema here, and to a real API server in e2e_test.go.
 var writes = []struct {
 	name, spec         string

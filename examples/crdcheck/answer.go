@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// answer is what becomes of an object.
+// answer is the result for an object.
 type answer struct {
 	place
 	Object   string               `json:"object"` // such as pizza.restaurant.example.com/margherita
@@ -85,7 +85,7 @@ func (c *command) check(ctx context.Context, what string, verdicts bool, crds, p
 		return nil
 	})
 	if len(answers) == 0 && !c.failed {
-		c.fail(fmt.Errorf("nothing to %s: there is no object of a group that the definitions have (%d passed over)", what, passedOver))
+		c.fail(fmt.Errorf("%s: no object of a group that the definitions have (%d passed over)", what, passedOver))
 	}
 	if c.output == "json" {
 		return c.printJSON(struct {

@@ -64,7 +64,7 @@ func (c *command) fail(err error) {
 	c.say("error: %s", err)
 }
 
-// warn says what is no fault, but may surprise.
+// warn reports what may surprise, but is not a fault.
 func (c *command) warn(format string, args ...any) {
 	c.say("Warning: "+format, args...)
 }

@@ -148,7 +148,7 @@ func TestWhatTheCommandPrints(t *testing.T) {
 		{name: "duplicate-ignore", args: []string{"validate", "--validate=ignore", "--crd", "project", "-"}, stdin: duplicates, code: exitOK},
 		{name: "duplicate-crd", args: []string{"validate", "--crd", "-", "objects.yaml"}, stdin: "---\n" + strings.Replace(content(t, "versions.yaml"), "  scope: Namespaced\n", "  scope: Namespaced\n  scope: Cluster\n", 1), code: exitError},
 
-		// What there is to check.
+		// The input to check.
 		{name: "tree", args: []string{"validate", "--crd", "project", "--crd", "tree", "tree"}, code: exitFindings},
 		{name: "tree-lint", args: []string{"lint", "tree"}, code: exitError},
 		{name: "template", args: []string{"validate", "--crd", "project", "template"}, code: exitError},

@@ -13,9 +13,9 @@
 //
 // Files are YAML or JSON, with any number of documents and Lists. A directory stands for
 // the files below it that end in .yaml, .yml or .json, and - for standard input. In
-// a directory, what is of no concern is passed over: for lint, convert, diff and --crd, what is no
-// definition, or only a patch of one; for the others, what is of another group than the
-// definitions. Files there that cannot be read, such as templates, are passed over too,
+// a directory, other objects are passed over. For lint, convert, diff and --crd these are all but
+// definitions, and patches of definitions. For the others, they are those of another group than
+// the definitions. Files there that cannot be read, such as templates, are passed over too,
 // with a warning, if they do not seem to have such an object. In a file that is named,
 // objects of other groups are passed over with a warning, and all else is an error. A kind
 // or version that the definitions of its group do not have, or
@@ -30,7 +30,7 @@
 //     are pruned, changes that break something. A change that may break something, but of
 //     which there is no proof, counts only with diff --unproven.
 //   - 2: the command line is wrong, some of the input could not be read, there was nothing
-//     to check, or the answer could not be written. What could be read was checked even so.
+//     to check, or the answer could not be written. Readable input was checked even so.
 //
 // Read command.go for the command line. Text goes from input.go, which reads files, to
 // document.go and object.go, which take them apart; definition.go compiles definitions, and

@@ -21,7 +21,7 @@ type document struct {
 	line    int    // on which its text begins
 	text    []byte // with the line before it, as far as it can be read
 	objects []object
-	others  []place // what is no object, such as the list of a JSON patch
+	others  []place // not objects, such as the list of a JSON patch
 	unread  []byte  // the rest, which cannot be read
 	err     error   // why, and where
 }

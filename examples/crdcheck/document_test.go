@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever a file has, it can be taken apart, and what is found has its place in it.
+// Any file can be taken apart, and each part has its place in it.
 func FuzzDocuments(f *testing.F) {
 	for _, seed := range []string{oven("a") + "\n{", duplicates, cooks, definition, "---\n- 1\n...\n{a: b}\nc", `{"kind":"AList","items":[{},{"kind":"A"},null]}`} {
 		f.Add([]byte(seed))

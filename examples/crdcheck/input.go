@@ -62,7 +62,7 @@ func (c *command) read(ctx context.Context, paths []string) (files []file) {
 }
 
 // readAll is io.ReadAll, but ends with the context: a read of a terminal or a pipe does
-// not. What still reads then ends with the process.
+// not. Such a read ends with the process.
 func readAll(ctx context.Context, r io.Reader) (data []byte, err error) {
 	done := make(chan struct{})
 	var all []byte

@@ -80,7 +80,7 @@ with a warning is reported as a warning. Warnings alone do not make the exit cod
 				return err
 			})
 			if definitions == 0 && !c.failed {
-				c.fail(errors.New("nothing to lint: there is no CustomResourceDefinition"))
+				c.fail(errors.New("lint: no CustomResourceDefinition"))
 			}
 			warnings := countWarnings(faults)
 			c.findings = len(faults) - warnings

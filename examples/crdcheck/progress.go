@@ -18,7 +18,7 @@ const (
 
 // progress is a line of a terminal that says how far a command is.
 type progress struct {
-	out   io.Writer  // nil if it is no terminal
+	out   io.Writer  // nil if it is not a terminal
 	width func() int // of the terminal; 0 if it is not known
 	now   func() time.Time
 	next  time.Time // before this, nothing is shown

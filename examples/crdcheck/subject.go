@@ -23,7 +23,7 @@ type subject struct {
 // noMatch is what kubectl says of a kind or version that no server knows.
 func (o object) noMatch() error {
 	if o.Kind == "" {
-		return errors.New("it has no kind")
+		return errors.New("no kind")
 	}
 	return fmt.Errorf("no matches for kind %q in version %q", o.Kind, o.APIVersion)
 }
@@ -60,7 +60,7 @@ func (c *command) subjects(ctx context.Context, all definitions, paths []string)
 			}
 			for _, other := range d.others {
 				if f.named {
-					c.fail(fmt.Errorf("%s: it is no object", other))
+					c.fail(fmt.Errorf("%s: not an object", other))
 				} else {
 					passedOver++
 				}

@@ -78,7 +78,7 @@ func (s subject) validate(ctx context.Context, a *answer, directive string, opts
 		a.refuse(err)
 	}
 	if err != nil && directive == metav1.FieldValidationStrict && strings.Contains(err.Error(), "strict decoding error: ") {
-		// The server looks no further, but who fixes the object wants to know the rest.
+		// The server looks no further, but the author of the object wants to know the rest.
 		if warnings, err = s.create(ctx, append(opts, schema.FieldValidation(metav1.FieldValidationIgnore))...); err != nil {
 			a.refuse(err)
 		}

@@ -162,7 +162,7 @@ func (c *command) migrate(ctx context.Context, config *rest.Config, name string,
 		bar.show(p)
 	}))...)
 	bar.end()
-	// Who has not begun has nothing to say but the error.
+	// Before it has begun, there is only the error to report.
 	if report != nil && (err == nil || report.Progress != migrate.Progress{}) {
 		fmt.Fprintln(c.out, sentence(name, report, dryRun))
 	}

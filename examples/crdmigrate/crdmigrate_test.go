@@ -199,7 +199,7 @@ func TestWhatTheCommandSays(t *testing.T) {
 	}
 	step(w.CRD+": nothing to do: only v1alpha1 is stored\n0", "run", w.CRD)
 	step(`error: migrate: CustomResourceDefinition `+w.CRD+`: v1alpha1 is the storage version: set storage: true for another one, and migrate the objects
-v1alpha1 is served: set served: false, and see that nobody asks for it any more (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)
+v1alpha1 is served: set served: false, and check that no client asks for it (the metric apiserver_requested_deprecated_apis, if it is marked as deprecated, or the audit log)
 v1alpha1 is named in managedFields by "unpacker" (Update), in 3 objects, such as default/box-00000: nothing moves such an owner; ForgetOwners (--forget-owners) lets go of it, and loses no field
 1`, "remove", w.CRD, "v1alpha1")
 	w.Store("v1")

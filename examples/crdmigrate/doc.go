@@ -9,8 +9,8 @@
 //	crdmigrate remove pizzas.restaurant.example.com v1alpha1
 //	crdmigrate rules pizzas.restaurant.example.com          # the ClusterRole that it needs
 //
-// It may be killed at any time, and run again. What it has done is on standard output; how
-// far it is, on standard error: as a bar on a terminal, and else as a line every ten
+// It may be killed at any time, and run again. Standard output has the results. Standard
+// error shows the progress: as a bar on a terminal, and else as a line every ten
 // seconds. With --metrics-bind-address it serves metrics for as long as it runs.
 //
 // The exit code is for scripts:

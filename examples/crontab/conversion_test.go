@@ -14,7 +14,7 @@ import (
 	"github.com/crdkit/crdkit/roundtrip"
 )
 
-// What the schema refuses, an object of the first release may have: either it survives a
+// An object of the first release may have values that the schema refuses: either it survives a
 // round trip, or the conversion refuses it, too.
 var outsideToo = roundtrip.With(roundtrip.OutsideSchema)
 
@@ -43,7 +43,7 @@ func TestAHostPortIsSplitAndJoined(t *testing.T) {
 	}
 }
 
-// Whoever reads or lists such objects sees this: the object, the field and the value.
+// Clients that read or list such objects see this: the object, the field and the value.
 func TestWhatCannotBeConvertedIsNamed(t *testing.T) {
 	const toV1 = "cannot convert CronTab default/x from stable.example.com/v1beta1 to stable.example.com/v1: "
 	const fromV1 = "cannot convert CronTab default/x from stable.example.com/v1 to stable.example.com/v1beta1: "

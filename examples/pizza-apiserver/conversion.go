@@ -44,7 +44,7 @@ func alphaToHub(_ context.Context, in *v1alpha1.Pizza, out *restaurant.Pizza) er
 
 // maxNames bounds what one object of v1alpha1 can become. Its requests are JSON or YAML of at
 // most 3 MiB (apiserver/pkg/server.NewConfig, MaxRequestBodyBytes), and so have fewer names: one
-// takes two bytes at least, in a list of YAML such as [a,b]. What is valid has
+// takes two bytes at least, in a list of YAML such as [a,b]. A valid pizza has
 // v1beta1.MaxPortions. A v1alpha1 pizza with too many toppings has to be converted back before
 // it is refused, so that the error has the path of a v1alpha1 pizza.
 const maxNames = 1 << 21

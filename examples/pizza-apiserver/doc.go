@@ -3,8 +3,8 @@
 // own instead of CustomResourceDefinitions and webhooks.
 //
 // Read scheme.go for the kinds, conversion.go for how the versions convert through the
-// internal hub of package restaurant, defaults.go and validation.go for what becomes of
-// an object when it is decoded, admission.go for what is checked against other objects,
+// internal hub of package restaurant, defaults.go and validation.go for the decoding of
+// an object, admission.go for what is checked against other objects,
 // strategy.go and storage.go for how objects are written to etcd, table.go for what
 // kubectl get shows, openapi.go for the schema, and server.go for how all of it becomes a
 // server. The program is in cmd/pizza-apiserver.

@@ -22,7 +22,7 @@ import (
 // The schemas of the served versions are what controller-gen makes of the types, the same
 // as in the CustomResourceDefinitions: so kubectl explains and checks the same, and
 // server-side apply merges in the same way, which needs the list types. The files are whole
-// definitions, because that is what controller-gen writes; nobody applies them.
+// definitions, because that is what controller-gen writes; they are never applied.
 //
 //go:embed config/schemas/*.yaml
 var definitions embed.FS

@@ -27,8 +27,8 @@ import (
 
 // TestItAnswersAsTheCustomResourceDoes sends the same requests to the restaurant of package
 // pizza, whose kinds are CustomResourceDefinitions with an operator's webhooks, and to this
-// one. Both are behind a kube-apiserver. The answers are the same, but for what differences
-// says: codes, warnings, reasons, fields, causes and objects. The words of errors are not
+// one. Both are behind a kube-apiserver. The answers are the same, except for
+// differences: codes, warnings, reasons, fields, causes and objects. The words of errors are not
 // compared, nor what ask and normalize take away.
 func TestItAnswersAsTheCustomResourceDoes(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestItAnswersAsTheCustomResourceDoes(t *testing.T) {
 					t.Errorf("it is not the difference that is known (-want +got, first of the custom resource, then of this server):\n%s", diff)
 				}
 				if differ.crd == differ.here || differ.why == "" {
-					t.Error("it is no difference, or one without a reason")
+					t.Error("not a difference, or one without a reason")
 				}
 				return
 			}
@@ -162,7 +162,7 @@ var exchanges = []exchange{
 	{name: "a number that is text", method: create, path: betas, body: beta("odd", `,"spec":{"toppings":[{"name":"tomato","quantity":"two"}]}`)},
 	{name: "a list that is text", method: create, path: alphas, body: alpha("odd", `,"spec":{"toppings":"tomato"}`)},
 
-	// Fields that nobody knows.
+	// Unknown fields.
 	{name: "an unknown field, strictly", method: create, path: betas + "?fieldValidation=Strict", body: beta("odd", `,"spec":{"garbage":42}`)},
 	{name: "an unknown field, with a warning", method: create, path: betas + "?fieldValidation=Warn", body: beta("warned", `,"spec":{"toppings":[{"name":"tomato"}],"garbage":42}`)},
 	{name: "an unknown field, ignored", method: create, path: betas + "?fieldValidation=Ignore", body: beta("ignored", `,"spec":{"toppings":[{"name":"tomato"}],"garbage":42}`)},
@@ -241,8 +241,8 @@ const (
 	cells     = "the cells are made by code, and not by a JSONPath"
 )
 
-// differences are all that there are, by the name of the request; but for those in
-// normalize, which are everywhere, and for the words of errors, which ask takes away.
+// differences are all that there are, by the name of the request. Two are not here: those in
+// normalize are everywhere, and ask takes away the words of errors.
 var differences = map[string]difference{
 	"a topping has no v1beta1": {
 		crd: "404 ", here: "404 NotFound",
@@ -344,7 +344,7 @@ func compact(v any) string {
 }
 
 // ask sends a request and reads the answer. Of an error it takes away all words: its message,
-// those of its causes, and a text that is no JSON. And it takes away the UID of what the error
+// those of its causes, and a text that is not JSON. And it takes away the UID of what the error
 // is about, and the order of the causes.
 func (s *side) ask(t *testing.T, e exchange) (a answer) {
 	t.Helper()
@@ -380,7 +380,7 @@ func (s *side) ask(t *testing.T, e exchange) (a answer) {
 	if a.Code >= 400 {
 		var status metav1.Status
 		if err := json.Unmarshal(text, &status); err != nil {
-			t.Fatalf("%d is no status: %s", a.Code, text)
+			t.Fatalf("%d is not a status: %s", a.Code, text)
 		}
 		t.Logf("%s: %d %s", s.base, a.Code, status.Message)
 		a.Reason, a.Details = status.Reason, status.Details
@@ -396,7 +396,7 @@ func (s *side) ask(t *testing.T, e exchange) (a answer) {
 		return a
 	}
 	if err := json.Unmarshal(text, &a.Object); err != nil {
-		t.Fatalf("%d is no object: %s", a.Code, text)
+		t.Fatalf("%d is not an object: %s", a.Code, text)
 	}
 	if e.accept != "live" {
 		normalize(a.Object)
@@ -417,9 +417,9 @@ func or(text, otherwise string) string {
 //
 //   - The items of a custom resource's list have their apiVersion and kind, and the list
 //     has an empty "continue", because both are unstructured (client-go encodes Go types
-//     without). What they have of managedFields is compared one by one.
+//     without). Their managedFields are compared one by one.
 //   - The manager who creates an object owns its spec, as the field ".", if the object is a
-//     custom resource. Of a Go type nobody does: the empty object, with which the API
+//     custom resource. Of a Go type, none does: the empty object, with which the API
 //     server compares a new one, has all structs already
 //     (apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
 //   - Resources and their verbs are in another order, and the columns of a table have
@@ -504,7 +504,7 @@ func operate(t *testing.T, cp *controlplane.ControlPlane) {
 apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: %s, namespace: %s}
-spec: {holderIdentity: somebody, leaseDurationSeconds: 3600, acquireTime: %[3]q, renewTime: %[3]q}
+spec: {holderIdentity: another, leaseDurationSeconds: 3600, acquireTime: %[3]q, renewTime: %[3]q}
 `, pizza.Name, pizza.Namespace, metav1.NowMicro().UTC().Format(metav1.RFC3339Micro))}
 	for _, document := range strings.Split(string(manifests), "---\n") {
 		if strings.Contains(document, "\nkind: CustomResourceDefinition\n") || strings.Contains(document, "WebhookConfiguration\n") || strings.Contains(document, "kind: Namespace\n") {

@@ -24,7 +24,7 @@ func NewScheme() (*runtime.Scheme, error) {
 }
 
 // NewRegistry returns the conversions of a scheme of [NewScheme] as crdkit knows them. The
-// server does not need it; who proves the conversions does.
+// server does not need it; the proof of the conversions does.
 func NewRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
 	reg := conversion.NewRegistry(s)
 	for _, kind := range []string{"Pizza", "Topping"} {

@@ -45,7 +45,7 @@ func NewOptions() (*Options, error) {
 	}
 	stored := storageVersions{s}
 	codecs := serializer.NewCodecFactory(s)
-	// What is read from etcd becomes internal, whichever version it was stored in.
+	// Objects from etcd become internal, whichever version they were stored in.
 	json, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
 		return nil, errors.New("apiserver: the codecs have no JSON")

@@ -74,7 +74,7 @@ func (pizzaStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 	}
 }
 
-// GetResetFields says what PrepareForUpdate takes back, so that nobody comes to own it.
+// GetResetFields names the fields that PrepareForUpdate takes back, so that they get no owner.
 func (pizzaStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return resetPizza(fieldpath.MakePathOrDie("status"))
 }

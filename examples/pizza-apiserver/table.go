@@ -15,7 +15,7 @@ import (
 )
 
 // pizzaTable says what kubectl get shows of pizzas. The cells are made by code, of the
-// internal version: they are the same in whichever version somebody asks, and say more than
+// internal version: they are the same in each version that is asked for, and say more than
 // a JSONPath can.
 type pizzaTable struct{}
 
@@ -30,7 +30,7 @@ func (pizzaTable) ConvertToTable(_ context.Context, obj, options runtime.Object)
 	}, func(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 		pizza, ok := obj.(*restaurant.Pizza)
 		if !ok {
-			return nil, fmt.Errorf("apiserver: a %T is no pizza", obj)
+			return nil, fmt.Errorf("apiserver: %T is not a pizza", obj)
 		}
 		var cost any
 		if pizza.Status.Cost != nil {
@@ -64,7 +64,7 @@ func (toppingTable) ConvertToTable(_ context.Context, obj, options runtime.Objec
 	}, func(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 		topping, ok := obj.(*restaurant.Topping)
 		if !ok {
-			return nil, fmt.Errorf("apiserver: a %T is no topping", obj)
+			return nil, fmt.Errorf("apiserver: %T is not a topping", obj)
 		}
 		return []any{name, topping.Spec.Cost, age}, nil
 	})

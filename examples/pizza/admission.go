@@ -24,7 +24,7 @@ func defaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
 // costsSomething refuses a free topping.
 func costsSomething(_ context.Context, topping *v1alpha1.Topping) (errs field.ErrorList, _ error) {
 	if topping.Spec.Cost == 0 {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "cost"), topping.Spec.Cost, "nothing is free"))
+		errs = append(errs, field.Invalid(field.NewPath("spec", "cost"), topping.Spec.Cost, "must not be zero"))
 	}
 	return errs, nil
 }

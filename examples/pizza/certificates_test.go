@@ -26,7 +26,7 @@ import (
 )
 
 // TestCertificatesMayComeFromFiles runs an operator outside of the cluster, whose
-// certificates somebody else makes, and renews with another CA.
+// certificates another program makes, and renews with another CA.
 func TestCertificatesMayComeFromFiles(t *testing.T) {
 	tier.VerifyOnly(t, "checks in a cluster what webhook/replica checks too")
 	t.Parallel()

@@ -73,7 +73,7 @@ func (c *controller) follow(queue queue) (stop func(), err error) {
 		DeleteFunc: func(obj any) { c.enqueueReferrers(queue, obj) },
 	})
 	return func() {
-		// Of an informer that has stopped there is nothing to remove; that is no error.
+		// An informer that has stopped has no handlers to remove; that is not an error.
 		if pizzaErr == nil {
 			_ = c.pizzas.RemoveEventHandler(pizzas)
 		}
@@ -132,7 +132,7 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	pizza := obj.(*v1beta1.Pizza)
 	cost, missing := c.cost(pizza)
 	if len(missing) > 0 {
-		// Somebody deleted a topping past the webhook. When it comes back, or the
+		// A topping was deleted past the webhook. When it comes back, or the
 		// pizza changes, the pizza is enqueued again; a wrong cost would be worse
 		// than none.
 		klog.FromContext(ctx).Info("A pizza has no cost: toppings are missing", "pizza", name, "toppings", strings.Join(missing, ", "))

@@ -29,7 +29,7 @@ type Lease struct {
 	// before one of them takes it: whole seconds.
 	Duration time.Duration
 	// RenewDeadline is how long the leader tries to renew the lease before it stops.
-	// What is left of Duration is the time in which its controller must have ended.
+	// The rest of Duration is the time in which its controller must have ended.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two attempts to renew the lease, or to get it.
 	RetryPeriod time.Duration
@@ -63,7 +63,7 @@ func leadershipOf(lease Lease, lock resourcelock.Interface) (*leadership, error)
 	l := &leadership{lease: lease, lock: lock}
 	var faults []error
 	if lease.Namespace == "" || lease.Name == "" {
-		faults = append(faults, errors.New("it needs a namespace and a name"))
+		faults = append(faults, errors.New("no namespace or name"))
 	}
 	if lease.Duration%time.Second != 0 {
 		// The object has no place for less: the others would not wait long enough.
@@ -103,7 +103,7 @@ func (l *leadership) run(ctx context.Context, work func(context.Context)) {
 	}
 }
 
-// term waits until this replica leads, and works until it does no more, or ctx ends.
+// term waits until this replica leads, and works until it no longer does, or ctx ends.
 //
 // It does not use ReleaseOnCancel of the elector, which releases the lease before it tells
 // the callback to stop, and after an update that failed may release the lease of another

@@ -65,7 +65,7 @@ func (c *leaseClient) do(ctx context.Context, f func() error) error {
 	if err := errors.Join(f(), after); err != nil {
 		return err
 	}
-	c.version = c.server.version // who sees the answer knows the version
+	c.version = c.server.version // a client that sees the answer knows the version
 	return nil
 }
 
@@ -95,7 +95,7 @@ func (c *leaseClient) Create(ctx context.Context, record resourcelock.LeaderElec
 func (c *leaseClient) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return c.do(ctx, func() error {
 		if c.server.version != c.version {
-			return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, Name, errors.New("it has changed"))
+			return apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, Name, errors.New("lease has changed"))
 		}
 		c.server.version++
 		c.server.record = record
@@ -318,7 +318,7 @@ func TestALeaseThatCannotWorkIsAFault(t *testing.T) {
 		want   []string
 	}{
 		"the usual one":         {func(*Lease) {}, nil},
-		"nothing":               {func(l *Lease) { *l = Lease{} }, []string{"it needs a namespace and a name", "leaseDuration must be greater than renewDeadline"}},
+		"nothing":               {func(l *Lease) { *l = Lease{} }, []string{"no namespace or name", "leaseDuration must be greater than renewDeadline"}},
 		"no identity":           {func(l *Lease) { l.Identity = "" }, []string{"Lock identity is empty"}},
 		"half a second":         {func(l *Lease) { l.Duration += 500 * time.Millisecond }, []string{"its duration must be whole seconds, not 15.5s"}},
 		"a deadline too late":   {func(l *Lease) { l.RenewDeadline = l.Duration }, []string{"leaseDuration must be greater than renewDeadline"}},

@@ -35,7 +35,7 @@ import (
 // meals is what happens in the restaurant. The steps build upon each other.
 var meals = []struct {
 	name, verb, version, pizza, text string
-	spec, fails                      string // what comes of it: the spec, or else the error
+	spec, fails                      string // the result: the spec, or the error
 }{
 	{name: "a margherita", verb: "create", version: "v1alpha1", text: object("v1alpha1", `,"spec":{"toppings":["mozzarella","tomato"]}`),
 		spec: `{"toppings":["mozzarella","tomato"]}`},

@@ -56,7 +56,7 @@ func TestDeclare_NoFreeToppingsWidensRules(t *testing.T) {
 	if diff := cmp.Diff([]admissionregistrationv1.OperationType{"CREATE", "UPDATE", "DELETE"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for cost, want := range map[float64]string{0: `[spec.cost: Invalid value: 0: nothing is free]`, 0.5: "[]"} {
+	for cost, want := range map[float64]string{0: `[spec.cost: Invalid value: 0: must not be zero]`, 0.5: "[]"} {
 		errs, err := costsSomething(t.Context(), &v1alpha1.Topping{Spec: v1alpha1.ToppingSpec{Cost: cost}})
 		if got := fmt.Sprint(errs); err != nil || got != want {
 			t.Errorf("%v: got %s, %v, want %s", cost, got, err, want)

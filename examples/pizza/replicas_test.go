@@ -206,7 +206,7 @@ func kubectl(t *testing.T, cp *controlplane.ControlPlane, stdin []byte, args ...
 }
 
 // TestOneReplicaWritesAndEachServes starts three replicas one after the other, stops the
-// first leader in order, and kills the second. What each wrote is in the audit log.
+// first leader in order, and kills the second. The audit log has the writes of each.
 func TestOneReplicaWritesAndEachServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

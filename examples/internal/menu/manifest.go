@@ -7,7 +7,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 )
 
-// What kubectl calls pizzas, in each version.
+// The names of pizzas for kubectl, in each version.
 const (
 	Group  = "restaurant.programming-kubernetes.info"
 	Alphas = "pizzas.v1alpha1." + Group

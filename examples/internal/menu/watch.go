@@ -49,7 +49,7 @@ func (g Guest) WatchOther(ctx context.Context) error {
 	if err := g.Succeed(ctx, "", []string{"patch", Betas, "watched", "--type=merge", "-p", `{"spec":{"toppings":[{"name":"tomato","quantity":3}]}}`}); err != nil {
 		return err
 	}
-	for { // who writes its cost changes it, too
+	for { // writing its cost changes it, too
 		toppings, err := g.event(decoder, watch.Modified)
 		if err != nil || slices.Equal(toppings, []string{"tomato", "tomato", "tomato"}) {
 			return err

@@ -70,8 +70,8 @@ func demo(ctx context.Context, keep bool, open func(*controlplane.ControlPlane) 
 	return ok, nil
 }
 
-// leave leaves everything running until the context ends. That there may be nothing to look
-// at then is no reason to stop: somebody may want to see why.
+// leave leaves everything running until the context ends. It goes on even if there is
+// nothing to look at, so that one can see why.
 func leave(ctx context.Context, walkthrough Walkthrough, kubeconfig, kubectl string) {
 	if err := walkthrough.Leave(ctx); err != nil {
 		fmt.Printf("✗ %v\n", err)

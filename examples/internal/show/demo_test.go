@@ -11,7 +11,7 @@ import (
 type emptyMenu struct{}
 
 func (emptyMenu) Steps() []Step               { return nil }
-func (emptyMenu) Leave(context.Context) error { return errors.New("there are no toppings") }
+func (emptyMenu) Leave(context.Context) error { return errors.New("no toppings") }
 func (emptyMenu) Close() error                { return nil }
 
 func TestADemoThatIsKeptRunsOnWithoutAnythingToLookAt(t *testing.T) {

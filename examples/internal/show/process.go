@@ -43,7 +43,7 @@ func (p *Process) Await(ctx context.Context, ready func() error) error {
 	err := Eventually(ctx, time.Minute, func() error {
 		select {
 		case <-p.exited:
-			return Permanent(errors.New("it has stopped"))
+			return Permanent(errors.New("process stopped"))
 		default:
 			return ready()
 		}

@@ -26,7 +26,7 @@ func start(t *testing.T, script string) *show.Process {
 func hasSaid(p *show.Process, text string) func() error {
 	return func() error {
 		if !strings.Contains(p.Log(), text) {
-			return errors.New("it is silent")
+			return errors.New("process is silent")
 		}
 		return nil
 	}
@@ -57,8 +57,8 @@ func TestAProcessStopsInOrderOrItIsAnError(t *testing.T) {
 
 func TestWhoHasStoppedIsNotAwaited(t *testing.T) {
 	p := start(t, "echo no; exit 2")
-	err := p.Await(t.Context(), func() error { return errors.New("it is silent") })
-	if want := "it is not ready: it has stopped\nno\n"; err == nil || err.Error() != want {
+	err := p.Await(t.Context(), func() error { return errors.New("process is silent") })
+	if want := "it is not ready: process stopped\nno\n"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 	if err := p.Stop(time.Second); err == nil || !strings.HasPrefix(err.Error(), "it had stopped: exit status 2\n") {

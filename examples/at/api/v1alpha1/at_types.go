@@ -20,7 +20,7 @@ type At struct {
 
 	// +required
 	Spec AtSpec `json:"spec"`
-	// status is what has become of it. Its default makes a new At PENDING.
+	// status is its outcome. The default makes a new At PENDING.
 	//
 	// +kubebuilder:default={}
 	// +optional
@@ -32,7 +32,7 @@ type AtSpec struct {
 	// schedule is the time to run the command, in UTC and whole seconds, such as
 	// 2019-07-03T02:00:00Z. A time in the past is now.
 	// ---
-	// The format takes text that is no RFC 3339 time, and that a client in Go could not
+	// The format takes text that is not an RFC 3339 time, and that a client in Go could not
 	// read. So there is a pattern too.
 	//
 	// +kubebuilder:validation:Type=string
@@ -66,7 +66,7 @@ const (
 	PhaseDone    Phase = "DONE"    // the Pod has ended, or has been deleted
 )
 
-// AtStatus is what has become of the command.
+// AtStatus is the outcome of the command.
 type AtStatus struct {
 	// phase is PENDING, RUNNING and DONE, one after the other.
 	//

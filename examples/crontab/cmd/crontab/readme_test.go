@@ -25,7 +25,7 @@ import (
 // root is that of the repository, for which the README is written.
 const root = "../../../.."
 
-// What starts the program, and what stops it.
+// The commands that start and stop the program.
 const (
 	program = "bin/crontab &"
 	stops   = "kill %1; wait %1"

@@ -53,14 +53,14 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return options.Run(ctx)
 }
 
-// parse returns whether somebody has asked for help, and got it.
+// parse reports whether the user has asked for help, and got it.
 func parse(fs *pflag.FlagSet, args []string) (done bool, err error) {
 	err = fs.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		return true, nil
 	case err == nil && fs.NArg() > 0:
-		err = fmt.Errorf("what is %q? There are only flags", strings.Join(fs.Args(), " "))
+		err = fmt.Errorf("arguments %q: only flags are accepted", strings.Join(fs.Args(), " "))
 	}
 	return false, err
 }

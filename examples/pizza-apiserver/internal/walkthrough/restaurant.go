@@ -36,7 +36,7 @@ type Restaurant struct {
 
 // Open prepares a restaurant on a control plane that forwards requests
 // (controlplane.Aggregation): the user that the server is, and a port for it, which binary
-// is. What is done is shown on out.
+// is. Each command is shown on out.
 func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaurant, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Restaurant) StartServer(ctx context.Context) error {
 	return nil
 }
 
-// permit applies what the server says that it needs, but for what needs its certificate.
+// permit applies the manifests that the server prints, except those that need its certificate.
 func (r *Restaurant) permit(ctx context.Context) error {
 	fmt.Fprintln(r.Out, "$ pizza-apiserver manifests >permissions.yaml")
 	manifests, err := exec.CommandContext(ctx, r.binary, "manifests").Output()
@@ -101,7 +101,7 @@ func (r *Restaurant) startEtcd(ctx context.Context) (err error) {
 	r.etcd, err = show.Start("etcd", filepath.Join(r.dir, "etcd.log"), exec.Command(r.etcdBinary,
 		"--data-dir="+filepath.Join(r.dir, "data"),
 		"--listen-client-urls="+r.socket(),
-		"--advertise-client-urls=http://localhost:2379", // required, and used by nobody
+		"--advertise-client-urls=http://localhost:2379", // required, and not used
 		"--listen-peer-urls=http://127.0.0.1:0",
 		"--unsafe-no-fsync",
 	))
@@ -188,7 +188,7 @@ func apiServices(manifests []byte) (services []byte) {
 	return services
 }
 
-// Close stops the server in order, and ends its etcd, which nobody needs any more.
+// Close stops the server in order, and ends its etcd, which is no longer needed.
 func (r *Restaurant) Close() error {
 	var err error
 	if r.server != nil {

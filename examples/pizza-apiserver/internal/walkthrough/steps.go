@@ -132,7 +132,7 @@ func (r *Restaurant) stored(ctx context.Context) error {
 		return err
 	}
 	if len(found.Kvs) != 1 {
-		return fmt.Errorf("there is no key %s", key)
+		return fmt.Errorf("key %s: not found", key)
 	}
 	value := string(found.Kvs[0].Value)
 	fmt.Fprint(r.Out, show.Indent(value))

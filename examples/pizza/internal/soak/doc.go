@@ -9,5 +9,5 @@
 //
 // A failed request counts unless no replica could have prevented it (see ledger.go):
 // it was in flight on a replica at the moment when that was killed, or it met a CA
-// bundle which somebody had just overwritten, and which was repaired in time.
+// bundle which had just been overwritten, and which was repaired in time.
 package soak

@@ -104,7 +104,7 @@ func (f *faults) idle(took time.Duration, rotations int) error {
 		{"overwritten CA bundles", f.overwrites, 2 * time.Minute},
 	} {
 		if want := int(took / c.every); c.n < want {
-			errs = append(errs, fmt.Errorf("there were %d %s in %s, not %d", c.n, c.what, took.Round(time.Second), want))
+			errs = append(errs, fmt.Errorf("%s: %d in %s, want %d", c.what, c.n, took.Round(time.Second), want))
 		}
 	}
 	return errors.Join(errs...)
@@ -137,7 +137,7 @@ func (f *faults) kill(ctx context.Context, o *operator) error {
 // endpoints change with the deletion, not when the pod is seen not to be ready.
 const propagation = 300 * time.Millisecond
 
-// update rolls out the other release, of which the rules are others, as somebody who deploys does:
+// update rolls out the other release, which has other rules, in the order of a deployment:
 // first the manifests, then one replica after the other. No request may fail.
 func (f *faults) update(ctx context.Context) error {
 	if err := f.allReady(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// repairTime is how soon a CA bundle that somebody overwrote must be right again, on two
+	// repairTime is how soon an overwritten CA bundle must be right again, on two
 	// processors that do much else. The usual time is printed.
 	repairTime = 5 * time.Second
 
@@ -92,7 +92,7 @@ func (l *ledger) overwritten(w window) {
 	l.overwrites = append(l.overwrites, w)
 }
 
-// What the API server says of a webhook whose connection broke.
+// The API server's words for a webhook whose connection broke.
 var broken = []string{"EOF", "connection reset by peer", "broken pipe", "connection refused", "client connection lost", "server closed idle connection", "use of closed network connection"}
 
 // excuse says why no replica could have prevented a failure; it is empty if one could have.

@@ -48,8 +48,8 @@ func (l *load) pizzas(version string) dynamic.ResourceInterface {
 	return l.client.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "pizzas"}).Namespace("default")
 }
 
-// request carries one request out. It is never cut off by the end of the soak: that would be no
-// failure of anybody.
+// request carries one request out. It is never cut off by the end of the soak: that would not be
+// a failure of the webhooks.
 func (l *load) request(ctx context.Context, kind string, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

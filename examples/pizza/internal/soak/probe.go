@@ -74,7 +74,7 @@ func (p *probes) readBundles(ctx context.Context) {
 }
 
 // trusted returns the newest bundle that is not younger than lag, nil if there is none, or if
-// somebody has overwritten it.
+// it was overwritten.
 func (p *probes) trusted() *x509.CertPool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

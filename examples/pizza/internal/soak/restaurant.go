@@ -134,7 +134,7 @@ func (r *restaurant) install(ctx context.Context) error {
 	return err
 }
 
-// apply applies the manifests of the release, but for the Service.
+// apply applies the manifests of the release, except for the Service.
 func (r *restaurant) apply(ctx context.Context) error {
 	manifests, err := exec.CommandContext(ctx, r.binary, append([]string{"manifests"}, r.release(nil)...)...).Output()
 	if err != nil {

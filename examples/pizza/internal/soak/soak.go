@@ -14,7 +14,7 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
-// Report is what came of it.
+// Report is the result.
 type Report struct {
 	Requests, Failed, Rotations, Kills, Updates int
 	// Problems are what else is wrong: a replica that did not stop in order, or that takes
@@ -119,7 +119,7 @@ func (r *restaurant) sample(ctx context.Context, o *operator, from time.Time) (s
 func growth(samples []footprint, out io.Writer) error {
 	n := len(samples) / 4
 	if n == 0 {
-		return errors.New("there was no time to measure the memory of a replica")
+		return errors.New("memory of a replica: no time to measure it")
 	}
 	var quarters []footprint
 	for q := range 4 {

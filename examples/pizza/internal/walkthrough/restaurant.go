@@ -38,7 +38,7 @@ type Restaurant struct {
 }
 
 // Open prepares a restaurant on a control plane: the user that the operator's service
-// account is, and a port for the operator, which binary is. What is done is shown on out.
+// account is, and a port for the operator, which binary is. Each command is shown on out.
 func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaurant, error) {
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	if err != nil {

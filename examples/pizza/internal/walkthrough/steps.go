@@ -349,7 +349,7 @@ func (r *Restaurant) manyPizzas(ctx context.Context) error {
 			return show.Permanent(err)
 		}
 		if len(alpha.Items) < count || len(alpha.Items) != len(beta.Items) {
-			return show.Permanent(fmt.Errorf("there are %d pizzas in v1alpha1 and %d in v1beta1", len(alpha.Items), len(beta.Items)))
+			return show.Permanent(fmt.Errorf("got %d pizzas in v1alpha1 and %d in v1beta1", len(alpha.Items), len(beta.Items)))
 		}
 		for i := range alpha.Items {
 			a, b := &alpha.Items[i], &beta.Items[i]
