@@ -37,7 +37,7 @@ import (
 // convert to H, but to another hub, shows when the method is called.
 //
 // The methods copy the metadata, as controller-runtime wants it; crdkit holds them
-// to its laws all the same: but for labels and annotations, metadata stays.
+// to its laws all the same: except for labels and annotations, metadata stays.
 func AddSpoke[S peer.Convertible, H peer.Hub](r *conversion.Registry) error {
 	return conversion.AddSpoke(r,
 		func(_ context.Context, in S, out H) error { return in.ConvertTo(out) },

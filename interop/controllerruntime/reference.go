@@ -20,7 +20,7 @@ import (
 // two must have apiVersion and kind. It does not wait for the informer to sync, and
 // may be called before the cache is started. The error is the cache's.
 //
-// A cache of several namespaces works too. It knows nothing of
+// A cache of several namespaces works too. It does not know
 // other namespaces: a reference to an object there costs a live read each time,
 // and users there do not keep anything from being deleted.
 func Informer(ctx context.Context, c cache.Informers, obj client.Object) (reference.Informer, error) {

@@ -223,7 +223,7 @@ func TestATypeThatTheCacheDoesNotKnowIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := controllerruntime.Informer(t.Context(), nil, nil); err == nil {
-		t.Error("no cache is no error")
+		t.Error("no cache, but no error")
 	}
 }
 

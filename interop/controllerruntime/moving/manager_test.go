@@ -41,7 +41,7 @@ import (
 )
 
 // TestTheFirstReplicaReadsWhatOnlyItConverts starts a manager with an informer of Backups, where
-// one is stored in v1beta1, and nobody converts but the replica itself.
+// one is stored in v1beta1, and only the replica itself converts.
 func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
 	t.Parallel()
 	for name, option := range map[string]func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error){
@@ -182,8 +182,8 @@ func TestWhatFailsEndsTheOther(t *testing.T) {
 	}
 }
 
-// listen makes the Service of the operator, which leads to the listener. Nobody forwards
-// connections in a control plane without nodes, so the API server looks for endpoints itself,
+// listen makes the Service of the operator, which leads to the listener. A control
+// plane without nodes forwards no connections, so the API server looks for endpoints itself,
 // which must not be loopback.
 func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 	t.Helper()
@@ -224,7 +224,7 @@ func listen(t *testing.T, cp *controlplane.ControlPlane) net.Listener {
 }
 
 // storeOld creates the definition and a Backup that is stored in v1beta1, and then makes v1 the
-// storage version, converted by a webhook of which nobody knows the CA yet.
+// storage version, converted by a webhook whose CA is not registered yet.
 func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 	t.Helper()
 	parsed, err := schema.Parse(definition(t))
@@ -264,7 +264,7 @@ func storeOld(t *testing.T, cp *controlplane.ControlPlane) {
 	backups := dynamic.NewForConfigOrDie(cp.Config()).Resource(v1.GroupVersion.WithResource("backups")).Namespace("default")
 	eventually(t, func() error {
 		if _, err := backups.Get(t.Context(), "old", metav1.GetOptions{}); err == nil || !strings.Contains(err.Error(), "conversion webhook for ") {
-			return errors.Join(errors.New("somebody converts"), err)
+			return errors.Join(errors.New("backup was converted"), err)
 		}
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
 )
 
-// restore reads the annotation of earlier releases, for as long as somebody may have objects
+// restore reads the annotation of earlier releases, as long as there may be objects
 // with it: those that are stored in v1beta1, and manifests that were read from the cluster.
 func restore(in *v1beta1.Backup, out *v1.Backup) error {
 	const annotation = "cluster.x-k8s.io/conversion-data"

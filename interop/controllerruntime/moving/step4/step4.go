@@ -63,7 +63,7 @@ func Manifests(hooks *registration.Webhooks) ([]byte, error) {
 //
 // The webhooks are not added to the manager. It starts what needs no leader when its caches have
 // synced (controller-runtime/pkg/manager/internal.go, Start), and a cache of Backups syncs when
-// somebody converts them.
+// a replica converts them.
 func Run(ctx context.Context, mgr ctrl.Manager, l net.Listener, hooks *registration.Webhooks, opts ...replica.Option) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
