@@ -137,7 +137,7 @@ func admitted(h http.Handler, body []byte, object string) (any, error) {
 		return nil, err
 	}
 	if review.Response == nil || !review.Response.Allowed {
-		return nil, fmt.Errorf("it is not allowed: %.500s", w.Body)
+		return nil, fmt.Errorf("answer %.500s: not allowed", w.Body)
 	}
 	text := []byte(object)
 	if len(review.Response.Patch) > 0 {

@@ -30,9 +30,8 @@ const objects = 200
 // objects, of the same type, by the same functions with the same settings and seed: the
 // peer's own. So all objects are the same, and the ratio of checks is that of the times.
 //
-// TestScheme checks objects on all processors, and the peer on one. What is left of the
-// ratio on one is less because most of the time goes into what both sides call: randfill,
-// and the serializers.
+// TestScheme checks objects on all processors, and the peer on one. The ratio on one is
+// smaller, because both sides spend most of the time in randfill and the serializers.
 func (b bench) roundtrip() {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(appsv1.SchemeGroupVersion, &appsv1.Deployment{})

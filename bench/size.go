@@ -19,7 +19,7 @@ import (
 )
 
 // size compares what the smallest conversion webhook takes: in bytes, in packages, and in memory
-// while nobody asks it anything.
+// while it is idle.
 func size() error {
 	dir, err := os.MkdirTemp("", "size")
 	if err != nil {
