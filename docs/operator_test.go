@@ -46,7 +46,7 @@ type operator struct {
 
 // newOperator starts an operator with nothing to serve, and makes its namespace and Service.
 //
-// Nobody forwards connections in a control plane without nodes. So the API server must find
+// A control plane without nodes forwards no connections. So the API server must find
 // the endpoints itself, with --enable-aggregator-routing; and it refuses loopback for one.
 func newOperator(t *testing.T, c *cluster) *operator {
 	t.Helper()
@@ -151,7 +151,7 @@ func (o *operator) endpoints(t testing.TB, c *cluster, ports ...int32) {
 	check(t, err)
 }
 
-// closedPort is a port on which nobody listens.
+// closedPort is a port without a listener.
 func closedPort(t testing.TB) int32 {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(controlplane.Address(t).String(), "0"))

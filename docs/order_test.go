@@ -253,7 +253,7 @@ func (o *observed) send(t testing.TB, method, version, more, contentType, body s
 	return response.StatusCode, string(text)
 }
 
-// story is a request of the page, with all that comes of it.
+// story is a request of the page, with all its results.
 type story struct {
 	title                                    string // of the section
 	method, version, more, contentType, body string
@@ -436,7 +436,7 @@ func (o *observed) caches(t *testing.T) {
 	if code != 201 {
 		t.Fatalf("%d %s", code, answer)
 	}
-	// Nobody has asked for v1alpha1, but its cache converts.
+	// No client has asked for v1alpha1, but its cache converts.
 	var asked []string
 	eventually(t, func() error {
 		if asked = append(asked, o.take()...); !strings.Contains(strings.Join(asked, "\n"), "convert  v1       to v1alpha1") {

@@ -106,7 +106,7 @@ func (s *stage) shows() {
 var writes = regexp.MustCompile(`^kubectl (apply|create|replace|delete|patch|annotate|label)\b`)
 
 // play runs a command until it prints what the page says, for what was done before takes a
-// moment to get to the API server. What changes something is tried without doing it first.
+// moment to get to the API server. Writes are tried as a dry run first.
 func (s *stage) play(c mdtest.Command) (got string) {
 	s.Helper()
 	try := c.Line
@@ -137,7 +137,7 @@ func (s *stage) command(line string) string {
 	return s.run(s, s.dir, line)
 }
 
-// What differs from run to run, and what the pages have instead.
+// Texts that differ from run to run, and those that the pages have instead.
 var differs = []struct {
 	what *regexp.Regexp
 	by   string
@@ -151,7 +151,7 @@ var differs = []struct {
 	{regexp.MustCompile(`/\S+/(LIVE|MERGED)-[0-9]+/`), "/tmp/$1/"},
 	{regexp.MustCompile(`(?m)^((?:---|\+\+\+) /tmp/\S+)\s.*$`), "$1"},
 	// The API server's client has three timers for a webhook's time: its request's, its own, and one
-	// that cancels as before there were contexts. Who is first has the word.
+	// that cancels as before there were contexts. The first one counts.
 	{regexp.MustCompile(`(net/http: request canceled( while waiting for connection)?|context deadline exceeded)( \(Client.Timeout exceeded while awaiting headers\))?`),
 		"context deadline exceeded"},
 	{regexp.MustCompile(`[ \t]+(\n|$)`), "$1"},

@@ -315,7 +315,7 @@ func stuckNamespace(s *stage) {
 	s.store("v1")
 	s.shows()
 	s.shows()
-	// What the namespace controller does, which a control plane for tests does not have.
+	// The work of the namespace controller, which a control plane for tests does not have.
 	check(s, dynamic.NewForConfigOrDie(s.Config()).Resource(backups).Namespace("team").DeleteCollection(s.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
 	namespace, err := s.CoreV1().Namespaces().Get(s.Context(), "team", metav1.GetOptions{})
 	check(s, err)

@@ -50,7 +50,7 @@ func TestTheLifeOfAnAPIVersion(t *testing.T) {
 	c.apply(definition)
 	c.write("v1alpha1", "dune", `{title: Dune, authors: [Frank Herbert], pages: 688}`)
 	c.reads("dune", "v1alpha1", `{"authors":["Frank Herbert"],"pages":688,"title":"Dune"}`)
-	c.write("v1alpha1", "typo", `{title: Neuromancer, authors: [William Gibson], isbn: "9780441569590"}`) // as nobody checks it yet
+	c.write("v1alpha1", "typo", `{title: Neuromancer, authors: [William Gibson], isbn: "9780441569590"}`) // which is not checked yet
 	c.reads("typo", "v1alpha1", `{"authors":["William Gibson"],"isbn":"9780441569590","title":"Neuromancer"}`)
 
 	c.begin("step 2: defaults and rules")
@@ -110,7 +110,7 @@ func TestTheLifeOfAnAPIVersion(t *testing.T) {
 		`v1alpha1 is named in managedFields by "librarian" (Apply), in 1 objects, such as default/omens`,
 		`v1alpha1 is named in managedFields by "reader" (Update), in 3 objects, such as default/dune`)
 	c.applied("v1", "omens", `{title: Good Omens, authors: [{name: Terry Pratchett}, {name: Neil Gaiman}], isbn: "9780060853983"}`)
-	c.end() // and nobody converts: what is stored is v1
+	c.end() // so nothing converts: v1 is stored
 	delete(c.known, "v1alpha1")
 	c.begin("step 6: without an operator")
 
@@ -201,7 +201,7 @@ func (c *cluster) same() {
 }
 
 // roll rolls out a step: first its manifests, then its replica, then the one before stops. The
-// test does not wait for that one to return, which takes five seconds, but nobody reaches it.
+// test does not wait for that one to return, which takes five seconds, but no request reaches it.
 func (c *cluster) roll(webhooks func(...registration.Option) (*registration.Webhooks, error), run func(context.Context, *rest.Config, net.Listener, ...registration.Option) error) {
 	c.t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")

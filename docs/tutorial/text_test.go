@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "write the code of the steps into the te
 const steps = 8
 
 // TestTheTextShowsTheSteps checks that who follows the text has the folders in the end: the
-// page of a step shows each new file, and how each other file changes, but for what is
-// generated.
+// page of a step shows each new file, and how each other file changes, except generated
+// ones.
 func TestTheTextShowsTheSteps(t *testing.T) {
 	before := map[string]string{}
 	for n := range steps {
@@ -177,7 +177,7 @@ func show(text string, before, after map[string]string) (shown map[string]string
 		}
 	}
 	if code != "" {
-		return nil, "", fmt.Errorf("there is no code block for:\n%s", code)
+		return nil, "", fmt.Errorf("no code block for:\n%s", code)
 	}
 	return shown, out.String(), nil
 }

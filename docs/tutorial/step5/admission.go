@@ -9,7 +9,7 @@ import (
 	"github.com/crdkit/crdkit/docs/tutorial/step5/api/v1"
 )
 
-// defaultShelf puts a book where the first letter of its title says, unless somebody has
+// defaultShelf puts a book where the first letter of its title says, unless a user has
 // put it elsewhere. A default in the schema cannot look at another field.
 func defaultShelf(_ context.Context, book *v1.Book) error {
 	if book.Spec.Shelf == "" && book.Spec.Title != "" {

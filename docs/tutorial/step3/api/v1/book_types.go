@@ -47,7 +47,7 @@ type BookSpec struct {
 	Shelf string `json:"shelf,omitempty"`
 }
 
-// Author is somebody who has made a book.
+// Author is a person who has made a book.
 type Author struct {
 	// name of the author.
 	//
