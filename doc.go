@@ -26,12 +26,12 @@
 //   - [github.com/crdkit/crdkit/webhook/registration]: what must the API server be told
 //     about them, and how does it stay right?
 //   - [github.com/crdkit/crdkit/webhook/authority]: with which certificates do they serve,
-//     where nobody else provides any?
+//     without a certificate manager?
 //   - [github.com/crdkit/crdkit/webhook/replica]: in which order does a replica of an
 //     operator start and stop?
 //   - [github.com/crdkit/crdkit/webhook/metrics]: how long are the certificates valid?
 //
 // The whole, put together, is the pizza operator in
-// [github.com/crdkit/crdkit/examples/pizza]. Who comes from controller-runtime finds
-// a bridge in the nested module interop/controllerruntime.
+// [github.com/crdkit/crdkit/examples/pizza]. For a move from controller-runtime,
+// see the nested module interop/controllerruntime.
 package crdkit

@@ -16,7 +16,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// What follows, as far as the example, stands in the README. TestReadme compares them.
+// The README has the code from here to the example. TestReadme compares them.
 
 func handlers() (*http.ServeMux, error) {
 	// Which kinds exist.

@@ -24,7 +24,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-//lint:file-ignore SA4006 the README leaves out what becomes of errors
+//lint:file-ignore SA4006 the README leaves out the handling of errors
 
 // What is within these functions stands in the README: it need not run, but compile.
 var _ = []any{lossless, rules, pipeline, server, operate, move}

@@ -18,10 +18,10 @@ func TestPackages_StaySmall(t *testing.T) {
 		this       = "github.com/crdkit/crdkit"
 		etcd       = "go.etcd.io"
 	)
-	// What brings in a cluster.
+	// These bring in a cluster.
 	cluster := []string{etcd, clientGo + "/informers", clientGo + "/kubernetes", clientGo + "/dynamic", clientGo + "/tools/cache", apiServer + "/pkg/registry/generic", extensions + "/pkg/client"}
 	offline := slices.Concat(cluster, []string{this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"})
-	// What has a cluster, and still must be small.
+	// Packages with a cluster, which must be small too.
 	serving := []string{apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer", this + "/conversion", this + "/admission", this + "/examples"}
 	for pkg, forbidden := range map[string][]string{
 		"scheme":             {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
@@ -67,7 +67,7 @@ func TestPackages_StaySmall(t *testing.T) {
 }
 
 // TestImports_RunDownward checks that what ships needs nothing that is for tests, and that
-// shared code knows nothing of the packages that share it.
+// shared code does not import the packages that share it.
 func TestImports_RunDownward(t *testing.T) {
 	const this = "github.com/crdkit/crdkit/"
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{$p := .ImportPath}}{{range .Imports}}{{$p}} {{.}}{{"\n"}}{{end}}`, "./...").Output()
