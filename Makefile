@@ -117,7 +117,7 @@ lint: ## Check formatting, go vet, staticcheck, go.mod and the prose.
 	go mod tidy -diff
 	$(call each-module,vet)
 	$(call each-module,tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck)
-	go tool -modfile=hack/vale/go.mod vale --no-global --config=hack/vale/vale.ini $$(git ls-files --cached --others --exclude-standard -- '*.md')
+	go tool -modfile=hack/vale/go.mod vale --no-global --config=hack/vale/vale.ini $$(git ls-files --cached --others --exclude-standard -- '*.md' '*.go')
 
 .PHONY: generate
 generate: ## Generate deep copies and CustomResourceDefinitions.
