@@ -314,8 +314,8 @@ func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, 
 	}
 }
 
-// crowd runs n attackers, each of which tries again and again. They are fewer where
-// they are slow: the machine is to be shared with who is attacked.
+// crowd runs n attackers, each of which retries without a pause. They are fewer where
+// they are slow: the machine is shared with the victim.
 func crowd(n int, until <-chan struct{}, try func(i int)) {
 	var all sync.WaitGroup
 	for i := range max(n/slowness, 2) {

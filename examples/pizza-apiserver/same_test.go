@@ -237,7 +237,7 @@ const (
 		`"k:{\"name\":\"tomato\"}":{".":{},"f:name":{},"f:quantity":{}}}}}`
 
 	noZero    = "a Go type without pointers cannot tell what is absent from what is zero"
-	byDefault = "a default of a Go type belongs to who creates the object: decoding it comes before ownership; what a mutating webhook adds comes after, and belongs to nobody"
+	byDefault = "a default of a Go type belongs to the creator of the object: decoding it comes before ownership; what a mutating webhook adds comes after, and belongs to nobody"
 	cells     = "the cells are made by code, and not by a JSONPath"
 )
 

@@ -40,7 +40,7 @@ var (
 	errNotRunning = errors.New("registration: Inject is not running")
 	errUnread     = errors.New("not read yet")
 	errNoCA       = errors.New("no CA certificate yet")
-	errContended  = errors.New("another writer changes the CA bundle again and again")
+	errContended  = errors.New("another writer changes the CA bundle repeatedly")
 )
 
 // Inject writes the CA bundle into the webhook configurations and definitions of the declaration,

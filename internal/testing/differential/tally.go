@@ -29,7 +29,7 @@ type Comparison struct {
 
 	Diff       string   // empty if both are the same
 	Known      []string // the names of differences that are known, if they are all there is
-	Unexpected string   // the case is not about what it should be
+	Unexpected string   // the case is not about its subject
 }
 
 // diff is the difference between both sides.
@@ -145,7 +145,7 @@ func (t *Tally) Disagreements() []Comparison {
 	return slices.Clone(t.disagreements)
 }
 
-// Unexpected says which cases are not about what they should be.
+// Unexpected names the cases that are not about their subject.
 func (t *Tally) Unexpected() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
 // Command pizza-soak runs two replicas of the pizza operator on a real control plane
-// while everything goes wrong that can, and counts the requests that fail. `make soak`
+// under fault injection, and counts the requests that fail. `make soak`
 // runs it.
 package main
 
