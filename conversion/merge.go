@@ -23,7 +23,7 @@ type merge struct {
 	own       *views          // of hub
 }
 
-// views are a hub object in the spoke, and there and back. The functions
+// views are a hub object as the spoke has it, and after the way back. The functions
 // need not give back an object as a user has written it, so both count.
 type views struct {
 	payload    // of the spoke

@@ -14,7 +14,7 @@ func (c *Case) expectIn(in Comparison) string {
 	return ""
 }
 
-// expect says that a case is not about its subject.
+// expect reports that a case does not test its subject.
 func (c *Case) expect(o Outcome) string {
 	said := slices.Concat([]string{o.Message}, o.Causes, o.Warnings)
 	if c.Want == "" || c.Want == "accepted" && o.Object != nil || slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, c.Want) }) {

@@ -29,7 +29,7 @@ type Comparison struct {
 
 	Diff       string   // empty if both are the same
 	Known      []string // the names of differences that are known, if they are all there is
-	Unexpected string   // the case is not about its subject
+	Unexpected string   // the case does not test its subject
 }
 
 // diff is the difference between both sides.
@@ -145,7 +145,7 @@ func (t *Tally) Disagreements() []Comparison {
 	return slices.Clone(t.disagreements)
 }
 
-// Unexpected names the cases that are not about their subject.
+// Unexpected names the cases that do not test their subject.
 func (t *Tally) Unexpected() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
