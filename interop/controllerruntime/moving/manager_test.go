@@ -49,7 +49,7 @@ func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
 			return replica.Authority(), nil
 		},
 		"CertManager": func(t *testing.T, _ *rest.Config, _ *registration.Webhooks, folder string) (replica.Option, error) {
-			return step4.CertManager(t.Context(), folder)
+			return step4.CertManager(folder)
 		},
 		"LeaveCertManager_First": func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error) {
 			return step4.LeaveCertManager(t.Context(), config, hooks, folder, false)

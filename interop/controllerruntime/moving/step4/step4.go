@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,7 +79,7 @@ func Run(ctx context.Context, mgr ctrl.Manager, l net.Listener, hooks *registrat
 
 // CertManager has the webhooks serve with the Secret of a Certificate, mounted in a folder, and
 // the API server trust its CA.
-func CertManager(ctx context.Context, folder string) (replica.Option, error) {
+func CertManager(folder string) (replica.Option, error) {
 	certs, err := webhook.Files(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 	if err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func CertManager(ctx context.Context, folder string) (replica.Option, error) {
 // operator's own: the first one serves with the files, the second with its own CA. In both, the
 // API server trusts both CAs, so that replicas of either release are called.
 func LeaveCertManager(ctx context.Context, config *rest.Config, hooks *registration.Webhooks, folder string, second bool) (replica.Option, error) {
-	files, err := registration.BundleFile(ctx, filepath.Join(folder, "ca.crt"))
+	files, err := registration.BundleFile(filepath.Join(folder, "ca.crt"))
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +117,10 @@ func LeaveCertManager(ctx context.Context, config *rest.Config, hooks *registrat
 // both is the CA bundle of two. Without the one, it does not return the other.
 type both [2]registration.Bundle
 
-func (b both) CABundle() (pem []byte, changed <-chan struct{}) {
-	again := make(chan struct{})
-	time.AfterFunc(10*time.Second, func() { close(again) }) // it has changed, perhaps
-	first, _ := b[0].CABundle()
-	second, _ := b[1].CABundle()
+func (b both) CABundle() []byte {
+	first, second := b[0].CABundle(), b[1].CABundle()
 	if len(first) == 0 || len(second) == 0 {
-		return nil, again
+		return nil
 	}
-	return slices.Concat(first, []byte("\n"), second), again
+	return slices.Concat(first, []byte("\n"), second)
 }
