@@ -11,8 +11,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -297,7 +297,7 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return append(
-		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, path.ValidatePathSegmentName, field.NewPath("metadata")),
+		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, func(name string, _ bool) []string { return content.IsPathSegmentName(name) }, field.NewPath("metadata")),
 		validateAdmission(obj)...)
 }
 

@@ -136,7 +136,4 @@ func (w *responseWriter) EnableFullDuplex() error          { return nil }
 // CloseNotify is what API servers recognize a connection by that can be watched.
 func (w *responseWriter) CloseNotify() <-chan bool { return nil }
 
-var _ interface {
-	http.Flusher
-	http.CloseNotifier //nolint:staticcheck // apiserver/pkg/endpoints/responsewriter/wrapper.go
-} = (*responseWriter)(nil)
+var _ http.Flusher = (*responseWriter)(nil)

@@ -38,6 +38,6 @@ func (h webhooks) inProcess(config *rest.Config, err error) (*rest.Config, error
 	if err != nil || h.handler == nil {
 		return config, err
 	}
-	config.Wrap(func(http.RoundTripper) http.RoundTripper { return transport{h.handler, h.done} })
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return transport(h) })
 	return config, nil
 }
