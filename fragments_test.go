@@ -26,7 +26,7 @@ import (
 
 //lint:file-ignore SA4006 the README leaves out the handling of errors
 
-// What is within these functions stands in the README: it need not run, but compile.
+// These functions hold code of the README: it need not run, but compile.
 var _ = []any{lossless, rules, pipeline, server, operate, move}
 
 func lossless(reg *conversion.Registry) error {

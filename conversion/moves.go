@@ -155,7 +155,7 @@ func Split(spoke, separator string, first, second Part) Move {
 	return m
 }
 
-// fits reports whether a part of a string is what it should be, and would come back the same.
+// fits reports whether a part of a string is valid, and comes back the same.
 func (p Part) fits(s string) bool {
 	i, err := strconv.ParseInt(s, 10, 64)
 	return !p.integer || err == nil && strconv.FormatInt(i, 10) == s

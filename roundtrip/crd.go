@@ -25,8 +25,8 @@ import (
 // The objects are what the API server would accept, and have its defaults, except where
 // [Defaulting] is checked. Where a version has a Go type, they are such as it can decode;
 // [Decoding] is about the others. The functions of [Funcs] do not apply to them, but to an
-// internal hub, which has no schema. What the schema allows and a conversion does not keep,
-// such as an order that means nothing, has to be declared: see [Normalize].
+// internal hub, which has no schema. A conversion may lose
+// what means nothing, such as an order, if that is declared: see [Normalize].
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)

@@ -22,7 +22,7 @@ func (s *subject) drift() []string {
 
 // drift compares a Go type with a structural schema, and returns in what they differ, by
 // path: fields that one of them has alone, and fields whose values the type cannot hold.
-// What a type decodes by itself is not looked into, and neither is metadata.
+// It does not look into types that decode themselves, nor into metadata.
 func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 	report := func(path, format string, args ...any) {
 		found = append(found, path+": "+fmt.Sprintf(format, args...))

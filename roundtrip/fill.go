@@ -87,7 +87,7 @@ func fill[T any](function func(v *T, c randfill.Continue)) []any {
 	})
 }
 
-// What is made is what JSON has, and the types can decode it.
+// Values are encoded that JSON has, and that the types can decode.
 
 func mustEncode(v any) []byte {
 	text, err := json.Marshal(v)

@@ -28,8 +28,8 @@ const (
 	// puts into an annotation what B cannot express, and takes it out again without looking
 	// at what has changed since, brings old data back to life.
 	Edited Law = "edited"
-	// Annotations: an object that was converted from A to B still converts to A when somebody
-	// has written other text, which is no JSON, into the annotations that the conversion has
+	// Annotations: an object that was converted from A to B still converts to A when a user
+	// has written other text, which is not JSON, into the annotations that the conversion has
 	// made. One object that does not convert makes each list of its kind fail. Those of
 	// [conversion.Lossless] are left alone: see [conversion.DropInvalidAnnotation].
 	Annotations Law = "annotations"

@@ -46,7 +46,7 @@ const (
 // writes "string" for a duration, for example. See [Decoding].
 func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if pattern, ok := texts[t]; ok {
-		// A pattern or an enum stays that somebody has written, but not the one of quantities,
+		// A pattern or an enum stays that the author has written, but not the one of quantities,
 		// which controller-gen has.
 		if v := validation(s); len(v.Enum) == 0 && (v.Pattern == "" || t == quantityType) {
 			v.Pattern = pattern

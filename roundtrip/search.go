@@ -101,7 +101,7 @@ const (
 	fewest = 10
 )
 
-// search returns a small counterexample; nil if all samples are as they should be. It is
+// search returns a small counterexample; or nil if no sample fails. It is
 // an error if no samples can be made.
 func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
 	if err := s.prepare(); err != nil {

@@ -24,8 +24,8 @@
 // # Where the behaviour comes from
 //
 // Nearly all of it is the server's own code: functions of k8s.io/apiextensions-apiserver and
-// k8s.io/apiserver, in the version that go.mod names. What is private to the server, and what
-// would bring in the client of etcd is written anew; each function names the one that it follows.
+// k8s.io/apiserver, in the version that go.mod names. Functions that are
+// private to the server, or would bring in the client of etcd, are rewritten here. Each names its source.
 // The tests send the same requests to a real kube-apiserver, and compare the code, every cause,
 // every warning, the answer, and what is in etcd. `make differential` sends more.
 //

@@ -59,7 +59,7 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	}
 	ctx = genericapirequest.WithNamespace(ctx, namespace)
 	if err := rest.BeforeCreate(s, ctx, u); err != nil {
-		return r.fail(cmp.Or(ctx.Err(), err)) // a rule that is interrupted is no fault of the object
+		return r.fail(cmp.Or(ctx.Err(), err)) // a rule that is interrupted is not a fault of the object
 	}
 	if version, err := (storage.APIObjectVersioner{}).ObjectResourceVersion(u); err == nil && version != 0 {
 		return r.fail(internalError(storage.ErrResourceVersionSetOnCreate.Error()))
@@ -106,7 +106,7 @@ func (r *request) dedupOwnerReferences(u *unstructured.Unstructured) {
 //
 // If the old object has a resourceVersion, the new one must have the same: without one it is
 // Invalid, and with another one there is a Conflict. If both have a uid, these must be the same.
-// What the old object does not have is not compared, so that a test needs neither. Without a
+// A field that the old object does not have is not compared, so that a test needs neither. Without a
 // namespace, an old object of a kind that has them is taken to be in the default one.
 //
 // (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,

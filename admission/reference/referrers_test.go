@@ -261,7 +261,7 @@ func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
 }
 
 func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
-	if _, err := reference.NewReferrers(pizzas, &events{fails: fmt.Errorf("it has stopped")}, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": it has stopped") {
+	if _, err := reference.NewReferrers(pizzas, &events{fails: fmt.Errorf("informer stopped")}, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
 		t.Errorf("got %v", err)
 	}
 	a := follow(t, pizzas, &events{}, reference.ClusterScoped(toppings), toppingsOf)

@@ -46,8 +46,8 @@ type Report struct {
 // version can show fails every list: Run ends there.) After that has been fixed, Run may be
 // called again: only what is left is rewritten. No field is lost when it stops at any point.
 //
-// It reads pages of at most 500 objects, without their spec and status. What fails for the moment
-// is tried again for a while; Run gives up when the API server cannot be reached for a minute, or
+// It reads pages of at most 500 objects, without their spec and status. It tries again for a while what
+// fails for the moment; Run gives up when the API server cannot be reached for a minute, or
 // has failed a hundred objects in a row.
 //
 // The storage version must be served: in another one, objects could lose fields.
@@ -75,7 +75,7 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 			return report, m.explain(err)
 		}
 	}
-	return report, m.explain(fmt.Errorf("changed %d times while objects were rewritten: find out by whom, and run again", maxRounds))
+	return report, m.explain(fmt.Errorf("changed %d times while objects were rewritten: find the other writer, and run again", maxRounds))
 }
 
 // migrator is one call of Run or Remove.
@@ -231,7 +231,7 @@ func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
 			return false, err
 		}
 	}
-	return false, fmt.Errorf("changed %d times while status.storedVersions was written: find out by whom, and run again", maxWrites)
+	return false, fmt.Errorf("changed %d times while status.storedVersions was written: find the other writer, and run again", maxWrites)
 }
 
 // ErrRefused is what [errors.Is] finds in errors of Run if objects could not be rewritten,

@@ -72,7 +72,7 @@ type tally struct {
 	mu      sync.Mutex
 	report  *Report
 	inARow  int
-	observe func(Progress) // nil if nobody wants to know
+	observe func(Progress) // or nil
 	told    time.Time
 }
 
@@ -127,7 +127,7 @@ func (t *tally) expect(n int64, remaining *int64) {
 	}
 }
 
-// interval is the least time between two calls of observe, but for the last.
+// interval is the least time between two calls of observe, except for the last.
 const interval = time.Second / 10
 
 // end tells how far it is at the end.

@@ -50,7 +50,7 @@ func Remove(ctx context.Context, config *rest.Config, crd, version string, opts 
 			return m.explain(err)
 		}
 	}
-	return m.explain(fmt.Errorf("changed %d times while %s was about to be removed: find out by whom, and run again", maxRounds, version))
+	return m.explain(fmt.Errorf("changed %d times while %s was about to be removed: find the other writer, and run again", maxRounds, version))
 }
 
 // removable returns the index of a version that is not needed.

@@ -26,7 +26,7 @@ import (
 )
 
 // leftover is a pizza of the first release. Until the API server trusts the operator to convert
-// it, nobody can list pizzas.
+// it, every list of pizzas fails.
 const leftover = `{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"leftover"},"spec":{"toppings":["tomato","tomato"]}}`
 
 // TestRun_WithoutCluster runs the whole operator through a day of the restaurant: certificates

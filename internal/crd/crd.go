@@ -3,8 +3,7 @@
 //
 //	definitions, err := crd.Read(text)
 //
-// It checks what identifies a definition. What else the API server refuses is the business of
-// package schema.
+// It checks what identifies a definition. Package schema checks the rest.
 package crd
 
 import (

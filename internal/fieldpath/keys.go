@@ -8,8 +8,8 @@ import (
 
 // CheckKeys returns an error if a type has no list at a path of names joined by dots, or
 // its elements lack one of the keys. The elements of lists on the way are not named in the
-// path, and * is any name. What is below a type that makes its own JSON may be anything, and so
-// may the fields of a struct that * stands for.
+// path, and * is any name. Anything may be below a type that makes its own JSON,
+// and below a struct that * stands for.
 func CheckKeys(t reflect.Type, path string, keys []string) error {
 	for _, name := range strings.Split(path, ".") {
 		element := bare(t)

@@ -164,7 +164,7 @@ func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 	return out, nil
 }
 
-// undeclared adds fields that are no properties.
+// undeclared adds fields that are not properties.
 func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) error {
 	least, most := max(0, n.leastOf-len(out)), n.mostOf-total
 	if n.entries != nil && n.entries.err != nil {

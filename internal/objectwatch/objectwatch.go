@@ -31,7 +31,7 @@ type Object struct {
 	Message string
 }
 
-// Run calls Sync at once, whenever the object may have changed or somebody sends to wake, and in
+// Run calls Sync at once, whenever the object may have changed or wake receives a value, and in
 // any case after the time that it returned, until ctx ends. Problems are logged with the logger of
 // ctx, which should have the object among its values: the same one once, and no more than one a
 // minute.

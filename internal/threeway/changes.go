@@ -26,7 +26,7 @@ type Change struct {
 }
 
 // elements are those of a list without keys in before, so that they can be found again. They
-// are no change, but what others need.
+// are not a change themselves: changes need them.
 type elements struct {
 	all    []byte   // a JSON list
 	hashes []string // instead of it, to take less space

@@ -31,8 +31,8 @@ func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
 }
 
 // ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
-// changes are void. Where the object is said to be unedited, so that another function has
-// made it of what before was made of, the elements of lists without keys are found by their
+// changes are void. In the mode for unedited objects, another function has
+// made the object of what before was made of, the elements of lists without keys are found by their
 // places too.
 func (c Changes) ApplyAs(
 	edited []byte, keys *listkeys.Tree, modes []Mode, unedited bool,

@@ -12,7 +12,7 @@ import (
 // does not read texts that are equal. The error says that one is not a JSON object.
 //
 // All of the objects is compared. The caller gives both the same apiVersion, kind
-// and metadata, but for labels and annotations: [Parse] refuses other changes.
+// and metadata, except for labels and annotations: [Parse] refuses other changes.
 func Diff(before, after []byte, keys *listkeys.Tree) (Changes, error) {
 	if bytes.Equal(before, after) {
 		return nil, nil

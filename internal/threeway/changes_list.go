@@ -147,7 +147,7 @@ func (l *list) insert(element *node, p *place) {
 }
 
 // reorder puts elements into the order of want, unless they are no longer in the one that
-// they had before. What the user put behind one of them goes with it.
+// they had before. An element that the user put behind one of them goes with it.
 func (l *list) reorder(want []step, from []int, always bool) bool {
 	had := slices.Repeat([]int{none}, len(want)) // positions, in the order before
 	var to []int                                 // and in that after

@@ -21,7 +21,7 @@ func Read(text []byte) (Object, error) {
 	return Object{root}, err
 }
 
-// Equal reports whether two texts are the same JSON value but for the order of members.
+// Equal reports whether two texts are the same JSON value, except for the order of members.
 func Equal(a, b []byte) bool {
 	x, errX := read(a)
 	y, errY := read(b)

@@ -24,7 +24,7 @@ type node struct {
 	parent *node   // the one that was read last, where several share the node
 	sum    *digest // see equal.go
 
-	// What merge notes of a node that it made from one of raw:
+	// merge notes these of a node that it made from one of raw:
 	ops  int   // about how many operations lead to it, at most
 	from []int // of a list: the index in raw of each element, or none; nil: replace it whole
 
@@ -175,7 +175,7 @@ func (n *node) remove() { n.touch().removed = true }
 // replace puts a text in the place of n.
 func (n *node) replace(text []byte) { n.touch().instead = text }
 
-// append appends the text of a value, or of what has become of it.
+// append appends the text of a value, as it is now.
 func (n *node) append(b []byte) []byte {
 	switch {
 	case n.done != nil && n.done.instead != nil:

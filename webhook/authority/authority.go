@@ -148,7 +148,7 @@ func (a *Authority) patience() time.Duration {
 var errWaiting = errors.New("the Secret is missing or broken; another replica may restore it")
 
 // errFight says that this replica's writes do not last.
-var errFight = errors.New("the Secret is changed again and again by another writer")
+var errFight = errors.New("the Secret is changed repeatedly by another writer")
 
 // sync reads the Secret, does what is due, and returns when to do so again.
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {

@@ -29,7 +29,7 @@ var _ Bundle = (*FileBundle)(nil)
 // The file is read again at most once a second. Should the new content be broken,
 // the last good one is kept, and [FileBundle.Check] reports what is wrong. Replicas whose files
 // differ for a while, such as those of a volume on several nodes, overwrite each other's bundle
-// until the files agree: put a new CA there beside the old one before anybody serves with it.
+// until the files agree: put a new CA there beside the old one before any replica serves with it.
 func BundleFile(path string) (*FileBundle, error) {
 	file, err := reload.New(func(contents [][]byte) ([]byte, error) {
 		if _, err := cert.ParseCertsPEM(contents[0]); err != nil {

@@ -62,7 +62,7 @@
 //   - remove a webhook, or a whole configuration, with the manifests too. A replica that starts
 //     without a configuration that it declares does not get ready.
 //
-// To uninstall, delete the webhook configurations first: when nobody serves them, they block what
+// To uninstall, delete the webhook configurations first: without a server, they block what
 // they are for. Then delete the definitions with all their objects, while a replica still runs,
 // which converts these and removes their finalizers.
 //

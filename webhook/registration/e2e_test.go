@@ -602,7 +602,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 	before := c.get(t, mutating, "fight").GetGeneration()
 	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
 	eventually(t, func() error {
-		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle again and again`) {
+		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`) {
 			return fmt.Errorf("the check says %w", err)
 		}
 		return nil

@@ -30,7 +30,7 @@ const (
 	retry         = 2 * time.Second
 	conflictRetry = 100 * time.Millisecond
 	bundlePoll    = 200 * time.Millisecond
-	// Where somebody else writes other CA bundles, one is written that often at once, and then once
+	// Where another writer writes other CA bundles, one is written that often at once, and then once
 	// in a while.
 	writeBurst    = 5
 	writeInterval = 5 * time.Second
@@ -48,11 +48,11 @@ var (
 //
 // It writes clientConfig.caBundle of each webhook, and of each conversion, that leads to the
 // [Service] or [URL] of the declaration, those of other releases too. Each object is watched, so
-// that a bundle that somebody overwrites or removes is written again at once. What fails is tried
-// again, and logged, and so are [Webhooks.Differences]. Every replica may run Inject: one of them
+// that an overwritten or removed bundle is written again at once. Failures are logged and tried
+// again; [Webhooks.Differences] are logged too. Every replica may run Inject: one of them
 // writes, and the others find nothing to do.
 //
-// The bundle may be nil: then somebody else writes it, such as cert-manager's cainjector (see
+// The bundle may be nil: then another program writes it, such as cert-manager's cainjector (see
 // [Annotations]). Without QPS in the config, the client is not limited. [Webhooks.PolicyRules] has
 // the rights that it needs.
 func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundle) error {
@@ -140,7 +140,7 @@ func (s *objectState) run(ctx context.Context) {
 			failure := s.sync(ctx, pem)
 			problem = s.report(pem, noBundle, failure)
 			switch {
-			case apierrors.IsConflict(failure): // somebody else has been faster
+			case apierrors.IsConflict(failure): // another writer has been faster
 				return conflictRetry, nil
 			case failure != nil:
 				return retry, problem
@@ -152,7 +152,7 @@ func (s *objectState) run(ctx context.Context) {
 	}.Run(klog.NewContext(ctx, logger), s.wake)
 }
 
-// caBundle returns the CA bundle, nil if somebody else writes it.
+// caBundle returns the CA bundle, nil if another program writes it.
 func (s *objectState) caBundle() ([]byte, error) {
 	if s.bundle == nil {
 		return nil, nil

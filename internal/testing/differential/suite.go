@@ -62,7 +62,7 @@ type Case struct {
 
 // Send is a way to send a request.
 type Send struct {
-	FieldValidation string // "" is what the server does if nothing is said
+	FieldValidation string // "" is the server's default
 }
 
 func (s Send) String() string {
