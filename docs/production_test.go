@@ -189,7 +189,7 @@ func ownMetrics(t *testing.T) string {
 type certificates struct{}
 
 func (certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil }
-func (certificates) CABundle() ([]byte, <-chan struct{})                           { return nil, nil }
+func (certificates) CABundle() []byte                                              { return nil }
 func (certificates) Differences(yield func(kind, name, field string)) {
 	yield("CustomResourceDefinition", "backups.example.com", "spec.conversion.strategy")
 }

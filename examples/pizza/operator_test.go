@@ -162,7 +162,7 @@ func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
 
 func TestALeaseAtFaultStopsTheOperatorAtOnce(t *testing.T) {
 	address, stop := operate(t, &rest.Config{}, LeaderElection(Lease{}))
-	if err := <-stop(); err == nil || !strings.Contains(err.Error(), "the lease for the leader: it needs a namespace and a name") {
+	if err := <-stop(); err == nil || !strings.Contains(err.Error(), "the lease for the leader: no namespace or name") {
 		t.Errorf("got %v", err)
 	}
 	if conn, err := net.Dial("tcp", address); err == nil {
