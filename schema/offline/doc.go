@@ -32,7 +32,8 @@
 // do everything; with Impersonate, another user asks. A [Server] is an [http.Handler]: behind an
 // httptest.NewServer, kubectl works with --server and its URL.
 //
-// Servers do not share anything, so tests that have one each run in parallel. In a bubble of
+// Servers share only the metrics and the log of the process, so tests that have one each run in
+// parallel. In a bubble of
 // testing/synctest, a server lives by the clock of the bubble: a test that sleeps for an hour ends
 // at once. (A day takes about half a minute, because the server wakes up often.) Apimachinery limits
 // the rate of logged errors by a clock of the whole process, and sleeps for years where that of a

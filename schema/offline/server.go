@@ -77,11 +77,10 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{store: memory.NewClient(ctx), webhooks: webhooks{handler: o.handler, done: ctx}, ended: make(chan struct{})}
-	if err := s.run(ctx, o); err != nil {
+	if err := s.run(ctx, cancel, o); err != nil {
 		cancel()
 		return nil, fmt.Errorf("offline: %w", err)
 	}
-	context.AfterFunc(ctx, cancel)
 	return s, nil
 }
 
@@ -101,7 +100,9 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: memory.Version}, nil
 }
 
-func (s *Server) run(ctx context.Context, o *options) error {
+// run builds the server and runs it until the context ends. If it ends by itself, it cancels the
+// context.
+func (s *Server) run(ctx context.Context, cancel func(), o *options) error {
 	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
 	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
 	context.AfterFunc(ctx, compactor.Stop)
@@ -135,6 +136,7 @@ func (s *Server) run(ctx context.Context, o *options) error {
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
+		defer cancel()
 		failed <- prepared.RunWithContext(ctx)
 	}()
 	if err := front.wait(ctx, failed, definitions); err != nil {

@@ -158,7 +158,7 @@ func TestWhatFailsEndsTheOther(t *testing.T) {
 		says  string
 	}{
 		// It does not end before its caches have synced.
-		"the webhooks": {start: func() error { select {} }, opts: []replica.Option{replica.Server(webhook.RunAlongside(func(context.Context) error { return errors.New("nothing to serve") }))}, says: "nothing to serve"},
+		"the webhooks": {start: func() error { select {} }, opts: []replica.Option{replica.Server(webhook.RunAlongside(func(context.Context) error { return errors.New("listener failed") }))}, says: "listener failed"},
 		"the manager":  {start: func() error { return errors.New("no longer the leader") }, opts: []replica.Option{replica.Server(webhook.ShutdownDelay(0))}, says: "no longer the leader"},
 	} {
 		t.Run(name, func(t *testing.T) {
