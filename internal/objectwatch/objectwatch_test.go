@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,18 +39,18 @@ func TestRun_SyncsAtEachChange(t *testing.T) {
 		w := watch.NewFake()
 		wake := make(chan struct{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		syncs := 0
+		var syncs atomic.Int64
 		o := Object{Client: &resource{watch: w}, Name: "ca", WatchRetry: time.Second, Sync: func(context.Context) (time.Duration, error) {
-			syncs++
+			syncs.Add(1)
 			return time.Minute, nil
 		}}
 		go o.Run(ctx, wake)
-		expect := func(when string, want int) {
+		expect := func(when string, want int64) {
 			t.Helper()
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if syncs != want {
-				t.Errorf("%s: %d calls of Sync, want %d", when, syncs, want)
+			if got := syncs.Load(); got != want {
+				t.Errorf("%s: %d calls of Sync, want %d", when, got, want)
 			}
 		}
 		expect("at the start, and when the watch begins", 2)
@@ -67,8 +69,13 @@ func TestRun_SyncsAtEachChange(t *testing.T) {
 
 func TestRun_LogsAndTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var log []string
-		logger := funcr.New(func(_, args string) { log = append(log, args) }, funcr.Options{})
+		logger := funcr.New(func(_, args string) {
+			mu.Lock()
+			defer mu.Unlock()
+			log = append(log, args)
+		}, funcr.Options{})
 		ctx, cancel := context.WithTimeout(klog.NewContext(t.Context(), logger), 3500*time.Millisecond)
 		defer cancel()
 		r := &resource{err: errors.New("forbidden")}
