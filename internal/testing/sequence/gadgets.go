@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -164,7 +163,7 @@ func newHooks(endpoint registration.Option) (*registration.Webhooks, error) {
 	handler := func(opts ...admission.Option) http.Handler {
 		return admission.NewHandler(runtime.NewScheme(), append(opts, admission.ConvertWith(reg))...)
 	}
-	hooks, err := registration.New("sequences",
+	return registration.New("sequences",
 		registration.Definitions([]byte(definition)),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 		registration.Mutating("mutate.sequences.example.com", "/mutate", handler(mutate), func(w *admissionregistrationv1.MutatingWebhook) {
@@ -172,5 +171,4 @@ func newHooks(endpoint registration.Option) (*registration.Webhooks, error) {
 		}),
 		registration.Validating("validate.sequences.example.com", "/validate", handler(validate, refuse)),
 		endpoint)
-	return hooks, errors.Join(err)
 }

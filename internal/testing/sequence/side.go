@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -71,7 +71,6 @@ type answer struct {
 
 // names gives what differs between servers, but means the same, the same name.
 type names struct {
-	mu    sync.Mutex
 	known map[string]string
 	count map[string]int
 }
@@ -79,8 +78,6 @@ type names struct {
 func newNames() *names { return &names{known: map[string]string{}, count: map[string]int{}} }
 
 func (n *names) of(kind, value string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	if name, ok := n.known[kind+value]; ok {
 		return name
 	}
@@ -103,19 +100,10 @@ func (n *names) normal(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		list := v["items"] != nil || v["rows"] != nil
 		for key, value := range v {
 			switch s, isText := value.(string); {
-			case key == "resourceVersion" && isText && list:
-				out[key] = "of a list"
-			case key == "metadata" && list:
-				meta, _ := n.normal(value).(map[string]any)
-				for _, key := range []string{"resourceVersion", "continue"} {
-					if meta[key] != nil {
-						meta[key] = "of a list"
-					}
-				}
-				out[key] = meta
+			case key == "metadata" && (v["items"] != nil || v["rows"] != nil):
+				out[key] = n.ofList(value)
 			case key == "resourceVersion" && isText:
 				out[key] = n.of("version", s)
 			case slices.Contains([]string{"creationTimestamp", "deletionTimestamp", "time"}, key) && isText:
@@ -147,6 +135,19 @@ func (n *names) normal(v any) any {
 		return versions.ReplaceAllString(v, "${1}N")
 	}
 	return v
+}
+
+// ofList replaces the version of a list. It is the server's, which writes of others change: it must
+// not count among the versions of objects.
+func (n *names) ofList(metadata any) any {
+	of, _ := metadata.(map[string]any)
+	out := maps.Clone(of)
+	for _, key := range []string{"resourceVersion", "continue"} {
+		if out[key] != nil && out[key] != "" {
+			out[key] = "of a list"
+		}
+	}
+	return out
 }
 
 func sorted(v any, key func(any) string) any {

@@ -45,7 +45,7 @@ func run(ctx context.Context, n int, seed uint64) error {
 		for i, d := range out.Disagreements {
 			fmt.Printf("--- disagreement %d: %s\n", i+1, d)
 		}
-		fmt.Printf("seed: %d, took: %s, repeated: %d sequences\n", seed, time.Since(begin).Round(time.Second), out.Repeated)
+		fmt.Printf("seed: %d, took: %s\n", seed, time.Since(begin).Round(time.Second))
 		fmt.Printf("sequences: %d requests, %d disagreements\n", out.Requests, len(out.Disagreements))
 	}
 	if err == nil && len(out.Disagreements) > 0 {
