@@ -30,7 +30,7 @@ type call struct {
 	name        string
 	user        string
 
-	object, oldObject []byte   // text, in the version of the request; nil if there is none
+	object, oldObject []byte   // text, in the version of the request, or nil
 	patches           [][]byte // that have made the object, each of what the one before has made
 	seen              []seen
 

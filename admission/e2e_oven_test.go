@@ -357,7 +357,7 @@ func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
 			t.Errorf("the finalizer stays: %v", err)
 		}
 	})
-	t.Run("a deletionTimestamp that a user writes is none", func(t *testing.T) {
+	t.Run("a deletionTimestamp written by a user", func(t *testing.T) {
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON([]byte(`{"apiVersion":"kitchen.example.com/v1","kind":"Oven","metadata":{"name":"sly","deletionTimestamp":"2020-01-01T00:00:00Z"},"spec":{"racks":[{},{},{},{},{}]}}`)); err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ type converter struct {
 	text    []byte // of objects: see convertInParallel
 	largest int    // size of an object so far
 
-	watcher    trace.Watcher // of this conversion alone; nil if there is no watcher
+	watcher    trace.Watcher // of this conversion alone, or nil
 	throughHub bool          // for an object that has the version already: see package trace
 }
 

@@ -12,7 +12,7 @@ import (
 // Kind is a kind whose conversions a registry holds.
 type Kind struct {
 	schema.GroupKind
-	// Hub is the hub version; empty if there is none. It may be the internal version
+	// Hub is the hub version, or empty. It may be the internal version
 	// ([runtime.APIVersionInternal]).
 	Hub string
 	// Versions are the versions that objects are read and written in, the oldest first

@@ -215,7 +215,7 @@ func Each(spoke, hub string, moves ...Move) Move {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
-			if element[0] == '{' { // what is none is for the schema to refuse
+			if element[0] == '{' { // the schema refuses what is not an object
 				if element, err = move(element, moves, toHub); err != nil {
 					return nil, fmt.Errorf("%s[%d].%w", path, i, err)
 				}

@@ -19,7 +19,7 @@ type object struct {
 	text             []byte
 	apiVersion, kind string
 	gv               schema.GroupVersion
-	metadata         []byte            // its text; {} if there is none
+	metadata         []byte            // its text, or {}
 	meta             metav1.ObjectMeta // the same decoded, less managedFields
 	labels           []pair
 	annotations      []pair

@@ -190,7 +190,7 @@ type bug struct {
 	spokeMode, hubMode mode
 	// internal makes the hub the internal version, and leaves one version that is seen.
 	internal bool
-	// definition changes the CustomResourceDefinition; without it, there is none.
+	// definition changes the CustomResourceDefinition; without it, the case has no definition.
 	definition func(crd string) string
 	// lines is how many lines of YAML the smallest object may have; ten if zero.
 	lines int
@@ -429,7 +429,7 @@ var defined = &bug{definition: func(crd string) string { return crd }}
 
 const jobGroup = "batch.example.com"
 
-// jobs returns the conversions of a job with a bug; the zero bug is none.
+// jobs returns the conversions of a job with a bug; the zero value has no bug.
 func (b bug) jobs(t testing.TB) *conversion.Registry {
 	t.Helper()
 	s := runtime.NewScheme()

@@ -134,7 +134,7 @@ func length(draw uint64) (n int, some bool) {
 	return generate.Count(draw - 1<<33), true
 }
 
-// fillBytes makes text, and what is none.
+// fillBytes makes text, and bytes that are not text.
 func fillBytes(v reflect.Value, c randfill.Continue) {
 	draw := c.Rand.Uint64()
 	if v.SetZero(); draw>>33 == 0 {

@@ -44,7 +44,7 @@ type typeGenerator struct {
 var errNoFunction = errors.New("roundtrip.Funcs")
 
 // newTypeGenerator returns an error if no version of the kind has a Go type, or if a
-// function is none.
+// function has a wrong type.
 func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (g *typeGenerator, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -68,8 +68,8 @@ func TestWhatAReleaseHasPromisedIsKept(t *testing.T) {
 		{"the hub's type loses a field", reg, strings.Replace(string(text), `"note"`, `"remark"`, 1), []string{"what the Go type writes is not what it was", "- spec.remark: "}},
 		{"the kind is gone", gone, string(text), []string{"Kind=Job does not convert any more"}},
 		{"a field is of another type", reg, strings.Replace(string(text), `"replicas": `, `"replicas": "many", "x": `, 1), []string{"cannot unmarshal string"}},
-		{"the file is none", reg, "{", []string{"unexpected end of JSON input"}},
-		{"the object is none", reg, `{"object":5}`, []string{"object: json"}},
+		{"not JSON", reg, "{", []string{"unexpected end of JSON input"}},
+		{"not an object", reg, `{"object":5}`, []string{"object: json"}},
 	} {
 		err := checkGolden(t, c.reg, []byte(c.text))
 		for _, want := range c.want {

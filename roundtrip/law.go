@@ -111,7 +111,7 @@ type subject struct {
 	// start makes objects of the path's first version; via makes those of its second that
 	// objects of [Edited] and [Annotations] were before.
 	start, via generator
-	// definition is that of the kind; nil if there is none.
+	// definition is that of the kind, or nil.
 	definition *schema.Definition
 }
 

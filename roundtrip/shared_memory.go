@@ -83,7 +83,7 @@ func (w *memoryWalk) walk(path string, v reflect.Value) {
 	}
 }
 
-// add notes memory; it returns false if there is none, or if it has been seen.
+// add notes memory; it returns false without memory, or if it has seen it before.
 func (w *memoryWalk) add(path string, from, size uintptr) bool {
 	if size == 0 || w.seen[from] {
 		return false

@@ -182,7 +182,7 @@ func (d *Definition) coerce(u *unstructured.Unstructured, stored, track bool) (u
 	return unknown, nil
 }
 
-// structural returns the schema of a version, or nil if there is none.
+// structural returns the schema of a version, or nil.
 func (d *Definition) structural(version string) *structuralschema.Structural {
 	if v := d.versions[version]; v != nil {
 		return v.structural

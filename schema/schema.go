@@ -79,7 +79,7 @@ func (v *Version) Structural() *structuralschema.Structural {
 type compiled struct {
 	Schema
 	spec            *apiextensionsv1.CustomResourceDefinitionVersion
-	statusValidator validation.SchemaValidator // nil if there is no status subresource, or no schema of the status
+	statusValidator validation.SchemaValidator // nil without a status subresource or a schema of the status
 	scale           *apiextensionsv1.CustomResourceSubresourceScale
 	hasStatus       bool // there is a status subresource
 }

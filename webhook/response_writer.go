@@ -14,7 +14,7 @@ import (
 type answer struct {
 	http.ResponseWriter
 	stopping context.Context
-	body     *body // nil if there is none
+	body     *body // or nil
 
 	began    bool
 	replaced bool

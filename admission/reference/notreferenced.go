@@ -86,7 +86,7 @@ func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.C
 }
 
 // usersOf names the first users of an object, by their kinds, and gives the number of all
-// if there are more; it is empty if there are none.
+// if there are more, or empty.
 func usersOf(target cache.ObjectName, referrers []*Referrers, leaveOut string) (string, error) {
 	var kinds []string
 	var named, total int

@@ -75,7 +75,7 @@ func TestEqualAndUnsetMeanTheSameForEveryKindOfField(t *testing.T) {
 		"a map changes":                          {change, broken(map[string]string{"a": "2"}, map[string]string{"a": "1"})},
 		"a map is emptied":                       {unset, broken(map[string]string{}, map[string]string{"a": "1"})},
 		"a quantity is written in another way":   {same, broken(q("1000m"), q("1"))},
-		"a quantity of zero is none":             {same, broken(q("0"), resource.Quantity{})},
+		"a quantity of zero":                     {same, broken(q("0"), resource.Quantity{})},
 		"a quantity changes":                     {change, broken(q("2"), q("1"))},
 		"a pointer to a quantity of zero is one": {set, broken(new(q("0")), nil)},
 		"the same time in another zone":          {same, broken(noonElsewhere, noon)},

@@ -177,7 +177,7 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	return dropped, err
 }
 
-// unless says that all is well, unless there is an error; a conflict is none: the definition
+// unless says that all is well, unless there is an error. A conflict is not an error: the definition
 // is to be read again.
 func (m *migrator) unless(err error) (ok bool, _ error) {
 	if apierrors.IsConflict(err) {

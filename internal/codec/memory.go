@@ -38,7 +38,7 @@ func (m *Memory) intern(text []byte) string {
 	return m.strings.String()[begin:]
 }
 
-// String decodes the string at the cursor; ok is false if there is none.
+// String decodes the string at the cursor; ok is false if the value is not a string.
 func (m *Memory) String(c *rawjson.Cursor) (s string, ok bool) {
 	if text, plain := c.Plain(); plain {
 		return m.intern(text), true

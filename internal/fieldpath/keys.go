@@ -35,7 +35,7 @@ func CheckKeys(t reflect.Type, path string, keys []string) error {
 	return nil
 }
 
-// member returns the type of a field of a struct, or of the values of a map; nil if there is none.
+// member returns the type of a field of a struct, or of the values of a map, or nil.
 func member(t reflect.Type, name string) reflect.Type {
 	switch t.Kind() {
 	case reflect.Map:

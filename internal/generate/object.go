@@ -76,7 +76,7 @@ func validDefault(s *structuralschema.Structural, demands []demand) bool {
 	return newValidator(s).Validate(value).IsValid() && newValidator(valuesOnly(s, demands)).Validate(value).IsValid()
 }
 
-// measure sets the sizes of an object, or returns an error if there is none. All properties must be
+// measure sets the sizes of an object, or returns an error if no size fits. All properties must be
 // known.
 func (n *node) measure(e *edges) error {
 	required, stay := 0, 0 // stay after defaulting

@@ -57,7 +57,7 @@ func (c *Cursor) Enter(open byte) {
 }
 
 // Next goes on to the next member or element of what was entered last; open is '{' or '[',
-// as it was for Enter. It returns false, and leaves it, when there is none.
+// as it was for Enter. It returns false and leaves the array or object after the last one.
 func (c *Cursor) Next(open byte) bool {
 	if c.err != nil {
 		return false

@@ -2,7 +2,7 @@ package rawjson
 
 import "bytes"
 
-// At returns the text of the value at a path of names, nil if there is none. Of duplicate
+// At returns the text of the value at a path of names, or nil. Of duplicate
 // members the last counts, as in the API server's decoder.
 func At(object []byte, path ...string) (value []byte) {
 	c := NewCursor(object)

@@ -174,7 +174,7 @@ func outline(b []byte, i int, spans []Span, depth int, keep bool) (int, []Span, 
 	}
 }
 
-// space is skipSpace, and faster where there is none, as in nearly all JSON.
+// space is skipSpace, and faster without white space, as in nearly all JSON.
 func space(b []byte, i int) int {
 	if i < len(b) && b[i] > ' ' {
 		return i

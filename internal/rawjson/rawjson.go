@@ -54,7 +54,7 @@ func Elements(array []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// String decodes a JSON string; ok is false if value is none.
+// String decodes a JSON string; ok is false if value is not a string.
 func String(value []byte) (s string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false

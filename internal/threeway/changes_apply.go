@@ -241,7 +241,7 @@ func (a *applier) listAt(path []step) *list {
 }
 
 // lookUp returns the value at a path, and what it was, which is known in lists without
-// keys; nil where there is none.
+// keys. Without a value, n is nil.
 func (a *applier) lookUp(path []step) (n, before *node) {
 	n = a.root
 	for i, s := range path {

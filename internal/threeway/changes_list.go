@@ -21,7 +21,7 @@ type list struct {
 	ahead, behind map[int][]*node // new elements around one, by its position
 }
 
-// list returns the list that n is, with the path; nil if it is none. Before is what it was,
+// list returns the list that n is, with the path; or nil if n is not a list. Before is what it was,
 // if that is known.
 func (a *applier) list(n *node, path []step, before *node) *list {
 	if !n.is('[') {
@@ -67,8 +67,8 @@ func (a *applier) identify(l *list, before []*node, hashes []string) {
 	}
 }
 
-// element returns the one element that s selects, and what it was; nil if there is none, or
-// that is not known.
+// element returns the one element that s selects, and what it was. Either is nil if no
+// element is selected or its former value is unknown.
 func (l *list) element(s step) (now, before *node) {
 	switch i := l.position(s); {
 	case i == none:

@@ -14,7 +14,7 @@ const none = -1
 type matcher struct {
 	*reader
 	before, after side
-	keys          []string // the declared ones, nil if there are none
+	keys          []string // the declared ones, or nil
 	strict        bool     // whether what contradicts counts as much as what is shared
 }
 

@@ -74,7 +74,7 @@ func byName(members []*node) []*node {
 	return last
 }
 
-// member returns the value of that name in sorted members, nil if there is none.
+// member returns the value of that name in sorted members, or nil.
 func member(members []*node, name string) *node {
 	if i, ok := find(members, name); ok {
 		return members[i]

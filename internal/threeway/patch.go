@@ -223,7 +223,7 @@ func (p *patch) at(index int, f func()) {
 	p.path = p.path[:n]
 }
 
-// op writes an operation at the path; a nil value is none.
+// op writes an operation at the path. It omits a nil value.
 func (p *patch) op(op string, value *node) {
 	sep := byte(',')
 	if len(p.ops) == 0 {

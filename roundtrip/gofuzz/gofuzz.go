@@ -44,7 +44,7 @@ type bridge struct {
 	idle   sync.Pool          // of runs
 }
 
-// newBridge panics if a function is none.
+// newBridge panics if an argument is not a function.
 func newBridge(codecs serializer.CodecFactory, functions []any) *bridge {
 	b := &bridge{}
 	for _, t := range filledByRoundtrip {

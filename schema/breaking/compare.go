@@ -37,7 +37,7 @@ const (
 	inside                       // and either below the place, too
 )
 
-// effect is what the proof shows, or what is expected where there is none.
+// effect is what the proof shows, or what is expected without a proof.
 func (c *change) effect() Effect {
 	switch {
 	case c.merged:

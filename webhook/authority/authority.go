@@ -294,7 +294,7 @@ func (a *Authority) isPropagated(s *state) bool {
 	return time.Since(a.propagatedSince) >= a.propagationDelay
 }
 
-// known returns the state to serve with, nil if there is none yet.
+// known returns the state to serve with, or nil before the first one.
 func (a *Authority) known() *state {
 	a.mu.Lock()
 	defer a.mu.Unlock()

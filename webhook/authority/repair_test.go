@@ -328,7 +328,7 @@ func TestANewReplicaWaitsForOneThatRemembers(t *testing.T) {
 }
 
 // After hours without the API server the Secret counts for more than what is remembered; but
-// if there is none, or one that is broken, memory is all there is.
+// without a Secret, or with a broken one, the replica has only its memory.
 func TestAReplicaWithAnOldMemoryRestoresASecretThatIsGone(t *testing.T) {
 	for name, broken := range map[string]map[string][]byte{"gone": nil, "empty": {}} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func newSecret(client dynamic.Interface, namespace, name string, timeout time.Du
 	return &secret{client: client.Resource(gvr).Namespace(namespace), namespace: namespace, name: name, timeout: timeout}
 }
 
-// read returns the Secret, nil if there is none. It asks for the newest state, not for
+// read returns the Secret, or nil. It asks for the newest state, not for
 // that of a cache: a CA is made of what it sees.
 func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)

@@ -265,7 +265,7 @@ func (w *world) whole() bool {
 	return err == nil && bytes.Equal(data[bundleKey], s.bundle())
 }
 
-// stranger returns a replica whose bundle is not the Secret's, -1 if there is none.
+// stranger returns a replica whose bundle is not the Secret's, or -1.
 func (w *world) stranger() int {
 	want := w.snapshot()[bundleKey]
 	return slices.IndexFunc(w.replicas, func(rep *replica) bool {

@@ -10,9 +10,9 @@
 // conversion/metrics and admission/metrics measure what the webhooks have answered. These are the metrics:
 //
 //   - crdkit_webhook_certificate_expiry_timestamp_seconds: when the serving certificate
-//     expires, in seconds since 1970; 0 while there is none;
+//     expires, in seconds since 1970; 0 before the first certificate;
 //   - crdkit_webhook_ca_expiry_timestamp_seconds: when the CA certificate that is valid
-//     longest expires; 0 while there is none;
+//     longest expires; 0 before the first CA;
 //   - crdkit_webhook_ca_certificates: how many CA certificates the API server is told to
 //     trust;
 //   - crdkit_webhook_registration_difference, with the labels kind, name and field: 1 for each
@@ -54,7 +54,7 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 				Help: "When the CA certificate that is valid longest expires, 0 if there is none.",
 			}, func() float64 {
 				var last time.Time
-				cas, _ := cert.ParseCertsPEM(b.CABundle()) // an error says that there is none
+				cas, _ := cert.ParseCertsPEM(b.CABundle()) // on an error, cas is empty
 				for _, ca := range cas {
 					if ca.NotAfter.After(last) {
 						last = ca.NotAfter

@@ -12,7 +12,7 @@ import (
 
 // Bundle is the CA bundle that the API server shall trust.
 type Bundle interface {
-	// CABundle returns the PEM certificates, empty if there are none yet: then nothing is
+	// CABundle returns the PEM certificates. They are empty until the first certificate exists: then nothing is
 	// written. It is called several times a second. They are written as they are, so replicas
 	// that have the same certificates should return the same text.
 	CABundle() []byte

@@ -16,7 +16,7 @@ import (
 // definition is a CustomResourceDefinition of the author.
 type definition struct {
 	*crd.Definition
-	convertedBy *conversionWebhook // nil if there is none
+	convertedBy *conversionWebhook // or nil
 }
 
 // conversionWebhook is a conversion webhook.
@@ -90,7 +90,7 @@ func (d *definition) hasStatus(version string) bool {
 	})
 }
 
-// definition returns that of a kind, nil if there is none.
+// definition returns that of a kind, or nil.
 func (s *settings) definition(kind schema.GroupKind) *definition {
 	for _, d := range s.definitions {
 		if d.GroupKind() == kind {

@@ -18,7 +18,7 @@ type Difference struct {
 	// Field is such as webhooks[validate.pizzas.example.com].rules. It is empty if the object is
 	// missing.
 	Field string
-	// Found and Expected are the values, as JSON; empty where there is none.
+	// Found and Expected are the values, as JSON; or empty where the field is absent.
 	Found, Expected string
 }
 
@@ -40,7 +40,7 @@ func joined(differences []Difference) error {
 	return errors.Join(errs...)
 }
 
-// differences compares an object of the cluster, nil if there is none, with what is declared of
+// differences compares an object of the cluster, or nil, with what is declared of
 // it: the webhooks that are declared, and others that lead to this operator. Other webhooks there
 // belong to others, and so do CA bundles.
 func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (all []Difference) {

@@ -124,7 +124,7 @@ type objectState struct {
 	// The last findings.
 	mu          sync.Mutex
 	read        bool
-	current     *unstructured.Unstructured // nil if there is none
+	current     *unstructured.Unstructured // or nil
 	unreachable error                      // see Webhooks.Check
 	differences []Difference
 }

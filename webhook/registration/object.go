@@ -24,7 +24,7 @@ type object struct {
 	kind     string
 	resource schema.GroupVersionResource
 	name     string
-	// declared is the manifest, without a CA bundle; nil if there is none: then what another
+	// declared is the manifest, without a CA bundle, or nil: then what another
 	// release has left there is looked at.
 	declared        map[string]any
 	declaresWebhook bool
@@ -190,7 +190,7 @@ func entriesOf(obj map[string]any) (entries []entry) {
 	return entries
 }
 
-// caBundle returns that of an entry, nil if there is none that could be read.
+// caBundle returns that of an entry, or nil if the entry has no readable one.
 func (e entry) caBundle() []byte {
 	text, _ := e.clientConfig["caBundle"].(string)
 	pem, err := base64.StdEncoding.DecodeString(text)

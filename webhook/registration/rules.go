@@ -46,7 +46,7 @@ func (s *settings) rules(h *hook, functions []handlerinfo.Function, exact bool) 
 }
 
 // versionsBeside returns the versions in which other functions want the objects for which a
-// function of every version is called; nil if there are no such functions. A rule for another
+// function of every version is called, or nil. A rule for another
 // version would bring the function requests in that version, instead of in one of these to
 // which the API server converts them (matchPolicy Equivalent), and the others would not be
 // called: GetMatchKind in apiserver/pkg/admission/plugin/webhook/matchconditions and

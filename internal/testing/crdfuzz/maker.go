@@ -34,7 +34,7 @@ func one[T any](m maker, of ...T) T { return of[m.Intn(len(of))] }
 // word is one of the words of a text.
 func (m maker) word(text string) string { return one(m, strings.Fields(text)...) }
 
-// key is a key of an object, and false if there is none.
+// key returns a key of an object; ok is false if the object is empty.
 func (m maker) key(o object) (string, bool) {
 	if len(o) == 0 {
 		return "", false

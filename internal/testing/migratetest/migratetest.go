@@ -50,7 +50,7 @@ type Warehouse struct {
 	Broken  atomic.Bool  // no conversion succeeds
 	Lenient atomic.Bool  // a size that cannot be read is kept in spec.note
 	OneWay  atomic.Bool  // no box with the annotation one-way can be converted to v1alpha1
-	Stutter atomic.Int64 // which conversion of each box to v1alpha1 fails, from 1; 0 is none
+	Stutter atomic.Int64 // which conversion of each box to v1alpha1 fails, from 1; 0 for no failure
 	times   sync.Map     // how often each has been converted since, by its name: *atomic.Int64
 	client  dynamic.Interface
 }

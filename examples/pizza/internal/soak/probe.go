@@ -73,7 +73,7 @@ func (p *probes) readBundles(ctx context.Context) {
 	}
 }
 
-// trusted returns the newest bundle that is not younger than lag, nil if there is none, or if
+// trusted returns the newest bundle that is not younger than lag. It returns nil without such a bundle, or if
 // it was overwritten.
 func (p *probes) trusted() *x509.CertPool {
 	p.mu.Lock()
