@@ -48,13 +48,13 @@ type memory struct {
 	before, after []byte // texts of an object
 }
 
-// seen is an object that a validating function has seen; the next one of its form sees
+// seen is an object that a validating function has seen; the next one of its representation sees
 // the same.
 type seen struct {
-	form form
-	kind schema.GroupVersionKind
-	old  bool
-	obj  runtime.Object
+	representation representation
+	kind           schema.GroupVersionKind
+	old            bool
+	obj            runtime.Object
 }
 
 func (c *call) decide(ctx context.Context) error {
@@ -98,8 +98,8 @@ func (c *call) check() error {
 		c.kind.GroupKind(), of, strings.Join(versions, " and "), c.kind.Version, c.kind.Version)
 }
 
-// decode returns an object in a form, converted if need be; old is the one that is stored.
-func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, form form, old bool) (runtime.Object, error) {
+// decode returns an object in a representation, converted if need be; old is the one that is stored.
+func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
 	inVersion := c.inVersion
 	if old {
 		inVersion = c.storedInVersion
@@ -110,7 +110,7 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 	}
 	var obj runtime.Object
 	err = guard(ctx, "the decoder of the object", func() error {
-		if obj, err = form.decode(m, converted); err != nil {
+		if obj, err = as.decode(m, converted); err != nil {
 			return fmt.Errorf("%w: %w", errMisfit, err)
 		}
 		return nil

@@ -19,7 +19,7 @@ import (
 // function is a function of the author, and when it is called.
 type function struct {
 	kind           schema.GroupVersionKind // of the objects that it wants; empty if it takes them as they are
-	form           form
+	representation representation
 	goType         reflect.Type
 	operations     []admissionv1.Operation
 	on             bool // the operations are those of On
@@ -61,7 +61,7 @@ func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []
 		f.kind = kind
 	}
 	if len(f.errs) == 0 {
-		f.form = h.form(f.goType)
+		f.representation = h.representation(f.goType)
 	}
 	for _, err := range f.errs {
 		h.errs = append(h.errs, fmt.Errorf("admission: %w", err))

@@ -57,18 +57,18 @@ func ConvertWith(c Converter) Option {
 const maxRequestBytes = 16 << 20
 
 type handler struct {
-	scheme     *runtime.Scheme
-	converter  Converter
-	observers  []func(Observation)
-	mutators   []*function
-	validators []*function
-	functions  []*function // all of them
-	codecs     *codec.Codecs
-	forms      map[reflect.Type]form
-	kindTexts  map[string]schema.GroupVersionKind // of the functions
-	listKeys   listKeys
-	memories   sync.Pool // of calls
-	errs       []error
+	scheme          *runtime.Scheme
+	converter       Converter
+	observers       []func(Observation)
+	mutators        []*function
+	validators      []*function
+	functions       []*function // all of them
+	codecs          *codec.Codecs
+	representations map[reflect.Type]representation
+	kindTexts       map[string]schema.GroupVersionKind // of the functions
+	listKeys        listKeys
+	memories        sync.Pool // of calls
+	errs            []error
 }
 
 // NewHandler returns an admission webhook that calls the functions of the
@@ -99,10 +99,10 @@ type handler struct {
 // does not know the type of one, that is a list, or an option says so.
 func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	h := &handler{
-		scheme:    s,
-		codecs:    codec.New(),
-		forms:     map[reflect.Type]form{},
-		kindTexts: map[string]schema.GroupVersionKind{},
+		scheme:          s,
+		codecs:          codec.New(),
+		representations: map[reflect.Type]representation{},
+		kindTexts:       map[string]schema.GroupVersionKind{},
 	}
 	if s == nil {
 		h.errs = append(h.errs, errors.New("admission: the scheme is nil"))
@@ -131,16 +131,16 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	}.Handler(maxRequestBytes)), h.served())
 }
 
-// form returns the form of a type, the same for the same type.
-func (h *handler) form(t reflect.Type) form {
-	if h.forms[t] == nil {
-		f := newForm(h.codecs, t)
+// representation returns the representation of a type, the same for the same type.
+func (h *handler) representation(t reflect.Type) representation {
+	if h.representations[t] == nil {
+		f := newRepresentation(h.codecs, t)
 		if f, ok := f.(*typed); ok {
 			f.listKeys = listkeys.OfType(f.goType)
 		}
-		h.forms[t] = f
+		h.representations[t] = f
 	}
-	return h.forms[t]
+	return h.representations[t]
 }
 
 // answer decides about one AdmissionRequest.

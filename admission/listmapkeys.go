@@ -79,7 +79,7 @@ func (h *handler) prepareListKeys() {
 func (h *handler) types() (types []reflect.Type) {
 	for _, f := range h.functions {
 		versions := h.versionsOf(f)
-		if len(versions) == 0 || f.form == nil {
+		if len(versions) == 0 || f.representation == nil {
 			return nil
 		}
 		for _, version := range versions {
@@ -117,10 +117,10 @@ func (l *listKeys) of(kind schema.GroupVersionKind) *listkeys.Tree {
 
 // listKeys returns the keys of the lists of the request's object. Those in the tags of the
 // Go type hold if nothing else is declared.
-func (c *call) listKeys(kind schema.GroupVersionKind, f form) *listkeys.Tree {
+func (c *call) listKeys(kind schema.GroupVersionKind, as representation) *listkeys.Tree {
 	declared := c.handler.listKeys.of(c.kind)
-	if f, ok := f.(*typed); ok && kind == c.kind {
-		return declared.Over(f.listKeys)
+	if t, ok := as.(*typed); ok && kind == c.kind {
+		return declared.Over(t.listKeys)
 	}
 	return declared
 }

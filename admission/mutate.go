@@ -47,7 +47,7 @@ func (c *call) mutate(ctx context.Context) error {
 		return err
 	}
 	for _, f := range c.handler.mutators {
-		if len(chain) > 0 && (f.form != chain[0].form || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
+		if len(chain) > 0 && (f.representation != chain[0].representation || f.kindFor(c) != chain[0].kindFor(c) || f.changed != nil) {
 			if err := run(true); err != nil {
 				return err
 			}
@@ -66,12 +66,12 @@ func (c *call) mutate(ctx context.Context) error {
 // mutateWith runs functions that want the object alike. If more functions follow, they
 // see the result.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
-	kind, form := chain[0].kindFor(c), chain[0].form
-	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, form, false)
+	kind, as := chain[0].kindFor(c), chain[0].representation
+	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, as, false)
 	if err != nil {
 		return c.asBadRequest(err)
 	}
-	before, err := c.encode(ctx, c.memory.before[:0], obj, kind, form)
+	before, err := c.encode(ctx, c.memory.before[:0], obj, kind, as)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 			return err
 		}
 	}
-	after, err := c.encode(ctx, c.memory.after[:0], obj, kind, form)
+	after, err := c.encode(ctx, c.memory.after[:0], obj, kind, as)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if kind != c.kind {
 		makePatch = threeway.PatchConverted
 	}
-	p, merged, err := makePatch(c.object, before, after, c.listKeys(kind, form), more)
+	p, merged, err := makePatch(c.object, before, after, c.listKeys(kind, as), more)
 	if err != nil || p == nil {
 		return err
 	}
@@ -114,12 +114,12 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 
 // encode appends the text of an object, with its type, which a function that
 // assigns the whole object has cleared.
-func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, form form) (text []byte, err error) {
+func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, as representation) (text []byte, err error) {
 	err = guard(ctx, "the encoder of the object", func() error {
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {
 			k.SetGroupVersionKind(kind)
 		}
-		text, err = form.encode(&c.memory.Memory, b, obj)
+		text, err = as.encode(&c.memory.Memory, b, obj)
 		return err
 	})
 	return text, err

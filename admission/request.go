@@ -197,9 +197,9 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 		return old, nil
 	}
 	t := reflect.TypeFor[T]()
-	var form form
+	var as representation
 	if c.handler != nil {
-		form = c.handler.forms[t]
+		as = c.handler.representations[t]
 	}
 	if !everyKind(t) && c.handler != nil {
 		if kind, err = gvk.Of(c.handler.scheme, t); err != nil {
@@ -209,10 +209,10 @@ func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 			return old, fmt.Errorf("admission: the request is for %s, and not for %s", c.kind, kind)
 		}
 	}
-	if form == nil {
-		form = newForm(codec.New(), t)
+	if as == nil {
+		as = newRepresentation(codec.New(), t)
 	}
-	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, form, true)
+	obj, err := c.decode(ctx, &codec.Memory{}, text, kind, as, true)
 	if err != nil {
 		return old, stored(err)
 	}

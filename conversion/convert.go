@@ -138,11 +138,11 @@ func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersi
 // goes to the next as it is; it is encoded where a step needs its text, and at the end.
 func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) (payload, error) {
 	var obj runtime.Object // holds the body if it is not nil
-	var form representation
+	var as representation
 	var err error
 	for _, s := range steps {
-		if obj != nil && (s.convertPayload != nil || s.in != form) {
-			if p.body, err = form.encode(c, obj); err != nil {
+		if obj != nil && (s.convertPayload != nil || s.in != as) {
+			if p.body, err = as.encode(c, obj); err != nil {
 				return p, err
 			}
 			obj = nil
@@ -165,13 +165,13 @@ func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) 
 		if err = c.callFunction(ctx, s, in, obj); err != nil {
 			return p, err
 		}
-		form = s.out
-		if p.labels, p.annotations, err = form.metadata(c, obj, s.toType); err != nil {
+		as = s.out
+		if p.labels, p.annotations, err = as.metadata(c, obj, s.toType); err != nil {
 			return p, err
 		}
 	}
 	if obj != nil {
-		p.body, err = form.encode(c, obj)
+		p.body, err = as.encode(c, obj)
 	}
 	return p, err
 }

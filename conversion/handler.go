@@ -66,7 +66,14 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 	}.Handler(maxRequestBytes), kinds)
 }
 
-// answer converts all the objects of a ConversionRequest.
+// answer converts the objects of a ConversionRequest. A request takes this path:
+//
+//   - [review.Protocol] reads the body, and parses all of it: the members of the request with
+//     request.Read, each object with Registry.parseObject;
+//   - answer splits a long list into batches, and convertBatch loops over the objects;
+//   - converter.convertObject finds the steps from one version to the other, and convertAlong
+//     takes the object's payload through them: decode, the author's function, encode;
+//   - object.append writes the converted object behind those before it.
 func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 	asked := req.Members.(*request)
 	if asked.desired == "" {
@@ -103,7 +110,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 type batch struct {
 	objects []object
 	first   int    // the index of the first one
-	text    []byte // the converted objects, joined by commas
+	text    []byte // the response so far, or the converted objects, joined by commas
 	seen    map[schema.GroupVersionKind]int
 	failed  schema.GroupVersionKind
 	err     error // of the first object that failed

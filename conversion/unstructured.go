@@ -31,7 +31,7 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		return fmt.Errorf("conversion: %s has no version or no kind", spoke)
 	}
 	hub := schema.GroupVersionKind{Group: spoke.Group, Version: hubVersion, Kind: spoke.Kind}
-	var form representation = unstructuredContent{}
+	var hubAs representation = unstructuredContent{}
 	if t := reflect.TypeFor[H](); t == reflect.TypeFor[*unstructured.Unstructured]() {
 		if hubVersion == "" {
 			return fmt.Errorf("conversion: the hub of %s is unstructured, and needs a version", spoke)
@@ -44,16 +44,16 @@ func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersi
 		if hubVersion != "" && hubVersion != kind.Version {
 			return fmt.Errorf("conversion: the hub of %s is %s, and not version %s", spoke, kind, hubVersion)
 		}
-		hub, form = kind, r.typed(t)
+		hub, hubAs = kind, r.typed(t)
 	}
 	if toHub == nil || fromHub == nil {
 		return fmt.Errorf("conversion: %s needs both functions, to version %s and from it", spoke, hub.Version)
 	}
 	return r.add(true,
-		&step{from: spoke, to: hub, in: unstructuredContent{}, out: form, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: spoke, to: hub, in: unstructuredContent{}, out: hubAs, call: func(ctx context.Context, in, out runtime.Object) error {
 			return toHub(ctx, in.(*unstructured.Unstructured), out.(H))
 		}},
-		&step{from: hub, to: spoke, in: form, out: unstructuredContent{}, call: func(ctx context.Context, in, out runtime.Object) error {
+		&step{from: hub, to: spoke, in: hubAs, out: unstructuredContent{}, call: func(ctx context.Context, in, out runtime.Object) error {
 			return fromHub(ctx, in.(H), out.(*unstructured.Unstructured))
 		}})
 }

@@ -95,7 +95,7 @@ func (d *differ) object(before, after *node) {
 func (d *differ) list(before, after *node) {
 	keys, begin := keysAt(d.keys, d.path), len(d.changes)
 	befores, afters := before.kids, after.kids
-	steps, newSteps := byKey(befores, keys), byKey(afters, keys)
+	steps, newSteps := selectorsByKey(befores, keys), selectorsByKey(afters, keys)
 	index := positions(steps)
 	keyed := len(keys) > 0 && len(index) == len(befores) && len(positions(newSteps)) == len(afters)
 	m := d.newMatcher(befores, afters, keys)

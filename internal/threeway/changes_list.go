@@ -104,7 +104,7 @@ func (k *keyed) index(s step) map[step]int {
 		if k.byKeys == nil {
 			k.byKeys = map[string]map[step]int{}
 		}
-		k.byKeys[s.keys] = positions(byKey(k.all, strings.Split(s.keys, "\x00")))
+		k.byKeys[s.keys] = positions(selectorsByKey(k.all, strings.Split(s.keys, "\x00")))
 	}
 	return k.byKeys[s.keys]
 }

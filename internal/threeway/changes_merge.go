@@ -53,7 +53,7 @@ func (l *list) addNew(theirs *node) {
 
 // mergeElements merges the elements of theirs that have keys into a list.
 func (a *applier) mergeElements(l *list, theirs *node, path []step, over bool) {
-	for j, s := range byKey(theirs.kids, l.keys) {
+	for j, s := range selectorsByKey(theirs.kids, l.keys) {
 		index := l.elements.index(s)
 		if !s.selects() || index == nil {
 			continue

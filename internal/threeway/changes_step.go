@@ -17,8 +17,8 @@ type step struct {
 
 func (s step) selects() bool { return s.key != "" || s.at > 0 }
 
-// byKey returns selectors by key, and the zero step for elements without one.
-func byKey(elements []*node, keys []string) []step {
+// selectorsByKey returns selectors by key, and the zero step for elements without one.
+func selectorsByKey(elements []*node, keys []string) []step {
 	steps := make([]step, len(elements))
 	for i, e := range elements {
 		steps[i] = keyOf(e, keys)

@@ -12,9 +12,9 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// form is the representation in which functions see an object: without
+// representation is how functions see an object: as a Go type or as a map, without
 // metadata.managedFields, which may be larger than all the rest.
-type form interface {
+type representation interface {
 	// decode returns the object with that text.
 	decode(m *codec.Memory, text []byte) (runtime.Object, error)
 	// encode appends the text of an object.
@@ -26,16 +26,16 @@ func everyKind(t reflect.Type) bool {
 	return t == reflect.TypeFor[*unstructured.Unstructured]() || t == reflect.TypeFor[*metav1.PartialObjectMetadata]()
 }
 
-// newForm returns the form of a type.
-func newForm(codecs *codec.Codecs, t reflect.Type) form {
+// newRepresentation returns the representation of a type.
+func newRepresentation(codecs *codec.Codecs, t reflect.Type) representation {
 	if t == reflect.TypeFor[*unstructured.Unstructured]() {
-		return unstructuredForm{}
+		return unstructuredObject{}
 	}
 	t = t.Elem()
 	return &typed{goType: t, decoder: codecs.Decoder(t, "metadata.managedFields"), encoder: codecs.Encoder(t)}
 }
 
-// typed is the form of a Go type.
+// typed is the representation of a Go type.
 type typed struct {
 	goType   reflect.Type // the struct
 	decoder  codec.Decoder
@@ -65,10 +65,10 @@ func (f *typed) encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, e
 	return f.encoder(m, b, reflect.ValueOf(obj).Elem())
 }
 
-// unstructuredForm is the form of maps.
-type unstructuredForm struct{}
+// unstructuredObject is the representation of maps.
+type unstructuredObject struct{}
 
-func (unstructuredForm) decode(_ *codec.Memory, text []byte) (runtime.Object, error) {
+func (unstructuredObject) decode(_ *codec.Memory, text []byte) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
 	if err := codec.Decode(text, &obj.Object); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (unstructuredForm) decode(_ *codec.Memory, text []byte) (runtime.Object, er
 	return obj, nil
 }
 
-func (unstructuredForm) encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error) {
+func (unstructuredObject) encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error) {
 	text, err := m.Encode(obj.(*unstructured.Unstructured).Object)
 	return append(b, text...), err
 }
