@@ -66,7 +66,14 @@ func (m *members) Read(name []byte, c *rawjson.Cursor) error {
 
 func withFailure(p review.Protocol) review.Protocol {
 	p.Failure = func(req *review.Request, err error) []byte {
-		return fmt.Appendf(nil, `{"uid":%q,"failed":%q}`, req.UID, err)
+		b, err := json.Marshal(struct {
+			UID    string `json:"uid"`
+			Failed string `json:"failed"`
+		}{string(req.UID), err.Error()})
+		if err != nil {
+			panic(err)
+		}
+		return b
 	}
 	return p
 }
@@ -288,6 +295,7 @@ func FuzzHandler(f *testing.F) {
 	f.Add([]byte(question))
 	f.Add([]byte(question[:40]))
 	f.Add([]byte(`{"request":{"uid":"u\u0041"},"kind":"TestReview","apiVersion":"test.k8s.io/v1beta1"}`))
+	f.Add([]byte("{\"kind\":\"TestReview\",\"apiVersion\":\"test.k8s.io/v1\",\"request\":{\"uid\":\"\xd8\"!"))
 	f.Add([]byte(`{"request":{"uid":"a","uid":"b"},"kind":"TestReview","apiVersion":"test.k8s.io/v1"}`))
 	h := withFailure(protocol(func(_ context.Context, req *review.Request) ([]byte, error) {
 		return json.Marshal(map[string]any{"uid": req.UID})
