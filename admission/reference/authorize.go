@@ -11,25 +11,26 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// AccessReviews asks the API server what a user may do. AuthorizationV1().
-// SubjectAccessReviews() of a client-go clientset is one. The webhook's user needs
-// the verb create for subjectaccessreviews in API group authorization.k8s.io.
+// AccessReviews creates SubjectAccessReviews. AuthorizationV1().SubjectAccessReviews() of a
+// client-go clientset is an AccessReviews. The webhook's service account needs the verb create
+// for subjectaccessreviews in API group authorization.k8s.io.
 type AccessReviews interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Authorize denies a reference to an object for which the user who makes the
-// request does not have the verb; an empty verb is get. Without it, users can
-// have a controller read for them, through a reference, what they may not read
-// themselves. The denial is field.Forbidden, in the words of the API server
+// Authorize denies a reference if the user of the request lacks a permission for the target.
+// The verb of the permission defaults to get. Without this option, a controller that follows
+// references may read objects for users who may not read them. The denial is a field.Forbidden
+// with the message of the API server
 // (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go).
 //
-// A review that fails leaves the request undecided; so does one that allows
-// nothing because of an evaluation error, as in the API server itself
-// (k8s.io/apiserver/pkg/endpoints/filters/authorization.go). The answers are not
-// cached. References that the object had before an update are not checked: the user
-// may be a controller that sets a label. The client limits the rate: see QPS and Burst
-// of its rest.Config.
+// The request is left undecided if a review fails. It is also undecided if a review neither
+// allows nor denies, and has an evaluation error, as in the API server
+// (k8s.io/apiserver/pkg/endpoints/filters/authorization.go).
+//
+// References that the object had before an update are not checked, because the user may be a
+// controller that only sets a label. The reviews are not cached. QPS and Burst of the client's
+// rest.Config limit their rate.
 func Authorize(reviews AccessReviews, verb string) Option {
 	if verb == "" {
 		verb = "get"
@@ -42,8 +43,8 @@ type authorizer struct {
 	verb    string
 }
 
-// refuses returns why the user of the request may not do what the reference needs;
-// it is empty if the user may.
+// refuses returns the reason why the user lacks the permission for a reference, or an empty
+// string.
 func (a *authorizer) refuses(ctx context.Context, resource Resource, q *question) (string, error) {
 	request, ok := admission.RequestFrom(ctx)
 	if !ok {

@@ -1,13 +1,14 @@
-// Package reference answers for admission what a schema cannot: do the objects
-// that an object names exist, may it name them, and is an object that is to be
-// deleted named by others?
+// Package reference validates references between objects in admission webhooks. It checks that
+// referenced objects exist, that an object may reference them, and that an object to be
+// deleted is not referenced. The object that holds a reference is the referrer; the referenced
+// object is the target.
 //
-// A function of the author, or [Fields], finds the names in an object:
+// [Fields], or a function of yours, finds the references in an object:
 //
 //	toppingsOf, err := reference.Fields[*v1beta1.Pizza](
 //		reference.Field{Name: "spec.toppings[*].name"})
 //
-// The answers come from informers, so that they cost no request:
+// The checks read from informers, and usually make no request:
 //
 //	topping := reference.ClusterScoped(toppings.GroupResource())
 //	known, err := reference.NewTarget(topping, toppingInformer, reference.Metadata(client, toppings))
@@ -16,61 +17,63 @@
 //	admission.Validate(reference.Exists(known, toppingsOf))
 //	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf))
 //
-// The author starts the informers, which may be typed, dynamic or metadata-only;
-// interop/controllerruntime has those of a controller-runtime cache. [Target.Check] and
-// [Referrers.Check] are checks for readiness (see webhook.Checks). Register the webhook of
-// [Exists] for CREATE and UPDATE, and that of [NotReferenced] for DELETE.
+// You start the informers, which may be typed, dynamic, metadata-only, or from a
+// controller-runtime cache (see interop/controllerruntime). Stop them after the webhook's last
+// request. Use [Target.Check] and [Referrers.Check] as readiness checks (see webhook.Checks).
+// Register the Exists webhook for CREATE and UPDATE, and the NotReferenced webhook for DELETE.
 //
-// # An informer is behind
+// # Stale informers
 //
-// Until an informer has synced, and when it has stopped, what needs it is not decided.
-// Stop informers when the webhook's last request is answered. A name that the informer
-// does not know is read once from the API server before it is denied, so that an object
-// which was created a moment ago is found; [RequestRate] limits these reads. A name of an
-// object that was deleted a moment ago passes. After the last user of an object was
-// deleted, the deletion of the object may be denied for a moment.
+// Requests that need an informer are left undecided until it has synced, and after it has
+// stopped. A synced informer may lag behind the API server for a moment:
 //
-// # Denied, or not decided
+//   - If a target is missing from the informer, Exists queries the API server before it denies
+//     the request. Therefore Exists finds a target that was just created. [RequestRate] limits
+//     these queries.
+//   - A reference to a target that was just deleted may be allowed.
+//   - After the last referrer of a target was deleted, the deletion of the target may be
+//     denied.
 //
-// One reference that is certainly wrong denies the object, whatever else is not
-// known. Otherwise what is not known leaves it undecided (see package admission). What
-// may go away has a Retry-After: an informer that has not synced, a timeout, a connection
-// that failed, 429, 5xx, and the rate. With that the API server asks again, until the
-// webhook's timeoutSeconds are over (client-go/rest/with_retry.go); the user then reads
-// of the timeout, and only the webhook's log has the message. A lasting failure, such as a
-// missing permission or a panic, has none, so that its message reaches the user.
+// # Undecided requests
 //
-// Then the webhook's failurePolicy counts. With Fail, nothing passes unchecked, and
-// while the webhook is down nothing can be written that its rules match: exclude the
-// namespaces that it needs itself to start. With Ignore, references are advice.
+// A reference that is certainly wrong denies the request. Otherwise, a check that fails leaves
+// it undecided (see package admission). The response has a Retry-After in these cases:
+//
+//   - An informer has not synced, or has stopped.
+//   - A request to the API server timed out, lost its connection, or failed with 408, 429 or
+//     5xx.
+//   - The wait for [RequestRate] would exceed the time limit of [Exists].
+//
+// With a Retry-After, the API server retries until the webhook's timeoutSeconds have passed
+// (client-go/rest/with_retry.go). The user then sees a timeout, and only the log of the
+// webhook has the cause. A lasting failure, such as a missing permission or a panic, has no
+// Retry-After. The user sees its message. Then the API server applies the webhook's
+// failurePolicy:
+//
+//   - With Fail, nothing passes unchecked. While the webhook is down, requests that match its
+//     rules fail. Exclude the namespaces that the webhook needs to start.
+//   - With Ignore, undecided requests pass.
 //
 // # Permissions
 //
-// The webhook's user needs list and watch of what the informers hold; get of the targets,
-// for [Metadata]; create of subjectaccessreviews in authorization.k8s.io, for [Authorize];
-// and what a policy of [CrossNamespace] reads.
+// The webhook's service account needs these permissions:
 //
-// # What it costs
+//   - list and watch for the resources of the informers
+//   - get for the targets, with [Metadata]
+//   - create for subjectaccessreviews in authorization.k8s.io, with [Authorize]
+//   - permissions for the objects that the policy of [CrossNamespace] reads
 //
-// With 100,000 pizzas of three toppings in the cache (`make bench` prints the times of
-// your machine), the index of [NewReferrers] takes 340 bytes a pizza, for three
-// references; client-go's takes 360. A target takes 62 bytes for each name. The deletion of
-// a topping is judged in microseconds, also with 100,000 users.
+// # Limitations
 //
-// # What remains possible
+// A check happens before the write, without a lock. If a reference is created while its target
+// is deleted, usually both requests pass: 103 of 150 such pairs left a dangling reference on a
+// local API server (v1.37). A finalizer on the target makes dangling references rarer, if a
+// controller removes the finalizer only after a live list without referrers. The check does
+// not run in namespaces that a namespaceSelector excludes, while the webhook is not
+// registered, or when the objects of a deleted CustomResourceDefinition are deleted
+// (apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go). A reference has a name
+// and no UID. Therefore a target may be deleted and created again.
 //
-// An admission webhook judges before the write, and does not lock. A creation of a
-// reference and a deletion of what it names that start together usually both pass: 103 of
-// 150 such pairs left a dangling reference on a local API server (v1.37). A finalizer on what is named narrows this: a controller removes it when it sees no
-// users in a live list. The check can also be bypassed: by failurePolicy Ignore, by a
-// namespaceSelector, while the webhook is not registered, or by a deleted
-// CustomResourceDefinition, which takes its objects with it
-// (apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go). And a name is not a
-// UID: what is named may be deleted and created again.
-//
-// A dangling reference is thus possible. A controller reports it in the status, watches
-// what is named, and continues when it comes ([Referrers.Of] finds its users).
-//
-// The package starts no informer, makes no client, and writes nothing to the
-// cluster.
+// Therefore your controller must expect dangling references. It should report them in the
+// status, and reconcile the referrers when a target appears; see [Referrers.Of].
 package reference

@@ -21,9 +21,9 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// Pizzas may name only toppings that exist, and a topping that is named stays.
+// Pizzas may reference only toppings that exist. A referenced topping cannot be deleted.
 func Example() {
-	// Real informers come from client-go; these are filled by hand.
+	// Real informers come from client-go. The example fills its informers itself.
 	toppingInformer, pizzaInformer := holding(), holding()
 	getTopping := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(toppings, name) }
 
@@ -53,14 +53,14 @@ func Example() {
 	_, err = unusedTopping(context.Background(), tomato)
 	fmt.Println(err)
 
-	// Both are what a handler takes.
+	// Register both functions in a handler.
 	_ = []admission.Option{admission.Validate(knownToppings), admission.ValidateDelete(unusedTopping)}
 	// Output:
 	// spec.toppings[1].name: Not found: "mozarella" <nil>
 	// toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/marinara
 }
 
-// A path that the type does not have is found when the program starts.
+// Fields returns an error for a path that the type does not have.
 func ExampleFields() {
 	refs, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name"})
 	for _, ref := range refs(pizza("margherita", "tomato", "mozzarella")) {
@@ -74,7 +74,7 @@ func ExampleFields() {
 	// reference: the fields of *v1beta1.Pizza: spec.topings[*].name: v1beta1.PizzaSpec has no field "topings"
 }
 
-// A certificate names a secret, perhaps of another namespace.
+// A certificate references secrets, some of them in another namespace.
 func ExampleFields_unstructured() {
 	refs, err := reference.Fields[*unstructured.Unstructured](
 		reference.Field{Name: "spec.secretRefs[*].name", Namespace: "spec.secretRefs[*].namespace"})
@@ -93,7 +93,7 @@ func ExampleFields_unstructured() {
 	// spec.secretRefs[1].name "shared" "ca"
 }
 
-// Into another namespace only what the policy allows may be named.
+// Pizzas may reference secrets in another namespace only if the policy allows it.
 func ExampleCrossNamespace() {
 	getSecret := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(secrets, name) }
 	known, err := reference.NewTarget(reference.Namespaced(secrets), holding(secret("shared", "ca")), getSecret)
@@ -111,8 +111,7 @@ func ExampleCrossNamespace() {
 	// spec.toppings[1].name: Forbidden: objects in namespace "default" may not name secrets in namespace "private" <nil>
 }
 
-// With a dynamic informer, a live read of the metadata, and a permission check,
-// as an operator has them.
+// An operator with a dynamic informer, live reads of metadata, and a permission check.
 func Example_dynamic() {
 	setUp := func(config *rest.Config) (admission.Option, webhook.Checks, error) {
 		ovens := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "ovens"}

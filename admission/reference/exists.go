@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// requestTimeout is how long all requests for one object take together at most. The
-	// API server waits 10 seconds by default.
+	// requestTimeout limits all requests for one object together. The API server waits 10
+	// seconds for a webhook by default.
 	requestTimeout = 2 * time.Second
-	// requestConcurrency is how many of them are under way at a time.
+	// requestConcurrency is the number of concurrent requests for one object.
 	requestConcurrency = 10
 )
 
-// Option changes what [Exists] asks for.
+// Option adds a check to [Exists].
 type Option func(*options)
 
 type options struct {
@@ -34,40 +34,47 @@ type options struct {
 	authorizer *authorizer
 }
 
-// Policy reports whether objects in one namespace may name an object in another.
-// It is called from several goroutines.
+// Policy reports whether objects in the namespace from may reference the target to, in another
+// namespace. It must be safe for concurrent use.
 type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
 
-// CrossNamespace allows references from one namespace into another if the policy allows
-// them. Without it they are denied. The policy may read from the cluster, for example an
-// object in the other namespace that allows the reference, like Gateway API's
-// ReferenceGrant. Its error leaves the request undecided.
+// CrossNamespace allows references to another namespace if the policy allows them. Without
+// this option, such references are denied. The policy may read from the cluster. For example,
+// it may look for an object in the other namespace that allows the reference, like a
+// ReferenceGrant of Gateway API. If the policy returns an error, the request is left
+// undecided.
 //
-// The policy is not asked about references within a namespace, to cluster-scoped
-// kinds, or from cluster-scoped objects, nor about references that an object had before
-// the update.
+// The policy is not called in these cases:
 //
-// The verdict on a reference into another namespace reveals whether something exists
-// there. Where that matters, use [Authorize] too.
+//   - The target is in the same namespace as the referrer, or is cluster-scoped.
+//   - The referrer is cluster-scoped.
+//   - The referrer had the reference before the update.
+//
+// For references that the policy allows, the response reveals whether the target exists. If
+// users must not learn this, add [Authorize].
 func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy = policy } }
 
-// Exists returns a validating function for objects of type T, for
-// [admission.Validate]: what they refer to must exist. The answer has one error
-// for each wrong field: field.NotFound for a missing object, field.Forbidden
-// where [CrossNamespace] or [Authorize] deny it, and field.Invalid for a name that no
-// object can have, such as "..", or where a required namespace is missing.
-// A name that is forbidden or invalid is not looked up, so that the answer does not
-// reveal whether it exists.
+// Exists returns a validating function for [admission.Validate]. It checks that the targets of
+// all references in an object of type T exist. T is a pointer to a struct. The function
+// returns a field error for each wrong reference:
 //
-// The function returns an error, and so no verdict, where something is not known: see "Denied,
-// or not decided" in the package documentation. All requests for one object together take two
-// seconds at most.
+//   - field.NotFound if the target does not exist.
+//   - field.Forbidden if [CrossNamespace] or [Authorize] denies the reference.
+//   - field.Invalid if no object can have the name, such as "..", or if a required namespace
+//     is missing.
+//   - field.TypeInvalid if an unstructured object has a list where the path of a [Field] has
+//     no [*].
 //
-// In an update, only the references are checked that the object did not have
-// before. If the old object cannot be decoded, all references are new. An object
-// that is being deleted may name what is missing.
+// A name that is forbidden or invalid is not looked up, so that the response does not reveal
+// whether the target exists. If a check fails, the function returns an error, which leaves the
+// request undecided. See "Undecided requests" in the package documentation.
 //
-// T is a pointer to a struct.
+// The calls of the policy, the permission checks and the live reads for one object share a
+// time limit of two seconds. It includes the wait for [RequestRate].
+//
+// In an update, only references that are new, or no longer optional, are checked. If the old
+// object cannot be decoded, all references are new. If the object is being deleted, targets
+// need not exist.
 func Exists[T runtime.Object](target *Target, refs func(obj T) []Ref, opts ...Option) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	c := &checker{target: target}
 	for _, opt := range opts {
@@ -98,12 +105,12 @@ type checker struct {
 	target *Target
 }
 
-// question is what is to be found out about one named object.
+// question is a target with the checks that it needs, and their results.
 type question struct {
 	name  cache.ObjectName
-	path  *field.Path // of the first reference that names it
-	isNew bool        // so that policy and permission matter
-	asks  bool        // so that existence matters
+	path  *field.Path // of the first reference to it
+	isNew bool        // policy and permission are checked
+	asks  bool        // existence is checked
 
 	invalid   string
 	forbidden string
@@ -111,8 +118,8 @@ type question struct {
 	undecided error
 }
 
-// answer checks the references of an object. before holds what it named before the
-// update, and whether by a reference that is not optional.
+// answer checks the references of an object. The map before has the targets of the stored
+// object, and whether one of the references to the target was not optional.
 func (c *checker) answer(
 	ctx context.Context, m metav1.Object, refs []Ref, before map[cache.ObjectName]bool,
 ) (errs field.ErrorList, _ error) {
@@ -152,7 +159,7 @@ func (c *checker) answer(
 		}
 	}
 	if len(errs) > 0 {
-		return errs, nil // whatever else is not known
+		return errs, nil // even if other checks failed
 	}
 	for _, q := range all {
 		if q.undecided != nil {
@@ -162,7 +169,7 @@ func (c *checker) answer(
 	return nil, nil
 }
 
-// isItself reports whether an object names itself. It exists when the request has passed.
+// isItself reports whether an object references itself. It exists once the request has passed.
 func (c *checker) isItself(ctx context.Context, m metav1.Object, name cache.ObjectName) bool {
 	if name != cache.MetaObjectToName(m) {
 		return false
@@ -178,7 +185,7 @@ func (c *checker) pathOf(ref Ref) *field.Path {
 	return ref.Path
 }
 
-// find answers the questions, those that need a request side by side.
+// find answers the questions. It makes requests concurrently.
 func (c *checker) find(ctx context.Context, from string, questions []*question) {
 	var slow []*question
 	for _, q := range questions {
@@ -210,8 +217,8 @@ func (c *checker) find(ctx context.Context, from string, questions []*question) 
 	wg.Wait()
 }
 
-// decide answers one question. Objects that the author or the user may not name are not
-// looked up: neither the answer nor its time may reveal whether it exists.
+// decide answers one question. A forbidden target is not looked up, because neither the answer
+// nor its time may reveal whether it exists.
 func (c *checker) decide(ctx context.Context, from string, q *question) {
 	defer func() {
 		if v := recover(); v != nil { // of the policy, the reviews or the getter
@@ -242,12 +249,12 @@ func (c *checker) decide(ctx context.Context, from string, q *question) {
 	q.missing = !known && err == nil
 }
 
-// crosses reports whether a reference leads from one namespace into another.
+// crosses reports whether a reference is from one namespace to another.
 func (c *checker) crosses(from string, to cache.ObjectName) bool {
 	return c.target.resource.namespaced && from != "" && to.Namespace != from
 }
 
-// cross asks the policy about a reference into another namespace.
+// cross calls the policy for a reference to another namespace.
 func (c *checker) cross(ctx context.Context, from string, q *question) {
 	var allowed bool
 	if c.policy != nil {

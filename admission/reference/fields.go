@@ -14,35 +14,38 @@ import (
 	"github.com/crdkit/crdkit/internal/fieldpath"
 )
 
-// Field is where an object holds references, as paths of its JSON:
+// Field is a field of an object that holds references. Its paths are JSON paths of this form:
 //
 //	spec.toppings[*].name
 //	spec.ovens[*].fuel.secretRef.name
 //	metadata.annotations['example.com/menu']
 //
-// where [*] is every element of a list, or every value of a map, and ['…'] is one
-// value of a map. A leading dot is allowed, as the columns of a
-// CustomResourceDefinition have it.
+// In a path, [*] stands for every element of a list, or every value of a map. ['…'] selects
+// one value of a map. A path may begin with a dot, like the paths of a
+// CustomResourceDefinition's additionalPrinterColumns.
 type Field struct {
-	// Name is the path of the name of what is referred to, a string.
+	// Name is the path of the target's name, a string. An empty name is not a reference.
 	Name string
-	// Namespace is the path of its namespace, a string; none if it is always the
-	// object's own. If it has a [*], it must be the same as Name up to there: the
-	// two then are of the same element.
+	// Namespace is the path of the target's namespace, a string. If the path or its value is
+	// empty, the namespace of the referrer is used. If the path has a [*], it must equal Name
+	// up to its last [*], so that both are in the same element.
 	Namespace string
-	// Optional references may lead to nothing: see [Ref].
+	// Optional means that the targets need not exist; see [Ref].
 	Optional bool
 }
 
-// Fields returns a function that finds the references of an object of type T, at
-// all the fields. A field that an object does not have holds no reference, nor does
-// one that is not a string.
+// Fields returns a function that finds the references of an object of type T, at all the
+// fields. A path without a value, and a value that is not a string, are not references.
 //
-// It is an error if a path cannot be parsed, or if T, a pointer to a struct, does not
-// have it by its JSON tags; all are joined. Of *unstructured.Unstructured
-// only the types of labels and annotations are known at startup. Where an object has a list
-// for which a path has no [*], [Exists] denies it with a field error at the list, and
-// [Referrers.Check] returns an error from then on.
+// Fields returns an error in these cases, and joins the errors of all fields:
+//
+//   - There is no field, or T is not a pointer to a struct.
+//   - A path cannot be parsed, or T has no such string field by its JSON tags.
+//   - The Namespace of a field has a [*], and differs from Name before it.
+//
+// If T is *unstructured.Unstructured, Fields can only check paths of labels and annotations.
+// If an object then has a list where the path has no [*], [Exists] denies the request with a
+// field error at the list. [Referrers.Check] returns an error from then on.
 func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error
@@ -75,10 +78,10 @@ func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	}, nil
 }
 
-// finder finds the references at one field.
+// finder finds the references of one field.
 type finder struct {
-	common          []fieldpath.Step // to the element that holds both
-	name, namespace []fieldpath.Step // from there
+	common          []fieldpath.Step // to the element that holds name and namespace
+	name, namespace []fieldpath.Step // from that element
 	hasNamespace    bool
 	field           Field
 }
@@ -131,12 +134,12 @@ func (f finder) find(root reflect.Value, refs []Ref) []Ref {
 	return refs
 }
 
-// inList returns the problem of a path that runs into a list.
+// inList returns a Ref for a path that lacks a [*] at a list.
 func inList(at *field.Path, path string) Ref {
 	return Ref{Path: at, problem: fmt.Sprintf("a list, and the path %s of a reference has no [*] for it", path)}
 }
 
-// parse reads a path, and finds it in a type: it must lead to strings.
+// parse parses a path, and checks that it leads to strings in a type.
 func parse(t reflect.Type, path string) ([]fieldpath.Step, error) {
 	steps, err := fieldpath.Parse(path)
 	if err != nil {
@@ -151,7 +154,7 @@ func parse(t reflect.Type, path string) ([]fieldpath.Step, error) {
 	return steps, nil
 }
 
-// into returns the path of what a step leads to.
+// into returns the path after a step.
 func into(at *field.Path, s fieldpath.Step) *field.Path {
 	if s.Key {
 		return at.Key(s.Name)
@@ -159,7 +162,7 @@ func into(at *field.Path, s fieldpath.Step) *field.Path {
 	return at.Child(s.Name)
 }
 
-// walk visits all values to which the steps lead, and lists for which they have no [*].
+// walk visits all values at the end of the steps, and lists where the steps have no [*].
 func walk(v reflect.Value, steps []fieldpath.Step, at *field.Path, visit func(reflect.Value, *field.Path)) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -9,18 +9,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index knows who names whom.
+// index maps targets to their referrers.
 //
-// It remembers what each object names. So it does not depend on the old object of
-// an event, which a tombstone may have in another state or not at all.
+// It remembers the targets of each referrer. Therefore it does not depend on the old object of
+// an event, which may be outdated or missing in a tombstone.
 type index struct {
 	mu      sync.Mutex
 	targets map[cache.ObjectName]*users
-	uses    map[cache.ObjectName][]*users // of each object that names others
+	uses    map[cache.ObjectName][]*users // by referrer
 }
 
-// users are the objects that name one object. They are sorted when they are read: the
-// events of an informer that is listed come in any order.
+// users are the referrers of one target. They are sorted when they are read, because the
+// events of an initial list arrive in any order.
 type users struct {
 	target   cache.ObjectName
 	names    []cache.ObjectName
@@ -35,14 +35,14 @@ func compareNames(a, b cache.ObjectName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// set replaces what an object names by the targets, sorted and each once.
+// set replaces the targets of an object. The targets are sorted and have no duplicates.
 func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	old := x.uses[name]
 	names := func(u *users, target cache.ObjectName) bool { return u.target == target }
 	if slices.EqualFunc(old, targets, names) {
-		return // a resync, or a change of something else
+		return // a resync, or a change of other fields
 	}
 	for _, u := range old {
 		if !slices.Contains(targets, u.target) {
@@ -70,7 +70,7 @@ func (x *index) set(name cache.ObjectName, targets []cache.ObjectName) {
 	x.uses[name] = uses
 }
 
-// remove removes a user of an object, which is there.
+// remove removes a referrer from a target that has it.
 func (x *index) remove(u *users, name cache.ObjectName) {
 	i := slices.Index(u.names, name)
 	if u.names = slices.Delete(u.names, i, i+1); len(u.names) == 0 {
@@ -78,8 +78,8 @@ func (x *index) remove(u *users, name cache.ObjectName) {
 	}
 }
 
-// of returns the number of objects that name the target, and the first of them, sorted;
-// all, if limit is negative. Those in the namespace leaveOut do not count.
+// of returns the number of referrers of the target, and the first ones, sorted, or all if the
+// limit is negative. Referrers in the namespace leaveOut do not count.
 func (x *index) of(target cache.ObjectName, limit int, leaveOut string) (first []cache.ObjectName, count int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

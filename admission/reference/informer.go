@@ -5,26 +5,26 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informer is what this package needs of an informer. Every
-// [cache.SharedIndexInformer] is one, typed, dynamic or metadata-only, and so is
-// every informer of controller-runtime's cache (see interop/controllerruntime).
+// Informer is the part of an informer that this package needs. Every
+// [cache.SharedIndexInformer] is an Informer, and so is every informer of a controller-runtime
+// cache (see interop/controllerruntime).
 //
-// If it has the method IsStopped, as both have, it is no longer relied on when it has
+// If an informer has the method IsStopped() bool, like both of these, checks fail after it has
 // stopped.
 type Informer interface {
 	HasSynced() bool
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// source reports whether what was learned from an informer's events is complete.
+// source reports whether an informer's events are complete.
 type source struct {
 	resource  schema.GroupResource
 	hasSynced func() bool
 	isStopped func() bool
 }
 
-// follow calls set for each object that an informer has or gets, and remove for each
-// that is gone.
+// follow calls set for each object that an informer has or adds or updates, and remove for
+// each deleted object.
 func follow(
 	resource schema.GroupResource, informer Informer,
 	set func(cache.ObjectName, any), remove func(cache.ObjectName),
@@ -46,7 +46,7 @@ func follow(
 	if err != nil {
 		return source{}, err
 	}
-	// The registration has synced when the events have come, not only the objects.
+	// The registration has synced when all events were delivered. The informer has synced earlier.
 	s := source{resource, registration.HasSynced, func() bool { return false }}
 	if stops, ok := informer.(interface{ IsStopped() bool }); ok {
 		s.isStopped = stops.IsStopped
@@ -54,7 +54,7 @@ func follow(
 	return s, nil
 }
 
-// ready returns why the events are not complete; nil if they are.
+// ready returns an error if the events are not complete, or nil.
 func (s source) ready() error {
 	switch {
 	case s.isStopped():

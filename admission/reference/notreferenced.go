@@ -17,35 +17,40 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// maxNamed is how many users an answer names; of the others it gives the number.
+// maxNamed is the maximal number of referrers in an error.
 const maxNamed = 10
 
-// namespaceController is the user who empties a namespace that is being deleted
+// namespaceController is the service account that deletes the objects of a deleted namespace
 // (kubernetes/pkg/controller/namespace, with kube-controller-manager's flag
 // --use-service-account-credentials).
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
-// NotReferenced returns a validating function for the deletion of objects of type
-// T, for [admission.ValidateDelete]: it is forbidden while others name the object.
-// The error names the first ten of them, also to a user who may not read those, and
-// gives the number of the others; a user that two referrers know counts twice. All the
-// referrers must be of one target, the kind of T; a request for another resource is not
-// judged.
+// NotReferenced returns a validating function for [admission.ValidateDelete]. It denies the
+// deletion of an object of type T while other objects reference it. The error is a Forbidden
+// API error with the names of the first ten referrers, and the number of all. The user sees
+// these names even without permission to read the referrers. A referrer that is in two
+// Referrers counts twice.
 //
-// It returns an error that is not a verdict while [Referrers.Check] does, and for an object
-// that does not fit the declared scope of the target. An object that is being deleted
-// already is not checked. A dry run is answered like the real request.
+// All Referrers must be of one target, the resource of T. Requests for other resources are
+// allowed, and so are repeated deletions of an object that is already being deleted. A dry run
+// is answered like the real request.
 //
-// Deleting a collection deletes each object of it: the first that is denied
-// ends it, and those before it are gone. When a namespace is deleted, its
-// controller deletes what is in it, and retries what is denied; users
-// in the same namespace do not count for it, because they go too. Otherwise two objects
-// that name each other would keep the namespace forever. Users in other namespaces
-// count, also when both namespaces are deleted. The controller is known by its service
-// account: where kube-controller-manager runs without one for each controller, users in
-// the same namespace do count.
+// The function leaves the request undecided in these cases:
 //
-// NotReferenced panics without referrers, and with those of several targets.
+//   - [Referrers.Check] returns an error.
+//   - The scope of the object contradicts [Namespaced] or [ClusterScoped].
+//
+// When a user deletes a collection, the API server deletes each of its objects. The first
+// denial ends the request, but the objects before it are already deleted.
+//
+// When a namespace is deleted, the namespace controller deletes its objects, and retries after
+// a denial. For its service account, referrers in the same namespace do not count, because
+// they are deleted too. Otherwise two objects that reference each other would keep the
+// namespace forever. Referrers in other namespaces count, even if these namespaces are being
+// deleted. If kube-controller-manager runs without a service account for each controller,
+// referrers in the same namespace count as well.
+//
+// NotReferenced panics if there are no Referrers, or if they have different targets.
 func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.Context, obj T) (field.ErrorList, error) {
 	if len(referrers) == 0 {
 		panic(errors.New("reference: NotReferenced: no referrers"))
@@ -85,8 +90,8 @@ func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.C
 	}
 }
 
-// usersOf names the first users of an object, by their kinds, and gives the number of all
-// if there are more, or empty.
+// usersOf lists the first referrers of a target by resource, with the number of all if there
+// are more. It returns an empty string if there are none. It leaves out one namespace.
 func usersOf(target cache.ObjectName, referrers []*Referrers, leaveOut string) (string, error) {
 	var kinds []string
 	var named, total int

@@ -10,47 +10,45 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Ref is one reference that an object holds.
+// Ref is one reference in an object.
 type Ref struct {
-	// Path of the field that holds the name. If it is nil, messages have the plural of
-	// the named kind in its place.
+	// Path is the path of the field that holds the name. If it is nil, error messages have the
+	// plural resource name of the target instead.
 	Path *field.Path
-	// Namespace of the named object. If it is empty, it is the namespace of the object
-	// that holds the reference. It is ignored if the named kind is cluster-scoped.
+	// Namespace is the namespace of the target. If it is empty, the namespace of the referrer is
+	// used. It is ignored if the target is cluster-scoped.
 	Namespace string
-	// Name of the named object. An empty name is not a reference: whether it is allowed is
-	// for the schema to decide.
+	// Name is the name of the target. A Ref without a name is ignored. Use the schema to require
+	// a name.
 	Name string
-	// Optional means that the named object need not exist, like the field "optional" of
-	// core/v1's SecretKeySelector. [CrossNamespace] and [Authorize] apply all the same.
-	// An optional reference does not keep what it names from deletion.
+	// Optional means that the target need not exist, like the field "optional" of core/v1's
+	// SecretKeySelector. [CrossNamespace] and [Authorize] check optional references too. An
+	// optional reference does not protect its target from deletion.
 	Optional bool
 
-	problem string // of Fields: why there is no name
+	problem string // set by Fields: why the path has no name
 }
 
-// Resource is a kind to which others refer: its resource, which is in messages and
-// permission checks, and its scope.
+// Resource is a resource with its scope. It appears in error messages and permission checks.
 type Resource struct {
 	resource   schema.GroupResource
 	namespaced bool
 }
 
-// ClusterScoped returns a kind whose objects are in no namespace.
+// ClusterScoped returns a Resource whose objects have no namespace.
 func ClusterScoped(resource schema.GroupResource) Resource {
 	return Resource{resource: resource}
 }
 
-// Namespaced returns a kind whose objects are in namespaces.
+// Namespaced returns a Resource whose objects are in namespaces.
 func Namespaced(resource schema.GroupResource) Resource {
 	return Resource{resource: resource, namespaced: true}
 }
 
-// String returns the resource and its group.
+// String returns the resource and its group, such as toppings.example.com.
 func (r Resource) String() string { return r.resource.String() }
 
-// resolve returns the object that a reference names, if an object in the given
-// namespace holds it.
+// resolve returns the target of a reference in an object of the namespace from.
 func (r Resource) resolve(from string, ref Ref) cache.ObjectName {
 	switch {
 	case !r.namespaced:
@@ -62,8 +60,8 @@ func (r Resource) resolve(from string, ref Ref) cache.ObjectName {
 	}
 }
 
-// checkScope returns an error for an object of the kind whose namespace does not fit
-// the declared scope. With the wrong scope, no reference would be found.
+// checkScope returns an error for an object whose namespace does not fit the declared scope.
+// With the wrong scope, the index would find no referrer.
 func (r Resource) checkScope(name cache.ObjectName) error {
 	switch {
 	case r.namespaced && name.Namespace == "":
@@ -74,8 +72,8 @@ func (r Resource) checkScope(name cache.ObjectName) error {
 	return nil
 }
 
-// impossible returns why no object of the kind can have the name; it is empty if one
-// can. A name that is not one segment of a URL must never reach a client.
+// impossible returns the reason why no object of the resource can have the name, or an empty
+// string. A name that is not a single segment of a URL must never reach a client.
 func (r Resource) impossible(name cache.ObjectName) string {
 	if problems := content.IsPathSegmentName(name.Name); len(problems) > 0 {
 		return "no object can have this name: " + strings.Join(problems, ", ")

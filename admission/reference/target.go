@@ -14,8 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Target is a kind to which others refer, and how to find out whether one of its
-// objects exists. It serves any number of [Exists], which share its rate of reads.
+// Target is a resource whose objects can be referenced. It remembers the names in an informer,
+// and is safe for concurrent use. Several [Exists] functions may use the same Target, and then
+// share its [RequestRate].
 type Target struct {
 	resource Resource
 	get      Getter
@@ -26,29 +27,34 @@ type Target struct {
 	known map[cache.ObjectName]struct{}
 }
 
-// Getter reads one object from the API server, past all caches: with an empty
-// resourceVersion, not "0". It returns nil if the object exists, and an error for
-// which [k8s.io/apimachinery/pkg/api/errors.IsNotFound] holds if it does not. The
-// namespace is empty for a cluster-scoped kind. It must return when the context ends.
-// It is called from several goroutines.
+// Getter reads one object from the API server. It returns nil if the object exists, and an
+// error that [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes if it does not exist.
+// The namespace is empty for a cluster-scoped resource.
+//
+// A Getter must bypass all caches, by an empty resourceVersion and not "0". It must return
+// when the context is done, and must be safe for concurrent use.
 type Getter func(ctx context.Context, namespace, name string) error
 
 // RequestOption limits the live reads of a [Target].
 type RequestOption func(*Target)
 
-// RequestRate limits how many live reads are made a second, and how many at once after
-// a pause, like the fields QPS and Burst of rest.Config. The defaults are 20 and 100.
-// Over the limit a read waits. If it would wait too long, the request is not decided,
-// with 429; no object is denied for it. All users share the limit: a user who exhausts it
-// with names of nothing delays only those who use names that the informer does not know.
+// RequestRate limits the live reads of a [Target] to qps per second with bursts of up to
+// burst, like QPS and Burst of rest.Config. The defaults are 20 and 100. Reads that exceed the
+// limit wait. If the wait would exceed the time limit of [Exists], the request is left
+// undecided with code 429.
+//
+// The limit is shared by all users. A user who exhausts it by names that do not exist delays
+// only references that are missing from the informer.
 func RequestRate(qps float32, burst int) RequestOption {
 	return func(t *Target) { t.rate = rate.NewLimiter(rate.Limit(qps), burst) }
 }
 
-// NewTarget returns the kind whose objects the informer holds. It remembers their names.
-// The getter confirms what the informer does not know (see [Metadata]).
+// NewTarget returns a Target of the resource that remembers the names of the objects in the
+// informer, 62 bytes for each name. It registers an event handler at the informer, which you
+// start. If a name is missing from the informer, get queries the API server; see [Metadata].
 //
-// The error is that of a wrong option, or of the informer.
+// NewTarget returns an error if qps or burst of [RequestRate] is not positive, or if the
+// informer rejects the event handler.
 func NewTarget(resource Resource, informer Informer, get Getter, opts ...RequestOption) (*Target, error) {
 	t := &Target{
 		resource: resource, get: get,
@@ -78,15 +84,15 @@ func NewTarget(resource Resource, informer Informer, get Getter, opts ...Request
 	return t, nil
 }
 
-// HasSynced reports whether the target knows the objects that were there when the
-// informer started. If the informer has stopped, it does not.
+// HasSynced reports whether the target has all objects that existed when the informer started.
+// It returns false after the informer has stopped.
 func (t *Target) HasSynced() bool { return t.source.ready() == nil }
 
-// Check returns an error until the informer has synced, and again when it has
-// stopped. It is a check of webhook.Checks.
+// Check is a readiness check for webhook.Checks. It returns an error until the informer has
+// synced, and after it has stopped. The request may be nil.
 func (t *Target) Check(*http.Request) error { return t.source.ready() }
 
-// knows reports whether the informer knows an object of the name.
+// knows reports whether the informer has an object of the name.
 func (t *Target) knows(name cache.ObjectName) (bool, error) {
 	if err := t.source.ready(); err != nil {
 		return false, err
@@ -97,7 +103,7 @@ func (t *Target) knows(name cache.ObjectName) (bool, error) {
 	return found, nil
 }
 
-// read reports by a live read whether an object exists.
+// read reads from the API server, and reports whether an object exists.
 func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) {
 	err := t.rate.Wait(ctx)
 	switch {
@@ -114,8 +120,9 @@ func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) 
 	return err == nil, err
 }
 
-// Metadata returns a getter that reads the metadata alone. The client is that of
-// [metadata.NewForConfig]. The webhook's user needs the verb get.
+// Metadata returns a [Getter] that reads only the metadata of an object. Create the client
+// with [metadata.NewForConfig]. The webhook's service account needs the verb get for the
+// resource.
 func Metadata(client metadata.Interface, resource schema.GroupVersionResource) Getter {
 	return func(ctx context.Context, namespace, name string) error {
 		_, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})

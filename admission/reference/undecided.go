@@ -11,12 +11,11 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// undecided returns the error for a question that err leaves without an answer. It wraps
-// nothing: a NotFound or a Forbidden of the webhook's own request must not be taken for a
-// verdict on the user's.
+// undecided returns an error for a check that failed with err. It does not wrap err, because a
+// NotFound or a Forbidden of the webhook's own request must not deny the user's request.
 //
-// Only if the cause may be gone in a moment, the API server is to ask again. Otherwise it
-// would wait until its time is over, and tell the user that, and not the cause.
+// The error has a Retry-After only if the failure may be temporary. Otherwise the API server
+// would retry until its timeout, and the user would not see the cause.
 func undecided(err error, format string, args ...any) error {
 	message := fmt.Sprintf(format, args...) + ": " + err.Error()
 	switch seconds, _ := apierrors.SuggestsClientDelay(err); {
@@ -28,7 +27,7 @@ func undecided(err error, format string, args ...any) error {
 	return errors.New(message)
 }
 
-// unavailable returns an error after which the API server asks again in a second.
+// unavailable returns an error after which the API server retries in a second.
 func unavailable(message string) error {
 	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
