@@ -1,9 +1,9 @@
-// Package validate answers one question for admission: may this field become that?
+// Package validate validates changes of fields in admission webhooks.
 //
-// Its functions compare a value with what it was, or fields with one another, and
-// return field errors, nil if all is well. They are called inside the functions that
+// Its functions compare a value with its old value, or several fields of an object. They
+// return field errors, or nil. Call them in the functions that you register by
 // [github.com/crdkit/crdkit/admission.Validate] and
-// [github.com/crdkit/crdkit/admission.ValidateUpdate] take:
+// [github.com/crdkit/crdkit/admission.ValidateUpdate]:
 //
 //	func databaseUpdate(_ context.Context, db, old *v1.Database) (field.ErrorList, error) {
 //		spec := field.NewPath("spec")
@@ -16,27 +16,30 @@
 //
 //	mux.Handle("/validate", admission.NewHandler(s, admission.ValidateUpdate(databaseUpdate)))
 //
-// The order of arguments, the types of the errors and their words are those of
-// apimachinery (pkg/api/validate, pkg/api/validation), where it has such a function.
+// If apimachinery has a similar function (pkg/api/validate, pkg/api/validation), the order of
+// the arguments, the types of the errors and their messages are the same.
 //
-// # Equal, and unset
+// # Equal and unset values
 //
-// Two values are equal as [k8s.io/apimachinery/pkg/api/equality.Semantic] says: nil and
-// an empty list or map are equal, at any depth; so are quantities of the same number,
-// such as 1 and 1000m; nil and a pointer to zero are not; lists are equal in the same
-// order only. [Transition] compares with ==.
+// Values are compared by [k8s.io/apimachinery/pkg/api/equality.Semantic]:
 //
-// A value is unset if it is equal to the zero value of its type: "", 0, false, nil, an
-// empty list or map, the quantity 0, and a struct with nothing but those. A pointer to
-// any of them is set: where zero is a choice, the field must be a pointer.
+//   - nil equals an empty list or map, at any depth.
+//   - Quantities of the same number are equal, such as 1 and 1000m.
+//   - nil differs from a pointer to a zero value.
+//   - Lists are equal only in the same order.
+//   - Raw JSON is compared byte by byte.
 //
-// A comparison panics at an unexported field of a struct, as Semantic does, unless the
-// type is one that it knows, such as [k8s.io/apimachinery/pkg/apis/meta/v1.Time]. Raw
-// JSON is compared as text.
+// A comparison panics at an unexported field of a struct, as in Semantic, unless Semantic has
+// a function for the type, such as [k8s.io/apimachinery/pkg/apis/meta/v1.Time]. [Transition]
+// compares with ==.
 //
-// # Instead of a webhook
+// A value is unset if it equals the zero value of its type: "", 0, false, nil, an empty list
+// or map, the quantity 0, or a struct with only such fields. A pointer to a zero value is set.
+// If zero is a valid choice, use a pointer for the field.
 //
-// A schema can have most of these rules, in x-kubernetes-validations of the object that has
+// # Rules in the schema
+//
+// Most of these rules can be in the schema, in x-kubernetes-validations of the object that has
 // the fields:
 //
 //	Immutable         has(self.a) == has(oldSelf.a) && (!has(self.a) || self.a == oldSelf.a)
@@ -45,20 +48,25 @@
 //	ExactlyOneOf      [has(self.a), has(self.b)].exists_one(set, set)
 //	NoRemoveItem      oldSelf.a.all(old, self.a.exists(item, item.name == old.name))
 //
-// Prefer those: they need no webhook that can be down, and the API server ratchets them
-// (KEP-4008): a rule without oldSelf that a stored object breaks already does not refuse
-// a change outside the object that has the rule. Rules with oldSelf are checked on
-// updates only. A rule at the field itself is not called when the field
-// is added or removed, so that self == oldSelf there protects only a required field.
+// Prefer such rules. They need no webhook, which may be down. The API server also ratchets
+// them (KEP-4008): a stored object that violates a rule without oldSelf may still change
+// outside the object that has the rule. Rules with oldSelf are checked only on updates. A rule
+// at the field itself is not checked when the field is added or removed. Therefore self ==
+// oldSelf at a field protects only required fields.
 //
-// The functions here are for the rest: the users that may change a field, which a schema does not
-// know (a ValidatingAdmissionPolicy does: request.userInfo); a list or map without
-// maxItems, for which a rule costs too much; one function for all versions, with
-// [github.com/crdkit/crdkit/admission.ConvertWith]; a table that other Go code uses too.
+// Use this package in these cases:
 //
-// The package does not ratchet: an object that broke [ExactlyOneOf] before the rule existed
-// cannot be changed until it is fixed; not even its finalizers can be removed. Where such
+//   - Only some users may change a field. A schema cannot check users. (A
+//     ValidatingAdmissionPolicy can, by request.userInfo.)
+//   - A list or map has no maxItems, so that a rule costs too much.
+//   - One function serves all versions, by [github.com/crdkit/crdkit/admission.ConvertWith].
+//   - Other Go code uses the same table of transitions.
+//
+// This package does not ratchet. A stored object that violates [ExactlyOneOf] cannot be
+// changed until the violation is fixed; not even its finalizers can be removed. If such
 // objects may exist, use the filters [github.com/crdkit/crdkit/admission.IfChanged] and
-// [github.com/crdkit/crdkit/admission.UnlessDeleting]. It keeps no state, and does not look
-// into a cluster (see admission/reference).
+// [github.com/crdkit/crdkit/admission.UnlessDeleting].
+//
+// This package does not read from a cluster; see admission/reference for checks of other
+// objects.
 package validate

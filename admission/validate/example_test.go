@@ -20,7 +20,7 @@ import (
 	"github.com/crdkit/crdkit/admission/validate"
 )
 
-// Database is what the operator of the examples runs.
+// Database is the custom resource of the examples.
 type Database struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -37,7 +37,7 @@ type DatabaseSpec struct {
 	Volumes       []Volume `json:"volumes,omitempty"`
 }
 
-// Restore says from where the first content comes.
+// Restore is the source of the initial content.
 type Restore struct {
 	S3       *Bucket `json:"s3,omitempty"`
 	GCS      *Bucket `json:"gcs,omitempty"`
@@ -71,8 +71,8 @@ func newHandler(options ...admission.Option) http.Handler {
 	return admission.NewHandler(s, options...)
 }
 
-// ask sends a request as the API server does. It returns why it is denied, or "allowed".
-// Without an old object it is a CREATE.
+// ask sends a request as the API server does. It returns the reason of the denial, or
+// "allowed". Without an old object, the request is a CREATE.
 func ask(h http.Handler, user authenticationv1.UserInfo, obj, old *Database) string {
 	request := &admissionv1.AdmissionRequest{
 		UID:       "1",
@@ -106,7 +106,7 @@ func ask(h http.Handler, user authenticationv1.UserInfo, obj, old *Database) str
 	return answer.Response.Result.Message
 }
 
-// The rules for an update of a database, whole.
+// All rules for the update of a database.
 func Example() {
 	plans := map[string][]string{
 		"Small":  {"Medium", "Large"},
@@ -129,7 +129,7 @@ func Example() {
 	// Database.db.example.com "orders" is invalid: [spec.engine: Invalid value: "mysql": field is immutable, spec.plan: Invalid value: "Small": may not change from "Medium" to this: supported values: "Large"]
 }
 
-// The engine of a database is chosen when it is created.
+// The engine of a database cannot change after its creation.
 func ExampleImmutable() {
 	fmt.Println(validate.Immutable(spec.Child("engine"), "postgres", "postgres").ToAggregate())
 	fmt.Println(validate.Immutable(spec.Child("engine"), "mysql", "postgres").ToAggregate())
@@ -138,7 +138,7 @@ func ExampleImmutable() {
 	// spec.engine: Invalid value: "mysql": field is immutable
 }
 
-// The operator binds a database to a volume, once; then its data is there.
+// The operator binds a database to a volume once.
 func ExampleImmutableOnceSet() {
 	volumeName := spec.Child("volumeName")
 	fmt.Println(validate.ImmutableOnceSet(volumeName, "pv-7", "").ToAggregate())
@@ -150,7 +150,7 @@ func ExampleImmutableOnceSet() {
 	// spec.volumeName: Invalid value: "": field cannot be cleared once set
 }
 
-// A database can grow, but a disk cannot shrink; and what was encrypted stays so.
+// A database can grow, but not shrink. An encrypted database stays encrypted.
 func ExampleTransition() {
 	plans := map[string][]string{
 		"":       {"Small", "Medium", "Large"}, // of the time when there were no plans
@@ -170,7 +170,7 @@ func ExampleTransition() {
 	// spec.encrypted: Invalid value: false: may not change from true
 }
 
-// A database is restored from one place.
+// A database is restored from exactly one source.
 func ExampleExactlyOneOf() {
 	oneSource := func(restore *Restore) error {
 		return validate.ExactlyOneOf(spec.Child("restore"), map[string]bool{
@@ -188,7 +188,7 @@ func ExampleExactlyOneOf() {
 	// spec.restore: Invalid value: "{s3, snapshot}": must specify exactly one of: `gcs`, `s3`, `snapshot`
 }
 
-// A password is in a Secret, or the operator makes one; not both.
+// A password is in a Secret, or the operator generates it.
 func ExampleAtMostOneOf() {
 	fmt.Println(validate.AtMostOneOf(spec, map[string]bool{"passwordSecretRef": false, "generatePassword": false}).ToAggregate())
 	fmt.Println(validate.AtMostOneOf(spec, map[string]bool{"passwordSecretRef": true, "generatePassword": true}).ToAggregate())
@@ -197,7 +197,7 @@ func ExampleAtMostOneOf() {
 	// spec: Invalid value: "{generatePassword, passwordSecretRef}": must specify at most one of: `generatePassword`, `passwordSecretRef`
 }
 
-// An alert goes somewhere, or to several places.
+// An alert has at least one receiver.
 func ExampleAtLeastOneOf() {
 	fmt.Println(validate.AtLeastOneOf(spec.Child("alerts"), map[string]bool{"email": true, "webhook": true}).ToAggregate())
 	fmt.Println(validate.AtLeastOneOf(spec.Child("alerts"), map[string]bool{"email": false, "webhook": false}).ToAggregate())
@@ -206,8 +206,7 @@ func ExampleAtLeastOneOf() {
 	// spec.alerts: Invalid value: "": must specify one of: `email`, `webhook`
 }
 
-// Only the team that is on call, and the operator itself, take a database into
-// maintenance and back.
+// Only the team that is on call, and the operator itself, may change the maintenance.
 func ExampleChangedOnlyBy() {
 	onCall := validate.Group("db-on-call")
 	operator := validate.ServiceAccount("db-system", "operator")
@@ -246,7 +245,7 @@ func ExampleSetOnlyBy() {
 	// allowed
 }
 
-// A database may get more volumes, but each stays of its class.
+// A database may get more volumes, but the class of each volume is immutable.
 func ExampleEachItem() {
 	name := func(volume Volume) string { return volume.Name }
 	class := func(path *field.Path, volume, old Volume) field.ErrorList {
@@ -258,7 +257,7 @@ func ExampleEachItem() {
 	// spec.volumes[2].class: Invalid value: "fast": field is immutable
 }
 
-// The data on a volume is not to be lost by a slip of the keyboard.
+// A volume with data cannot be removed by mistake.
 func ExampleNoRemoveItem() {
 	name := func(volume Volume) string { return volume.Name }
 	old := []Volume{{"data", "fast"}, {"log", "slow"}}

@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Immutable refuses every change of a field, also from unset to a value. The error
-// is field.Invalid with the new value, like that of
-// [k8s.io/apimachinery/pkg/api/validation.ValidateImmutableField], which also
-// compares so: see the package documentation.
+// Immutable rejects every change of a field, including a change from unset to a value. The
+// error is field.Invalid with the new value, as in
+// [k8s.io/apimachinery/pkg/api/validation.ValidateImmutableField]. The package documentation
+// describes the comparison.
 func Immutable[T any](path *field.Path, value, oldValue T) field.ErrorList {
 	if equality.Semantic.DeepEqual(value, oldValue) {
 		return nil
@@ -17,13 +17,13 @@ func Immutable[T any](path *field.Path, value, oldValue T) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, validation.FieldImmutableErrorMsg)}
 }
 
-// ImmutableOnceSet lets a field go from unset to a value, once: a value stays what it
-// is. It may not be unset either, because the next request could set another. The
-// error is field.Invalid with the new value, in the words of the API server's own
-// declarative validation (apimachinery/pkg/api/validate/update.go: NoModify, NoUnset).
+// ImmutableOnceSet allows one change of a field, from unset to a value. It rejects later
+// changes, and also a change back to unset, because another value could follow. The error is
+// field.Invalid with the new value, and has the message of the API server's declarative
+// validation (apimachinery/pkg/api/validate/update.go: NoModify, NoUnset).
 //
-// A client that writes whole objects with an older Go type drops a field that it does
-// not know, and is refused here.
+// A client whose Go type lacks the field, such as an older client, drops the field when it
+// writes a whole object. ImmutableOnceSet rejects this update.
 func ImmutableOnceSet[T any](path *field.Path, value, oldValue T) field.ErrorList {
 	switch {
 	case unset(oldValue), equality.Semantic.DeepEqual(value, oldValue):

@@ -6,13 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// EachItem calls a function with each item of a list that was there before, as it is
-// and as it was, and joins the errors. Items with the same key are the same: the fields of
-// x-kubernetes-list-map-keys, or the item itself for a list that is a set. The path of
-// an item is its index in the new list. Items that were added or removed are passed
-// over, and so is another old item with the same key.
+// EachItem calls f with the new and the old value of each item that is in both lists, and
+// joins the errors. f may be a function of this package, such as [Immutable].
 //
-// The function may be one of this package, such as [Immutable].
+// The function key returns the key of an item: the fields of x-kubernetes-list-map-keys, or
+// the item itself if the list is a set. Items with equal keys are the same item. If several
+// old items have the same key, the first is used. The path of an item has its index in the new
+// list. f is not called for items that were added or removed.
 func EachItem[T any, K comparable](path *field.Path, value, oldValue []T, key func(item T) K, f func(path *field.Path, value, oldValue T) field.ErrorList) field.ErrorList {
 	old := make(map[K]T, len(oldValue))
 	for _, item := range oldValue {
@@ -29,9 +29,10 @@ func EachItem[T any, K comparable](path *field.Path, value, oldValue []T, key fu
 	return errs
 }
 
-// NoRemoveItem refuses to remove items from a list, which have keys as in [EachItem]. There is one error for each key, in the order of the old list:
-// field.Forbidden, with the key in the path (as in apimachinery/pkg/api/validate/
-// update.go, for maps).
+// NoRemoveItem rejects the removal of items from a list, which have keys as in [EachItem]. It
+// returns one error for each missing key, in the order of the old list. The error is
+// field.Forbidden, with the key in its path (as in apimachinery/pkg/api/validate/update.go,
+// for maps).
 func NoRemoveItem[T any, K comparable](path *field.Path, value, oldValue []T, key func(item T) K) field.ErrorList {
 	known := make(map[K]bool, len(value))
 	for _, item := range value {

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ExactlyOneOf requires one of the fields of the object at the path, and no other of
-// them. The map holds for each whether it is set: for a pointer, that it is not nil.
+// ExactlyOneOf requires that exactly one of the fields in isSet is set. isSet maps the name of
+// each field to whether it is set; a pointer is set if it is not nil. The path is the path of
+// the object with the fields.
 //
-// The error is field.Invalid at the path, with the names of the fields that are set,
-// and of all candidates, sorted (as in apimachinery/pkg/api/validate/union.go).
+// The error is field.Invalid at the path, with the sorted names of the fields that are set,
+// and of all fields (as in apimachinery/pkg/api/validate/union.go).
 func ExactlyOneOf(path *field.Path, isSet map[string]bool) field.ErrorList {
 	if errs := AtLeastOneOf(path, isSet); errs != nil {
 		return errs
@@ -21,12 +22,12 @@ func ExactlyOneOf(path *field.Path, isSet map[string]bool) field.ErrorList {
 	return atMostOne(path, isSet, "exactly")
 }
 
-// AtMostOneOf is like [ExactlyOneOf], but lets all the fields be unset.
+// AtMostOneOf is like [ExactlyOneOf], but allows that no field is set.
 func AtMostOneOf(path *field.Path, isSet map[string]bool) field.ErrorList {
 	return atMostOne(path, isSet, "at most")
 }
 
-// AtLeastOneOf is like [ExactlyOneOf], but lets several of the fields be set.
+// AtLeastOneOf is like [ExactlyOneOf], but allows that several fields are set.
 func AtLeastOneOf(path *field.Path, isSet map[string]bool) field.ErrorList {
 	if len(namesOfSet(isSet)) > 0 {
 		return nil

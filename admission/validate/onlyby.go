@@ -14,16 +14,16 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// ChangedOnlyBy lets only some users change a field: those for which one of the
-// functions returns true; without a function, no users. It is for functions given to
-// [admission.ValidateUpdate]; [SetOnlyBy] is its other half, for [admission.Validate].
-// Without that, the user who creates the object chooses the value.
+// ChangedOnlyBy rejects a change of a field, unless one of the functions in who returns true
+// for the user. Without functions, no user may change the field. Use it in functions of
+// [admission.ValidateUpdate], together with [SetOnlyBy] in functions of [admission.Validate].
+// Otherwise any user can choose the value when creating the object.
 //
-// The user is that of [admission.RequestFrom]: the impersonated one, if there is one.
-// Changes by a mutating webhook count as changes by the user of the request.
+// The user is the UserInfo of [admission.RequestFrom], which is the impersonated user if there
+// is impersonation. Changes by a mutating webhook count as changes by the user of the request.
 //
-// The error is field.Forbidden, and names the user. A changed value is an internal
-// error of the field if the context is not that of an admission function.
+// The error is field.Forbidden with the name of the user. If the value changed and ctx is not
+// the context of an admission function, the error is field.InternalError.
 func ChangedOnlyBy[T any](ctx context.Context, path *field.Path, value, oldValue T, who ...func(authenticationv1.UserInfo) bool) field.ErrorList {
 	if equality.Semantic.DeepEqual(value, oldValue) {
 		return nil
@@ -40,13 +40,13 @@ func ChangedOnlyBy[T any](ctx context.Context, path *field.Path, value, oldValue
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("user %q may not change this field", request.UserInfo.Username))}
 }
 
-// SetOnlyBy lets only some users create an object that has a value in this field, as
-// [ChangedOnlyBy] does for updates. It returns nil for other operations than CREATE,
-// so that it can stand in a function given to [admission.Validate].
+// SetOnlyBy rejects the creation of an object that has a value in this field, unless one of
+// the functions in who returns true for the user; see [ChangedOnlyBy]. It returns nil for
+// operations other than CREATE. Therefore you can call it in a function of
+// [admission.Validate].
 //
-// A default of the schema is a value too: for such a field, call
-// ChangedOnlyBy with the default as the old value instead, when the operation is
-// CREATE.
+// A default of the schema is a value. For a field with a default, call ChangedOnlyBy on CREATE
+// instead, with the default as the old value.
 func SetOnlyBy[T any](ctx context.Context, path *field.Path, value T, who ...func(authenticationv1.UserInfo) bool) field.ErrorList {
 	if request, ok := admission.RequestFrom(ctx); ok && request.Operation != admissionv1.Create {
 		return nil
@@ -55,13 +55,14 @@ func SetOnlyBy[T any](ctx context.Context, path *field.Path, value T, who ...fun
 	return ChangedOnlyBy(ctx, path, value, none, who...)
 }
 
-// User returns a function for [ChangedOnlyBy] that knows users by one of their names.
+// User returns a function for [ChangedOnlyBy] that returns true for users with one of the
+// names.
 func User(names ...string) func(authenticationv1.UserInfo) bool {
 	return func(user authenticationv1.UserInfo) bool { return slices.Contains(names, user.Username) }
 }
 
-// Group returns a function for [ChangedOnlyBy] that knows the members of any of the
-// groups. Those of a service account are system:serviceaccounts and
+// Group returns a function for [ChangedOnlyBy] that returns true for members of any of the
+// groups. The groups of a service account include system:serviceaccounts and
 // system:serviceaccounts:<its namespace>.
 func Group(names ...string) func(authenticationv1.UserInfo) bool {
 	return func(user authenticationv1.UserInfo) bool {
@@ -69,8 +70,9 @@ func Group(names ...string) func(authenticationv1.UserInfo) bool {
 	}
 }
 
-// ServiceAccount returns a function for [ChangedOnlyBy] that knows one service account
-// by the name of its user (apiserver/pkg/authentication/serviceaccount.MakeUsername).
+// ServiceAccount returns a function for [ChangedOnlyBy] that returns true for one service
+// account. It compares the user name
+// (apiserver/pkg/authentication/serviceaccount.MakeUsername).
 func ServiceAccount(namespace, name string) func(authenticationv1.UserInfo) bool {
 	return User("system:serviceaccount:" + namespace + ":" + name)
 }

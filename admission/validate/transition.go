@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Transition lets a value change only as the table allows: from a key to one of the
-// values beside it. A value may always stay, and need not be in the table. A value that is
-// not a key is final. That includes the empty one, and those of an older release: give them
-// a row if they may change.
+// Transition rejects a change of a value, unless allowed has the new value in the list of the
+// old value. An unchanged value is always allowed, even if it is not in the map. A value that
+// is not a key of the map cannot change. This includes the empty value, and values of older
+// releases of your operator. Add keys for them if they may change.
 //
-// The error is field.Invalid with the new value. It names the old one, and what is
-// allowed, in the order of the table.
+// The error is field.Invalid with the new value. Its message has the old value and the allowed
+// values, in the order of the list.
 func Transition[T cmp.Ordered | ~bool](path *field.Path, value, oldValue T, allowed map[T][]T) field.ErrorList {
 	if value == oldValue {
 		return nil
