@@ -1,34 +1,43 @@
-// Package metrics measures admission webhooks with Prometheus:
+// Package metrics exports Prometheus metrics of admission webhooks:
 //
 //	observe, err := metrics.Prometheus(registry)
 //	mux.Handle("/mutate", admission.NewHandler(s, observe("mutate"), …))
 //	mux.Handle("/validate", admission.NewHandler(s, observe("validate"), …))
 //
-// It is a package of its own, so that package admission does not import Prometheus. It
-// serves no metrics: see promhttp. These are the metrics:
+// Package admission does not import Prometheus; only importers of this package do. Use
+// promhttp to serve the metrics of the registry. These are the metrics:
 //
-//   - crdkit_admission_requests_total, by webhook, group, version, kind, operation,
-//     subresource and decision;
-//   - crdkit_admission_duration_seconds, a histogram: how long a request took, by the
-//     same labels without the version.
+//   - crdkit_admission_requests_total counts requests, with the labels webhook, group,
+//     version, kind, operation, subresource and decision.
+//   - crdkit_admission_duration_seconds is a histogram of the duration of requests, with the
+//     same labels except version.
 //
-// The decision is allowed, patched, denied or undecided: see
-// [github.com/crdkit/crdkit/admission.Decision]. The webhook is the name that the
-// author gave. Clients cannot add labels: group, version and kind
-// are empty where [github.com/crdkit/crdkit/admission.Observation] has none, and a
-// subresource other than those of a custom resource, status and scale, is called other.
+// The label webhook is the name that you give. The label decision is allowed, patched, denied
+// or undecided; see [github.com/crdkit/crdkit/admission.Decision].
 //
-// # Beside other metrics
+// Clients cannot add label values. The labels group, version and kind are empty if
+// [github.com/crdkit/crdkit/admission.Observation] has no kind. The label subresource is
+// status, scale, other, or empty for the resource itself.
 //
-// The API server counts what it made of a webhook's answers, by the name in the
-// webhook's configuration, type and operation: apiserver_admission_webhook_request_total
-// and apiserver_admission_webhook_admission_duration_seconds, with the network in it.
-// Requests that never arrived are only in apiserver_admission_webhook_rejection_count
-// and apiserver_admission_webhook_fail_open_count. These have neither kind and version nor
-// whether there was a patch.
+// # Metrics of other programs
+//
+// The API server counts the responses of webhooks, by the name in the webhook configuration,
+// the type and the operation:
+//
+//   - apiserver_admission_webhook_request_total
+//   - apiserver_admission_webhook_admission_duration_seconds, which includes the network
+//
+// Only two of its metrics count requests that never arrived:
+//
+//   - apiserver_admission_webhook_rejection_count
+//   - apiserver_admission_webhook_fail_open_count
+//
+// The metrics of the API server have neither the kind and version, nor whether there was a
+// patch.
 //
 // controller-runtime counts requests by path and HTTP status
-// (controller_runtime_webhook_requests_total), which is 200 also for a denial.
+// (controller_runtime_webhook_requests_total). The status is 200 even if the request is
+// denied.
 package metrics
 
 import (
@@ -37,10 +46,12 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// Prometheus registers the metrics and returns a function that makes, of the name of
-// a webhook, the option that counts its handler's requests. All handlers share the
-// metrics; several may have the same name. The error is that of
-// [prometheus.Registerer].Register, such as when the metrics are there already.
+// Prometheus registers the metrics, and returns a function. Give this function the name of a
+// webhook, and pass the option that it returns to [admission.NewHandler]. All handlers share
+// the metrics, and several handlers may have the same name.
+//
+// Prometheus returns the error of [prometheus.Registerer].Register, for example if the metrics
+// are already registered.
 func Prometheus(r prometheus.Registerer) (func(webhook string) admission.Option, error) {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "crdkit_admission_requests_total",
@@ -66,7 +77,7 @@ func Prometheus(r prometheus.Registerer) (func(webhook string) admission.Option,
 	}, nil
 }
 
-// known returns the name of a subresource of a custom resource; other for any other.
+// known returns the subresource if custom resources have it, and otherwise "other".
 func known(subresource string) string {
 	switch subresource {
 	case "", "status", "scale":
