@@ -30,26 +30,26 @@ type call struct {
 	name        string
 	user        string
 
-	object, oldObject []byte   // text, in the version of the request, or nil
-	patches           [][]byte // that have made the object, each of what the one before has made
+	object, oldObject []byte   // JSON in the version of the request, or nil
+	patches           [][]byte // each applies to the result of the previous patch
 	seen              []seen
 
-	// A function may have started goroutines, which ask for things at the same time.
+	// A function may have started goroutines, which use the call concurrently.
 	mu          sync.Mutex
-	raw         []byte // the text of the request
+	raw         []byte // the JSON of the request
 	request     *admissionv1.AdmissionRequest
 	warnings    []string
 	annotations map[string]string
 }
 
-// memory is what a call needs while it lasts, and the next one then.
+// memory is the memory of a call, which the next call reuses.
 type memory struct {
 	codec.Memory
-	before, after []byte // texts of an object
+	before, after []byte // the JSON of an object
 }
 
-// seen is an object that a validating function has seen; the next one of its representation sees
-// the same.
+// seen is an object that a validating function has seen. Later functions of the same
+// representation get the same object.
 type seen struct {
 	representation representation
 	kind           schema.GroupVersionKind
@@ -67,8 +67,8 @@ func (c *call) decide(ctx context.Context) error {
 	return c.validate(ctx)
 }
 
-// check returns an error for a request that the webhook should not have got: then its
-// rules and the handler do not fit together.
+// check returns an error for a request that no function handles, because then the webhook's
+// rules do not fit the handler.
 func (c *call) check() error {
 	var versions []string
 	known := false // the subresource
@@ -87,7 +87,7 @@ func (c *call) check() error {
 	of := ""
 	if c.subresource != "" {
 		if !known {
-			return nil // an author cannot know all of them
+			return nil // Kubernetes may add subresources
 		}
 		of = " of subresource " + c.subresource
 	}
@@ -98,7 +98,8 @@ func (c *call) check() error {
 		c.kind.GroupKind(), of, strings.Join(versions, " and "), c.kind.Version, c.kind.Version)
 }
 
-// decode returns an object in a representation, converted if need be; old is the one that is stored.
+// decode returns an object in a representation, converted to the kind's version if necessary.
+// old marks the stored object.
 func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind schema.GroupVersionKind, as representation, old bool) (runtime.Object, error) {
 	inVersion := c.inVersion
 	if old {
@@ -118,9 +119,9 @@ func (c *call) decode(ctx context.Context, m *codec.Memory, text []byte, kind sc
 	return obj, err
 }
 
-// inVersion returns the text of an object of the request in the version of a kind. If it
-// cannot be converted because it does not fit the Go type of its own version, the error
-// says so.
+// inVersion returns the JSON of an object of the request in the version of a kind. If the
+// conversion fails because the object does not fit the Go type of its own version, the
+// error wraps errMisfit.
 func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	converted, err := c.convert(ctx, text, c.kind.GroupVersion(), kind.GroupVersion())
 	if err != nil {
@@ -129,8 +130,8 @@ func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVers
 	return converted, nil
 }
 
-// storedInVersion is inVersion for the object as it is stored. If the converter returns a
-// field error for an annotation, that is left out: otherwise the object could be neither
+// storedInVersion is inVersion for the stored object. If the converter returns a field
+// error for an annotation, the annotation is left out. Otherwise the object could be neither
 // repaired nor deleted.
 func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	converted, err := c.inVersion(ctx, text, kind)
@@ -159,10 +160,10 @@ func withoutAnnotation(object []byte, key string) ([]byte, error) {
 	return rawjson.Set(object, "metadata", metadata)
 }
 
-// errMisfit means that the text of an object does not fit its Go type.
+// errMisfit means that an object does not fit its Go type.
 var errMisfit = errors.New("the object does not fit its Go type")
 
-// misfit returns an error if the text does not fit the Go type of its own version.
+// misfit returns an error if the object does not fit the Go type of its own version.
 func (c *call) misfit(ctx context.Context, text []byte) error {
 	obj, err := c.handler.scheme.New(c.kind)
 	if err != nil {
@@ -176,7 +177,7 @@ func (c *call) misfit(ctx context.Context, text []byte) error {
 	})
 }
 
-// convert converts the text of an object between versions, if they differ.
+// convert converts the JSON of an object between versions, if they differ.
 func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVersion) ([]byte, error) {
 	if from == to {
 		return text, nil
@@ -188,15 +189,15 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 	return text, err
 }
 
-// run calls a function of the author that is given objects of that kind.
+// run calls a registered function that is given objects of that kind.
 func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func(ctx context.Context) error) error {
 	ctx, end := c.enter(ctx, kind)
 	defer end()
 	return guard(ctx, "the admission function", func() error { return f(ctx) })
 }
 
-// guard calls code of the author: a function, the converter, an observer, or the decoder or
-// encoder of a Go type. A panic becomes an error, and reaches the log with its stack.
+// guard calls code of the importer: a function, the converter, an observer, or the decoder or
+// encoder of a Go type. A panic is logged with its stack, and becomes an error.
 func guard(ctx context.Context, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -208,8 +209,8 @@ func guard(ctx context.Context, what string, f func() error) (err error) {
 	return f()
 }
 
-// patch joins the patches, which are lists without spaces, to one; it is nil if there are
-// none.
+// patch joins the patches, which are lists without spaces, into one. It returns nil if there
+// are no patches.
 func (c *call) patch() []byte {
 	if len(c.patches) == 0 {
 		return nil

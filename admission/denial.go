@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// denial returns the Status that tells the user why the request is denied; nil if no error
-// is a denial. A joined error may have both: then the request is denied, and the log has the
+// denial returns the Status that tells the user why the request is denied, or nil if no error
+// denies. If a joined error has other parts too, the request is denied, and the log has the
 // rest.
 func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	var invalid field.ErrorList
@@ -49,11 +49,10 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	return status
 }
 
-// undecided returns the error that leaves the request undecided. Of the codes of
-// API errors only those stay that say when to try again: a 404 of the webhook
-// itself would be taken for a webhook that is not there.
+// undecided returns the error that leaves the request undecided. The codes of API errors below
+// 500 are hidden, except 429: the API server would take a 404 for a missing webhook.
 func (c *call) undecided(err error) error {
-	if leaves := leavesOf(err); len(leaves) > 1 { // the first says when to try again
+	if leaves := leavesOf(err); len(leaves) > 1 { // the first decides when to retry
 		more := ""
 		for _, leaf := range leaves[1:] {
 			more += "; " + leaf.Error()
@@ -67,9 +66,9 @@ func (c *call) undecided(err error) error {
 	return fmt.Errorf("%s: %w", c, err)
 }
 
-// leavesOf returns what was joined in an error, by [errors.Join], by an
-// [k8s.io/apimachinery/pkg/util/errors.Aggregate], or not at all. An error that
-// wraps others is a leaf, because its text says more than theirs.
+// leavesOf returns the parts of an error that [errors.Join] or an
+// [k8s.io/apimachinery/pkg/util/errors.Aggregate] has joined, or the error itself. An error
+// that wraps others is one part, because its text has more than theirs.
 func leavesOf(err error) []error {
 	var all []error
 	switch joined := err.(type) {
@@ -91,7 +90,7 @@ func leavesOf(err error) []error {
 }
 
 // fieldErrorsOf returns the field errors that an error is, wraps or joins. [errors.As]
-// would find one of them, and none in an aggregate.
+// would find one field error only, and no field error in an aggregate.
 func fieldErrorsOf(err error) (all field.ErrorList) {
 	var inner []error
 	switch err := err.(type) {
@@ -110,8 +109,8 @@ func fieldErrorsOf(err error) (all field.ErrorList) {
 	return all
 }
 
-// onlyJoins reports whether an error says no more than the others, as that of
-// [errors.Join]; [fmt.Errorf] with several %w says more.
+// onlyJoins reports whether an error has only the text of the others, like an error of
+// [errors.Join]. An error of [fmt.Errorf] with several %w has more.
 func onlyJoins(err error, all []error) bool {
 	texts := make([]string, len(all))
 	for i, e := range all {

@@ -1,80 +1,79 @@
-// Package admission answers one question: may this write pass, and with which
-// changes?
+// Package admission serves admission webhooks, which validate and change objects.
 //
-// An author writes plain functions of a Go type:
+// You write plain functions of a Go type:
 //
 //	func defaultToppings(ctx context.Context, pizza *v1beta1.Pizza) error
 //	func knownToppings(ctx context.Context, pizza *v1beta1.Pizza) (field.ErrorList, error)
 //
-// [NewHandler] serves them to the API server as an admission webhook:
+// [NewHandler] returns a handler that calls them for the requests of the API server:
 //
 //	mux.Handle("/admit", admission.NewHandler(s, admission.Mutate(defaultToppings)))
 //	mux.Handle("/validate", admission.NewHandler(s, admission.Validate(knownToppings)))
 //
-// # Every version, and every kind
+// # Versions, kinds and filters
 //
-// A function sees the objects of its own type. With [ConvertWith], one that is
-// written for one version of a kind serves all: an object of another version is
-// converted to it, and what the function changed is converted back. A function of
-// *unstructured.Unstructured or *metav1.PartialObjectMetadata sees objects of every
-// kind. A [Filter] narrows down what a function is called for:
+// A function is called for objects of the kind and version of its Go type. [ConvertWith] adds
+// the other versions of the kind. A function of *unstructured.Unstructured or
+// *metav1.PartialObjectMetadata is called for objects of every kind. A [Filter] restricts the
+// requests for which a function is called:
 //
 //	admission.Validate(knownToppings, admission.IfChanged("spec"), admission.UnlessDeleting())
 //	admission.Validate(smallScale, admission.Subresource("scale"))
 //
-// The context has the rest of the request ([RequestFrom], [OldFrom]) and takes the rest of
-// the answer ([Warn], [AuditAnnotation]). It has the logger of the HTTP request's context
-// (klog.FromContext), with the values kind, object, operation, user and uid.
+// [RequestFrom] and [OldFrom] give your function the rest of the request. [Warn] and
+// [AuditAnnotation] add to the response. The logger of the context has the values kind,
+// object, operation, user and uid. Your function may retain the object after it returns, but
+// other functions may be given the same object. The context is valid until your function
+// returns.
 //
-// An object is the function's to keep, and the context is good until it returns.
+// # What is preserved
 //
-// # Nothing lost
+// A patch has only the changes that your functions made to the object that the API server
+// sent. Numbers keep their digits. Fields that the Go type does not have (unknown fields) are
+// preserved.
 //
-// A patch is made from what the functions of a webhook changed, for the text that the API
-// server sent. Numbers keep their digits. Fields which the Go type does not know stay where
-// they are, also in list elements that move, as far as these can be identified.
+// To preserve the unknown fields of list elements that a function edits or moves, the handler
+// compares the list before and after your functions. It matches elements by these rules, in
+// order:
 //
-// # Which list element is which
+//  1. Equal elements match.
+//  2. Elements match if their keys are equal and no other element has these keys. Elements
+//     with different keys never match. [ListMapKeys], [ListMapKeysOf] and the patchMergeKey
+//     tags of the Go type declare keys.
+//  3. Elements that share the most values at equal paths, at any depth, match. Values that no
+//     other element has count first. The shared values must outweigh the strings that were
+//     replaced. An element that was edited and moved must share a value that no other element
+//     has, or have only gained or lost fields.
+//  4. A single element between two unchanged neighbors matches the single element that was
+//     there before, unless a string in it was replaced.
 //
-// A list element that a function edits or moves keeps what the Go type does not know. To
-// identify it, the handler compares the list before and after the functions:
+// A string that changes only in case, white space or punctuation is not replaced. A zero value
+// counts as absent. If several matches are equally likely, all elements in the tie stay
+// unmatched.
 //
-//   - Equal elements are the same, and so are elements with equal keys. The keys are those
-//     of [ListMapKeys], [ListMapKeysOf] and the patchMergeKey tags of the Go type.
-//   - Elements whose keys differ are never the same.
-//   - Of the others, those are the same that share the most values at equal paths, at any
-//     depth; values that no other element has count first. An edited element that was moved
-//     too must share such a value, or only have gained or lost fields.
-//   - Where nothing is shared, the only element that changed between two unchanged
-//     neighbors is the same, unless a string in it was replaced.
-//   - Where two elements are equally likely, neither gets the unknown fields.
+// An unmatched element is written as the Go type encodes it, and its unknown fields are
+// dropped. Without keys, a new element may match a removed element with which it shares a
+// value, and get its unknown fields. Therefore, declare the keys of lists in which unknown
+// fields matter.
 //
-// A change of case, white space or punctuation does not make another string, and a zero
-// value counts as absent.
+// # Denied and undecided requests
 //
-// Without keys, a new element that shares such a value with a removed one is taken for an
-// edit of it. So declare the keys of lists in which unknown fields matter.
+// A request is denied if a function returns one of these errors, or the converter returns it
+// for the new object. The parts of an [errors.Join] count separately.
 //
-// # Denied, or not decided
+//   - A [k8s.io/apimachinery/pkg/util/validation/field.ErrorList], a field.Error or an
+//     aggregate of field errors, even if another error wraps it. The code is 422, with one
+//     cause for each field error.
+//   - An API error with a code from 400 to 499, except 401, 404, 408 and 429, that no other
+//     error wraps. The response has the Status of the error.
+//     [k8s.io/apimachinery/pkg/api/errors.NewForbidden] returns such an error.
 //
-// The two are never confused:
+// An object from the user that does not fit its Go type is denied with code 400. Every other
+// error, and a panic, leaves the request undecided. The response is an HTTP error with a
+// Status (see [NewHandler]), and the API server applies the webhook's failurePolicy. If some
+// functions deny a request and others leave it undecided, it is denied.
 //
-//   - A [k8s.io/apimachinery/pkg/util/validation/field.ErrorList] denies with Status 422
-//     Invalid, and one cause for each error; so does an error that is or wraps a field.Error
-//     or an aggregate of them, also one of a conversion. An API error with a code from 400 to
-//     499, such as [k8s.io/apimachinery/pkg/api/errors.NewForbidden], denies as it is. So does
-//     an object that does not fit its Go type, with 400. The answer is a review that is not
-//     allowed.
-//   - Every other error, and a panic, leaves the request undecided: also an API error
-//     with 401, 404, 408, 429, or 500 and above, and one that another error wraps. The
-//     answer is an HTTP error with a Status, whose details carry the UID of the request and,
-//     in a cause of type ReviewVersion, its version. The API server applies the webhook's
-//     failurePolicy; with 429, or 5xx, and retryAfterSeconds in the details it tries again
-//     first (client-go/rest/with_retry.go).
-//
-// Where some functions deny and others cannot decide, the request is denied.
-//
-// The package does not look into a cluster (see admission/reference), knows no rules for
-// fields (see admission/validate), does not listen or register itself (see webhook), keeps
-// no metrics (see admission/metrics), and imports no client-go.
+// For checks of other objects, see admission/reference; for rules of fields,
+// admission/validate; for a server and the registration, webhook; for metrics,
+// admission/metrics. This package does not import client-go.
 package admission

@@ -14,7 +14,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// A pizza gets tomato, and keeps the field that its Go type does not know.
+// A webhook adds a topping, and preserves the field that the Go type does not have.
 func Example() {
 	s, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}))
 	if err != nil {

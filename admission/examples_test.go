@@ -25,7 +25,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// admit prints how a webhook answers.
+// admit prints the response of a webhook.
 func admit(h http.Handler, r request) {
 	hr := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(r.String()))
 	hr.Header.Set("Content-Type", "application/json")
@@ -59,7 +59,7 @@ func mustScheme() *runtime.Scheme {
 	return s
 }
 
-// fewToppings is a rule that came when there were already pizzas with many toppings.
+// fewToppings is a new rule, which stored pizzas violate.
 func fewToppings(_ context.Context, p *v1beta1.Pizza) (errs field.ErrorList, _ error) {
 	if n := len(p.Spec.Toppings); n > 1 {
 		errs = append(errs, field.TooMany(field.NewPath("spec", "toppings"), n, 1))
@@ -74,7 +74,7 @@ const (
 	deleting = `{"metadata":{"name":"rich","deletionTimestamp":"2026-11-21T00:00:00Z"},"spec":{"toppings":[{"name":"a"},{"name":"b"}]}}`
 )
 
-// Objects from before the rule can still be labelled.
+// Users can still label objects that violate a newer rule.
 func ExampleIfChanged() {
 	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings, admission.IfChanged("spec")))
 	admit(h, request{operation: "UPDATE", object: baked, old: rich})
@@ -84,7 +84,7 @@ func ExampleIfChanged() {
 	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings: Too many: 3: must have at most 1 item
 }
 
-// The update that removes the last finalizer is never denied.
+// The filter never denies an update that removes the last finalizer.
 func ExampleUnlessDeleting() {
 	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings, admission.UnlessDeleting()))
 	admit(h, request{operation: "UPDATE", object: deleting, old: deleting})
@@ -94,7 +94,7 @@ func ExampleUnlessDeleting() {
 	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings: Too many: 2: must have at most 1 item
 }
 
-// A Scale has a kind of its own, and a function for it sees nothing else.
+// The function is called only for requests to the scale subresource.
 func ExampleSubresource() {
 	smallScale := func(_ context.Context, s *autoscalingv1.Scale) (errs field.ErrorList, _ error) {
 		if s.Spec.Replicas > 10 {
@@ -110,7 +110,7 @@ func ExampleSubresource() {
 	// denied: Scale.autoscaling "margherita" is invalid: spec.replicas: Invalid value: 11: the oven holds 10
 }
 
-// The creator is noted once.
+// The function is called only on CREATE, and records the creator.
 func ExampleOn() {
 	note := func(ctx context.Context, p *v1beta1.Pizza) error {
 		request, _ := admission.RequestFrom(ctx)
@@ -125,7 +125,7 @@ func ExampleOn() {
 	// allowed
 }
 
-// Metadata is there in every kind; the rest of the object is not even decoded.
+// The function sees only the metadata of the object, which every kind has.
 func ExampleForKind() {
 	label := func(_ context.Context, m *metav1.PartialObjectMetadata) error {
 		metav1.SetMetaDataLabel(&m.ObjectMeta, "team", "kitchen")
@@ -138,7 +138,7 @@ func ExampleForKind() {
 	// allowed, with the patch [{"op":"add","path":"/metadata/labels","value":{"team":"kitchen"}}]
 }
 
-// A mutating function compares with the object as it was.
+// The function compares the object with the stored object.
 func ExampleOldFrom() {
 	count := func(ctx context.Context, p *v1beta1.Pizza) error {
 		old, err := admission.OldFrom[*v1beta1.Pizza](ctx)
@@ -153,7 +153,7 @@ func ExampleOldFrom() {
 	// allowed, with the patch [{"op":"add","path":"/metadata/annotations","value":{"toppings-before":"2"}}]
 }
 
-// Users see warnings; only the audit log has the rest.
+// Users see the warning, and the audit log has the annotation.
 func ExampleWarn() {
 	judge := func(ctx context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
 		if len(p.Spec.Toppings) > 2 {
@@ -167,7 +167,7 @@ func ExampleWarn() {
 	// warning: spec.toppings: 3 of them are hard to cut
 }
 
-// The function is written for v1beta1; the user writes v1alpha1, and so does the patch.
+// The function is for v1beta1. The request and the patch are in v1alpha1.
 func ExampleConvertWith() {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -198,7 +198,7 @@ func ExampleConvertWith() {
 	// allowed, with the patch [{"op":"add","path":"/spec/toppings/0","value":"tomato"}]
 }
 
-// Users see all that is wrong.
+// Users see the errors of all functions.
 func ExampleValidate_several() {
 	closed := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Forbidden(field.NewPath("spec"), "restaurant is closed")}, nil
@@ -208,7 +208,7 @@ func ExampleValidate_several() {
 	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec: Forbidden: restaurant is closed, spec.toppings: Too many: 2: must have at most 1 item]
 }
 
-// The outcomes of the requests; see admission/metrics for Prometheus.
+// The observer prints the outcome of each request. See admission/metrics for Prometheus.
 func ExampleObserve() {
 	h := admission.NewHandler(mustScheme(), admission.Validate(fewToppings), admission.Observe(func(o admission.Observation) {
 		fmt.Println(o.Operation, o.Kind.Kind, o.Decision)
@@ -219,7 +219,7 @@ func ExampleObserve() {
 	// denied: Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings: Too many: 2: must have at most 1 item
 }
 
-// A test calls a function without a handler.
+// A test calls an admission function without a handler.
 func ExampleWithRequest() {
 	onlyAda := func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		if request, _ := admission.RequestFrom(ctx); request.UserInfo.Username != "ada" {

@@ -13,14 +13,18 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// Filter selects the requests for which a function is called. A function with several
-// filters is called for those that pass all of them.
+// Filter restricts the requests for which a function is called. A function with several
+// filters is called for requests that match all of them. [NewHandler] panics if a filter is
+// invalid.
 type Filter func(*function)
 
-// Subresource has a function called for requests to a subresource, such as status,
-// scale or exec, and not for those to the resource itself. The Go type of the function
-// is that of the subresource's object: status has the kind of the resource, scale has
-// autoscaling/v1 Scale, and exec core/v1 PodExecOptions. An empty name is an error.
+// Subresource restricts a function to requests for the named subresource, such as status,
+// scale or exec. Without this filter, a function is called only for requests for the resource
+// itself.
+//
+// The Go type of the function must be the type of the subresource's object: the kind of the
+// resource for status, autoscaling/v1 Scale for scale, and core/v1 PodExecOptions for exec.
+// NewHandler panics if the name is empty.
 func Subresource(name string) Filter {
 	return func(f *function) {
 		if name == "" {
@@ -30,10 +34,15 @@ func Subresource(name string) Filter {
 	}
 }
 
-// On has a function of [Mutate] or [Validate] called for those operations, and for no
-// others: without it, these are CREATE and UPDATE. The object of a CONNECT is its
-// options, such as PodExecOptions. On is an error for functions that are made for one
-// operation, and for DELETE, which has no new object: see [ValidateDelete].
+// On restricts a function of [Mutate] or [Validate] to the operations. Without this filter,
+// the operations are CREATE and UPDATE. The object of CONNECT is its options, such as
+// PodExecOptions. If a function has several On filters, the last one takes effect.
+//
+// NewHandler panics in these cases:
+//
+//   - There is no operation, or an operation other than CREATE, UPDATE and CONNECT. DELETE has
+//     no new object; use [ValidateDelete].
+//   - The function is for one operation, such as a function of [ValidateCreate].
 func On(operations ...admissionv1.Operation) Filter {
 	return func(f *function) {
 		if !f.on && len(f.operations) == 1 {
@@ -51,11 +60,17 @@ func On(operations ...admissionv1.Operation) Filter {
 	}
 }
 
-// ForKind has a function of unstructured objects called for objects of one kind, in that
-// version: with [ConvertWith], objects of other versions are converted to it. A function
-// of metadata, which is the same in all versions, is called for all versions of the kind.
-// Without ForKind, such functions are called for objects of every kind and version, as
-// they are.
+// ForKind restricts a function of *unstructured.Unstructured or *metav1.PartialObjectMetadata
+// to objects of one kind. Without this filter, the function is called for objects of every
+// kind, each in the version of the request.
+//
+// A function of *unstructured.Unstructured is called for objects of the given version. With
+// [ConvertWith], objects of other versions are converted to it. A function of
+// *metav1.PartialObjectMetadata is called for all versions of the kind, because metadata is
+// the same in all versions.
+//
+// NewHandler panics if kind or version are empty, or if the Go type of the function is of
+// another kind.
 func ForKind(kind schema.GroupVersionKind) Filter {
 	return func(f *function) {
 		if kind.Kind == "" || kind.Version == "" {
@@ -65,20 +80,25 @@ func ForKind(kind schema.GroupVersionKind) Filter {
 	}
 }
 
-// IfChanged has a function called for an update only if one of the members differs
-// between the old object and the new one, as it is after the functions of [Mutate]; given
-// twice, if one of all does. A member is named by a path: IfChanged("spec"),
-// IfChanged("metadata.annotations['a.b/c']").
-// So an object that was written before a rule existed can still get a label, a status or
-// a finalizer (ratcheting; see KEP-4008 for the same with a schema). The order of the
-// members of an object does not matter; null and absence differ.
+// IfChanged restricts a function, for updates, to requests that change the value at one of the
+// paths. On other operations, the function is called regardless. A function with several
+// IfChanged filters is called if the value at any of their paths changed. Examples of paths:
 //
-// The objects are compared in the version of the function: what two versions keep in
-// different places is the same to it. On other operations, the function is called in any
-// case.
+//	IfChanged("spec")
+//	IfChanged("metadata.annotations['a.b/c']")
 //
-// A path is an error if it cannot be parsed, leads into a list, or is not one of the
-// function's Go type. For functions of unstructured objects and of metadata it may be any.
+// The filter compares the stored object with the new object, after the preceding functions of
+// [Mutate]. It compares both in the version of the function, so that moving a field during
+// conversion is not a change. A path can lead to a list, but not into it. The order of the
+// members of a JSON object does not matter; null and an absent field differ. If the stored
+// object cannot be converted, the function is called.
+//
+// With this filter, users can still change a label, the status or a finalizer of an object
+// that violates a newer rule. KEP-4008 (ratcheting) does the same for schemas.
+//
+// NewHandler panics if there is no path, or if a path cannot be parsed, contains [*], or does
+// not exist in the Go type of the function. Functions of *unstructured.Unstructured and
+// *metav1.PartialObjectMetadata may have any path.
 func IfChanged(paths ...string) Filter {
 	return func(f *function) {
 		if len(paths) == 0 {
@@ -104,11 +124,13 @@ func IfChanged(paths ...string) Filter {
 	}
 }
 
-// UnlessDeleting has a function not called for an update, or one more deletion, of an
-// object that is being deleted: one which has a deletionTimestamp, and waits for its
-// finalizers. A webhook that denies the update which removes the last finalizer keeps the
-// object, and often its namespace, forever. Only the timestamp of the old object counts:
-// before a mutating webhook, that of a new one may be what the user wrote.
+// UnlessDeleting excludes requests for objects that are already being deleted. Such an object
+// has a deletionTimestamp, and waits until its finalizers are removed. Use this filter for
+// rules that an object may violate. Otherwise the webhook may deny the update that removes the
+// last finalizer, and the object, and often its namespace, exists forever.
+//
+// Only the deletionTimestamp of the stored object counts. In a mutating webhook, users can set
+// the deletionTimestamp of the new object.
 func UnlessDeleting() Filter {
 	return func(f *function) { f.unlessDeleting = true }
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
-// function is a function of the author, and when it is called.
+// function is a registered function, with the requests for which it is called.
 type function struct {
-	kind           schema.GroupVersionKind // of the objects that it wants; empty if it takes them as they are
+	kind           schema.GroupVersionKind // the kind and version that it wants; empty for every kind and version
 	representation representation
 	goType         reflect.Type
 	operations     []admissionv1.Operation
@@ -29,7 +29,7 @@ type function struct {
 	seesOld        bool
 	errs           []error
 
-	// One of them is set.
+	// One of mutate and validate is set.
 	mutate   func(ctx context.Context, obj runtime.Object) error
 	validate func(ctx context.Context, obj, old runtime.Object) (field.ErrorList, error)
 }
@@ -40,7 +40,7 @@ func (f *function) errorf(format string, args ...any) {
 
 var errNoFunction = errors.New("a function is nil")
 
-// prepare completes a function for objects of type T. Errors are noted.
+// prepare completes a function for objects of type T, and collects its errors.
 func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []Filter) *function {
 	f := &made
 	f.goType = reflect.TypeFor[T]()
@@ -107,7 +107,7 @@ func (f *function) applies(ctx context.Context, c *call) (bool, error) {
 	}
 	old, err := c.storedInVersion(ctx, c.oldObject, kind)
 	if err != nil {
-		return true, nil // what cannot be read is not the same
+		return true, nil // an unreadable object counts as changed
 	}
 	return slices.ContainsFunc(f.changed, func(path []string) bool { return differ(object, old, path) }), nil
 }

@@ -19,30 +19,34 @@ import (
 	"github.com/crdkit/crdkit/internal/review"
 )
 
-// Option adds a function to a handler, or changes how it works.
+// Option adds a function to a handler, or changes how the handler works.
 type Option func(*handler)
 
-// Converter converts one object, given as JSON, to another version of its kind. It must
-// not keep the object, whose memory is used again, nor change it. *conversion.Registry is
-// one.
+// Converter converts one object, given as JSON, to another version of its kind.
+// *conversion.Registry is a Converter. Convert must not modify the object, or retain it after
+// it returns, because the handler reuses the memory.
 type Converter interface {
 	Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
 }
 
-// ConvertWith lets each function of the handler serve every version of its kind:
-// an object of another version is converted to the version of the function. What
-// a mutating function changed is converted back to the version of the request,
-// and only that: fields which neither version's Go type knows stay. The paths in
-// the field errors of a validating function are those of its own version.
+// ConvertWith lets each function of the handler serve every version of its kind. An object of
+// another version is converted to the version of the function. The changes of a mutating
+// function are converted back to the version of the request. Only these changes are in the
+// patch, so that fields which the Go types of both versions lack are preserved. Field errors
+// of a validating function have paths in the version of the function.
 //
-// A field error of the converter denies the request, as one of a function does. Where it
-// is at an annotation of the object as it is stored, such as that of conversion.Lossless,
-// functions see that object without the annotation. So an update that removes it is
-// decided like any other, and so is the deletion, in the version that is stored.
+// A field error of the converter for the new object denies the request, like a field error of
+// a function. An error of the converter for the stored object (oldObject) never denies. It
+// leaves the request undecided if a function needs the stored object. Field errors at an
+// annotation, such as the annotation of conversion.Lossless, are an exception. Functions then
+// see the stored object without that annotation. Therefore an update that removes the
+// annotation is decided like any other update. A deletion is decided too, if it is requested
+// in the storage version, which the API server reads without a conversion.
 //
-// If the converter has a method Versions(schema.GroupKind) []string, as
-// *conversion.Registry has, package webhook/registration registers the functions for those
-// versions, otherwise for all. It is an error if the converter is nil.
+// If the converter has the method Versions(schema.GroupKind) []string, like
+// *conversion.Registry, package webhook/registration registers the functions for these
+// versions. Otherwise, it registers them for all versions. NewHandler panics if the converter
+// is nil.
 func ConvertWith(c Converter) Option {
 	return func(h *handler) {
 		if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -52,7 +56,7 @@ func ConvertWith(c Converter) Option {
 	}
 }
 
-// maxRequestBytes is enough for an object of the 3 MiB that the API server takes, twice,
+// maxRequestBytes is enough for two objects of 3 MiB, the largest that the API server accepts,
 // in a request with other members.
 const maxRequestBytes = 16 << 20
 
@@ -71,32 +75,48 @@ type handler struct {
 	errs            []error
 }
 
-// NewHandler returns an admission webhook that calls the functions of the
-// options. It answers AdmissionReviews of admission.k8s.io/v1 and v1beta1, each
-// in the version in which it was asked, on any path. The scheme tells which Go
-// type belongs to which kind; see package scheme.
+// NewHandler returns an admission webhook that calls the functions of the options. It serves
+// AdmissionReviews of admission.k8s.io/v1 and v1beta1 on any path, and answers in the version
+// of the request. The scheme maps Go types to kinds; see package scheme.
 //
-// On CREATE and UPDATE, the functions of [Mutate] are called in their order,
-// each with the result of the one before, until one returns an error. Then all
-// validating functions for the operation are called with the result, and their
-// errors are joined. A validating webhook must not have functions of Mutate:
-// the API server refuses a patch from it.
+// On CREATE and UPDATE, the functions of [Mutate] are called in the order of the options. Each
+// function gets the result of the previous function. If one returns an error, no further
+// function is called. Otherwise, all validating functions for the operation are then called
+// with the result, and their errors are joined. A validating webhook must not have functions
+// of Mutate, because the API server rejects its patch.
 //
-// A function is called for the objects of its own kind and version; see
-// [ConvertWith] for all versions, and [Filter] for what narrows this down. It is not
-// called for a subresource such as status, whose object may be of another kind, unless
-// [Subresource] names it. A request for a subresource or an
-// operation without a function passes. One for a kind and version without a function is
-// an error, because the webhook's rules do not fit the handler then: package
-// webhook/registration makes the rules from the handler.
+// A function is called for objects of its own kind and version. See [ConvertWith] for other
+// versions, and [Filter] for restrictions. A function is called for a subresource such as
+// status only if it has the filter [Subresource], because the subresource's object may be of
+// another kind.
 //
-// Functions see an object without metadata.managedFields, which stay as they are.
+// A request for an operation or a subresource without a function is allowed. A request for a
+// kind or version without a function is left undecided, because the rules of the webhook then
+// do not fit the handler. Package webhook/registration derives the rules from the handler.
 //
-// A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST),
-// 413 (more than 16 MiB) or 415 (not JSON).
+// Functions see objects without metadata.managedFields, which are preserved.
 //
-// NewHandler panics, with all mistakes in one error, if there are no functions, the scheme
-// does not know the type of one, that is a list, or an option says so.
+// The response to an undecided request is an HTTP error with a Status:
+//
+//   - The code is 429, or 500 and above, if the error is or wraps an API error with such a
+//     code. It is 504 if the error wraps [context.DeadlineExceeded] or [context.Canceled], and
+//     otherwise 500.
+//   - The details have the UID of the request, and its review version in a cause of type
+//     ReviewVersion.
+//   - If the details have retryAfterSeconds, so does the header Retry-After. With this header,
+//     the API server first retries (client-go/rest/with_retry.go). Then it applies the
+//     failurePolicy.
+//
+// A request that is not a review gets an HTTP error with a Status of code 400, 405 (not a
+// POST), 413 (more than 16 MiB) or 415 (not JSON).
+//
+// NewHandler panics with an error that joins all mistakes:
+//
+//   - The scheme is nil, or no option adds a function.
+//   - A function is nil.
+//   - The scheme has no kind, or several kinds, for the Go type of a function.
+//   - The Go type of a function is a list, or not a pointer to a struct.
+//   - An option or a filter is invalid, as its documentation describes.
 func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	h := &handler{
 		scheme:          s,
@@ -143,7 +163,7 @@ func (h *handler) representation(t reflect.Type) representation {
 	return h.representations[t]
 }
 
-// answer decides about one AdmissionRequest.
+// answer answers one AdmissionRequest.
 func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 	m, _ := h.memories.Get().(*memory)
 	if m == nil {

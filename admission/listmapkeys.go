@@ -14,29 +14,36 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// ListMapKeys declares which keys identify the elements of a list, as its schema does in
-// x-kubernetes-list-map-keys: by them the handler identifies an element that a function
-// of [Mutate] has edited or moved, and keeps in it what the Go type does not know. The
-// path is one of names joined by dots, such as spec.toppings; the elements of lists on
-// the way are not named in it, and * is any name. It is that of the version of the
-// request, also where the function is for another one, and it holds for all kinds that
-// the handler serves. It is an error if the path or a key is empty, if there are no keys, and
-// if none of the Go types that the scheme has for those kinds and versions has such a list,
-// whose elements have all the keys. Of a kind without a Go type, any path may be one.
+// ListMapKeys declares the keys that identify the elements of a list, like
+// x-kubernetes-list-map-keys in a schema. With keys, the handler recognizes an element that a
+// function of [Mutate] edited or moved, and preserves the fields of the element that the Go
+// type does not have. "What is preserved" in the package documentation describes lists without
+// keys.
 //
-// Keys in the patchMergeKey tags of a Go type, which Kubernetes' own types have, need no
-// declaration. For lists without keys see "Which list element is which" in the package
-// documentation.
+// The path is a list of field names joined by dots, such as spec.toppings. Lists on the way to
+// a nested list add no name to its path, and * stands for any name. The path is in the version
+// of the request, even if the function is for another version. It applies to all kinds that
+// the handler serves. If several options declare the same list, the last one takes effect. The
+// patchMergeKey tags of a Go type, such as the tags of Kubernetes' own types, need no
+// declaration.
+//
+// [NewHandler] panics in these cases:
+//
+//   - The path, a name in it or a key is empty, the path contains brackets, or there are no
+//     keys.
+//   - No Go type that the scheme has for the served kinds and versions has a list at the path
+//     whose elements have all keys. If the scheme lacks a type for a served kind and version,
+//     any path is valid.
 func ListMapKeys(path string, keys ...string) Option {
 	return func(h *handler) {
 		h.listKeys.declared = append(h.listKeys.declared, declaredKeys{path, keys})
 	}
 }
 
-// ListMapKeysOf takes all list-map keys from the schemas in definitions, of each version for
-// the requests of that version. The text is YAML or JSON, of one or of several
-// CustomResourceDefinitions. [ListMapKeys] overrides them for the same list. It is an
-// error if a definition has no schema.
+// ListMapKeysOf declares the list-map keys in the schemas of one or several
+// CustomResourceDefinitions (CRDs), given as YAML or JSON. The keys of each version apply to
+// requests in that version. [ListMapKeys] overrides them for the same list. [NewHandler]
+// panics if the CRDs cannot be read, or if a CRD has no schema.
 func ListMapKeysOf(definitions []byte) Option {
 	return func(h *handler) {
 		found, err := crd.Read(definitions)
@@ -49,7 +56,7 @@ func ListMapKeysOf(definitions []byte) Option {
 	}
 }
 
-// prepareListKeys puts what [ListMapKeys] declares over the definitions. It is an error if
+// prepareListKeys adds the keys of [ListMapKeys] to the keys of the CRDs. It adds an error if
 // no object of the handler can have such a list.
 func (h *handler) prepareListKeys() {
 	l, types := &h.listKeys, h.types()
@@ -74,8 +81,8 @@ func (h *handler) prepareListKeys() {
 	}
 }
 
-// types returns the Go types of the objects that functions are called for; none if not
-// all of them are known.
+// types returns the Go types of the objects for which functions are called, or nil if not
+// all types are known.
 func (h *handler) types() (types []reflect.Type) {
 	for _, f := range h.functions {
 		versions := h.versionsOf(f)
@@ -98,8 +105,8 @@ func (h *handler) types() (types []reflect.Type) {
 // listKeys are the keys of the lists of all kinds.
 type listKeys struct {
 	declared []declaredKeys
-	all      listkeys.Tree                              // of what is declared
-	defined  map[schema.GroupVersionKind]*listkeys.Tree // of a definition, and over it what is declared
+	all      listkeys.Tree                              // of ListMapKeys
+	defined  map[schema.GroupVersionKind]*listkeys.Tree // of the CRDs, overridden by ListMapKeys
 }
 
 type declaredKeys struct {
@@ -115,8 +122,8 @@ func (l *listKeys) of(kind schema.GroupVersionKind) *listkeys.Tree {
 	return &l.all
 }
 
-// listKeys returns the keys of the lists of the request's object. Those in the tags of the
-// Go type hold if nothing else is declared.
+// listKeys returns the keys of the lists of the request's object. Declared keys override the
+// keys in the tags of the Go type.
 func (c *call) listKeys(kind schema.GroupVersionKind, as representation) *listkeys.Tree {
 	declared := c.handler.listKeys.of(c.kind)
 	if t, ok := as.(*typed); ok && kind == c.kind {

@@ -11,20 +11,24 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// Mutate adds a function that changes objects of one type, a pointer to a struct, when
-// they are created or updated. T may also be *unstructured.Unstructured or
-// *metav1.PartialObjectMetadata, for the objects of every kind that reach the handler:
-// see [ForKind]. The function changes the object in place; what it changes becomes a JSON
-// patch. It must be idempotent, because the API server may call it again for the same
-// request (reinvocationPolicy), and must not expect that the object is valid, because
-// the schema is checked later.
+// Mutate adds a function that changes objects when they are created or updated; see [On] for
+// CONNECT. The function changes the object in place, and its changes become a JSON patch. T is
+// one of these types:
 //
-// Of a struct that the object of the request lacks, the patch has what the function set,
-// and not the zero values of the Go type beside it. With [ConvertWith], a change that the
+//   - A pointer to a struct that is registered in the scheme. The function is called for this kind.
+//   - *unstructured.Unstructured or *metav1.PartialObjectMetadata. The function is called for
+//     objects of every kind; see [ForKind].
+//
+// The function must be idempotent, because the API server may call it again for the same
+// request (reinvocationPolicy). It must accept invalid objects, because the API server
+// validates the object against the schema later. It must be safe for concurrent use.
+//
+// If the object of the request lacks a struct, the patch adds the fields that the function set
+// in it, without the zero values of the other fields. With [ConvertWith], a change that the
 // version of the request cannot express is lost.
 //
-// An error stops the chain. See the package documentation for which errors deny
-// and which leave the request undecided.
+// If the function returns an error, no further functions are called. The package documentation
+// lists the errors that deny the request, and the errors that leave it undecided.
 func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters ...Filter) Option {
 	return func(h *handler) {
 		h.mutators = append(h.mutators, prepare[T](h, function{
@@ -34,8 +38,8 @@ func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters 
 	}
 }
 
-// mutate runs the mutating functions and makes the patches. Neighbours that want the
-// object alike share one decoded object, and so one patch.
+// mutate runs the mutating functions and makes the patches. Neighbors that want the same
+// representation and version share one decoded object and one patch.
 func (c *call) mutate(ctx context.Context) error {
 	var chain []*function
 	run := func(more bool) error {
@@ -63,8 +67,8 @@ func (c *call) mutate(ctx context.Context) error {
 	return run(len(c.handler.validators) > 0)
 }
 
-// mutateWith runs functions that want the object alike. If more functions follow, they
-// see the result.
+// mutateWith runs functions that want the same representation and version of the object. If
+// more is true, later functions see the result.
 func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) error {
 	kind, as := chain[0].kindFor(c), chain[0].representation
 	obj, err := c.decode(ctx, &c.memory.Memory, c.object, kind, as, false)
@@ -89,8 +93,8 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	// Both are converted back, so that what the conversion itself makes of the
-	// object is on both sides, and is not taken for the function's change.
+	// Both are converted back. Changes by the conversion itself are then on both sides, and
+	// are not taken for changes by the function.
 	if before, err = c.convert(ctx, before, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
 		return err
 	}
@@ -112,8 +116,8 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	return nil
 }
 
-// encode appends the text of an object, with its type, which a function that
-// assigns the whole object has cleared.
+// encode appends the JSON of an object. It restores the type, which a function that assigns
+// the whole object has cleared.
 func (c *call) encode(ctx context.Context, b []byte, obj runtime.Object, kind schema.GroupVersionKind, as representation) (text []byte, err error) {
 	err = guard(ctx, "the encoder of the object", func() error {
 		if k := obj.GetObjectKind(); k.GroupVersionKind() != kind {

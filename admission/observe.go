@@ -16,47 +16,53 @@ import (
 type Decision string
 
 const (
-	// Allowed is a review that is allowed, and changes nothing. A request that passes
-	// without a call, such as that for a subresource, is too.
+	// Allowed is a review that is allowed without a patch. This includes requests for which no
+	// function is called, such as requests for other subresources.
 	Allowed Decision = "allowed"
-	// Patched is a review that is allowed, with a patch.
+	// Patched is a review that is allowed with a patch.
 	Patched Decision = "patched"
-	// Denied is a review that is not allowed: a function denied it, or the object does
-	// not fit its Go type.
+	// Denied is a review that is not allowed. A function denied it, or the object does not fit
+	// its Go type.
 	Denied Decision = "denied"
-	// Undecided is an HTTP error: a function could not judge, or panicked, or the
-	// request is not a review that can be answered. The API server tries again or applies
-	// the webhook's failurePolicy. See the package documentation.
+	// Undecided is an HTTP error. A function failed or panicked, or the request is not a valid
+	// review. The API server tries again or applies the webhook's failurePolicy. See the package
+	// documentation.
 	Undecided Decision = "undecided"
 )
 
 // Observation is the outcome of one request.
 //
-// Clients can send anything, so that Kind and Operation have only values that are known:
-// they may be labels of a metric.
+// Clients can send any request. Therefore Kind and Operation have only known values, which are
+// safe as labels of a metric.
 type Observation struct {
-	// Kind and version of the object, in the request's version. It is empty if neither
-	// the scheme nor a function has the group and kind, and if the request is not a review
-	// that can be read. The version alone is empty if neither has that.
+	// Kind is the kind of the object in the version of the request. It is empty if neither the
+	// scheme nor a function has this group and kind, or if the request is not a readable review.
+	// Its Version is empty if only the version is unknown.
 	Kind schema.GroupVersionKind
-	// Operation of the request. It is empty if it is not one of the four of the API, and
-	// if the request is not a review that can be read.
+	// Operation is the operation of the request. It is empty if it is not CREATE, UPDATE, DELETE
+	// or CONNECT, or if the request is not a readable review.
 	Operation admissionv1.Operation
-	// SubResource is that of the request, such as status, or any other text.
+	// SubResource is the subresource of the request, such as status. It may be any string that a
+	// client sent.
 	SubResource string
-	// Decision is what was answered. The API server may have stopped waiting.
+	// Decision is the response that the handler sent. The API server may have timed out before
+	// it.
 	Decision Decision
-	// Duration is how long the request took, with the reading of its body and the
-	// writing of the answer.
+	// Duration is the time from the arrival of the request until its response was written. It
+	// includes reading the body.
 	Duration time.Duration
-	// Err is nil if the request is allowed, and the API error with the Status that the
-	// user sees if it is denied.
+	// Err is nil if the request is allowed. If it is denied, Err is the API error whose Status
+	// the user sees. If it is undecided, Err is the error whose message is in the HTTP error.
 	Err error
 }
 
-// Observe calls a function with each request after it is answered, also with one
-// that is not a review. Package admission/metrics has one for Prometheus. It may be called
-// from several goroutines at a time. Several functions are called in their order.
+// Observe registers a function that receives an [Observation] of each request after the
+// response. This includes requests that are not reviews. Package admission/metrics has such a
+// function for Prometheus.
+//
+// The function must be safe for concurrent use. If several Observe options are given, their
+// functions are called in the order of the options. A panic of the function is logged, and
+// does not change the response. [NewHandler] panics if the function is nil.
 func Observe(f func(Observation)) Option {
 	return func(h *handler) {
 		if f == nil {
@@ -84,20 +90,20 @@ func (h *handler) observed(next http.Handler) http.Handler {
 	})
 }
 
-// observation returns that of the request, if it has observers.
+// observation returns the Observation of the request, or nil without observers.
 func observation(ctx context.Context) *Observation {
 	o, _ := ctx.Value(observationKey{}).(*Observation)
 	return o
 }
 
-// noteFailure notes that a request is not decided, whether it was a request or not.
+// noteFailure notes that a request is undecided, even if it is not a review.
 func noteFailure(ctx context.Context, err error) {
 	if o := observation(ctx); o != nil {
 		o.Decision, o.Err = Undecided, err
 	}
 }
 
-// note notes what the call is about.
+// note notes the object and the operation of the call.
 func (c *call) note(ctx context.Context) {
 	o := observation(ctx)
 	if o == nil {
@@ -110,7 +116,7 @@ func (c *call) note(ctx context.Context) {
 	}
 }
 
-// noteDecision notes what was decided; with a status the request is denied.
+// noteDecision notes the decision. With a status, the request is denied.
 func noteDecision(ctx context.Context, status *metav1.Status, patch []byte) {
 	o := observation(ctx)
 	switch {
@@ -124,7 +130,7 @@ func noteDecision(ctx context.Context, status *metav1.Status, patch []byte) {
 	}
 }
 
-// known returns what the handler knows of a kind.
+// known returns the parts of a kind that the scheme or a function has.
 func (h *handler) known(kind schema.GroupVersionKind) (known schema.GroupVersionKind) {
 	if h.scheme.Recognizes(kind) {
 		return kind

@@ -15,9 +15,9 @@ import (
 // representation is how functions see an object: as a Go type or as a map, without
 // metadata.managedFields, which may be larger than all the rest.
 type representation interface {
-	// decode returns the object with that text.
+	// decode decodes the JSON of an object.
 	decode(m *codec.Memory, text []byte) (runtime.Object, error)
-	// encode appends the text of an object.
+	// encode appends the JSON of an object.
 	encode(m *codec.Memory, b []byte, obj runtime.Object) ([]byte, error)
 }
 
@@ -54,7 +54,7 @@ func (f *typed) decode(m *codec.Memory, text []byte) (runtime.Object, error) {
 		return nil, err
 	}
 	obj := value.Interface().(runtime.Object)
-	// A decoder that is not fast knows of no path that it should pass over.
+	// Only fast decoders skip the path of managedFields.
 	if o, ok := obj.(metav1.ObjectMetaAccessor); ok && o.GetObjectMeta() != nil {
 		o.GetObjectMeta().SetManagedFields(nil)
 	}

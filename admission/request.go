@@ -19,11 +19,11 @@ import (
 	"github.com/crdkit/crdkit/internal/review"
 )
 
-// memberNames are the members of a request that decide what is to be done; the others are
-// decoded when a function asks for them. The requests of v1 and of v1beta1 have the same.
+// memberNames are the members of a request that the handler itself needs. The others are
+// decoded when a function calls RequestFrom. v1 and v1beta1 have the same members.
 var memberNames = []string{"kind", "subResource", "name", "namespace", "operation", "object", "oldObject", "userInfo"}
 
-// members are their texts; that of an absent one is nil.
+// members has the JSON of these members, nil if a member is absent.
 type members struct{ texts [8][]byte }
 
 func (m *members) Reset() { *m = members{} }
@@ -36,7 +36,7 @@ func (m *members) Read(name []byte, c *rawjson.Cursor) error {
 	return nil
 }
 
-// read takes what the call needs from a request.
+// read reads the members of a request.
 func (c *call) read(req *review.Request) error {
 	c.raw = req.Raw
 	var operation string
@@ -75,7 +75,7 @@ func (h *handler) kindOf(text []byte) (kind schema.GroupVersionKind, ok bool) {
 	return kind, ok
 }
 
-// kindText is a kind as the API server writes it.
+// kindText returns the JSON of a kind as the API server writes it.
 func kindText(kind schema.GroupVersionKind) string {
 	b := rawjson.AppendQuote([]byte(`{"group":`), kind.Group)
 	b = rawjson.AppendQuote(append(b, `,"version":`...), kind.Version)
@@ -83,11 +83,11 @@ func kindText(kind schema.GroupVersionKind) string {
 	return string(append(b, '}'))
 }
 
-// String names the object as users know it.
+// String returns the kind, the namespace and the name of the object.
 func (c *call) String() string { return gvk.Name(c.kind.Kind, c.namespace, c.objectName()) }
 
-// objectName returns the name of the object. In the request it is empty if the API server
-// has yet to generate it, and when a collection is deleted.
+// objectName returns the name of the object. The name in the request is empty if the API
+// server has yet to generate it, and when a collection is deleted.
 func (c *call) objectName() string {
 	if c.name != "" {
 		return c.name
@@ -102,17 +102,17 @@ func (c *call) objectName() string {
 	return ""
 }
 
-// scope is the call in the context of a function. It is over when the function returns: the
-// memory of the request's text is used for another request then.
+// scope is the call in the context of a function. It is over when the function returns,
+// because another request then reuses the memory.
 type scope struct {
 	*call
-	sees schema.GroupVersionKind // the kind and version that the function is given
+	sees schema.GroupVersionKind // the kind and version of the function's object
 	over bool
 }
 
 type contextKey struct{}
 
-// enter returns a context for a function, and what ends it.
+// enter returns a context for a function, and a function that ends the scope.
 func (c *call) enter(ctx context.Context, sees schema.GroupVersionKind) (_ context.Context, end func()) {
 	s := &scope{call: c, sees: sees}
 	return context.WithValue(ctx, contextKey{}, s), func() {
@@ -136,11 +136,13 @@ func lock(ctx context.Context) *scope {
 	return s
 }
 
-// RequestFrom returns the request which the function that was given the context is
-// called for: the user, the operation, the options, and the text of the objects as the
-// API server sent them. DryRun is not nil: if it points to true, the function must have
-// no side effects. The request must not be changed. Outside such a function, and when it
-// has returned, ok is false; so it is if the request does not fit its Go type.
+// RequestFrom returns the request being handled; ctx must be the context passed to your
+// function. The request has the user, the operation, the options, and the JSON of the objects
+// as the API server sent them. You must not modify the request. DryRun is never nil. If it
+// points to true, your function must not have side effects.
+//
+// The result ok is false if ctx is another context, if your function has returned, or if the
+// request cannot be decoded into its Go type.
 func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok bool) {
 	s := lock(ctx)
 	if s == nil {
@@ -160,9 +162,14 @@ func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok
 	return s.request, true
 }
 
-// WithRequest returns a context such as functions are given, for tests that call one
-// without a handler: [RequestFrom] returns the request, and [OldFrom] decodes the text of
-// its old object as the type that is asked for. Warnings and audit annotations go nowhere.
+// WithRequest returns a context for tests that call an admission function without a handler.
+// In this context, the functions of this package behave as follows:
+//
+//   - [RequestFrom] returns the request.
+//   - [OldFrom] decodes the old object of the request as type T. It checks no kind and
+//     converts no version.
+//   - [Warn] discards the warning.
+//   - [AuditAnnotation] checks the key, and discards the annotation.
 func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) context.Context {
 	kind := schema.GroupVersionKind(request.Kind)
 	old := request.OldObject.Raw
@@ -180,12 +187,20 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 	return ctx
 }
 
-// OldFrom returns the object as it was before the UPDATE or DELETE which the function
-// that was given the context is called for. It is converted, if need be, to the version
-// of T, or, if T has none, to that in which the function sees the object. It is nil on
-// another operation, and outside such a function. T is a type that [Mutate] takes. It is an
-// error if the object does not fit its Go type or cannot be converted; returned by
-// the function, it leaves the request undecided.
+// OldFrom returns the stored object, before the UPDATE or DELETE being handled; ctx must be
+// the context passed to your function. T is one of the types that [Mutate] accepts. The object
+// is converted to the version of T. If T is *unstructured.Unstructured or
+// *metav1.PartialObjectMetadata, the object has the version that your function sees.
+//
+// OldFrom returns nil and no error if the operation has no old object (CREATE and CONNECT), if
+// ctx is another context, or if your function has returned. It returns an error in these
+// cases:
+//
+//   - The scheme has no kind for T, or T is of another kind than the request.
+//   - T is of another version than the request, and the handler has no [ConvertWith].
+//   - The object does not fit the Go type, or cannot be converted.
+//
+// If your function returns this error, the request is left undecided.
 func OldFrom[T runtime.Object](ctx context.Context) (old T, err error) {
 	s := lock(ctx)
 	if s == nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Warn adds a warning to the answer of the request which the function that was given the
-// context is called for; kubectl prints it, whether the request is denied or not. One that
-// is empty, or was given before, is not added. Outside such a function, and when it has
-// returned, Warn does nothing.
+// Warn adds a warning to the response to the request being handled; ctx must be the context
+// passed to your function. kubectl prints warnings even if the request is denied. Warn ignores
+// empty and duplicate warnings. It does nothing if ctx is another context, or if your function
+// has returned.
 //
-// It should be short, without a prefix: if all warnings together have more than 4096
-// characters, the API server cuts each to 256 and drops those that do not fit. It drops
-// those with control characters, which become spaces here
+// A warning should be short and have no prefix. If all warnings together exceed 4096
+// characters, the API server truncates each to 256 characters, and drops warnings that still
+// do not fit. It also drops warnings with control characters, which Warn replaces by spaces
 // (k8s.io/apiserver/pkg/endpoints/filters/warning.go).
 func Warn(ctx context.Context, format string, args ...any) {
 	text := strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -43,12 +43,14 @@ func Warn(ctx context.Context, format string, args ...any) {
 	}
 }
 
-// AuditAnnotation adds an annotation to the audit event of the request which the function
-// that was given the context is called for. The API server puts the name of the webhook
-// and a slash before the key (AuditAnnotations in k8s.io/api/admission/v1), which must
-// thus be the name part of a qualified name: letters, digits, "-", "_" and ".", at most
-// 63; it would drop another one. The last value of a key counts. It is an error if the key
-// is not valid, or the context is not that of a function which is running.
+// AuditAnnotation adds an annotation to the audit event of the request being handled; ctx must
+// be the context passed to your function. The API server prefixes the key with the name of the
+// webhook and a slash (AuditAnnotations in k8s.io/api/admission/v1). If a key is given again,
+// the last value is used.
+//
+// The key must be the name part of a qualified name: at most 63 letters, digits, "-", "_" and
+// ".". The API server would drop an annotation with another key. AuditAnnotation returns an
+// error if the key is invalid, if ctx is another context, or if your function has returned.
 func AuditAnnotation(ctx context.Context, key, value string) error {
 	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || strings.Contains(key, "/") {
 		return fmt.Errorf("admission: %q is not a key of an audit annotation: %s",
@@ -66,8 +68,8 @@ func AuditAnnotation(ctx context.Context, key, value string) error {
 	return nil
 }
 
-// respond appends the text of an AdmissionResponse: with a status the request is denied.
-// The responses of v1 and of v1beta1 have the same members.
+// respond appends the JSON of an AdmissionResponse. With a status, the request is denied. The
+// responses of v1 and v1beta1 have the same members.
 func (c *call) respond(b []byte, uid types.UID, status *metav1.Status, patch []byte) ([]byte, error) {
 	b = rawjson.AppendQuote(append(b, `{"uid":`...), string(uid))
 	if status == nil {

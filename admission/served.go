@@ -25,8 +25,7 @@ func (h *handler) served() (all handlerinfo.Served) {
 	return all
 }
 
-// versionsOf returns the versions for which a function is called, as matches does; none
-// if it is called for all.
+// versionsOf returns the versions for which matches reports true, or nil for all versions.
 func (h *handler) versionsOf(f *function) []string {
 	if f.kind.Empty() || f.seesMetadata() {
 		return nil

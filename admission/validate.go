@@ -12,19 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate adds a function that judges objects of one type, as [Mutate] takes them, when
-// they are created or updated. It must not change the object, which the functions that
-// follow see too.
+// Validate adds a function that validates objects when they are created or updated; see [On]
+// for CONNECT. T is one of the types that [Mutate] accepts. The function must be safe for
+// concurrent use. It must not change the object, because other functions may be given the same
+// object.
 //
-// The field errors of all functions are joined, and deny the request with 422.
-// The error is for everything else: one that forbids, such as
-// [k8s.io/apimachinery/pkg/api/errors.NewForbidden], or one that keeps the
-// function from judging. See the package documentation.
+// The field errors of all functions are joined, and deny the request with code 422. The error
+// is for other reasons to deny, such as [k8s.io/apimachinery/pkg/api/errors.NewForbidden], and
+// for failures that keep the function from deciding. See the package documentation for the
+// errors that deny, and the errors that leave the request undecided.
 func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
 	return validateOn(f, filters, admissionv1.Create, admissionv1.Update)
 }
 
-// ValidateCreate is like [Validate], for creations alone.
+// ValidateCreate adds a function like [Validate], which is called only when objects are
+// created.
 func ValidateCreate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
 	return validateOn(f, filters, admissionv1.Create)
 }
@@ -38,11 +40,14 @@ func validateOn[T runtime.Object](f func(ctx context.Context, obj T) (field.Erro
 	}, f == nil, filters)
 }
 
-// ValidateUpdate is like [Validate], for updates alone: the function sees the
-// object as it was, too. While that does not fit the Go type, or cannot be converted for
-// another reason than an annotation (see [ConvertWith]), no update is decided, not even its
-// repair. Where such objects may be stored, use a function of [Validate] that calls
-// [OldFrom], and lets its error pass.
+// ValidateUpdate adds a function like [Validate], which is called only when objects are
+// updated. Its second object is the stored one, before the update.
+//
+// An update is left undecided if the stored object does not fit the Go type, or cannot be
+// converted to its version. Then users cannot repair the object either. (There is an exception
+// for annotations; see [ConvertWith].) If such objects may be stored, use [Validate] with a
+// function that calls [OldFrom]. If OldFrom returns an error, the function should ignore it,
+// and validate only the new object.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Update},
@@ -53,10 +58,13 @@ func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (f
 	}, f == nil, filters)
 }
 
-// ValidateDelete is like [Validate], for deletions alone: the function sees the
-// object that is to be deleted. While that does not fit the Go type, or cannot be converted
-// (see [ConvertWith]), its deletion is not decided: update the object first, or use a
-// function of *metav1.PartialObjectMetadata or *unstructured.Unstructured.
+// ValidateDelete adds a function like [Validate], which is called only when objects are
+// deleted, with the stored object.
+//
+// A deletion is left undecided if the stored object does not fit the Go type, or cannot be
+// converted to its version (see [ConvertWith]). Users must then update the object before they
+// can delete it. A function of *metav1.PartialObjectMetadata or *unstructured.Unstructured
+// avoids this.
 func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Delete},
@@ -74,8 +82,8 @@ func addValidator[T runtime.Object](f function, isNil bool, filters []Filter) Op
 	}
 }
 
-// validate runs the validating functions, and joins their errors. An error that several
-// functions meet, such as an object that cannot be decoded, is reported once.
+// validate runs the validating functions, and joins their errors. If several functions fail
+// with the same error, such as an object that cannot be decoded, it is reported once.
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
@@ -110,8 +118,8 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 	})
 }
 
-// stored is an error about the object as it is stored. It wraps nothing, so that it denies
-// nothing: the user did not cause it.
+// stored returns an error about the stored object. It wraps nothing and thus never denies,
+// because the user did not cause the error.
 func stored(err error) error { return fmt.Errorf("the object as it is stored: %v", err) }
 
 // decodeCached returns the object for a validating function.
@@ -129,8 +137,8 @@ func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old b
 	return obj, err
 }
 
-// asBadRequest makes a denial of an error about an object that the user wrote and that
-// does not fit its Go type. Changes by a function are not the user's.
+// asBadRequest turns the error into a denial if the user's object does not fit its Go type.
+// After a patch, the misfit may be the fault of a function, and denies nothing.
 func (c *call) asBadRequest(err error) error {
 	if !errors.Is(err, errMisfit) || len(c.patches) > 0 {
 		return err
