@@ -27,9 +27,9 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// Authority keeps a CA in a Secret, with the other replicas, and serves with
-// certificates of that CA, which it makes itself and keeps in memory. Its methods
-// are safe for concurrent use.
+// Authority shares a CA in a Secret with other replicas. It issues serving certificates,
+// signed by this CA, and keeps their keys only in memory. Its methods are safe for concurrent
+// use.
 type Authority struct {
 	policy
 	hosts            []string
@@ -39,14 +39,14 @@ type Authority struct {
 
 	secret *secret
 
-	// Of Run alone.
+	// Only Run uses these fields.
 	writes          *rate.Limiter
-	lastRead        time.Time // of the Secret, in this process's own time
-	missingSince    time.Time // the Secret, or a whole one
+	lastRead        time.Time // the Secret, by the clock of this process
+	missingSince    time.Time // since when the Secret is missing or broken
 	pending         *ca       // the next CA
 	pendingSince    time.Time
-	propagatedSince time.Time // all registrations have it; zero if one does not
-	refusal         error     // why one does not
+	propagatedSince time.Time // since when all registrations have the next CA, or zero
+	refusal         error     // why a registration does not have it
 
 	mu      sync.Mutex
 	state   *state
@@ -57,11 +57,10 @@ type Authority struct {
 
 var _ webhook.Certificates = (*Authority)(nil)
 
-// New returns the authority whose CA is in a Secret, for the API server of the
-// configuration; call [Authority.Run]. The hosts are the DNS names and IP
-// addresses at which the webhooks are called: for a Service, its name with
-// namespace and .svc behind it. The error joins all that is wrong with the
-// arguments.
+// New returns an Authority for the CA in the Secret of this namespace and name, at the API
+// server of config. Call [Authority.Run] to start it. The hosts are the DNS names and IP
+// addresses at which the API server calls the webhooks. The host of a Service has the form
+// <name>.<namespace>.svc. New returns an error that joins all mistakes in the arguments.
 func New(config *rest.Config, namespace, name string, hosts []string, opts ...Option) (*Authority, error) {
 	a := &Authority{
 		policy: policy{
@@ -81,7 +80,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	}
 	a.writes = rate.NewLimiter(rate.Every(a.interval), 20)
 	config = rest.CopyConfig(config)
-	config.QPS = -1 // Run has a limit of its own
+	config.QPS = -1 // Run limits its own writes
 	client, err := dynamic.NewForConfig(config)
 	if err = errors.Join(append(a.validate(namespace), err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
@@ -116,9 +115,9 @@ func (a *Authority) validate(namespace string) (errs []error) {
 	return errs
 }
 
-// Run looks after the CA and the certificate until the context ends, and then returns
-// nil. Call it once. Failures are retried indefinitely, and logged: the same
-// error once, and at most one a minute.
+// Run keeps the CA and the certificate up to date until the context is done, and then returns
+// nil. Call it once. Failures are retried indefinitely and logged. The same error is logged
+// once, and different errors at most once a minute.
 func (a *Authority) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))
 	objectwatch.Object{
@@ -138,21 +137,23 @@ func (a *Authority) Run(ctx context.Context) error {
 	return nil
 }
 
-// patience is how long a replica that knows no CA waits for one that does, which looks at least
-// that often, also without a watch, unless it has a long interval.
+// patience is how long a replica that knows no CA waits for a replica that does. Other
+// replicas read the Secret at least this often, even without a watch, unless their interval is
+// long.
 func (a *Authority) patience() time.Duration {
 	return min(max(2*time.Second, a.interval+a.interval/5), 10*time.Second)
 }
 
-// errWaiting says that a new CA is made in a moment, unless another replica comes with the old one.
+// errWaiting means that a new CA will be created soon, unless another replica restores the old
+// one.
 var errWaiting = errors.New("the Secret is missing or broken; another replica may restore it")
 
-// errFight says that this replica's writes do not last.
+// errFight means that another writer overwrites the changes of this replica repeatedly.
 var errFight = errors.New("the Secret is changed repeatedly by another writer")
 
-// sync reads the Secret, does what is due, and returns when to do so again.
+// sync reads the Secret, takes the next step, and returns when to do so again.
 func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
-	// Of two writers one has to look again.
+	// If two replicas write, the second must read again.
 	soon := a.interval/20 + rand.N(a.interval/20+1)
 	obj, err := a.secret.read(ctx)
 	now := time.Now()
@@ -161,7 +162,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		return soon, fmt.Errorf("reading the Secret: %w", err)
 	}
 	if time.Since(a.lastRead) > 3*a.interval {
-		// Much may have happened since: what the Secret holds counts for more.
+		// The memory of this replica is outdated, so that the Secret takes precedence.
 		mine = nil
 	}
 	theirs, wants, err := a.decide(obj, mine, now)
@@ -172,7 +173,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 		return soon, err
 	}
 	if mine != nil {
-		a.lastRead = time.Now() // and nothing was missed, whether the write succeeds or not
+		a.lastRead = time.Now() // even if the write fails
 	}
 	if wants != theirs {
 		if a.writes.Tokens() < 1 {
@@ -183,8 +184,8 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 			return soon, nil
 		}
 		if err != nil {
-			// Whether it was written is not known: the next look tells. The state that was read is
-			// good to serve with in any case.
+			// The Secret may have been written; the next read shows it. Until then, serve with
+			// the state that was read.
 			if theirs != nil && valid(theirs.current.cert, now) && follows(mine, theirs, now) {
 				a.lastRead = time.Now()
 				err = errors.Join(err, a.adopt(theirs, now))
@@ -207,16 +208,16 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	return a.interval - a.interval/10 + rand.N(a.interval/5+1), nil
 }
 
-// decide returns the state in the Secret, and the one that it should have: the same if
-// it is right, or another replica may repair it better, and nil if it is to be left alone
-// for now. mine is the state of which this replica knew a moment ago that the Secret had it.
+// decide returns the state in the Secret, and the state that it should have. They are the same
+// if no write is needed, or if another replica may know better. mine is the state that the
+// Secret had when this replica read it a moment ago, or nil.
 func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (theirs, wants *state, err error) {
 	var broken error
 	if obj != nil {
 		if theirs, broken = parseSecret(obj); broken == nil {
 			a.missingSince = time.Time{}
 			if wants, err = reconciled(mine, theirs, now); err == nil {
-				// A next CA counts when it is in the Secret, where all replicas see it.
+				// Before a next CA is used, it must be in the Secret, where all replicas see it.
 				wants, err = a.step(wants, now, wants == theirs && a.isPropagated(wants))
 			}
 			return theirs, wants, err
@@ -225,15 +226,15 @@ func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (thei
 	if mine != nil {
 		wants = mine
 		if obj == nil && mine.next == nil && len(mine.previous) < maxPrevious {
-			// A deleted Secret gets another CA, the usual way.
+			// Deleting the Secret requests a rotation.
 			wants, err = a.rotate(mine, now)
 		}
 		return nil, wants, err
 	}
 	if theirs != nil && theirs.current != nil && valid(theirs.current.cert, now) {
-		return theirs, theirs, nil // good enough to serve with
+		return theirs, theirs, nil // broken, but the current CA is valid
 	}
-	// Other replicas may know more, and watch.
+	// Another replica may remember the state, and restore it.
 	if a.missingSince.IsZero() {
 		a.missingSince = time.Now()
 	}
@@ -244,9 +245,9 @@ func (a *Authority) decide(obj *corev1.Secret, mine *state, now time.Time) (thei
 	return nil, wants, err
 }
 
-// salvage returns the best that can be made of a broken state, or of none.
+// salvage returns the best state that can be derived from a broken state, or from none.
 func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
-	s := a.known() // it may be old, but there is no other
+	s := a.known() // an outdated state is better than none
 	if s == nil {
 		s = &state{}
 		if theirs != nil {
@@ -262,7 +263,8 @@ func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
 	return a.step(s, now, false)
 }
 
-// parseSecret reads the Secret. The error means that it is not as this package writes it.
+// parseSecret reads the Secret. It returns an error if this package would not have written it
+// so.
 func parseSecret(obj *corev1.Secret) (*state, error) {
 	s, err := parseState(obj.Data)
 	if err == nil && !bytes.Equal(obj.Data[bundleKey], s.bundle()) {
@@ -271,8 +273,8 @@ func parseSecret(obj *corev1.Secret) (*state, error) {
 	return s, err
 }
 
-// isPropagated reports whether a state's next CA has been trusted everywhere for long enough
-// that each API server knows.
+// isPropagated reports whether all registrations have had a state's next CA for long enough
+// that each API server trusts it.
 func (a *Authority) isPropagated(s *state) bool {
 	a.refusal = nil
 	if s.next == nil {
@@ -294,14 +296,14 @@ func (a *Authority) isPropagated(s *state) bool {
 	return time.Since(a.propagatedSince) >= a.propagationDelay
 }
 
-// known returns the state to serve with, or nil before the first one.
+// known returns the state to serve with, or nil before the first state.
 func (a *Authority) known() *state {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.state
 }
 
-// adopt takes a state as the one to serve with.
+// adopt sets the state to serve with.
 func (a *Authority) adopt(s *state, now time.Time) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -312,9 +314,8 @@ func (a *Authority) adopt(s *state, now time.Time) error {
 	return a.renew(now)
 }
 
-// renew makes a new certificate when it is time, without a request: the CA
-// that is known is as good as before while the API server is away, or slow. The caller
-// has the lock.
+// renew issues a new certificate when it is time. It makes no request, because the known CA is
+// valid even while the API server is away or slow. The caller has the lock.
 func (a *Authority) renew(now time.Time) error {
 	if a.state == nil || !valid(a.state.current.cert, now) {
 		return nil
@@ -330,9 +331,9 @@ func (a *Authority) renew(now time.Time) error {
 	return nil
 }
 
-// GetCertificate returns the certificate to serve, with its chain: a new one after half
-// the time of the one before, until the CA that is known expires. The error says that there is
-// none yet, and why.
+// GetCertificate returns the serving certificate with its chain. The certificate is renewed
+// after half of its lifetime, until the known CA expires. GetCertificate returns an error with
+// the reason if there is no certificate yet.
 func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	now := time.Now()
 	a.mu.Lock()
@@ -347,8 +348,8 @@ func (a *Authority) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 	return a.leaf, nil
 }
 
-// CABundle returns the PEM certificates of all CAs that the API server must
-// trust, nil if none is known yet.
+// CABundle returns the PEM certificates of all CAs that the API server must trust, or nil
+// before the first CA.
 func (a *Authority) CABundle() []byte {
 	if s := a.known(); s != nil {
 		return s.bundle()
@@ -356,8 +357,8 @@ func (a *Authority) CABundle() []byte {
 	return nil
 }
 
-// Check returns an error while there is no certificate that is valid now: a
-// check for [webhook.Checks].
+// Check is a readiness check for [webhook.Checks]. It returns an error while there is no
+// certificate that is valid now. The request may be nil.
 func (a *Authority) Check(*http.Request) error {
 	served, err := a.GetCertificate(nil)
 	if err != nil {

@@ -17,17 +17,16 @@ import (
 	"time"
 )
 
-// skew is how far back a certificate's validity begins: the clocks of API
-// servers differ.
+// skew is how far back the validity of a certificate begins, because clocks differ.
 const skew = time.Hour
 
-// ca is a certificate authority that can sign.
+// ca is a CA with its key.
 type ca struct {
 	cert *x509.Certificate
 	key  crypto.Signer
-	// cross has the CA before this one for its issuer, and this one's name and
-	// key: with it in the chain, who trusts only the one before trusts what this one
-	// signs. It may be nil.
+	// cross has the name and the key of this CA, and is signed by the previous CA. With cross
+	// in the chain, clients that trust only the previous CA trust certificates of this CA. It
+	// may be nil.
 	cross *x509.Certificate
 }
 
@@ -38,7 +37,7 @@ func newCA(name string, now time.Time, lifetime time.Duration) (*ca, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		// A name of its own, so that a verifier finds it among others at once.
+		// A unique name lets a verifier find the CA among others.
 		Subject:               pkix.Name{CommonName: name + " " + now.UTC().Format(time.RFC3339), SerialNumber: rand.Text()},
 		NotBefore:             now.Add(-skew),
 		NotAfter:              now.Add(lifetime),
@@ -79,7 +78,7 @@ func (c *ca) leaf(hosts []string, now time.Time, lifetime time.Duration) (*tls.C
 		return nil, err
 	}
 	template := &x509.Certificate{
-		NotBefore:   c.cert.NotBefore, // wherever the CA is valid
+		NotBefore:   c.cert.NotBefore, // valid for the same clocks as the CA
 		NotAfter:    earlier(now.Add(lifetime), c.cert.NotAfter),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -110,8 +109,8 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer cr
 	return x509.ParseCertificate(der)
 }
 
-// parseCA reads a CA as encode writes it. The error says what is wrong with it, but not
-// that it has expired. Should its cross certificate alone be broken, the CA is returned too.
+// parseCA reads a CA that encode wrote. An expired CA is not an error. If only its cross
+// certificate is broken, the CA is returned with an error.
 func parseCA(certPEM, keyPEM []byte) (*ca, error) {
 	certs, broken := parseCertificates(certPEM)
 	if len(certs) == 0 {
@@ -151,8 +150,8 @@ func (c *ca) encode() (certPEM, keyPEM []byte, err error) {
 	return encodeCertificates(certs...), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), nil
 }
 
-// parseCertificates reads PEM certificates, and nothing else beside them. With an error
-// it returns those before the first broken one.
+// parseCertificates reads PEM certificates. Other content is an error. With an error, it
+// returns the certificates before the first broken one.
 func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
 	for len(bytes.TrimSpace(text)) > 0 {

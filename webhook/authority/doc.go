@@ -1,68 +1,71 @@
-// Package authority answers one question: with which certificates do the webhooks
-// serve, without a certificate manager?
+// Package authority issues the serving certificates of webhooks without a certificate manager.
 //
-// Without a certificate manager, and with any number of replicas: a CA is kept in a
-// Secret that they share, and each replica makes its own serving certificates with
-// it, which never leave its memory.
+// Any number of replicas share a CA in a Secret. Each replica issues its own serving
+// certificates, signed by this CA, and keeps their keys only in memory.
 //
 //	certs, err := authority.New(config, "pizza-system", "pizza-operator-webhook", []string{"pizza-operator.pizza-system.svc"})
 //	go certs.Run(ctx)
 //	err = webhook.Serve(ctx, listener, mux, certs)
 //
-// The API server must be told to trust [Authority.CABundle]: package
-// webhook/registration does that, which also puts all this into one call.
+// The registrations of the webhooks must contain [Authority.CABundle], so that the API server
+// trusts the certificates. Package webhook/registration writes it, and package webhook/replica
+// does all of this in one call.
 //
 // # Rotation
 //
-// No replica leads. Each one looks at the Secret, takes the step that is due, and
-// writes it if no other replica has been faster (an update of the resourceVersion that it
-// has seen):
+// There is no leader. Each replica reads the Secret, computes the next step, and writes it
+// unless another replica was faster (an update with the resourceVersion that it read):
 //
-//  1. When the CA has reached its age ([RotateAfter]), a next one is put beside it.
-//     The bundle has both.
-//  2. When all registrations have the next one ([BundlePropagated]), and have done so for long
-//     enough that each API server must know ([PropagationDelay]), it becomes the current one, and
-//     every replica that sees this serves with a new certificate.
-//  3. The previous one is trusted until it expires, and with it the last certificate
-//     that it may have signed; or until 16 others have followed. Its key is gone.
+//  1. When the CA has reached its age ([RotateAfter]), a next CA is added. The bundle has
+//     both.
+//  2. Each replica waits until all registrations have the next CA ([BundlePropagated]), and
+//     then for [PropagationDelay], so that each API server has seen them. Then the next CA
+//     becomes the current CA. Replicas that read this serve with a new certificate.
+//  3. The previous CA stays in the bundle until it expires, or until 16 other CAs have
+//     followed. Its key is deleted. No certificate outlives its CA.
 //
-// Clocks of replicas and API servers may differ by an hour: certificates are valid from an hour
-// before.
+// A CA is valid from one hour before it is created, and its serving certificates are valid
+// from the same time. Therefore the clocks of replicas and API servers may differ by an hour.
+// An API server that still does not know the next CA accepts its certificates too. They come
+// with a cross certificate, by which the previous CA signs the next CA (RFC 5280, section
+// 3.2).
 //
-// The Secret has the current CA in tls.crt and tls.key, the next one in next.crt and next.key,
-// those before in previous.crt, and the bundle in ca.crt.
+// The Secret has the current CA in tls.crt and tls.key, the next CA in next.crt and next.key,
+// previous CAs in previous.crt, and the bundle in ca.crt.
 //
-// An API server that has not heard of the next CA for all that takes it too: each
-// certificate comes with a cross certificate, in which the CA before vouches for the
-// one that has signed it (RFC 5280, 3.2).
+// # Recovery
 //
-// # What recovers by itself
+// The replicas recover from these problems:
 //
-//   - A Secret that is deleted is written again by a replica that remembers it, with a
-//     next CA: deleting it is how to ask for a rotation. One that is broken is restored.
-//   - A Secret that gets another CA from outside: that becomes the next one.
-//   - A state that is older than what replicas remember, such as one from a backup, is
-//     replaced by theirs.
-//   - A CA that has expired, because nothing ran for months, is replaced at once.
-//   - While the Secret cannot be read or written, the certificate is served and renewed with the CA
-//     that is known, until that expires. A replica that starts then serves with what it can read.
-//   - Where no replica remembers anything, a new CA is made, after some seconds in which
-//     one might turn up (a little more than an [Interval], ten at most). All registrations need
-//     the new bundle then. The same holds where another CA was put there while no replica
-//     could reach the API server.
+//   - The Secret is deleted. A replica that remembers its content writes it again, with a next
+//     CA. Thus you can delete the Secret to request a rotation.
+//   - The Secret is broken. A replica that remembers its content restores it.
+//   - Another program writes another CA. This CA becomes the next CA.
+//   - The Secret gets an older state, for example from a backup. The replicas restore their
+//     state.
+//   - The CA has expired, for example because no replica ran for months. It is replaced at
+//     once.
+//   - The Secret cannot be read or written. The replicas renew their certificates by the CA
+//     that they know until this CA expires. A replica that starts then serves with what it can
+//     read.
+//   - The Secret is missing or broken, and no replica remembers its content. After a wait of a
+//     little more than an [Interval], at most ten seconds, a new CA is created. All
+//     registrations then need the new bundle. The same applies if another CA was written while
+//     no replica could reach the API server.
 //
-// Other problems are logged: errors of the API server, a right that is missing, and a registration
-// without the next CA for many minutes (ten times [PropagationDelay] and [Interval]). A
-// rotation waits for it until the current CA expires.
+// Other problems are logged, such as errors of the API server or a missing permission. The log
+// also has registrations that lack the next CA for many minutes: ten times the sum of
+// [PropagationDelay] and [Interval]. The rotation waits for them until the current CA expires.
 //
-// To stop trusting previous CAs before they expire, remove previous.crt from the Secret, and
-// their certificates from ca.crt, in one edit: what does not fit together is restored.
+// To remove previous CAs before they expire, remove previous.crt, and their certificates in
+// ca.crt, in one edit. If the two do not match, the Secret is restored.
 //
-// # What it needs
+// # Permissions and security
 //
-// [PolicyRules]. Without watch, changes are seen an [Interval] later. The Secret must not be
-// immutable, and may be of any type; a new one is a kubernetes.io/tls. Its other keys and metadata
-// stay as they are. A user who can read it can pretend to be the webhooks, to the API server.
+// The service account needs the permissions of [PolicyRules]. Without watch, changes are seen
+// after an [Interval]. The Secret must not be immutable, and may have any type. A new Secret
+// has the type kubernetes.io/tls. Other keys and metadata are preserved. A user who can read
+// the Secret can impersonate the webhooks to the API server.
 //
-// The package makes no client certificates, and none for other programs.
+// The package issues no client certificates, and no certificates for other programs.
 package authority

@@ -16,7 +16,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/authority"
 )
 
-// The first replica of an operator makes a CA, and serves with it.
+// The first replica of an operator creates a CA, and serves with its certificate.
 func Example() {
 	server := apiServer() // in a pod, rest.InClusterConfig knows the real one
 	defer server.Close()
@@ -57,7 +57,7 @@ func Example() {
 	// ready: true
 }
 
-// apiServer is as much of one as the example needs: it keeps one Secret.
+// apiServer returns a server that stores one Secret.
 func apiServer() *httptest.Server {
 	var mu sync.Mutex
 	var secret json.RawMessage

@@ -6,44 +6,48 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Option changes how an authority works.
+// Option changes how an [Authority] works.
 type Option func(*Authority)
 
-// CALifetime is for how long a CA is valid, and trusted: also after another one has
-// followed it. The default is 90 days. It must leave time for a rotation after
-// [RotateAfter]: the time of [PropagationDelay], and four times that of [Interval].
+// CALifetime sets the lifetime of a CA. API servers trust the CA until it expires, even after
+// a rotation. The default is 90 days. CALifetime must exceed [RotateAfter] by at least
+// [PropagationDelay] plus four times [Interval], the time for a rotation.
 func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifetime = d } }
 
-// RotateAfter is the age at which a CA is followed by the next one. The default
-// is half of [CALifetime]. A CA from outside is followed after half of
-// its own life, should that be earlier.
+// RotateAfter sets the age at which a rotation to the next CA begins. The default is half of
+// [CALifetime]. A rotation begins earlier if the CA has reached half of its own lifetime, even
+// if another program created the CA.
 func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateAfter = d } }
 
-// CertificateLifetime is for how long a serving certificate is valid. It is
-// renewed after half of it. The default is a day.
+// CertificateLifetime sets the lifetime of serving certificates. A certificate is renewed
+// after half of its lifetime. The default is one day.
 func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
 
-// Interval is how often the Secret is looked at, if a watch does not say before that
-// it has changed; after a failure it is sooner. A request may take as long, and 15 seconds in
-// any case. The default is five seconds.
+// Interval sets how often the Secret is read, in addition to reads after watch events. After a
+// failure, the next read is sooner. The timeout of requests is the interval, but at least 15
+// seconds. The default is five seconds.
 func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
-// BundlePropagated makes the next CA wait until propagated returns nil: every registration with
-// the API server has the certificates of a CA bundle. It is called at each look while
-// there is a next CA, never twice at a time, and should not take long; its error is
-// logged if it stays for many minutes. Without it, the next CA waits for [PropagationDelay] alone.
+// BundlePropagated sets a function that returns nil when every registration has the
+// certificates of the CA bundle. The next CA becomes the current CA only after it has returned
+// nil for [PropagationDelay]. Without this option, the next CA waits only for
+// PropagationDelay.
+//
+// The function is called at each read of the Secret while there is a next CA. Calls do not
+// overlap, and should be fast. If the error persists for many minutes, it is logged.
 func BundlePropagated(propagated func(bundle []byte) error) Option {
 	return func(a *Authority) { a.propagated = propagated }
 }
 
-// PropagationDelay is how long every registration must have had the next CA before
-// a replica serves with it: API servers learn of a new registration through a watch. It
-// begins again when a replica restarts. The default is a minute; zero is for tests.
+// PropagationDelay sets how long every registration must have had the next CA before a replica
+// serves with it. API servers see a changed registration after some time, through a watch. The
+// delay begins again when a replica restarts. The default is one minute. Zero is only for
+// tests.
 func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }
 
-// PolicyRules returns the least that an authority needs for the Secret of a name: the rules of
-// a Role in its namespace. RBAC knows no name yet when an object is created; a watch of one
-// object by the field selector metadata.name is authorized with that name
+// PolicyRules returns the minimal rules of a Role for an authority, in the namespace of the
+// Secret. The create rule has no resource name, because RBAC does not know the name when an
+// object is created. A watch with the field selector metadata.name is authorized by that name
 // (apiserver/pkg/endpoints/request/requestinfo.go).
 func PolicyRules(secret string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{

@@ -2,7 +2,7 @@ package authority
 
 import "time"
 
-// policy is how long certificates live.
+// policy has the lifetimes of certificates.
 type policy struct {
 	name         string // of the CAs
 	caLifetime   time.Duration
@@ -10,13 +10,12 @@ type policy struct {
 	leafLifetime time.Duration
 }
 
-// step returns the state that follows from one at a time, the same if none does.
-// Each step is one that all replicas can be a step behind of, or ahead. ready
-// says that the next CA is trusted everywhere.
+// step returns the state that follows from s, or s if no step is due. Replicas may be one step
+// behind or ahead of one another. ready means that the next CA is trusted everywhere.
 func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 	out := &state{current: s.current, next: s.next}
 	for _, cert := range s.previous {
-		// One that is not valid yet may be valid for others, whose clocks differ.
+		// A CA that is not valid yet may be valid by the clocks of others.
 		if !now.After(cert.NotAfter) {
 			out.retire(cert)
 		}
@@ -27,7 +26,7 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 	}
 	switch {
 	case !valid(out.current.cert, now):
-		// No replica serves with it, or no client accepts it: nothing is lost by haste.
+		// No replica serves with this CA, or no client accepts it. There is no need to wait.
 		if !now.After(out.current.cert.NotAfter) {
 			out.retire(out.current.cert)
 		}
@@ -58,7 +57,7 @@ func (p policy) rotate(s *state, now time.Time) (*state, error) {
 	return s.followedBy(next)
 }
 
-// followedBy returns the state with another CA as the next one.
+// followedBy returns the state with the given next CA.
 func (s *state) followedBy(next *ca) (*state, error) {
 	next, err := s.current.crossed(next)
 	if err != nil {
@@ -67,22 +66,23 @@ func (s *state) followedBy(next *ca) (*state, error) {
 	return &state{current: s.current, next: next, previous: s.previous}, nil
 }
 
-// renewal is when a CA is to be followed by another: after the policy's time, or half of
-// its own, should that be earlier.
+// renewal returns the time at which the rotation of a CA begins: at the age of the policy, or
+// at half of the CA's own lifetime if that is earlier.
 func (p policy) renewal(c *ca) time.Time {
 	made := c.cert.NotBefore.Add(skew)
-	if !made.Before(c.cert.NotAfter) { // it is not one of ours
+	if !made.Before(c.cert.NotAfter) { // another program created the CA
 		made = c.cert.NotBefore
 	}
 	return made.Add(min(p.rotateAfter, c.cert.NotAfter.Sub(made)/2))
 }
 
-// reconciled returns the state that follows the Secret's where this replica has served with
-// another one, mine, until now. The Secret's is usually the same or a later one. It may be an earlier
-// one, which another replica remembered and wrote when the Secret was gone: then it is
-// mine that stays. And it may come from outside: then its
-// CA becomes the next one. So no replica ever serves with a CA that others have not
-// heard of.
+// reconciled returns the next state of the Secret, if this replica has served with the state
+// mine until now. Then no replica ever serves with a CA that others do not know:
+//
+//   - The Secret's state is usually the same or a later one, and is kept.
+//   - An earlier state, which another replica remembered and wrote after the Secret was
+//     deleted, is replaced by mine.
+//   - The CA of a state from another program becomes the next CA.
 func reconciled(mine, theirs *state, now time.Time) (*state, error) {
 	switch {
 	case follows(mine, theirs, now):
@@ -96,13 +96,13 @@ func reconciled(mine, theirs *state, now time.Time) (*state, error) {
 			out.retire(cert)
 		}
 	}
-	if mine.next != nil { // it may be trusted by now, and is not used
+	if mine.next != nil { // API servers may trust it by now, but no replica uses it
 		out.retire(mine.next.cert)
 	}
 	return out.followedBy(theirs.current)
 }
 
-// follows reports whether theirs trusts the certificate that mine serves with.
+// follows reports whether theirs trusts the CA that mine serves with.
 func follows(mine, theirs *state, now time.Time) bool {
 	return mine == nil || !valid(mine.current.cert, now) || theirs.trusts(mine.current.cert)
 }

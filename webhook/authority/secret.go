@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// secret is the Secret in the cluster.
+// secret reads and writes the Secret in the cluster.
 type secret struct {
 	client          dynamic.ResourceInterface
 	namespace, name string
@@ -27,8 +27,8 @@ func newSecret(client dynamic.Interface, namespace, name string, timeout time.Du
 	return &secret{client: client.Resource(gvr).Namespace(namespace), namespace: namespace, name: name, timeout: timeout}
 }
 
-// read returns the Secret, or nil. It asks for the newest state, not for
-// that of a cache: a CA is made of what it sees.
+// read returns the Secret, or nil. It bypasses the caches of the API server, because a new CA
+// may depend on the result.
 func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -43,8 +43,8 @@ func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret)
 }
 
-// write creates the Secret if old is nil, and otherwise updates that. If another client has
-// been faster the error is a conflict, or that it exists.
+// write creates the Secret if old is nil, and otherwise updates it. If another client was
+// faster, the error is a conflict or AlreadyExists.
 func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -60,7 +60,7 @@ func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) error
 	}
 	if old != nil {
 		secret = old.DeepCopy()
-		// Without the keys of this package; others stay as they are.
+		// Only the keys of this package are replaced.
 		maps.DeleteFunc(secret.Data, func(key string, _ []byte) bool { return slices.Contains(keys[:], key) })
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}

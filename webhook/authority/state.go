@@ -11,7 +11,7 @@ import (
 
 // The keys of the Secret's data.
 const (
-	bundleKey   = "ca.crt" // all that is trusted; made from the others, for people and tools
+	bundleKey   = "ca.crt" // all trusted CAs, derived from the other keys, for users and tools
 	certKey     = "tls.crt"
 	privateKey  = "tls.key"
 	nextCertKey = "next.crt"
@@ -20,18 +20,18 @@ const (
 	maxPrevious = 16 // CAs before the current one that are still trusted
 )
 
-// keys are those of this package: others in the Secret stay as they are.
+// keys are the keys of this package. Other keys in the Secret are preserved.
 var keys = [...]string{bundleKey, certKey, privateKey, nextCertKey, nextKeyKey, previousKey}
 
-// state is what the Secret holds.
+// state is the content of the Secret.
 type state struct {
 	current  *ca                 // signs
 	next     *ca                 // is trusted, and will sign; may be nil
 	previous []*x509.Certificate // are trusted until they expire
 }
 
-// parseState reads the data of the Secret. Where a part of it is broken, the
-// error says so, and the state is what is whole; its current may then be nil.
+// parseState reads the data of the Secret. If a part is broken, it returns an error and the
+// other parts; current may then be nil.
 func parseState(data map[string][]byte) (*state, error) {
 	var errs []error
 	s := &state{}
@@ -68,8 +68,7 @@ func (s *state) encode() (map[string][]byte, error) {
 	return data, nil
 }
 
-// trusted returns the certificates of all CAs, without their order in time of use:
-// a rotation that goes on does not change it.
+// trusted returns the certificates of all CAs, in an order that a rotation does not change.
 func (s *state) trusted() []*x509.Certificate {
 	certs := slices.Clone(s.previous)
 	for _, c := range []*ca{s.current, s.next} {
@@ -86,7 +85,7 @@ func (s *state) trusted() []*x509.Certificate {
 	return slices.CompactFunc(certs, (*x509.Certificate).Equal)
 }
 
-// bundle returns what the API server shall trust, as PEM.
+// bundle returns the CA certificates that the API server must trust, as PEM.
 func (s *state) bundle() []byte { return encodeCertificates(s.trusted()...) }
 
 // trusts reports whether a CA is in the bundle.
@@ -94,8 +93,8 @@ func (s *state) trusts(cert *x509.Certificate) bool {
 	return slices.ContainsFunc(s.trusted(), cert.Equal)
 }
 
-// retire adds certificates to the previous ones, of which the newest stay. Where there are
-// too many, no replica has served with the oldest for many rotations.
+// retire adds certificates to the previous ones, and keeps the newest. If there are too many,
+// no replica has served with the oldest for many rotations.
 func (s *state) retire(certs ...*x509.Certificate) {
 	for _, cert := range certs {
 		if !slices.ContainsFunc(s.previous, cert.Equal) {
