@@ -1,8 +1,8 @@
-// Package replica answers one question: in which order does a replica of an
-// operator start and stop?
+// Package replica runs a replica of an operator, and starts and stops its parts in the right
+// order.
 //
-// One call serves the webhooks, with certificates that it makes itself, tells the
-// API server to trust them, and runs what else the operator has:
+// One call of [Run] serves the webhooks with certificates that it issues, adds their CA to the
+// registrations, and runs the informers and controllers of the operator:
 //
 //	hooks, err := registration.New("pizza-operator", …)
 //	err = replica.Run(ctx, config, listener, hooks,
@@ -10,45 +10,48 @@
 //		replica.Controller(reconcilePizzas),
 //	)
 //
-// # The order
+// # Startup
 //
-// Each step waits for the one before:
+// Each step waits for the previous step:
 //
-//  1. HTTPS is served. /healthz says ok.
-//  2. There is a certificate, from the CA that all replicas share (webhook/authority).
-//  3. The registered webhooks lead here, and have that CA (webhook/registration).
-//     From now on the API server can convert objects. Without the manifests, a replica waits
-//     for them.
-//  4. The informers run. Those of kinds that this operator converts could not sync earlier:
-//     the API server would find no webhook.
-//  5. They have synced. /readyz says ok; the controllers run.
+//  1. The replica serves HTTPS. /healthz returns ok.
+//  2. The replica has a certificate from the CA that all replicas share (webhook/authority).
+//  3. The registered webhooks point to the Service of the operator, and have the CA
+//     (webhook/registration). Now the API server can convert objects. If the manifests have
+//     not been applied, the replica waits for them.
+//  4. The informers run. Informers of kinds that this operator converts could not sync
+//     earlier, because the API server would find no webhook.
+//  5. The informers have synced. /readyz returns ok, and the controllers run.
 //
-// When the context ends:
+// # Shutdown
 //
-//  1. The controllers are told to stop, what is registered is left alone, and /readyz
-//     fails. Requests are still answered for a while ([webhook.ShutdownDelay]),
-//     until no new ones come.
-//  2. The listener is closed. Requests in flight are finished, for which the informers
-//     still run.
-//  3. The informers stop, and what makes the certificates.
+// When the context is done, these steps follow:
 //
-// # The first replica
+//  1. The contexts of the controllers are done, the replica no longer writes to the
+//     registrations, and /readyz fails. Requests are still served for [webhook.ShutdownDelay],
+//     until no new requests arrive.
+//  2. The listener is closed. Requests in flight are finished, and can still use the
+//     informers.
+//  3. The informers and the issuing of certificates stop.
 //
-// A Service sends requests to replicas that are ready; a replica is ready when its
-// informers have synced; and an informer of a kind that is converted syncs when a
-// replica gets requests. So the first one would wait for itself. Therefore an
-// informer that cannot list its objects because no webhook converts them does not keep
-// a replica from being ready. One that cannot for another reason does, such as a missing
-// permission; a rollout that would break everything stops there. Functions that
-// need the informer must say that they cannot decide yet, as package
-// admission/reference does.
+// # Readiness of the first replica
 //
-// Once the registration has been right, the replica stays ready: if
-// the registration of one webhook breaks, being ready for the others does no harm. The log and a
-// metric ([Metrics]) report the difference.
+// A Service routes requests only to ready replicas. By default, a replica is ready after its
+// informers have synced. But the informer of a converted kind can sync only if a ready replica
+// converts. Therefore the first replica would wait for itself forever.
 //
-// # What it does not do
+// To prevent this, an informer that cannot list its objects because no webhook converts them
+// does not delay readiness. Functions that need the informer must leave requests undecided
+// until it has synced, like the functions of package admission/reference. An informer that
+// cannot list for another reason, such as a missing permission, does delay readiness. A
+// rollout of a broken release then stops.
 //
-// It elects no leader: a [Controller] does, if it must be alone. It opens no listener,
-// handles no signals, and knows no flags.
+// Once the registration has been right, later differences do not make the replica unready. If
+// the registration of one webhook breaks, the replica can still serve the others. The log and
+// a metric ([Metrics]) report the difference.
+//
+// # Limitations
+//
+// The package does not elect a leader; a [Controller] can do so. It opens no listener, handles
+// no signals and defines no flags.
 package replica

@@ -11,8 +11,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-// The whole of an operator's main, except for the signals. It is compiled and not run: it needs
-// a cluster.
+// The main function of an operator, without signals. The example needs a cluster, and is not run.
 func ExampleRun() {
 	var (
 		ctx    context.Context                 // ends on SIGTERM

@@ -18,15 +18,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// informer is one that the author has given, with a name.
+// informer is an informer of an [Informer] option, with its name.
 type informer struct {
 	cache.SharedInformer
 	name    string
-	problem atomic.Pointer[error] // that it reported last
+	problem atomic.Pointer[error] // the last error that it reported
 }
 
-// listen notes what the informer reports. It reports nothing while client-go tries
-// again by itself, as it does where the API server's own cache lacks a conversion
+// listen records the errors that the informer reports. An informer reports no error while
+// client-go retries by itself, for example if the API server's own cache lacks a conversion
 // (tools/cache/reflector.go, watchList).
 func (i *informer) listen() error {
 	return i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
@@ -35,15 +35,15 @@ func (i *informer) listen() error {
 	})
 }
 
-// check passes when the informer has synced, or when it cannot because no webhook converts its
-// objects: this replica will, when it is ready.
+// check passes when the informer has synced, or when it cannot sync because no webhook
+// converts its objects. This replica will convert them when it is ready.
 func (i *informer) check(unconverted func() bool) func(*http.Request) error {
 	return func(*http.Request) error {
 		problem := i.problem.Load()
 		switch {
 		case i.HasSynced():
 			return nil
-		// The API server answers 429 while it fills its cache.
+		// The API server responds with 429 while it fills its cache.
 		case problem != nil && !lacksConversion(*problem) && !apierrors.IsTooManyRequests(*problem):
 			return fmt.Errorf("not synced: %w", *problem)
 		case unconverted():
@@ -59,13 +59,14 @@ func lacksConversion(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "conversion webhook for ")
 }
 
-// silence is how long informers may report nothing, where the API server may not be asked about
-// all namespaces.
+// silence is how long informers may report nothing, if the replica may not list in all
+// namespaces.
 const silence = 10 * time.Second
 
-// unconverted finds out whether the API server lacks a webhook for conversion. An informer does not
-// report that: the reflector retries in silence. With a time limit in place of the question, a
-// replica with many objects would get ready before it could decide about them, or the first one late.
+// unconverted finds out whether the API server lacks a webhook for conversion. An informer
+// does not report this, because the reflector retries without an error. A time limit instead
+// would make a replica with many objects ready before its informers have synced, or delay the
+// first replica.
 type unconverted struct {
 	client *rest.RESTClient
 	found  atomic.Bool
@@ -73,20 +74,21 @@ type unconverted struct {
 
 func newUnconverted(config *rest.Config) (*unconverted, error) {
 	status := runtime.NewScheme()
-	metav1.AddToGroupVersion(status, schema.GroupVersion{Version: "v1"}) // or else errors lose their message
+	metav1.AddToGroupVersion(status, schema.GroupVersion{Version: "v1"}) // otherwise errors lose their message
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(status).WithoutConversion()
 	client, err := rest.UnversionedRESTClientFor(config)
 	return &unconverted{client: client}, err
 }
 
-// watch asks for each of the resources until one cannot be converted, or ctx ends. Then this replica
-// is the one to convert, and gets ready; it must not take that back while the API server turns to it.
+// watch lists the resources repeatedly until a list cannot be converted, or ctx is done. Then
+// this replica must convert, and gets ready. It must stay ready while the API server turns to
+// it.
 func (u *unconverted) watch(ctx context.Context, resources []schema.GroupVersionResource) {
 	for begin := time.Now(); ctx.Err() == nil; {
 		for _, r := range resources {
-			// A replica that may list in some namespaces alone cannot know. An informer with another
-			// problem has reported it by then.
+			// A replica that may list only in some namespaces gets Forbidden. An informer with
+			// another problem has reported it by then.
 			err := u.list(ctx, r)
 			if lacksConversion(err) || apierrors.IsForbidden(err) && time.Since(begin) > silence {
 				u.found.Store(true)
@@ -100,11 +102,11 @@ func (u *unconverted) watch(ctx context.Context, resources []schema.GroupVersion
 	}
 }
 
-// list lists a resource, and returns the error. A list without a limit is answered from the API
-// server's watch cache, which holds all objects in that version; while it has none, the answer has
-// the reason (apiserver/pkg/storage/cacher: delegator.go, shouldDelegateListOnNotReadyCache, and
-// ready.go). The selector keeps the answer small. That answer is a 429, after which client-go would
-// try again.
+// list lists a resource, and returns the error. A list without a limit is answered from the
+// API server's watch cache, which holds all objects in that version. While the cache is not
+// ready, the response has the reason (apiserver/pkg/storage/cacher: delegator.go,
+// shouldDelegateListOnNotReadyCache, and ready.go). The selector keeps the response small. It
+// is a 429, after which client-go would retry.
 func (u *unconverted) list(ctx context.Context, r schema.GroupVersionResource) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

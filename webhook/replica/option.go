@@ -11,62 +11,67 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-// Option changes what Run does.
+// Option changes how [Run] works.
 type Option func(*replica)
 
-// Certificates takes the certificates from somewhere else, such as [webhook.Files], instead
-// of a CA in a Secret. The bundle is what the API server shall trust
-// ([registration.BundleFile]), nil if another program writes it, such as cert-manager's
-// cainjector. Should certs have a method Run(context.Context) error, it is run; should they
-// have Check(*http.Request) error, it is asked for readiness; so is the bundle's.
+// Certificates sets the source of the certificates, such as [webhook.Files], instead of a CA
+// in a Secret. The bundle has the CA certificates that the API server should trust, such as
+// [registration.BundleFile]. It is nil if another program writes the CA bundle, such as
+// cert-manager's cainjector.
+//
+// If certs has the method Run(context.Context) error, Run calls it. If certs or bundle has the
+// method Check(*http.Request) error, it becomes a readiness check.
 func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option {
 	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }
 
-// Authority changes how the CA is kept. Its Secret is in the operator's own namespace
-// ([registration.Webhooks.Namespace]), and has the name of the registration and "-webhook".
+// Authority adds options for the authority that keeps the CA in a Secret. The Secret is in the
+// operator's namespace ([registration.Webhooks.Namespace]). Its name is the name of the
+// registration with the suffix "-webhook".
 func Authority(opts ...authority.Option) Option {
 	return func(r *replica) { r.authority = append(r.authority, opts...) }
 }
 
-// Metrics has a function register metrics of the certificates and the CA bundle that the
-// replica serves with, and of the registration, once, before it starts. Its error is one of Run.
-// For Prometheus it is that of package webhook/metrics, which this package does not import:
+// Metrics adds a function that registers metrics of the certificates, the CA bundle and the
+// registration. Run calls it once before the replica starts, and returns its error. For
+// Prometheus, use package webhook/metrics, which this package does not import:
 //
 //	replica.Metrics(func(certs webhook.Certificates) error { return metrics.Prometheus(registry, certs) })
 func Metrics(register func(certs webhook.Certificates) error) Option {
 	return func(r *replica) { r.measures = append(r.measures, register) }
 }
 
-// Server changes how requests are served. [webhook.ShutdownDelay] has another
-// default here: five seconds.
+// Server adds options of [webhook.Serve]. The default of [webhook.ShutdownDelay] is five
+// seconds here.
 func Server(opts ...webhook.Option) Option {
 	return func(r *replica) { r.server = append(r.server, opts...) }
 }
 
-// Handle serves something else on the same port, such as /metrics. The pattern is
-// one of [http.ServeMux], other than /healthz, /readyz and the paths of the webhooks: Run
-// panics where two patterns conflict, as [http.ServeMux.Handle] does.
+// Handle adds a handler on the same port, for example for /metrics. The pattern is a pattern
+// of [http.ServeMux]. It must differ from /healthz, /readyz and the paths of the webhooks.
+// [Run] panics if patterns conflict, like [http.ServeMux.Handle].
 func Handle(pattern string, h http.Handler) Option {
 	return func(r *replica) { r.mux.Handle(pattern, h) }
 }
 
-// Ready adds a check to /readyz.
+// Ready adds a check to /readyz. Run returns an error if two checks have the same name.
 func Ready(name string, check func(*http.Request) error) Option {
 	return func(r *replica) { r.check(name, check) }
 }
 
-// Informer is run when the API server can convert what it lists. It must not have been
-// started. It stops after the last request has been answered. The name is that of the
-// check in /readyz, with "informer-" before it.
+// Informer adds an informer. [Run] starts it when the API server can convert its objects, and
+// stops it after the last request has been answered. You must not start it yourself. Its
+// readiness check in /readyz has the name with the prefix "informer-".
 func Informer(name string, i cache.SharedInformer) Option {
 	return func(r *replica) {
 		r.informers = append(r.informers, &informer{SharedInformer: i, name: name})
 	}
 }
 
-// Controller runs a function when the replica is ready; its context ends with that of
-// Run, and Run waits for it. An error that it returns before stops the replica.
+// Controller adds a function that [Run] calls when all informers have synced. Its context is
+// done when the context of Run is done, and Run waits until the function has returned. If the
+// function returns an error before its context is done, the replica stops. If it returns nil,
+// the replica continues.
 func Controller(run func(context.Context) error) Option {
 	return func(r *replica) { r.controllers = append(r.controllers, run) }
 }

@@ -21,7 +21,7 @@ import (
 // replica is one call of Run.
 type replica struct {
 	hooks       *registration.Webhooks
-	certs       webhook.Certificates // nil: an authority makes them
+	certs       webhook.Certificates // if nil, an authority issues them
 	bundle      registration.Bundle
 	authority   []authority.Option
 	server      []webhook.Option
@@ -37,15 +37,19 @@ type replica struct {
 	ready       atomic.Bool
 }
 
-// pace is how often a step looks whether the one before is done.
+// pace is the interval at which a step checks whether the previous step is done.
 const pace = 50 * time.Millisecond
 
-// Run runs a replica until the context ends: see the package documentation for the order.
-// It serves the webhooks on the listener, and /healthz and /readyz, and writes the CA bundle into
-// what is registered with the API server of the configuration. Then it returns nil.
+// Run runs a replica until the context is done, and then returns nil. The package
+// documentation describes the order of the steps. Run serves the webhooks, /healthz and
+// /readyz on the listener. It writes the CA bundle into the registrations at the API server of
+// config.
 //
-// An error means that options are wrong, all of them in one error; or that the replica could not
-// be started, or that a part of it stopped by itself. The listener is closed in any case.
+// Run returns an error in these cases, and always closes the listener:
+//
+//   - Options are invalid. The error joins all mistakes.
+//   - The replica cannot start.
+//   - A part of the replica stopped before the context was done.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *registration.Webhooks, opts ...Option) error {
 	r := &replica{hooks: hooks, server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)}}
 	issuing, err := r.prepare(config, opts)
@@ -55,7 +59,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	// These end with ctx.
+	// These functions run until ctx is done.
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	var failed []error
@@ -84,7 +88,8 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 	return errors.Join(append([]error{err}, failed...)...)
 }
 
-// prepare finds the mistakes, and the certificates. issuing looks after these.
+// prepare applies the options and the defaults, and returns all mistakes. The function issuing
+// issues certificates until its context is done.
 func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(context.Context) error, err error) {
 	r.mux, r.checks = http.NewServeMux(), webhook.Checks{}
 	for _, path := range r.hooks.Paths() {
@@ -126,7 +131,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 		}
 		r.check("informer-"+i.name, i.check(r.unconverted.found.Load))
 	}
-	if len(r.errs) == 0 { // or else the metrics of a replica that never starts stay registered
+	if len(r.errs) == 0 { // otherwise the metrics of a replica that never starts would stay registered
 		for _, register := range r.measures {
 			if err := register(r.measured()); err != nil {
 				r.errorf("the metrics: %w", err)
@@ -136,8 +141,8 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	return issuing, errors.Join(r.errs...)
 }
 
-// measured returns what metrics are made of: the certificates, with the CA bundle, which may come
-// from somewhere else, and the registration.
+// measured returns the certificates, the CA bundle, which may be from another source, and the
+// registration, for metrics.
 func (r *replica) measured() webhook.Certificates {
 	m := measured{r.certs, r.hooks}
 	if r.bundle == nil {
@@ -154,7 +159,7 @@ type measured struct {
 	hooks *registration.Webhooks
 }
 
-// Differences is what package webhook/metrics looks for, which does not import
+// Differences yields the differences for package webhook/metrics, which does not import
 // webhook/registration.
 func (m measured) Differences(yield func(kind, name, field string)) {
 	for _, d := range m.hooks.Differences() {
@@ -166,7 +171,7 @@ func (r *replica) errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("replica: "+format, args...))
 }
 
-// check adds a check of readiness.
+// check adds a readiness check.
 func (r *replica) check(name string, check func(*http.Request) error) {
 	if r.checks[name] != nil {
 		r.errorf("two checks %q", name)
@@ -174,7 +179,7 @@ func (r *replica) check(name string, check func(*http.Request) error) {
 	r.checks[name] = check
 }
 
-// checkRegistration passes once the registration has been right.
+// checkRegistration passes once the registration has been right, even if it breaks later.
 func (r *replica) checkRegistration(req *http.Request) error {
 	if r.registered.Load() {
 		return nil
@@ -182,7 +187,8 @@ func (r *replica) checkRegistration(req *http.Request) error {
 	return r.hooks.Check(req)
 }
 
-// inform runs the informers until ctx ends, from when the API server can ask this replica.
+// inform runs the informers until ctx is done. It starts them when the API server can call
+// this replica.
 func (r *replica) inform(ctx context.Context) error {
 	if !await(ctx, func() bool { return r.hooks.Check(nil) == nil }) {
 		return nil
@@ -207,7 +213,7 @@ func (r *replica) inform(ctx context.Context) error {
 	return nil
 }
 
-// await returns true when the condition holds, or false when the context ends.
+// await returns true when the condition holds, or false when the context is done.
 func await(ctx context.Context, condition func() bool) bool {
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
