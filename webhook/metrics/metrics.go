@@ -1,26 +1,27 @@
-// Package metrics tells Prometheus how long the certificates of a webhook are still
-// valid, and whether the webhook is registered as it is declared:
+// Package metrics exports Prometheus metrics of the certificates and the registration of
+// webhooks:
 //
 //	err := metrics.Prometheus(registry, certs)
 //
-// For the certificates of webhook/replica, give that to replica.Metrics.
+// With webhook/replica, call Prometheus in the function that you give to replica.Metrics.
 //
-// It is a package of its own: only its importers depend on the Prometheus client. It
-// serves no metrics: that is promhttp's business. The packages
-// conversion/metrics and admission/metrics measure what the webhooks have answered. These are the metrics:
+// Package webhook does not import Prometheus; only importers of this package do. Use promhttp
+// to serve the metrics of the registry. The packages conversion/metrics and admission/metrics
+// export metrics of the responses of webhooks. These are the metrics:
 //
-//   - crdkit_webhook_certificate_expiry_timestamp_seconds: when the serving certificate
-//     expires, in seconds since 1970; 0 before the first certificate;
-//   - crdkit_webhook_ca_expiry_timestamp_seconds: when the CA certificate that is valid
-//     longest expires; 0 before the first CA;
-//   - crdkit_webhook_ca_certificates: how many CA certificates the API server is told to
-//     trust;
-//   - crdkit_webhook_registration_difference, with the labels kind, name and field: 1 for each
-//     field of a webhook configuration or definition that is not as this release declares it. In
-//     a rolling update there may be some for a while.
+//   - crdkit_webhook_certificate_expiry_timestamp_seconds is the expiry of the serving
+//     certificate, in seconds since 1970. It is 0 before the first certificate.
+//   - crdkit_webhook_ca_expiry_timestamp_seconds is the latest expiry of a CA certificate in
+//     the CA bundle. It is 0 before the first CA.
+//   - crdkit_webhook_ca_certificates is the number of CA certificates that the API server
+//     should trust.
+//   - crdkit_webhook_registration_difference has the labels kind, name and field. It is 1 for
+//     each field of a webhook configuration or CustomResourceDefinition that differs from its
+//     declaration in this release of your operator. During a rolling update, differences may
+//     exist for a while.
 //
-// Those of the CAs are there if the certificates come with a CA bundle, as those of
-// webhook/authority do. The last one is there in webhook/replica.
+// The metrics of CAs exist only if the certificates have a CA bundle, like the certificates of
+// webhook/authority. The metric of the registration exists only in webhook/replica.
 package metrics
 
 import (
@@ -32,8 +33,9 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// Prometheus registers the metrics of certificates. The error is that of
-// [prometheus.Registerer].Register, such as when the metrics are there already.
+// Prometheus registers the metrics of the certificates. If certs has the method CABundle()
+// []byte, it also registers the metrics of the CAs. It returns the error of
+// [prometheus.Registerer].Register, for example if the metrics are already registered.
 func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 	gauges := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "crdkit_webhook_certificate_expiry_timestamp_seconds",
@@ -82,13 +84,13 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 	return nil
 }
 
-// registered are certificates that come with a registration.
+// registered are certificates with a registration.
 type registered interface {
-	// Differences yields the fields that are not as they are declared.
+	// Differences yields the fields that differ from their declaration.
 	Differences(yield func(kind, name, field string))
 }
 
-// differences collects one metric for each.
+// differences collects one metric for each difference.
 type differences struct {
 	registered
 	desc *prometheus.Desc
