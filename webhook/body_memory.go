@@ -7,38 +7,38 @@ import (
 	"sync/atomic"
 )
 
-// MaxBodyBytes is how many bytes of request bodies may be in memory at a time, over
-// all requests in progress; the default is 512 MiB, enough for two of the largest
-// reviews that the handlers of this library take. Bytes count from when they are read
-// until the handler returns; what a request merely promises does not count.
+// MaxBodyBytes limits the memory for the bodies of all requests in progress together. The
+// default is 512 MiB, which is enough for two of the largest reviews that the handlers of this
+// library accept. A byte counts from the time it is read until the handler returns. The
+// Content-Length of a request does not count.
 //
-// A request that does not fit is not read any further: its reads fail, and its answer
-// is 503 with a Retry-After of a second, after which the API server tries again, up to
-// ten times (k8s.io/client-go/rest/with_retry.go). An eighth is kept for requests of up
-// to 1 MiB, so that these go on while large ones are turned away.
+// If a request exceeds the limit, reads of its body fail. The response is 503 with a
+// Retry-After of one second. The API server then retries up to ten times
+// (k8s.io/client-go/rest/with_retry.go). One eighth of the limit is reserved for requests of
+// up to 1 MiB, which are thus served while large requests are rejected.
 //
-// On top come buffers that double as they grow, what handlers make of the bodies, and up
-// to 256 KiB that net/http keeps of a connection.
+// The limit does not include buffers that double as they grow, the objects that handlers
+// decode, and up to 256 KiB that net/http buffers for each connection.
 func MaxBodyBytes(n int64) Option {
 	return func(s *settings) { s.maxBodyBytes = n }
 }
 
-// smallBody is the size up to which a body may take the last eighth.
+// smallBody is the size up to which a body may use the reserved eighth.
 const smallBody = 1 << 20
 
-// memory bounds what the bodies of all requests take together.
+// memory limits the memory of all bodies together.
 type memory struct {
 	max   int64
 	taken atomic.Int64
 }
 
-// body counts what is read of the body of a request.
+// body counts the bytes that are read from the body of a request.
 type body struct {
 	io.ReadCloser
 	memory  *memory
 	refused atomic.Bool
 
-	mu    sync.Mutex // http.TimeoutHandler leaves a goroutine behind that reads on
+	mu    sync.Mutex // http.TimeoutHandler leaves a goroutine that continues to read
 	size  int64
 	ended bool
 }
@@ -51,7 +51,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take counts n bytes more, and reports whether there is memory for them.
+// take counts n more bytes, and reports whether they fit into memory.
 func (b *body) take(n int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,16 +66,14 @@ func (b *body) take(n int64) bool {
 	if b.memory.taken.Add(n) <= limit {
 		return true
 	}
-	// At once, rather than when the handler returns: until then, others would be refused
-	// that do fit.
+	// Release the memory now, and not when the handler returns, so that other requests fit.
 	b.memory.taken.Add(-b.size)
 	b.size, b.ended = 0, true
 	b.refused.Store(true)
 	return false
 }
 
-// end gives back what was taken. Later reads by a goroutine of the handler are not
-// counted.
+// end releases the memory. Later reads by a goroutine of the handler are not counted.
 func (b *body) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,13 +8,17 @@ import (
 	"strings"
 )
 
-// Checks is a handler for an endpoint such as /healthz or /readyz. Each check has a
-// name, and returns nil when all is well. The answer is 200 and "ok" if all checks
-// pass, else 500 and one line a check; with the query parameter verbose, it has the
-// lines in any case. That is how the API server's own endpoints answer
-// (k8s.io/apiserver/pkg/server/healthz). Without checks it is always 200.
+// Checks is a handler for an endpoint such as /healthz or /readyz. It maps the name of each
+// check to a function, which returns nil if the check passes. The functions must be safe for
+// concurrent use.
+//
+// If all checks pass, or if there are none, the response is 200 with the body "ok". Otherwise
+// it is 500 with one line for each check. With the query parameter verbose, the response has
+// these lines in both cases. The endpoints of the API server respond in the same way
+// (k8s.io/apiserver/pkg/server/healthz).
 type Checks map[string]func(*http.Request) error
 
+// ServeHTTP runs the checks in the order of their names.
 func (c Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var lines strings.Builder
 	code := http.StatusOK

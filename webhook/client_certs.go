@@ -14,27 +14,27 @@ import (
 	"github.com/crdkit/crdkit/internal/reload"
 )
 
-// Clients are those whose client certificate a CA has signed. See [ClientsOf].
+// Clients are the clients that have a certificate signed by a given CA. See [ClientsOf].
 type Clients struct {
 	names []string
 	cas   *reload.Files[*x509.CertPool]
 }
 
-// ClientsOf returns the clients whose certificates are signed by a CA in caFile, a
-// file of PEM certificates. With names, the common name of a certificate or one of
-// its DNS names must be one of them, to the letter. The error says why the file
-// cannot be used now, or that a name is empty.
+// ClientsOf returns the clients whose certificates are signed by a CA in caFile, a file of PEM
+// certificates. If names are given, the common name or a DNS name of the certificate must
+// exactly match one of them. ClientsOf returns an error if the file cannot be used, or if a
+// name is empty.
 //
-// An API server shows a certificate to admission webhooks when the
-// AdmissionConfiguration that it was started with (--admission-control-config-file)
-// names a kubeconfig for them (k8s.io/apiserver/pkg/util/webhook/authentication.go). It
-// never shows one to conversion webhooks
-// (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go), so a
-// conversion handler must not be behind [Clients.Only].
+// The API server presents a certificate to admission webhooks only if you configure it. The
+// AdmissionConfiguration of its flag --admission-control-config-file must refer to a
+// kubeconfig for webhooks (k8s.io/apiserver/pkg/util/webhook/authentication.go). The API
+// server never presents a certificate to conversion webhooks
+// (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). Therefore
+// you must not wrap a conversion handler in [Clients.Only].
 //
-// The file is read again at most once a second. A new CA counts without a restart, and
-// one that is gone no longer counts, not even on a connection that it has let in. While
-// the new content is broken, the last good one counts, and [Clients.Check] fails.
+// The file is read again at most once a second. Changes take effect without a restart. When a
+// CA is removed, its clients are rejected, even on open connections. While the new content is
+// invalid, the last valid content is used, and [Clients.Check] returns an error.
 func ClientsOf(caFile string, names ...string) (*Clients, error) {
 	if slices.Contains(names, "") {
 		return nil, errors.New("webhook: name \"\" of a client, expected the common name or a DNS name of its certificate")
@@ -52,18 +52,18 @@ func ClientsOf(caFile string, names ...string) (*Clients, error) {
 	return &Clients{slices.Clone(names), cas}, nil
 }
 
-// VerifyClients asks clients for a certificate, and verifies the one that is given:
-// the handshake fails if it is not signed by a CA of c, has expired, or is not for
-// client authentication. A client without a certificate is let in, because kubelet's
-// probes have none; [Clients.Only] protects the handlers that are for others. Sessions
-// are not resumed, and Go leaves VerifiedChains of a request's TLS empty.
+// VerifyClients requests a certificate from each client, and verifies it. The handshake fails
+// if the certificate is not signed by a CA of c, has expired, or is not for client
+// authentication. A client without a certificate can connect, because the probes of the
+// kubelet have none. [Clients.Only] protects the handlers that are only for given clients.
+//
+// TLS sessions are not resumed. Go leaves VerifiedChains in the TLS field of a request empty.
 func VerifyClients(c *Clients) Option {
 	return func(s *settings) { s.clients = c }
 }
 
-// require makes a configuration that verifies clients. It sets neither ClientCAs nor
-// GetConfigForClient: the former cannot change, and the latter would undo what the owner
-// of the configuration changes.
+// require configures the verification of clients. It sets neither ClientCAs, which cannot
+// change, nor GetConfigForClient, which would undo changes to the configuration by its owner.
 func (c *Clients) require(config *tls.Config) {
 	config.ClientAuth = tls.RequestClientCert
 	// A ticket holds the certificate, for up to a week.
@@ -76,8 +76,8 @@ func (c *Clients) require(config *tls.Config) {
 	}
 }
 
-// verify verifies a client's certificate, as crypto/tls does with
-// VerifyClientCertIfGiven (handshake_server.go), by the CAs that count now.
+// verify verifies a client's certificate by the present CAs, like crypto/tls with
+// VerifyClientCertIfGiven (handshake_server.go).
 func (c *Clients) verify(certs []*x509.Certificate) error {
 	intermediates := x509.NewCertPool()
 	for _, cert := range certs[1:] {
@@ -89,10 +89,14 @@ func (c *Clients) verify(certs []*x509.Certificate) error {
 	return err
 }
 
-// Only returns a handler that lets only these clients through to h. A request on a
-// connection without a certificate that holds now is answered with 401, one with the
-// certificate of another client with 403; both carry a Status. It needs a server that asks
-// for a certificate, as [VerifyClients] makes it: elsewhere no client gets through.
+// Only returns a handler that forwards requests of these clients to h. Other requests get an
+// error with a Status:
+//
+//   - 401 if the client has no certificate, or its certificate is not valid now
+//   - 403 if the certificate has another name than the names of [ClientsOf]
+//
+// The server must request client certificates; see [VerifyClients]. Otherwise all requests get
+// a 401.
 func (c *Clients) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || c.verify(r.TLS.PeerCertificates) != nil {
@@ -109,7 +113,7 @@ func (c *Clients) Only(h http.Handler) http.Handler {
 	})
 }
 
-// Check is one of [Checks]: it returns an error if the file cannot be used now. The
+// Check is a check for [Checks]. It returns an error if the file cannot be used now. The
 // request may be nil.
 func (c *Clients) Check(*http.Request) error {
 	if _, err := c.cas.Check(); err != nil {

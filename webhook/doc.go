@@ -1,33 +1,35 @@
-// Package webhook answers one question: how do the handlers reach the API server?
+// Package webhook serves the handlers of webhooks to the API server over HTTPS.
 //
-// A handler is an [http.Handler], and [Serve] serves it over HTTPS, as the API server
-// expects of a webhook, until its context ends; then it finishes the requests in flight:
+// A handler is an [http.Handler]. [Serve] serves it until the context is done, and then
+// finishes the requests in flight:
 //
 //	certs, err := webhook.Files("tls.crt", "tls.key")
 //	err = webhook.Serve(ctx, listener, mux, certs)
 //
-// Several handlers on one port are an [http.ServeMux]; health is [Checks]; [TLSConfig] is
-// for other servers. A deployment that is rolled loses no request with
+// Use an [http.ServeMux] for several handlers on one port, [Checks] for health endpoints, and
+// [TLSConfig] for other servers. To lose no request in a rolling update, use these options:
 //
 //	webhook.Serve(ctx, listener, mux, certs,
 //		webhook.ShutdownDelay(10*time.Second), // until the Service has noticed
 //		webhook.RunAlongside(informers))       // until the last request is answered
 //
-// and "shutdown": [Draining] among the checks of readiness. When the context ends, the
-// answers tell their clients to go elsewhere, since a POST on a connection that the
-// server closes at that moment is lost.
+// Also add the check "shutdown": [Draining] to the readiness checks. After the context is
+// done, the responses ask clients to open new connections, which go to other replicas.
+// Otherwise, the server could close a connection on which a client is sending a request, and
+// the request would be lost.
 //
 // # Misbehaving clients
 //
-// Everybody who reaches the port may call, unless [VerifyClients] asks for a client
-// certificate and [Clients.Only] insists on it. Each handshake, header, body and answer
-// has a deadline (see [Serve]). Bodies take a bounded amount of memory ([MaxBodyBytes]);
-// a request that does not fit is answered with a 503, and the API server tries it again.
+// Any client that reaches the port can send requests. To restrict the clients, request client
+// certificates by [VerifyClients], and require them by [Clients.Only]. Each handshake, header,
+// body and response has a deadline (see [Serve]). The memory for bodies is limited
+// ([MaxBodyBytes]). A request that exceeds the limit gets a 503, and the API server retries
+// it.
 //
-// The server is not fair among hostile clients: one that opens all connections which the
-// process may have, or fills the memory of bodies and stalls, keeps others out until its
-// deadlines pass, and it may come again. Nor is the number of connections, requests or
-// handshakes bounded. A NetworkPolicy gives that, as it lets only the API servers in:
+// The server does not protect clients from one another. A client that opens all connections
+// that the process may have, or fills the memory for bodies and stalls, blocks others until
+// its deadlines pass. It can do so repeatedly. The number of connections, requests and
+// handshakes is not limited. Use a NetworkPolicy that admits only the API servers:
 //
 //	apiVersion: networking.k8s.io/v1
 //	kind: NetworkPolicy
@@ -39,12 +41,12 @@
 //	  - from: [{ipBlock: {cidr: 10.0.0.0/28}}] # the nodes of the control plane
 //	    ports: [{port: 8443}]
 //
-// The kubelet's probes pass, since a pod always hears its own node.
+// The probes of the kubelet pass, because a pod always accepts connections from its own node.
 //
-// # What it does not do
+// # Limitations
 //
-// The package does not issue certificates (see webhook/authority), register webhooks with
-// the API server (see webhook/registration) or keep metrics (see webhook/metrics);
-// webhook/replica is all of it in one call. It does not bound a single body: the handlers
-// of this library do, and [http.MaxBytesHandler] does it for others.
+// The package does not issue certificates (see webhook/authority), register webhooks with the
+// API server (see webhook/registration) or export metrics (see webhook/metrics). Package
+// webhook/replica does all of this in one call. The package does not limit the size of a
+// single body. The handlers of this library do; use [http.MaxBytesHandler] for others.
 package webhook

@@ -11,40 +11,41 @@ import (
 	"time"
 )
 
-// DrainTimeout is how long requests in flight may take after the context has ended,
-// and [ShutdownDelay] has passed; what takes longer is cut off. The default is 30
-// seconds, the longest that the API server waits for a webhook.
+// DrainTimeout limits the time that [Serve] waits for requests in flight, after the context is
+// done and [ShutdownDelay] has passed. Requests that take longer are cut off. The default is
+// 30 seconds, the longest time that the API server waits for a webhook.
 func DrainTimeout(d time.Duration) Option {
 	return func(s *settings) { s.drain = d }
 }
 
-// ShutdownDelay is how long Serve goes on to serve after its context has ended, before
-// it closes the listener; the default is not at all. A pod that is deleted gets new
-// connections until every node has heard of it, for some seconds. Answers in this time
-// tell the client to stop using the connection; [Draining] fails. In a pod,
-// terminationGracePeriodSeconds should be more than this and [DrainTimeout] together.
+// ShutdownDelay sets the time that [Serve] continues to accept connections after its context
+// is done. The default is zero. A deleted pod gets new connections for some seconds, until
+// every node has updated its routes. During the delay, responses ask clients to close their
+// connections, and [Draining] returns an error. The terminationGracePeriodSeconds of the pod
+// should exceed the sum of this delay and [DrainTimeout].
 func ShutdownDelay(d time.Duration) Option {
 	return func(s *settings) { s.delay = d }
 }
 
-// RunAlongside runs a function beside the server: it is called when Serve begins to accept
-// connections, with the values of Serve's context; and its own context ends only when
-// the last request has been answered, or cut off. Serve waits for it before it returns.
-// That is what informers need: requests in flight read from them, and they may read
-// objects that are converted by this very server. It may be given several times.
+// RunAlongside runs a function alongside the server, such as informers that the handlers read.
+// [Serve] calls run when it begins to accept connections, and waits until run has returned.
+// The context of run has the values of Serve's context, but is done only after the last
+// request has been answered or cut off. Therefore requests in flight can still use the
+// informers. The informers can also read objects that this server converts. Several
+// RunAlongside options may be given.
 //
-// An error that run returns stops the server: as the end of Serve's context does, but
-// without [ShutdownDelay]; and Serve returns the first. That its own context ended is
-// not an error. If it returns nil, the server goes on. A panic is not caught.
+// If run returns an error, the server stops without [ShutdownDelay], and Serve returns the
+// first such error. context.Canceled is not an error once the context of run is done. If run
+// returns nil, the server continues. A panic of run is not recovered.
 func RunAlongside(run func(context.Context) error) Option {
 	return func(s *settings) { s.companions = append(s.companions, run) }
 }
 
 type stoppingKey struct{}
 
-// Draining is one of [Checks], for readiness: it returns an error from the moment that
-// the context of the Serve which serves the request has ended, or something else stops
-// it. Requests that are served by other means pass.
+// Draining is a readiness check for [Checks]. It returns an error once the [Serve] that serves
+// the request is shutting down. Otherwise, and for requests that another server serves, it
+// returns nil.
 func Draining(r *http.Request) error {
 	if stopping, ok := r.Context().Value(stoppingKey{}).(context.Context); ok && stopping.Err() != nil {
 		return errors.New("the server is shutting down")
@@ -52,26 +53,26 @@ func Draining(r *http.Request) error {
 	return nil
 }
 
-// minIdle is how long a connection of HTTP/1.1 must have been idle before the stopping
-// server closes it. A client does not repeat a POST that it sent on a connection while
-// that was closed: it may have been served (RFC 9110, section 9.2.2). Within this time,
-// an answer sends the client away, and nothing is lost; after it, the connection lies
-// deep in the client's pool, where the youngest is taken first, or was given up.
+// minIdle is the time that an HTTP/1.1 connection must be idle before the stopping server
+// closes it. If a server closes a connection during a POST, the client does not retry, because
+// the request may have been served (RFC 9110, section 9.2.2). Within this time, the next
+// response asks the client to close the connection. Later, the client rarely uses the
+// connection, because pools reuse the youngest first.
 const minIdle = 5 * time.Second
 
-// drain ends the server; the listener is closed already. Requests that take longer
-// than the timeout are cut off.
+// drain shuts the server down after the listener was closed. Requests that exceed the timeout
+// are cut off.
 func (s *server) drain(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	// Half of a short timeout is left for the farewell of HTTP/2.
+	// Half of a short timeout is left for the shutdown of HTTP/2 connections.
 	for end := time.Now().Add(min(2*minIdle, timeout/2)); time.Now().Before(end) && s.idle.recent(); {
 		<-tick.C
 	}
 	if err := s.http.Shutdown(ctx); err != nil {
-		if s.inFlight.Load() == 0 { // it waits for connections without a request, too
+		if s.inFlight.Load() == 0 { // Shutdown also waits for connections without a request
 			return s.http.Close()
 		}
 		return fmt.Errorf("webhook: requests still in flight after %s were cut off: %w", timeout, errors.Join(err, s.http.Close()))
@@ -79,14 +80,15 @@ func (s *server) drain(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// idleConns knows since when connections of HTTP/1.1 have been without a request, and new
-// ones, whose protocol is not known yet. The time of one with a request is zero.
+// idleConns has the times since when HTTP/1.1 connections are idle. It includes new
+// connections, whose protocol is still unknown. The time of a connection with a request is
+// zero.
 type idleConns struct {
 	mu    sync.Mutex
 	since map[net.Conn]time.Time
 }
 
-// note is a http.Server's ConnState.
+// note is the ConnState function of the http.Server.
 func (i *idleConns) note(conn net.Conn, state http.ConnState) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -101,9 +103,9 @@ func (i *idleConns) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// recent reports whether one of them was opened, or had its last request, within
-// [minIdle], or has a request now: the answer to that may have begun before the server
-// stopped, without sending the client away.
+// recent reports whether a connection has a request, or was opened or used within [minIdle].
+// The response to a current request may have begun before the server stopped, without asking
+// the client to close the connection.
 func (i *idleConns) recent() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

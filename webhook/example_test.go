@@ -18,7 +18,7 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// A webhook and its health on one port, until the context ends.
+// A webhook and its health endpoint are served on one port until the context is done.
 func ExampleServe() {
 	certFile, keyFile, ca := certificate()
 	certs, err := webhook.Files(certFile, keyFile)
@@ -52,8 +52,7 @@ func ExampleServe() {
 	// <nil>
 }
 
-// A pod that is stopped without losing a request, with something that has to run until
-// the last one is answered.
+// A pod stops without losing a request. The informer runs until the last request is answered.
 func ExampleRunAlongside() {
 	certFile, keyFile, _ := certificate()
 	certs, err := webhook.Files(certFile, keyFile)
@@ -84,7 +83,7 @@ func ExampleRunAlongside() {
 	// <nil>
 }
 
-// Admission is for those who have a certificate of the CA; probes have none.
+// The admission webhook requires a client certificate of the CA. Probes have no certificate.
 func ExampleClientsOf() {
 	certFile, keyFile, ca := certificate()
 	certs, err := webhook.Files(certFile, keyFile)
@@ -119,7 +118,7 @@ func ExampleClientsOf() {
 	// /validate 401 Unauthorized
 }
 
-// certificate writes a certificate for 127.0.0.1, and returns who trusts it.
+// certificate writes a certificate for 127.0.0.1, and returns a pool that trusts it.
 func certificate() (certFile, keyFile string, ca *x509.CertPool) {
 	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {

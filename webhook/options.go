@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Option changes how Serve works. Of them, [VerifyClients] alone changes what TLSConfig
-// returns.
+// Option changes how [Serve] works. Only [VerifyClients] also changes the result of
+// [TLSConfig].
 type Option func(*settings)
 
 type settings struct {

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// answer is the ResponseWriter of a handler. It sends the client away when the server
-// stops, and replaces the answer to a request that was not read for want of memory.
+// answer is the ResponseWriter of a handler. When the server stops, it asks the client to
+// close the connection. If the body exceeded the memory limit, it replaces the response.
 type answer struct {
 	http.ResponseWriter
 	stopping context.Context
@@ -20,7 +20,7 @@ type answer struct {
 	replaced bool
 }
 
-// begin does what has to be done before the header is sent.
+// begin completes the header before it is sent.
 func (a *answer) begin() {
 	if a.began {
 		return
@@ -56,10 +56,10 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// writeStatus answers as the API server does, so that its message reaches the user
+// writeStatus writes a Status like the API server does, so that the user sees its message
 // (client-go/rest/request.go).
 func writeStatus(w http.ResponseWriter, err *apierrors.StatusError) {
 	status := err.Status()

@@ -17,27 +17,37 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Serve serves the handler over HTTPS on the listener until the context ends. It
-// then serves for [ShutdownDelay], closes the listener, finishes the requests in flight
-// within [DrainTimeout], closes connections of HTTP/1.1 once they have been idle for five
-// seconds, and returns nil. An error means that it stopped by itself, or that it had to cut
-// requests off.
+// Serve serves the handler over HTTPS on the listener until the context is done. Then it shuts
+// down and returns nil:
 //
-// Clients have ten seconds for the handshake, as long for the header of a request, which
-// may have 16 KiB, a minute for the body, and two for all of it with the answer. A
-// connection without a request is closed after three minutes; the API server closes it
-// before that, so that no request is sent on a connection that is being closed.
+//  1. It continues to serve for [ShutdownDelay].
+//  2. It closes the listener.
+//  3. It waits for requests in flight, at most for [DrainTimeout]. It closes HTTP/1.1
+//     connections after they have been idle for five seconds.
 //
-// The handler's requests carry the logger of ctx, but live on when ctx ends. What
-// their ResponseWriter can do beyond that interface is to be had from an
-// [http.ResponseController]. The listener is closed in any case.
+// Serve returns an error if it stopped for another reason than its context, or had to cut off
+// requests. It always closes the listener.
+//
+// Clients have these limits:
+//
+//   - 10 seconds for the TLS handshake
+//   - 10 seconds for the header of a request, of at most 16 KiB
+//   - one minute for header and body
+//   - two minutes from the header to the end of the response
+//   - three minutes for an idle connection
+//
+// The API server closes idle connections earlier. Therefore it sends no request on a
+// connection that the server is closing.
+//
+// The contexts of requests have the values of ctx, including the logger, but are not done when
+// ctx is done. Use an [http.ResponseController] for optional features of the ResponseWriter.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificates, opts ...Option) error {
 	set := apply(opts)
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
 	s := newServer(ctx, stopping, h, set.tlsConfig(certs), set.maxBodyBytes)
 
-	// Functions beside it run until the last request has been answered.
+	// The companions run until the last request has been answered.
 	besideCtx, endBeside := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBeside()
 	beside, failing := errgroup.WithContext(besideCtx)
@@ -80,7 +90,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificat
 type server struct {
 	http     *http.Server
 	handler  http.Handler
-	stopping context.Context // has ended when nothing new should begin
+	stopping context.Context // is done when the server stops
 	memory   memory
 	idle     idleConns
 	inFlight atomic.Int64 // requests
@@ -97,10 +107,10 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 	s.http = &http.Server{
 		Handler:           s,
 		TLSConfig:         config,
-		ReadHeaderTimeout: 10 * time.Second, // of the handshake too
+		ReadHeaderTimeout: 10 * time.Second, // also of the handshake
 		ReadTimeout:       time.Minute,
-		// From the header on. The API server waits 30 seconds at most, for all of it; but
-		// a client that does not read its answer holds the memory of that.
+		// From the header on. The API server waits at most 30 seconds in total, but a client
+		// that does not read its response holds memory.
 		WriteTimeout: 2 * time.Minute,
 		// More than the API server's 90 seconds (apimachinery/pkg/util/net/http.go).
 		IdleTimeout: 3 * time.Minute,
@@ -108,9 +118,9 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 		MaxHeaderBytes: 16 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: 100, // RFC 9113, section 6.5.2, recommends no less
-			// The memory for a frame is taken when its length is read, of 1 MiB by default.
+			// Memory for a frame, 1 MiB by default, is allocated when its length is read.
 			MaxReadFrameSize: 16 << 10,
-			// Bytes that a client may send and the handler has not read yet.
+			// Bytes that a client may send before the handler reads them.
 			MaxReceiveBufferPerConnection: 256 << 10,
 			WriteByteTimeout:              30 * time.Second, // for a client that reads nothing
 		},
@@ -121,7 +131,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 	return s
 }
 
-// ServeHTTP serves a request of the handler.
+// ServeHTTP serves one request.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
@@ -137,8 +147,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.begin() // for a handler that wrote nothing
 }
 
-// errorLog logs a panic of a handler as an error, and what clients did wrong at verbosity
-// 2. It goes by how messages of net/http begin: what a client chooses comes later in them.
+// errorLog logs a panic of a handler as an error, and faults of clients at verbosity 2. It
+// checks the beginning of messages of net/http, because clients can influence only what
+// follows.
 type errorLog struct{ logger logr.Logger }
 
 func (l errorLog) Write(p []byte) (int, error) {

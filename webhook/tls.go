@@ -9,28 +9,27 @@ import (
 	"github.com/crdkit/crdkit/internal/reload"
 )
 
-// Certificates supplies the certificate for each TLS handshake. It may change
-// from one to the next.
+// Certificates supplies the certificate for each TLS handshake. Different calls may return
+// different certificates. GetCertificate must be safe for concurrent use.
 type Certificates interface {
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
-// FileCertificates serves the certificate of a pair of files, and follows their
-// changes. See [Files].
+// FileCertificates serves the certificate in a pair of files, and reloads changed files. See
+// [Files].
 type FileCertificates struct {
 	certFile string
 	pair     *reload.Files[*tls.Certificate]
 }
 
-// Files returns the certificate in a pair of PEM files; certFile may hold a
-// chain after the certificate itself. The error says why the files cannot be
-// read now, or do not belong together.
+// Files returns the certificate in a pair of PEM files. certFile may have intermediate
+// certificates after the certificate. Files returns an error if the files cannot be read, or
+// do not belong together.
 //
-// A handshake reads the files again, at most once a second, so that a renewed
-// certificate is served without a restart. It does not matter how the files
-// change: in place, by a rename, or by the swap of a symbolic link, as
-// Kubernetes does it in a volume. While the new content is broken, the last good
-// certificate is served, and [FileCertificates.Check] reports what is wrong.
+// Handshakes read the files again, at most once a second. Therefore a renewed certificate is
+// served without a restart. The files may change in place, by a rename, or by the swap of a
+// symbolic link, as in a Kubernetes volume. While the new content is invalid, the last valid
+// certificate is served, and [FileCertificates.Check] returns an error.
 func Files(certFile, keyFile string) (*FileCertificates, error) {
 	pair, err := reload.New(func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
@@ -45,13 +44,13 @@ func Files(certFile, keyFile string) (*FileCertificates, error) {
 	return &FileCertificates{certFile, pair}, nil
 }
 
-// GetCertificate returns the certificate to serve.
+// GetCertificate returns the last valid certificate. The error is always nil.
 func (f *FileCertificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.pair.Value(), nil
 }
 
-// Check is one of [Checks]: it returns an error if the files hold no certificate that
-// could be served now, or one that has expired or is not valid yet. The request may be
+// Check is a check for [Checks]. It returns an error if the files cannot be read or do not
+// belong together, or if the certificate has expired or is not valid yet. The request may be
 // nil.
 func (f *FileCertificates) Check(*http.Request) error {
 	pair, err := f.pair.Check()
@@ -64,16 +63,20 @@ func (f *FileCertificates) Check(*http.Request) error {
 	return nil
 }
 
-// TLSConfig returns the configuration with which Serve listens: TLS 1.3 alone, which
-// every supported API server speaks, HTTP/2 and HTTP/1.1, and a certificate that may
-// change at each handshake.
+// TLSConfig returns the TLS configuration of [Serve] for other servers, such as your own
+// [http.Server]. It allows only TLS 1.3, which every supported API server speaks, and HTTP/2
+// and HTTP/1.1. It gets the certificate of each handshake from certs. Of the options, only
+// [VerifyClients] takes effect.
 //
-// It is for servers other than Serve, such as an [http.Server] of the caller's, and may
-// be changed: for no HTTP/2, set NextProtos to "http/1.1" alone. Where a configuration
-// cannot be given but only changed, as in the TLSOpts of controller-runtime's webhook
-// server, copy MinVersion, NextProtos and GetCertificate; and with VerifyClients, also
-// ClientAuth, SessionTicketsDisabled and VerifyConnection. Certificates stays empty: else
-// crypto/tls takes the first of those for a client that names no server.
+// You may change the configuration. To disable HTTP/2, set NextProtos to "http/1.1" alone.
+// Some servers only allow changes of their own configuration, like TLSOpts in
+// controller-runtime's webhook server. Then copy these fields:
+//
+//   - MinVersion, NextProtos and GetCertificate
+//   - with VerifyClients, also ClientAuth, SessionTicketsDisabled and VerifyConnection
+//
+// Leave the field Certificates empty. Otherwise crypto/tls serves the first certificate in it
+// to clients that send no server name.
 func TLSConfig(certs Certificates, opts ...Option) *tls.Config {
 	return apply(opts).tlsConfig(certs)
 }
