@@ -3,6 +3,7 @@ package docs_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,7 +38,9 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/mdtest"
+	webhookauthority "github.com/crdkit/crdkit/webhook/authority"
 	webhookmetrics "github.com/crdkit/crdkit/webhook/metrics"
+	"github.com/crdkit/crdkit/webhook/replica"
 )
 
 const production = "running-in-production.md"
@@ -62,7 +66,8 @@ func TestProduction_Commands(t *testing.T) {
 
 	ended := make(chan error, 1)
 	ctx := klog.NewContext(t.Context(), logr.Discard()) // what it misses while it is uninstalled
-	go func() { ended <- pizza.Run(ctx, c.Config(), listener, endpoint) }()
+	fast := replica.Authority(webhookauthority.PropagationDelay(time.Second), webhookauthority.Interval(time.Second))
+	go func() { ended <- pizza.Run(ctx, c.Config(), listener, endpoint, pizza.Replica(fast)) }()
 	t.Cleanup(func() { check(t, <-ended) })
 	pizzaYAML := "apiVersion: restaurant.programming-kubernetes.info/v1alpha1\nkind: Pizza\nmetadata: {name: margherita, namespace: default}\nspec: {toppings: []}\n"
 	check(t, os.WriteFile(filepath.Join(dir, "pizza.yaml"), []byte(pizzaYAML), 0o600))
@@ -80,18 +85,29 @@ func TestProduction_Commands(t *testing.T) {
 		}
 	}
 
-	play("Certificates")
-	eventually(t, func() error {
-		secret, err := c.CoreV1().Secrets(pizza.Namespace).Get(t.Context(), pizza.Name+"-webhook", metav1.GetOptions{})
-		if err != nil {
+	trusted := func(want int) (cas []*x509.Certificate) {
+		eventually(t, func() error {
+			secret, err := c.CoreV1().Secrets(pizza.Namespace).Get(t.Context(), pizza.Name+"-webhook", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			cas, err = cert.ParseCertsPEM(secret.Data["ca.crt"])
+			if err == nil && len(cas) != want {
+				err = fmt.Errorf("the bundle has %d CAs, want %d", len(cas), want)
+			}
 			return err
-		}
-		cas, err := cert.ParseCertsPEM(secret.Data["ca.crt"])
-		if err == nil && len(cas) != 2 {
-			err = fmt.Errorf("the bundle has %d CAs, want the current and the next one", len(cas))
-		}
-		return err
-	})
+		})
+		return cas
+	}
+
+	play("Certificates")
+	leaked := trusted(2) // the current and the next one
+	play("Replace a leaked CA key")
+	if kept := trusted(1)[0]; slices.ContainsFunc(leaked, kept.Equal) {
+		t.Errorf("the bundle still has %s", kept.Subject)
+	}
+	c.run(t, dir, "kubectl create namespace monitoring")
+	play("Scrape the operator")
 	play("NetworkPolicy")
 	play("Uninstalling")
 	if out := c.run(t, dir, "kubectl get crd,mutatingwebhookconfiguration,validatingwebhookconfiguration -o name"); strings.Contains(out, "pizza") {
