@@ -98,6 +98,9 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 		h.convertAll(ctx, &all, to)
 	}
 	if h.observe != nil {
+		if all.err != nil {
+			all.seen = nil // the answer has no objects
+		}
 		h.observe(Observation{To: to, Objects: all.seen, Failed: all.failed, Err: all.err, Duration: time.Since(begin)})
 	}
 	if all.err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
@@ -263,5 +265,29 @@ func TestHandler_AnswersWhatTheServerCanRead(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestObserve_CountsNoObjectsOfAFailure(t *testing.T) {
+	fails := func(_ context.Context, in *v1alpha1.Pizza, _ *v1beta1.Pizza) error {
+		if in.Name == "burnt" {
+			return errors.New("burnt")
+		}
+		return nil
+	}
+	var got []conversion.Observation
+	h := conversion.NewHandler(registry(t, fails, nil), conversion.Observe(func(o conversion.Observation) { got = append(got, o) }))
+	all := slices.Repeat([]string{pizza("v1alpha1", `{"name":"good"}`, ``)}, 300)
+	all[200] = pizza("v1alpha1", `{"name":"burnt"}`, ``)
+	for _, objects := range [][]string{all[199:201], all} { // one after another, and in parallel
+		ask(t, h, question("v1", "v1beta1", objects...))
+	}
+	for _, o := range got {
+		if len(o.Objects) > 0 || o.Err == nil || o.Failed != v1alpha1.GroupVersion.WithKind("Pizza") {
+			t.Errorf("observed: %+v", o)
+		}
+	}
+	if len(got) != 2 {
+		t.Errorf("%d observations, want 2", len(got))
 	}
 }
