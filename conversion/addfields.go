@@ -12,33 +12,43 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// AddFields adds the two conversions between a version, the spoke, and the kind's
-// hub version, where the two differ only in what the moves say. No Go types are
-// needed, and none are decoded: all fields that no move names keep their text,
-// known or not.
+// AddFields adds the two conversions between a version, the spoke, and the kind's hub
+// version, as a list of the fields that differ. It needs no Go types. All fields that no
+// move mentions are copied as JSON, including unknown fields.
 //
-// A field that only one of the two has is another difference, which no move can say: use
-// [AddSpoke] or [AddUnstructuredSpoke] for that. Here the field would stay in an object of
-// the other version, where the API server prunes it from what clients read, so that what
-// they write back lacks it; and since it does not prune what it converts for managedFields,
-// server-side apply fails with "field not declared in schema"
-// (apimachinery/pkg/util/managedfields/internal/structuredmerge.go). roundtrip.CRD finds
-// such fields.
+// Each [Move] converts in both directions, and must be exactly invertible. A value that the
+// inverse would not restore is an error of the conversion, which names the field. All moves
+// of a direction happen at once, so two fields can change places. The destination of a move
+// must be unset, otherwise the conversion fails.
 //
-// Each move converts in both directions, and is held to that: a value for which the inverse
-// would not be exact is an error of the conversion, which names the field. All moves of a
-// direction happen at once: two fields may change places.
+// A path is the names of fields joined by dots, such as spec.hostPort, from the root of the
+// object. A path cannot lead into a list; to move fields of list elements, use [Each]. If
+// the field at a path is absent, nothing is moved.
 //
-// Paths are names joined by dots, such as spec.hostPort, below the object's root.
-// They lead through objects alone; for the elements of a list, see [Each]. The
-// field of a path may be absent: then there is nothing to move. An object on the way
-// is created where it is needed, and removed when nothing is left in it; this is the
-// one thing that is not exact: an object that was there and empty does not come back,
-// unless the spoke is [Lossless]. Metadata cannot be moved.
+// Missing objects on the path of a destination are created. If a move leaves an object on
+// its path empty, the object is removed. Therefore an object that was empty before is lost
+// on the way back, unless the spoke is [Lossless].
 //
-// The error joins all mistakes: no moves; an empty [Move]; a path that is empty, leads into
-// metadata, apiVersion or kind of the object, or overlaps with that of another move on its
-// side; and what is an error of [AddSpoke].
+// If only one of the versions has a field, no move can express this difference. Use
+// [AddSpoke] or [AddUnstructuredSpoke] instead, because AddFields leaves the field in the
+// converted object:
+//
+//   - The API server prunes the field from its answers. A client that writes the object
+//     back removes the field.
+//   - The API server does not prune an object that it converts for managedFields. Then
+//     server-side apply fails with "field not declared in schema"
+//     (apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
+//
+// The option roundtrip.CRD finds such fields.
+//
+// AddFields returns an error that joins all mistakes:
+//
+//   - The version or the kind of the spoke, or hubVersion, is empty.
+//   - There are no moves, or a [Move] is empty.
+//   - A path is empty, or starts at apiVersion, kind or metadata.
+//   - A path overlaps with the path of another move on the same side.
+//   - A move is invalid, such as an [Enum] with an odd number of values.
+//   - The kind has another hub, or conversions between the versions were added before.
 func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, moves ...Move) error {
 	var errs []error
 	if spoke.Version == "" || spoke.Kind == "" || hubVersion == "" {
@@ -59,11 +69,12 @@ func AddFields(r *Registry, spoke schema.GroupVersionKind, hubVersion string, mo
 		&step{from: hub, to: spoke, convertPayload: moveAll(moves, false)})
 }
 
-// Move is one difference between two versions, made by [Rename], [Enum], [Split] and [Each].
+// Move is a difference between two versions. [Rename], [Enum], [Split] and [Each] return
+// moves.
 type Move struct {
 	spoke, hub []string // paths
-	// convert returns the values at the paths of one side, which are made of those of the
-	// other, at least one of which is there; nil is an absent one.
+	// convert gets the values at the paths of one side, of which at least one is present,
+	// and returns the values for the other side. An absent value is nil.
 	convert func(values [][]byte, toHub bool) ([][]byte, error)
 	errs    []error
 	nested  []Move
@@ -100,7 +111,7 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 	return errs
 }
 
-// moveAll returns what does all moves of an object, in one direction.
+// moveAll returns a function that makes all moves of an object in one direction.
 func moveAll(moves []Move, toHub bool) func(context.Context, *converter, payload) (payload, error) {
 	return func(_ context.Context, _ *converter, p payload) (payload, error) {
 		var err error

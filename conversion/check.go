@@ -12,22 +12,32 @@ import (
 	"github.com/crdkit/crdkit/internal/crd"
 )
 
-// Check returns one error that joins everything wrong with the registry as a whole.
+// Check returns an error that joins all inconsistencies of the registry, or nil.
 //
-// Without definitions, two things are errors: a registry without conversions, and two
-// versions of a kind, known to the registry or to the scheme, of which one cannot be
-// converted to the other. A kind without any conversion passes: the scheme does not tell
-// whether the cluster has several versions of it, and whether they differ.
+// Without CustomResourceDefinitions (CRDs), Check returns an error if
 //
-// Each definition, in texts of YAML or JSON with one or several CustomResourceDefinitions, is
-// compared with the registry. The API server converts between
-// the versions that are served, that is stored, and that may still be stored from
-// before (status.storedVersions): each must be reachable from every other, unless
-// the registry has no conversion of the kind and the strategy is None, which changes
-// only the apiVersion. It is also an error if the registry has a version that the
-// definition lacks, and, for a kind that it converts, if the strategy is not Webhook or
-// conversionReviewVersions contains neither v1 nor v1beta1. A definition of such a kind
-// without a conversion stanza passes: it may be added when the definition is installed.
+//   - the registry has no conversions, or
+//   - a version of a kind cannot be converted to another version of the kind. Versions that
+//     only the scheme knows are included.
+//
+// A kind without any conversion passes, because the scheme does not show whether the
+// cluster has several versions of the kind, and whether they differ.
+//
+// Each argument is the YAML or JSON of one or several CRDs. An argument that cannot be read is
+// an error. Check compares the CRDs with the registry, because the API server converts
+// between all served and stored versions. For a kind that the registry converts, these are
+// errors:
+//
+//   - The registry does not convert a version that is served, is the storage version, or is
+//     in status.storedVersions.
+//   - The registry converts a version that the CRD lacks.
+//   - spec.conversion.strategy is not Webhook.
+//   - spec.conversion.webhook.conversionReviewVersions contains neither v1 nor v1beta1.
+//
+// A CRD of such a kind passes without spec.conversion, because that field may be set when
+// the CRD is installed. If the registry does not convert the kind, several served or stored
+// versions are an error, unless the strategy is None. That strategy changes only
+// apiVersion.
 func (r *Registry) Check(definitions ...[]byte) error {
 	if len(r.kinds) == 0 {
 		return errors.New("conversion: the registry has no conversions")
@@ -70,7 +80,7 @@ func (r *Registry) unreachable(gk schema.GroupKind) (errs []error) {
 	return errs
 }
 
-// compare returns what is wrong between the registry and a definition.
+// compare returns the contradictions between the registry and a CRD.
 func (r *Registry) compare(d *crd.Definition) (errs []error) {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	gk := d.GroupKind()

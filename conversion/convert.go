@@ -16,15 +16,20 @@ import (
 	"github.com/crdkit/crdkit/internal/trace"
 )
 
-// Convert converts one object, given as JSON, to another version of its kind,
-// and returns its JSON. Metadata keeps its text, as the package documentation
-// says. An object that has the version already comes back as it is. The source
-// is not changed, and the result shares no memory with it.
+// Convert converts one object, given as JSON, to another version of its kind, and returns
+// its JSON. Metadata is copied byte for byte, see the package documentation. An object that
+// has the version already is returned unchanged. Convert does not modify text, and the
+// result shares no memory with it.
 //
-// The error names the object, both versions and the reason: text that is not an
-// object, a kind or version that is not registered, an error or a panic of a
-// conversion function, or metadata which a function must not change. A panic is
-// logged too, with its stack, by the logger of the context.
+// Convert returns an error that names the object, both versions and the reason if
+//
+//   - text is not a JSON object, or has no apiVersion or kind,
+//   - the registry does not convert the kind or one of the versions,
+//   - a conversion function returns an error, or panics,
+//   - a conversion function changes metadata other than labels and annotations, or
+//   - the result is nested deeper than the API server reads.
+//
+// If a function panics, the logger of ctx also logs the panic with its stack.
 func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVersion) ([]byte, error) {
 	c := r.newConverter()
 	c.watcher, c.throughHub = trace.From(ctx), trace.IsThroughHub(ctx)
@@ -41,12 +46,12 @@ func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVers
 	return out, nil
 }
 
-// converter converts objects one after another, and keeps its buffers in between. Memory that a
-// function has received is never used again.
+// converter converts objects one after another, and reuses its buffers. Memory that a
+// function has received is never reused.
 type converter struct {
 	registry *Registry
 	object   *object            // that is being converted
-	before   *metav1.ObjectMeta // what the functions must leave alone
+	before   *metav1.ObjectMeta // the metadata, which functions must not change
 	route    *route             // of the last object
 
 	memory  codec.Memory
@@ -67,8 +72,8 @@ func (r *Registry) newConverter() *converter {
 	return &converter{registry: r}
 }
 
-// release keeps a converter for other objects, after it has converted all of its own: an
-// error or a panic may have left anything in it.
+// release returns a converter to the pool after it has converted all of its objects. After
+// an error or a panic it is not released, because its state is unknown.
 func (r *Registry) release(c *converter) {
 	const keep = 4 << 20 // the buffers of one enormous object must not stay forever
 	if c.largest+cap(c.text) > keep {
@@ -81,8 +86,8 @@ func (r *Registry) release(c *converter) {
 
 // convertObject converts an object, and appends the result to dst.
 //
-// A panic becomes an error, wherever it comes from: a type may have a decoder or an
-// encoder of its own.
+// A panic becomes an error wherever it occurs, because a type may have its own decoder or
+// encoder.
 func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to schema.GroupVersion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -121,7 +126,8 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to
 // reviewLevels is how many levels a ConversionReview has around an object.
 const reviewLevels = 3
 
-// findRoute sets the route of an object. It is most likely that of the last one.
+// findRoute sets the route of an object. Most objects have the same route as the object
+// before.
 func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersion) (err error) {
 	switch {
 	case c.route != nil && c.route.from == from && c.route.to == to:

@@ -1,80 +1,80 @@
-// Package conversion answers one question: how does one version of a kind
-// become another?
+// Package conversion converts objects between the versions of a kind.
 //
-// Conversions are plain functions between two Go types. They are added to a
-// [Registry], which knows the types from a [k8s.io/apimachinery/pkg/runtime.Scheme]:
+// A conversion is a plain function between two Go types. You add your functions to a
+// [Registry], which looks up the kind and version of each Go type in a
+// [k8s.io/apimachinery/pkg/runtime.Scheme]:
 //
 //	reg := conversion.NewRegistry(s)
 //	err := conversion.AddSpoke(reg, pizzaToHub, pizzaFromHub) // the types are inferred
 //	mux.Handle("/convert", conversion.NewHandler(reg))
 //
-// One version of each kind is the hub; the others are its spokes, and convert
-// into each other through it. A function fills in the fields that differ
-// between the versions, and nothing else:
+// One version of each kind is the hub. The other versions are its spokes, which are converted
+// into each other through the hub. Your function copies all fields from in to out, except for
+// apiVersion, kind and metadata. It also copies the fields that are equal in both versions:
 //
 //	func pizzaToHub(ctx context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 //
-// [NewHandler] serves the registry to the API server, as the conversion webhook
-// of a CustomResourceDefinition. [Registry.Convert] converts one object, as text.
+// [NewHandler] serves the registry to the API server, as the conversion webhook of a
+// CustomResourceDefinition (CRD). [Registry.Convert] converts one object, given as JSON.
 //
-// People have conversions in other forms too; all of them end in the same graph of
-// versions, and a conversion takes the shortest way through it:
+// There are several ways to add conversions, and a registry can combine them. An object is
+// converted in as few steps as possible.
 //
-//   - [AddSpoke]: typed functions between a version and the hub;
-//   - [AddDirect]: typed functions between any two versions;
-//   - [AddSchemeFunctions]: what conversion-gen has generated, or what else is
-//     registered in a runtime.Scheme, with an internal hub version if there is one;
-//   - [AddUnstructuredSpoke]: functions for a version that has no Go type;
-//   - [AddFields]: no functions, but a list of the fields that have moved.
+//   - [AddSpoke] adds typed functions between a version and the hub.
+//   - [AddDirect] adds typed functions between any two versions.
+//   - [AddSchemeFunctions] adds functions of the scheme, such as functions that
+//     conversion-gen generated. The hub may be an internal version.
+//   - [AddUnstructuredSpoke] adds functions for a version that has no Go type.
+//   - [AddFields] adds a list of the fields that differ, instead of functions.
 //
-// # Nothing lost
+// # What is preserved
 //
-// Metadata is not part of a conversion. The API server takes labels and
-// annotations from a webhook's answer and ignores, or refuses, every other
-// change (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go,
-// validateConvertedObject and restoreObjectMeta). So the result begins with the
-// metadata of the source, and its text passes through byte for byte. A function
-// may change labels and annotations; if it changes another field, that is an
-// error which names the field. The one part that a function does not see is
-// metadata.managedFields. Of a member that is there twice the last one counts, as in
-// the API server, which reads custom objects as maps.
+// The metadata of the source is copied byte for byte. Your function may change labels and
+// annotations. If it changes another metadata field, the conversion fails with an error that
+// names the field. The API server ignores or rejects such changes as well
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go,
+// validateConvertedObject and restoreObjectMeta). Functions do not see
+// metadata.managedFields. If a JSON key occurs twice, the last value is used, as in the API
+// server.
 //
-// The body of an object passes through the Go types: a field that they lack is
-// lost, except where [AddFields] moves fields as text. The API server prunes those
-// that the schema lacks as well.
+// All other fields pass through the Go types. A field that a Go type lacks is dropped. The
+// API server prunes fields that the schema lacks as well. [AddFields] preserves unknown
+// fields, because it moves fields as JSON.
 //
-// A spoke may also be unable to express a field of the hub: on the way
-// hub → spoke → hub, the functions drop it. [Lossless] makes a spoke keep it, in an
-// annotation, and merges it with the user's edits in between:
+// If a spoke cannot express a field of the hub, the field is dropped on the way hub → spoke →
+// hub. [Lossless] stores such fields in an annotation of the spoke. On the way back it
+// restores them, and preserves the edits that a user made to the spoke:
 //
 //	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crdYAML))
 //
-// # Mistakes are found at the start
+// # Errors at startup
 //
-// [AddSpoke] refuses types which the scheme does not know and a second
-// conversion of one kind and version. [Registry.Check] finds versions that
-// cannot be reached, and compares the registry with CustomResourceDefinitions.
-// [NewHandler] calls it, and does not return for a registry
-// that would fail at some later request.
+// The functions that add conversions return an error if the scheme does not know a type, or
+// if a conversion was added before. [Registry.Check] finds versions that cannot be converted
+// into each other, and compares the registry with CRDs. [NewHandler] calls Check without
+// CRDs, and panics if Check returns an error.
 //
 // # Limits
 //
-// A request may have 256 MiB. It may be nested 10,000 deep, as the
-// API server reads no more of an answer; the review takes three of these levels. A long
-// list takes as many goroutines as there are processors. Conversion stops when the
-// request's context ends: the API server sets no time limit for a conversion, and hangs up
-// when that of its own request is over (webhook_converter.go). Failures are logged by the
-// logger of the request's context (klog.FromContext), successes are not.
+// A request may have at most 256 MiB. Its JSON, and the JSON of the answer, may be nested at
+// most 10,000 levels deep, because the API server reads no deeper answer. Three of these
+// levels belong to the ConversionReview. Up to GOMAXPROCS goroutines convert a list of 200
+// objects or more.
 //
-// One thing has no limit here: a field of type resource.Quantity. resource.ParseQuantity
-// takes a second for 1e-7620000, a hundred times longer for an exponent with one digit
-// more, and the pattern that controller-gen writes for quantities allows both. These markers
-// keep such text away, and what ParseQuantity refuses:
+// Conversion stops when the context of the request is done. The API server has no time limit
+// for a conversion. It closes the connection when the time limit of its own request is over.
+// The logger of the context (klog.FromContext) logs failures, but not successes.
+//
+// The time to parse a resource.Quantity is not limited. resource.ParseQuantity takes one
+// second for 1e-7620000, and a hundred times longer if the exponent has one more digit. The
+// pattern that controller-gen generates for quantities allows both. Put these markers on each
+// field of type resource.Quantity. The API server then rejects values that are slow to parse,
+// and values that ParseQuantity rejects:
 //
 //	// +kubebuilder:validation:XIntOrString
 //	// +kubebuilder:validation:MaxLength=20
 //	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 //
-// The package does not default, validate or store objects, and does not talk to
-// a cluster: it imports no client-go.
+// The package does not default, validate or store objects. It does not talk to a cluster, and
+// does not import client-go.
 package conversion

@@ -20,7 +20,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// A version that lists names converts to one that counts them, and back.
+// A pizza is converted from a version with a list of names to a version with quantities.
 func Example() {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -63,7 +63,7 @@ func Example() {
 	// cannot convert Pizza double from restaurant.programming-kubernetes.info/v1beta1 to restaurant.programming-kubernetes.info/v1alpha1: spec.toppings[0].quantity: Invalid value: 2: v1alpha1 has no quantities
 }
 
-// The CronTab of the Kubernetes documentation: hostPort became host and port.
+// In the CronTab of the Kubernetes documentation, hostPort became host and port.
 func ExampleAddFields() {
 	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
 	err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",
@@ -84,7 +84,7 @@ func ExampleAddFields() {
 	//  cannot convert CronTab x from stable.example.com/v1beta1 to stable.example.com/v1: hostPort: Invalid value: "localhost": must be <host>:<port, an integer>
 }
 
-// A way between two versions that does not lead through the hub.
+// Two versions are converted into each other without a hub.
 func ExampleAddDirect() {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -113,8 +113,8 @@ func ExampleAddDirect() {
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"margherita"},"status":{"cost":2.5}} <nil>
 }
 
-// The scheme has the functions of conversion-gen; here one pair is written
-// by hand.
+// Usually conversion-gen generates the functions of the scheme. This example registers one pair
+// that is written by hand.
 func ExampleAddSchemeFunctions() {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -154,7 +154,7 @@ func ExampleAddSchemeFunctions() {
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"margherita"},"spec":{"toppings":["tomato"]}} <nil>
 }
 
-// A version that has no Go type any more: its pizzas had one topping.
+// The old version v0 has no Go type any longer. Its pizzas had one topping.
 func ExampleAddUnstructuredSpoke() {
 	s, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}))
 	if err != nil {
@@ -186,7 +186,7 @@ func ExampleAddUnstructuredSpoke() {
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v0","kind":"Pizza","metadata":{"name":"margherita"},"spec":{"topping":"tomato"}} <nil>
 }
 
-// v1alpha1 has no quantities; a user adds a topping in it, and they are still there.
+// v1alpha1 has no quantities. A user adds a topping in v1alpha1, and the quantities are preserved.
 func ExampleLossless() {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -227,7 +227,7 @@ func ExampleLossless() {
 	// {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"double"},"spec":{"toppings":[{"name":"basil"},{"name":"tomato","quantity":2}]}} <nil>
 }
 
-// The requests of the API server, and their outcomes.
+// A function prints the outcome of each ConversionReview.
 func ExampleObserve() {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	if err := conversion.AddFields(reg, schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}, "v1",

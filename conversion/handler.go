@@ -20,7 +20,7 @@ import (
 	"github.com/crdkit/crdkit/internal/review"
 )
 
-// Option changes a handler.
+// Option configures the handler of [NewHandler].
 type Option func(*handler)
 
 // maxRequestBytes bounds a request: the API server sends all objects of a list in one.
@@ -32,19 +32,23 @@ type handler struct {
 }
 
 // NewHandler returns the conversion webhook of the registry's kinds. It answers
-// ConversionReviews of apiextensions.k8s.io/v1 and v1beta1, each in the version
-// in which it was asked, on any path.
+// ConversionReviews of apiextensions.k8s.io/v1 and v1beta1 on any path. The answer has the
+// API version of the request.
 //
-// All objects of a review are converted, in their order, or none: a failure is
-// a response whose result says which object failed, and why; the API server
-// shows that message to the user. Objects that have the desired version already
-// pass through as they are. Conversion stops when the API server stops waiting.
+// The handler converts all objects of a review, in their order, or none. If a conversion
+// fails, the response names the failed object and the reason, and the API server shows this
+// message to the user. Objects that have the desired version already are returned
+// unchanged. Conversion stops when the API server closes the connection.
 //
-// A request that is not a review gets an HTTP error with a Status: 400, 405 (not a POST),
-// 413 (more than 256 MiB) or 415 (not JSON).
+// If a request is not a valid review, the handler answers with an HTTP error and a Status:
 //
-// NewHandler panics if [Registry.Check] returns an error: a program should find its mistakes
-// when it starts.
+//   - 400 if the body is not a ConversionReview,
+//   - 405 if the method is not POST,
+//   - 413 if the body has more than 256 MiB, or
+//   - 415 if the body is not JSON.
+//
+// NewHandler calls [Registry.Check] without CRDs, and panics if Check returns an error.
+// Therefore mistakes are found at startup.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
 	h := &handler{registry: r}
 	for _, opt := range opts {
@@ -72,7 +76,7 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 //     request.Read, each object with Registry.parseObject;
 //   - answer splits a long list into batches, and convertBatch loops over the objects;
 //   - converter.convertObject finds the steps from one version to the other, and convertAlong
-//     takes the object's payload through them: decode, the author's function, encode;
+//     takes the object's payload through them: decode, conversion function, encode;
 //   - object.append writes the converted object behind those before it.
 func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]byte, error) {
 	asked := req.Members.(*request)

@@ -12,16 +12,16 @@ import (
 // Kind is a kind whose conversions a registry holds.
 type Kind struct {
 	schema.GroupKind
-	// Hub is the hub version, or empty. It may be the internal version
-	// ([runtime.APIVersionInternal]).
+	// Hub is the hub version, or empty if the kind has only direct conversions. It may be
+	// the internal version ([runtime.APIVersionInternal]).
 	Hub string
-	// Versions are the versions that objects are read and written in, the oldest first
-	// (v1alpha1, v1beta1, v1). The internal version is none of them.
+	// Versions are the versions in which objects are read and written, the oldest first
+	// (v1alpha1, v1beta1, v1). They do not include the internal version.
 	Versions []string
 }
 
-// Kinds returns the kinds of the registry, sorted by group and name. They are the
-// caller's to change.
+// Kinds returns the kinds of the registry, sorted by group and name. The caller may modify
+// the result.
 func (r *Registry) Kinds() []Kind {
 	var kinds []Kind
 	for gk, k := range r.kinds {
@@ -33,9 +33,9 @@ func (r *Registry) Kinds() []Kind {
 	return kinds
 }
 
-// Versions returns the versions of a kind that objects are read and written in, the
-// oldest first; none if the registry does not convert the kind. They are the caller's to
-// change.
+// Versions returns the versions in which objects of a kind are read and written, the oldest
+// first. It returns nil if the registry does not convert the kind. The caller may modify
+// the result.
 func (r *Registry) Versions(gk schema.GroupKind) []string {
 	k := r.kinds[gk]
 	if k == nil {
@@ -44,5 +44,5 @@ func (r *Registry) Versions(gk schema.GroupKind) []string {
 	return slices.SortedFunc(maps.Keys(k.versions()), kubeversion.CompareKubeAwareVersionStrings)
 }
 
-// Scheme returns the scheme that the registry was made with.
+// Scheme returns the scheme that was passed to [NewRegistry].
 func (r *Registry) Scheme() *runtime.Scheme { return r.scheme }

@@ -5,12 +5,16 @@ import (
 	"github.com/crdkit/crdkit/internal/fieldpath"
 )
 
-// ListMapKeys says which keys identify the elements of a list of the hub: what its schema
-// says in x-kubernetes-list-map-keys. The path is one of names joined by dots, such as
-// spec.toppings; the elements of lists on the way are not named in it, and * is any name.
-// [Lossless] returns an error if the path or a key is empty, if the path has brackets, if
-// there are no keys, and if the hub's Go type has no such list, whose elements have all the
-// keys.
+// ListMapKeys sets the keys that identify the elements of a list of the hub. They are the
+// x-kubernetes-list-map-keys of the list in the hub's schema. The path is the names of the
+// fields joined by dots, such as spec.toppings. For a list within elements of another list,
+// write spec.toppings.extras, without brackets. The name * stands for any name.
+//
+// [Lossless] returns an error if
+//
+//   - the path or a key is empty, or the path has brackets,
+//   - there are no keys, or
+//   - the hub's Go type has no list at the path, or its elements lack one of the keys.
 func ListMapKeys(path string, keys ...string) LosslessOption {
 	return func(l *lossless) {
 		err := l.lists.Add(path, keys...)
@@ -23,10 +27,13 @@ func ListMapKeys(path string, keys ...string) LosslessOption {
 	}
 }
 
-// ListMapKeysOf takes all list-map keys from the hub's schema in a definition. The text is
-// YAML or JSON, of one or of several CustomResourceDefinitions; those of other kinds are passed
-// over. [Lossless] returns an error if none has a schema of the hub version. Of two options
-// that speak of the same list, the last counts.
+// ListMapKeysOf sets the keys of all lists that have x-kubernetes-list-map-keys in the
+// hub's schema. It reads the schema from the YAML or JSON of one or several CRDs, and
+// ignores CRDs of other kinds. If several options set the keys of the same list, the last
+// one takes effect.
+//
+// [Lossless] returns an error if definitions cannot be read, or if no CRD has a schema of
+// the hub version.
 func ListMapKeysOf(definitions []byte) LosslessOption {
 	return func(l *lossless) {
 		found, err := crd.Read(definitions)

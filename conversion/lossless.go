@@ -21,60 +21,110 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// LosslessAnnotation is where [Lossless] keeps what a spoke cannot express.
+// LosslessAnnotation is the annotation in which [Lossless] stores the fields that a spoke
+// cannot express.
 const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 
-// Lossless makes the conversions between a spoke and its hub, which have been added
-// before, lose nothing: hub → spoke → hub gives the hub object back, and what a user
-// edits in the spoke in between always wins.
+// Lossless makes a spoke preserve the fields of the hub that it cannot express. The
+// conversions between the spoke and its hub must have been added before. Afterwards,
+// converting an object hub → spoke → hub returns the same hub object. Edits that a user
+// makes to the spoke always win.
 //
-// On the way to the spoke, the object is converted back at once. The differences
-// between the hub object and what has come back are what would be lost; they, and no
-// more, are kept in one annotation of the spoke, as paths and values. If nothing would
-// be lost, there is no annotation. The way back must not fail for what the way to the
-// spoke has made: then the object cannot be read as the spoke.
+// # What is stored
 //
-// On the way to the hub, the annotation is removed, and its differences are applied to
-// what the conversion has made of the spoke. A difference that would show in the spoke is
-// against the user's edit, and left out; so is one in a list element that the user
-// removed. Everything else stays: what a user could not see, the user did not remove, also
-// when all that the spoke showed of a list or an object is gone. List elements are
-// identified by their keys, see [ListMapKeys]; without keys, an element is the one with which
-// it shares the most, and where two are equally likely, neither gets what the other had. For
-// that, the annotation has what the spoke showed of such a list, or hashes of its elements if
-// it would be too large: then an element that the user edited is a new one. A client that
-// replaces the spoke by an object without the annotation replaces all of it; a manifest with
-// the annotation brings its differences back each time it is applied.
+// On the way to the spoke, the spoke is also converted back to the hub, and the result is
+// compared with the original hub object. The differences are stored in one annotation of
+// the spoke ([LosslessAnnotation]), as paths and values. If there are no differences, there
+// is no annotation. If the spoke cannot be converted back, the conversion to the spoke
+// fails.
 //
-// An annotation that an earlier release has written stays good when a conversion gains,
-// changes or drops a default, when list-map keys change, and when another version becomes
-// the hub, as long as the registry converts it. If the spoke has not been edited since, each
-// difference is restored, or there is an error. A value that is the conversion's own default
-// is not kept: it changes with that default.
+// If your conversion functions set a hub-only field to a default, a field with that value
+// makes no difference, and is not stored. Such a field changes if you change the default.
 //
-// If the spoke is what is stored, an update in its version does not reach the conversion,
-// so the annotation stays as it was: an element that is removed and, later, created again
-// under the same key gets the fields that the hub knew of the old one. To prevent that,
-// make the hub the storage version.
+// # What is restored
 //
-// Every client may write the annotation. One that cannot be read, that is too
-// large, that was made for other versions, or that makes an object which cannot be
-// converted to the spoke, is an error of the conversion, a [field.Error] at
-// metadata.annotations; see [DropInvalidAnnotation]. Package admission denies a write
-// with it, and lets one that removes it pass.
-// The annotation is as good as its writer: a user who may write the spoke can write fields
-// that only the hub has, status among them, and the API server validates what it converts
-// against no schema and no rule. See [VerifyRestored]. An annotation never contradicts what
-// the spoke says. If a user writes it to the hub, it is dropped on the way to the spoke.
+// On the way to the hub, the annotation is removed, and its differences are applied to the
+// converted object. These differences are left out:
 //
-// It costs a second conversion on the way to the spoke, and one more on the way back if
-// there is an annotation; a few more if some differences are against the user's edit. The
-// time is linear in the size of the object. If more than some dozens of differences are
-// against an edit elsewhere in the object, so that nothing tells which of them are, then
-// others of the same fields may be left out with them.
+//   - a difference that would change the spoke, because it contradicts an edit of the user
+//   - a difference in a list element that the user removed
 //
-// The error joins all mistakes: the version is not a spoke of a hub; it has direct
-// conversions, which would bypass the hub; it is lossless already; an option is wrong.
+// All other differences are restored, because users cannot remove fields that they cannot
+// see. They are restored even if the user removed all that the spoke showed of a list or an
+// object. If the spoke has not been edited, all differences are restored, or the conversion
+// fails.
+//
+// A difference can contradict an edit of another field. Lossless finds such differences by
+// trial conversions, and starts at the paths nearest to the edit. The trials end when they
+// have converted 4 MiB plus 32 times the size of the hub object. If it is still unknown
+// which differences of a group contradict the edit, the whole group is left out.
+//
+// # List elements
+//
+// List elements are matched by their keys, see [ListMapKeys] and [ListMapKeysOf]. In a list
+// without keys, an element is matched with the element with which it shares the most
+// values. If two elements are equally likely, neither is matched, and their differences are
+// left out.
+//
+// To match the elements of a list without keys, the annotation also stores the elements
+// that the spoke showed. If the annotation would exceed [MaxAnnotationBytes], it stores
+// their hashes. With hashes, an element that the user edited counts as a new element.
+//
+// # Manifests and the storage version
+//
+// If a client replaces the spoke by an object without the annotation, the hub-only fields
+// are removed. If a manifest contains the annotation, its differences are restored each
+// time the manifest is applied. If a user writes the annotation to the hub, it is dropped
+// on the way to the spoke.
+//
+// If the spoke is the storage version, the API server does not convert an update of the
+// spoke, and the annotation is not updated. If a user then replaces a list element by a new
+// element with the same key, the new element gets the hub-only fields of the old one. To
+// prevent this, make the hub the storage version.
+//
+// # Later releases
+//
+// An annotation remains valid if a conversion gains, changes or drops a default, and if
+// list-map keys change. It also remains valid if another version becomes the hub, as long
+// as the registry still converts the earlier hub version.
+//
+// # Invalid annotations
+//
+// Every client can write the annotation. An annotation is invalid if it
+//
+//   - cannot be parsed, or is larger than [MaxAnnotationBytes],
+//   - was made for another spoke, or for a hub version that the registry does not convert,
+//   - contradicts the spoke for which it was made,
+//   - results in an object that cannot be converted to the spoke, or
+//   - is rejected by [VerifyRestored].
+//
+// Then the conversion returns a [field.Error] at metadata.annotations, unless
+// [DropInvalidAnnotation] is set. With the option ConvertWith, handlers of package
+// admission deny writes of an invalid annotation. They check an update that removes the
+// annotation like any other update.
+//
+// # Security
+//
+// A user who can write the spoke can set hub-only fields through the annotation, including
+// status. The API server does not validate converted objects, neither by their schema nor
+// by validation rules. Set [VerifyRestored] to validate the restored objects. The
+// annotation cannot change a field that the spoke shows.
+//
+// # Cost
+//
+// The way to the spoke takes two conversions instead of one. The way to the hub takes four
+// conversions if there is an annotation, and a few more if differences contradict an edit.
+// The time is linear in the size of the object.
+//
+// # Errors
+//
+// Lossless returns an error that joins all mistakes:
+//
+//   - The registry has no conversions between the version and a hub, or the version is the
+//     hub.
+//   - The spoke has direct conversions, which would bypass the hub.
+//   - The spoke is lossless already.
+//   - An option is invalid.
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
 	l := &lossless{maxBytes: 128 << 10, kind: spoke.GroupKind(), spoke: spoke.Version}
 	var there, back *step
@@ -116,34 +166,41 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	return nil
 }
 
-// LosslessOption changes how [Lossless] works.
+// LosslessOption configures [Lossless].
 type LosslessOption func(*lossless)
 
-// MaxAnnotationBytes limits the value of the annotation; a conversion that would need
-// more fails. The default is 128 KiB: the API server takes 256 KiB for all annotations
-// of an object (apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB).
+// MaxAnnotationBytes limits the size of the annotation's value. A conversion fails if it
+// needs more. The default is 128 KiB, because the API server allows 256 KiB for all
+// annotations of an object (apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB).
 func MaxAnnotationBytes(n int) LosslessOption {
 	return func(l *lossless) { l.maxBytes = n }
 }
 
-// DropInvalidAnnotation drops an annotation that is not valid, and converts the object
-// without it. The values that it kept are lost then, and the log says so. The
-// default is an error, which loses nothing: the write is refused. But if the spoke is
-// what is stored, an object with such an annotation cannot be read in any other version,
-// nor can any list that it is in, until the annotation is removed from the spoke.
+// DropInvalidAnnotation drops an invalid annotation, and converts the object without it.
+// The stored values are lost, and a log entry gives the reason. By default, an invalid
+// annotation is an error of the conversion.
+//
+// If the hub is the storage version, keep the default. The API server then refuses a write
+// with an invalid annotation, and nothing is lost.
+//
+// If the spoke is the storage version, the API server stores a write in the version of the
+// spoke without converting it. With the default, an object with an invalid annotation then
+// cannot be read in any other version, and neither can lists that contain it. This lasts
+// until the annotation is removed from the spoke. Set DropInvalidAnnotation if lost values
+// are better than failing reads.
 func DropInvalidAnnotation() LosslessOption {
 	return func(l *lossless) { l.drop = true }
 }
 
-// VerifyRestored has a function called with each hub object that had an annotation, when
-// it has been restored and before it is used. If the function returns an error, the
-// annotation is not valid. It may, for one, validate the object against the schema of
-// the hub. It may keep the text, and is called from several goroutines at a time.
+// VerifyRestored sets a function that is called with the JSON of each hub object that was
+// restored from an annotation, before the object is used. The function can, for example,
+// validate the object by the schema of the hub. If it returns an error, the annotation is
+// invalid. The function may retain the JSON, and must be safe for concurrent use.
 func VerifyRestored(f func(ctx context.Context, hub []byte) error) LosslessOption {
 	return func(l *lossless) { l.verify = f }
 }
 
-// lossless is what is needed to lose nothing between a hub and a spoke.
+// lossless holds the settings of a lossless spoke.
 type lossless struct {
 	maxBytes    int
 	drop        bool
@@ -152,7 +209,7 @@ type lossless struct {
 	kind        schema.GroupKind
 	spoke, hub  string       // versions
 	hubType     reflect.Type // nil if the hub is unstructured
-	there, back *step        // as they would be without this
+	there, back *step        // without Lossless
 	errs        []error
 }
 
@@ -168,7 +225,8 @@ type note struct {
 	Lost  json.RawMessage `json:"lost"`
 }
 
-// toSpoke converts a hub payload to the spoke, and notes what is lost.
+// toSpoke converts a hub payload to the spoke, and stores the differences in the
+// annotation.
 func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payload, error) {
 	hub = hub.clone().without(LosslessAnnotation)
 	spoke, err := run(ctx, c, hub, l.there)
@@ -219,7 +277,7 @@ func (l *lossless) note(of string, changes threeway.Changes) []byte {
 	return append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
 }
 
-// toHub converts a spoke payload to the hub, and restores what was lost.
+// toHub converts a spoke payload to the hub, and restores the differences.
 func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payload, error) {
 	text, noted := spoke.annotations[LosslessAnnotation]
 	spoke = spoke.clone().without(LosslessAnnotation)
@@ -246,7 +304,7 @@ func (l *lossless) field() *field.Path {
 	return field.NewPath("metadata", "annotations").Key(LosslessAnnotation)
 }
 
-// restore returns the hub payload, which the spoke has become, with what the note says.
+// restore returns the hub payload with the differences of the annotation.
 func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
 	if len(text) > l.maxBytes {
 		return payload{}, fmt.Errorf("%d bytes, expected at most %d", len(text), l.maxBytes)
@@ -293,14 +351,14 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 	return restored, l.verify(ctx, object)
 }
 
-// run takes a payload through steps. Neither what it is given nor what it returns is in the
-// converter's buffer, or in the hands of a function.
+// run takes a payload through steps. The given and the returned payload are neither in the
+// converter's buffer, nor shared with a function.
 func run(ctx context.Context, c *converter, p payload, steps ...*step) (payload, error) {
 	p, err := c.convertAlong(ctx, steps, p.clone())
 	return p.clone(), err
 }
 
-// plain returns steps as they were before they became lossless.
+// plain returns the steps without [Lossless].
 func plain(steps []*step) []*step {
 	steps = slices.Clone(steps)
 	for i, s := range steps {
@@ -340,7 +398,7 @@ func (p payload) document(withMetadata bool) ([]byte, error) {
 	return rawjson.Set(p.body, "metadata", metadata)
 }
 
-// payloadOf is the reverse.
+// payloadOf returns the payload of a document: see [payload.document].
 func payloadOf(document []byte) (payload, error) {
 	body, metadata := []byte{'{'}, metadataOf{}
 	for m, err := range rawjson.Members(document) {

@@ -9,8 +9,8 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// merge makes the changes of a note to a hub object, except for those that are against
-// what a user wrote in the spoke: the ones that show there.
+// merge applies the changes of an annotation to a hub object. It leaves out changes that
+// would change the spoke, because they contradict an edit of the user.
 type merge struct {
 	*lossless
 	converter *converter
@@ -23,22 +23,23 @@ type merge struct {
 	own       *views          // of hub
 }
 
-// views are a hub object as the spoke has it, and after the way back. The functions
-// need not give back an object as a user has written it, so both count.
+// views are the spoke that a hub object is converted to, and the hub object that this spoke
+// is converted to. Both are compared, because the functions may not restore the object
+// exactly.
 type views struct {
 	payload    // of the spoke
 	spoke, hub threeway.Object
 }
 
-// outcome is the hub object that some changes make.
+// outcome is the result of applying some changes.
 type outcome struct {
 	hub   payload
 	spoke payload
 	void  []int // changes that had no effect
 }
 
-// restore makes the changes that do not show in the spoke. If the spoke has not been edited
-// all of them must be possible: functions of another release may have made the hub.
+// restore applies the changes that do not change the spoke. If the spoke has not been
+// edited, all of them must be applied.
 func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload, error) {
 	if len(changes) == 0 {
 		return m.hub, nil
@@ -59,8 +60,9 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload,
 	return good.hub, nil
 }
 
-// all makes all changes to what an unedited spoke has become. Where that is not what it
-// was, the functions of another release have made it.
+// all applies all changes to an object whose spoke has not been edited. The converted
+// object may still differ from the original, because functions of another release may have
+// converted it.
 func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, error) {
 	modes := slices.Repeat([]threeway.Mode{threeway.Always}, len(changes))
 	made, err := m.attempt(ctx, changes, modes)
@@ -74,8 +76,8 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 	if err != nil || len(differences) == 0 {
 		return made.hub, err
 	}
-	// This release may show in the spoke what the one that made the note did not. That
-	// adds to the spoke, and does not contradict it.
+	// This release may show more fields in the spoke than the release that wrote the
+	// annotation. That adds to the spoke, and does not contradict it.
 	larger, err := made.spoke.read()
 	if err != nil {
 		return payload{}, err
@@ -86,8 +88,8 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 	return payload{}, fmt.Errorf("%s: contradicts the object", differences[differences.Choices()[0]].Path())
 }
 
-// add makes more changes, which were left out or void, in another mode, and returns the
-// outcome with those that do not show.
+// add applies more changes, which were left out or void, in another mode. It returns the
+// outcome with the changes that do not change the spoke.
 func (m *merge) add(
 	ctx context.Context, changes threeway.Changes, modes []threeway.Mode,
 	good *outcome, more []int, mode threeway.Mode,
@@ -135,7 +137,7 @@ func (m *merge) add(
 	}
 	for len(rest) > 0 && m.work > 0 {
 		var tried, later [][]int
-		busy := map[int]bool{} // one part at a time of what was blamed together
+		busy := map[int]bool{} // one part at a time of each blamed set
 		for _, some := range rest {
 			if from := owner[some[0]]; busy[from] {
 				later = append(later, some)
@@ -171,8 +173,8 @@ func (m *merge) add(
 	return good, ctx.Err()
 }
 
-// try makes changes, and returns sets of the active ones that are to blame if they show in
-// the spoke; nil if nothing shows.
+// try applies changes. If they change the spoke, it returns sets of active changes that may
+// have caused this; otherwise nil.
 func (m *merge) try(
 	ctx context.Context, changes threeway.Changes, modes []threeway.Mode, active []int,
 ) (*outcome, [][]int, error) {
@@ -180,7 +182,7 @@ func (m *merge) try(
 	switch {
 	case err == nil:
 	case modes[active[0]] == threeway.Always && ctx.Err() == nil:
-		return nil, [][]int{active}, nil // what the functions do not take is against an edit too
+		return nil, [][]int{active}, nil // the functions reject the changes: they contradict an edit
 	default:
 		return nil, nil, err
 	}
@@ -198,7 +200,7 @@ func (m *merge) try(
 	return nil, sets, nil
 }
 
-// attempt makes changes.
+// attempt applies changes, and converts the result to the spoke.
 func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []threeway.Mode) (*outcome, error) {
 	document, err := m.base.document(true)
 	if err != nil {
@@ -220,8 +222,8 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	return made, err
 }
 
-// shows returns the differences that changes make in the hub, as far as the spoke shows
-// them.
+// shows returns the differences between the hub object with and without changes, as far as
+// the spoke shows them.
 func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
 	if m.own == nil {
 		spoke, err := run(ctx, m.converter, m.hub, m.there)

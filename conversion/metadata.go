@@ -15,7 +15,7 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// objectMeta returns the metadata of a typed object, to be read and written.
+// objectMeta returns the metadata of a typed object, for reading and writing.
 func objectMeta(obj runtime.Object) (*metav1.ObjectMeta, error) {
 	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
 		if meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok && meta != nil {
@@ -25,7 +25,7 @@ func objectMeta(obj runtime.Object) (*metav1.ObjectMeta, error) {
 	return nil, fmt.Errorf("%T does not embed metav1.ObjectMeta", obj)
 }
 
-// typeMeta returns the apiVersion and kind of a typed object, to be written.
+// typeMeta returns the apiVersion and kind of a typed object, for writing.
 func typeMeta(obj runtime.Object) (*metav1.TypeMeta, error) {
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok && meta != nil {
 		return meta, nil
@@ -41,8 +41,8 @@ func setMetadata(obj runtime.Object, t metav1.TypeMeta, m *metav1.ObjectMeta, la
 	meta.Labels, meta.Annotations = labels, annotations
 }
 
-// snapshotMetadata returns metadata as it was read: of what a function might change in
-// place, a copy. Labels and annotations are compared with their pairs.
+// snapshotMetadata returns metadata as it was read. Parts that a function could change in
+// place are copied. Labels and annotations are compared with their pairs instead.
 func snapshotMetadata(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	if len(m.OwnerReferences)+len(m.Finalizers) == 0 && m.DeletionTimestamp == nil && m.DeletionGracePeriodSeconds == nil {
 		return m
@@ -52,8 +52,8 @@ func snapshotMetadata(m *metav1.ObjectMeta) *metav1.ObjectMeta {
 	return c.DeepCopy()
 }
 
-// checkMetadata returns an error that names the fields, other than labels and
-// annotations, in which the metadata of an object differs from what it was.
+// checkMetadata returns an error that names the fields in which the metadata of an object
+// has changed, other than labels and annotations.
 func checkMetadata(before, after *metav1.ObjectMeta) error {
 	//lint:ignore SA1019 selfLink must not change either, although it is unused
 	sameLink := before.SelfLink == after.SelfLink
@@ -81,7 +81,7 @@ func checkMetadata(before, after *metav1.ObjectMeta) error {
 	return fmt.Errorf("the conversion function changed %s: only labels and annotations may be changed", strings.Join(changed, ", "))
 }
 
-// same reports whether a map still holds what was read.
+// same reports whether a map still holds the pairs that were read.
 func same(pairs []pair, m map[string]string) bool {
 	if len(pairs) != len(m) {
 		return false
@@ -94,8 +94,8 @@ func same(pairs []pair, m map[string]string) bool {
 	return true
 }
 
-// spliceMetadata returns the text of the object's metadata with those labels and
-// annotations that a function changed.
+// spliceMetadata returns the JSON of the object's metadata with the labels and annotations
+// that a function changed.
 func (o *object) spliceMetadata(labels, annotations map[string]string) ([]byte, error) {
 	text := o.metadata
 	for _, m := range []struct {

@@ -13,13 +13,13 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Rename moves a field, with all that is in it: to another name, into an object, or
-// out of one.
+// Rename moves a field with its whole value. The two paths may differ in the name of the
+// field, and in the objects that contain it.
 func Rename(spoke, hub string) Move {
 	return one(spoke, hub, func(value []byte, _ bool) ([]byte, error) { return value, nil })
 }
 
-// one makes a move of one value to one place.
+// one returns a move of one field to another field.
 func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, error)) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{hub}}
 	m.convert = func(values [][]byte, toHub bool) ([][]byte, error) {
@@ -29,11 +29,16 @@ func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, erro
 	return m
 }
 
-// Enum translates the values of a string field: values are pairs, the spoke's value
-// and the hub's. No two pairs may have the same value on a side. A value that is in no pair
-// stays as it is; it is an error if the other side would read it as another one.
+// Enum translates the values of a string field. The values are pairs of the spoke's value
+// and the hub's value. Each value occurs in at most one pair on its side. If the paths of
+// spoke and hub differ, the field moves from one path to the other as well.
 //
-// With two paths the field moves as well.
+// A value that is in no pair is preserved, and so is a value that is not a string. If a
+// value is in no pair on its own side, but in a pair on the other side, the conversion
+// fails. The way back would translate such a value.
+//
+// [AddFields] returns an error if the number of values is zero or odd, or if a value occurs
+// twice on the same side.
 func Enum(spoke, hub string, values ...string) Move {
 	toHub, toSpoke := map[string]string{}, map[string]string{}
 	m := one(spoke, hub, func(value []byte, up bool) ([]byte, error) {
@@ -43,7 +48,7 @@ func Enum(spoke, hub string, values ...string) Move {
 		}
 		s, ok := rawjson.String(value)
 		if !ok {
-			return value, nil // not for us to judge: the schema does
+			return value, nil // the schema rejects it
 		}
 		if translated, ok := there[s]; ok {
 			return rawjson.Quote(translated), nil
@@ -70,25 +75,35 @@ func Enum(spoke, hub string, values ...string) Move {
 	return m
 }
 
-// Part is where a part of a split string goes: see [StringPart] and [IntegerPart].
+// Part is a field of the hub that holds a part of a split string. [StringPart] and
+// [IntegerPart] return parts.
 type Part struct {
 	path    string
 	integer bool
 }
 
-// StringPart is a part that is a string field of the hub.
+// StringPart returns a part that is a string field of the hub.
 func StringPart(path string) Part { return Part{path: path} }
 
-// IntegerPart is a part that is an integer field of the hub.
+// IntegerPart returns a part that is an integer field of the hub.
 func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 
-// Split splits a string of the spoke at a separator into two fields of the hub, such
-// as hostPort into host and port, and joins them again. If the second part is an
-// integer, the last separator counts, else the first. A null becomes two, and two become
-// one. It is an error if the string cannot be split, if one of the parts alone is absent
-// or null, and if what was split would not be joined to the same, or the reverse: as with
-// a port that is written 080. A colon does not split an integer off an IPv6 address, unless
-// that is in brackets, as in [2001:db8::1]:80.
+// Split splits a string of the spoke at a separator into two fields of the hub, such as
+// hostPort into host and port. In the other direction it joins the two fields. If the
+// second part is an integer, the string is split at the last separator, otherwise at the
+// first. If the spoke's field is null, both fields of the hub become null, and the other
+// way round.
+//
+// The conversion fails if
+//
+//   - the string lacks the separator,
+//   - an integer part is not an integer, or is written in another form, such as the port
+//     080,
+//   - only one of the two fields of the hub is absent or null, or
+//   - the joined string would be split in another place.
+//
+// If the separator is a colon and the second part is an integer, an IPv6 address must be in
+// brackets, such as [2001:db8::1]:80. An address without brackets is an error.
 func Split(spoke, separator string, first, second Part) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
@@ -155,7 +170,7 @@ func Split(spoke, separator string, first, second Part) Move {
 	return m
 }
 
-// fits reports whether a part of a string is valid, and comes back the same.
+// fits reports whether a part of a string is valid, and is joined to the same string.
 func (p Part) fits(s string) bool {
 	i, err := strconv.ParseInt(s, 10, 64)
 	return !p.integer || err == nil && strconv.FormatInt(i, 10) == s
@@ -169,7 +184,7 @@ func (p Part) value(s string) []byte {
 	return rawjson.Quote(s)
 }
 
-// text is the reverse.
+// text returns the part of a string for a value, and reports whether the value is valid.
 func (p Part) text(value []byte) (string, bool) {
 	if p.integer {
 		return string(value), p.fits(string(value))
@@ -199,8 +214,10 @@ func fieldPath(path string) *field.Path {
 	return field.NewPath(names[0], names[1:]...)
 }
 
-// Each does moves in each element of a list of objects; with two paths the list moves
-// as well. The paths of the moves begin at the element.
+// Each applies moves to each element of a list of objects. The paths of the moves start at
+// the element. If the paths of spoke and hub are equal, the list stays in its place. If
+// they differ, the list moves from one path to the other as well. A null list, and elements
+// that are not objects, are preserved.
 func Each(spoke, hub string, moves ...Move) Move {
 	m := one(spoke, hub, func(value []byte, toHub bool) ([]byte, error) {
 		if string(value) == "null" {
@@ -215,7 +232,7 @@ func Each(spoke, hub string, moves ...Move) Move {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", path, err)
 			}
-			if element[0] == '{' { // the schema refuses what is not an object
+			if element[0] == '{' { // the schema rejects other values
 				if element, err = move(element, moves, toHub); err != nil {
 					return nil, fmt.Errorf("%s[%d].%w", path, i, err)
 				}

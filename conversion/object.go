@@ -14,7 +14,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// object is an object as text, in the parts that a conversion treats differently.
+// object is the JSON of an object, split into the parts that a conversion treats
+// differently.
 type object struct {
 	text             []byte
 	apiVersion, kind string
@@ -32,13 +33,13 @@ type pair struct{ key, value string }
 
 var noMetadata = []byte(`{}`)
 
-// String names the object as users know it.
+// String returns the kind and name of the object for messages.
 func (o *object) String() string {
 	return gvk.Name(cmp.Or(o.kind, "object"), o.meta.Namespace, o.meta.Name)
 }
 
-// append appends an object that begins with head, as far as to its metadata, which are
-// those of o with the payload.
+// append appends an object to dst: head, which ends before the metadata, the metadata of o
+// with the labels and annotations of the payload, and the payload's body.
 func (o *object) append(dst, head []byte, p payload) ([]byte, error) {
 	metadata, err := o.spliceMetadata(p.labels, p.annotations)
 	if err != nil {
@@ -51,7 +52,8 @@ func (o *object) append(dst, head []byte, p payload) ([]byte, error) {
 	return append(dst, p.body[1:]...), nil
 }
 
-// body appends to nothing a JSON object of all members but apiVersion, kind and metadata.
+// body appends a JSON object of all members except for apiVersion, kind and metadata to
+// dst.
 func (o *object) body(dst []byte) []byte {
 	dst = append(dst, '{')
 	for _, member := range o.members {
@@ -60,8 +62,8 @@ func (o *object) body(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// parseObject reads the object at the cursor, and passes over the text once. After an error,
-// of the object or of the cursor, it holds what could be read all the same.
+// parseObject reads the object at the cursor in one pass. After an error of the object or
+// of the cursor, the object holds the members that could be read.
 func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 	*o = object{metadata: noMetadata, labels: o.labels[:0], annotations: o.annotations[:0], members: o.members[:0]}
 	begin := c.Offset()
@@ -92,8 +94,8 @@ func (r *Registry) parseObject(m *codec.Memory, c *rawjson.Cursor, o *object) {
 	}
 }
 
-// parseMetadata reads the metadata at the cursor. managedFields are not decoded: they may
-// be larger than all the rest, and are not the business of a conversion.
+// parseMetadata reads the metadata at the cursor. It does not decode managedFields, which
+// may be larger than the rest of the object.
 func (r *Registry) parseMetadata(m *codec.Memory, c *rawjson.Cursor, o *object) error {
 	o.metadata, o.meta = noMetadata, metav1.ObjectMeta{}
 	begin := c.Offset()

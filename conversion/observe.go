@@ -6,33 +6,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Observation is the outcome of one review.
+// Observation is the outcome of a ConversionReview.
 type Observation struct {
-	// To is the version that was asked for.
+	// To is the desired version of the review.
 	To schema.GroupVersion
-	// Objects says how many objects of each kind and version were converted, or had
-	// the version already; those of kinds that the registry does not know count as the
-	// empty kind. There are none if the review failed or was empty.
+	// Objects counts the objects of the review by their kind and version, including objects
+	// that had the desired version already. Objects of a kind or version that the registry
+	// does not know are counted under the empty kind. The map is empty if the review
+	// failed.
 	Objects map[schema.GroupVersionKind]int
-	// Failed is the kind and version of the first object that failed. It is empty if
-	// none did, and if the registry does not know that kind and version: what a
-	// client makes up is not for the label of a metric.
+	// Failed is the kind and version of the first object that failed. It is empty if no
+	// object failed, and if the registry does not know the kind and version. A client can
+	// send any name, and such names must not become labels of a metric.
 	Failed schema.GroupVersionKind
-	// Err is why the review failed; nil if it did not.
+	// Err is the reason why the review failed, or nil.
 	Err error
-	// Duration is how long the conversion of the objects took, without reading the review
-	// and writing the answer.
+	// Duration is the time that it took to convert the objects. It does not include reading
+	// the review and writing the answer.
 	Duration time.Duration
 }
 
-// Observe has a function called with each review that can be read and asks for a version,
-// before it is answered. Package conversion/metrics has one for Prometheus. It may be
-// called from several goroutines at a time.
+// Observe registers a function that is called with the outcome of each review, before the
+// review is answered. Reviews that cannot be read, or that have no desired version, are not
+// observed. f must be safe for concurrent use. If there are several Observe options, the
+// last one takes effect. Package conversion/metrics has an Observe option for Prometheus.
 func Observe(f func(Observation)) Option {
 	return func(h *handler) { h.observe = f }
 }
 
-// count notes n objects of a kind.
+// count adds n objects of a kind.
 func (b *batch) count(kind schema.GroupVersionKind, n int) {
 	if b.seen == nil {
 		b.seen = map[schema.GroupVersionKind]int{}
@@ -40,8 +42,8 @@ func (b *batch) count(kind schema.GroupVersionKind, n int) {
 	b.seen[kind] += n
 }
 
-// knownKind returns the kind and version of the converter's object; nothing if the
-// registry does not know it.
+// knownKind returns the kind and version of the converter's object, or the empty kind if
+// the registry does not know them.
 func (c *converter) knownKind() schema.GroupVersionKind {
 	gvk := c.object.gv.WithKind(c.object.kind)
 	if k := c.registry.kinds[gvk.GroupKind()]; k != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Registry holds the conversions of any number of kinds. Add everything first:
-// a registry may be used from many goroutines, but not while it is added to.
+// Registry holds the conversions of any number of kinds. It is safe for concurrent use
+// after all conversions have been added. Adding conversions is not safe for concurrent use.
 type Registry struct {
 	scheme   *runtime.Scheme
 	kinds    map[schema.GroupKind]*kind
@@ -27,8 +27,8 @@ type Registry struct {
 	converters     sync.Pool // that are idle
 }
 
-// NewRegistry returns an empty registry. The scheme tells which Go type belongs
-// to which group, version and kind; see package scheme.
+// NewRegistry returns an empty registry. The registry uses the scheme to look up the group,
+// version and kind of each Go type; see package scheme.
 func NewRegistry(s *runtime.Scheme) *Registry {
 	codecs := codec.New()
 	return &Registry{
@@ -41,7 +41,7 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 	}
 }
 
-// groupVersion parses an apiVersion. Those of the registry have been parsed before.
+// groupVersion parses an apiVersion. The versions of the registry are parsed in advance.
 func (r *Registry) groupVersion(apiVersion string) (schema.GroupVersion, error) {
 	if gv, ok := r.versions[apiVersion]; ok {
 		return gv, nil
@@ -56,8 +56,8 @@ type kind struct {
 	routes map[[2]string]*route // from version and to version
 }
 
-// versions returns the versions that objects are read and written in: all but the
-// internal one.
+// versions returns the versions in which objects are read and written, without the internal
+// version.
 func (k *kind) versions() map[string]bool {
 	versions := map[string]bool{}
 	for _, s := range k.steps {
@@ -67,12 +67,12 @@ func (k *kind) versions() map[string]bool {
 	return versions
 }
 
-// route is the way from one version of a kind to another.
+// route is the list of steps from one version of a kind to another.
 type route struct {
 	from  schema.GroupVersionKind
 	to    schema.GroupVersion
 	steps []*step
-	head  []byte // of the object that it leads to, as far as to its metadata
+	head  []byte // JSON of the converted object before its metadata
 }
 
 // add adds the conversions between two versions of a kind. If hub is set, the
@@ -148,7 +148,7 @@ func headOf(kind schema.GroupVersionKind) []byte {
 	return append(head, `,"metadata":`...)
 }
 
-// route returns the way from one version of a kind to another.
+// route returns the route from one version of a kind to another.
 func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) (*route, error) {
 	k := r.kinds[from.GroupKind()]
 	if k == nil {
@@ -168,7 +168,7 @@ func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) (
 	return nil, fmt.Errorf("no conversions lead from version %s of kind %s to %s", from.Version, from.GroupKind(), to.Version)
 }
 
-// throughHub returns the way from a version of a kind to the hub and back.
+// throughHub returns the route from a version of a kind to the hub and back.
 func (r *Registry) throughHub(from schema.GroupVersionKind) (*route, error) {
 	k := r.kinds[from.GroupKind()]
 	if k == nil {

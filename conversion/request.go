@@ -7,7 +7,7 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// request is what a ConversionRequest asks for.
+// request is a ConversionRequest.
 type request struct {
 	registry *Registry
 	memory   codec.Memory

@@ -11,20 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// AddSchemeFunctions adds the conversions of a kind that are registered in the
-// registry's scheme, as conversion-gen's RegisterConversions does it, or
-// [runtime.Scheme.AddConversionFunc]: between the hub and every other version of
-// the kind which the scheme knows. The hub may be the internal version
-// ([runtime.APIVersionInternal]) of an aggregated API server, which is never
-// stored and never encoded.
+// AddSchemeFunctions adds the conversion functions of a kind that are registered in the
+// registry's scheme. They were registered by RegisterConversions of conversion-gen, or by
+// [runtime.Scheme.AddConversionFunc]. The functions between the hub and every other version
+// of the kind that the scheme knows are added. The hub may be the internal version
+// ([runtime.APIVersionInternal]) of an aggregated API server, which is never stored or
+// encoded.
 //
-// Such functions copy the metadata, which is allowed; what else [AddSpoke] says
-// about functions holds for them too. They are called as runtime.Scheme.Convert
-// calls them, with a nil context for their scope.
+// The functions are called by [runtime.Scheme.Convert]. The context of their scope
+// (Scope.Meta().Context) is nil. They may copy the metadata, and out may share memory with
+// in. Otherwise, the rules of [AddSpoke] apply.
 //
-// It is an error if the scheme does not know the hub, or no other version; if a
-// function is missing; and what is an error of AddSpoke. All that applies is
-// joined.
+// AddSchemeFunctions returns an error that joins all mistakes, and adds the spokes without
+// mistakes:
+//
+//   - The scheme does not know the hub, or knows no other version of the kind.
+//   - The scheme lacks a function from or to a spoke.
+//   - AddSpoke would return an error for the types.
 func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 	known := r.scheme.AllKnownTypes()
 	hubType, ok := known[hub]
@@ -61,9 +64,9 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 	return errors.Join(errs...)
 }
 
-// registered returns an error if the scheme has no function between two types.
-// There is no other way to find out than to try, with objects that are empty:
-// what else the function makes of them does not matter.
+// registered returns an error if the scheme has no function between two types. The scheme
+// can only be asked by calling the function. It is called with empty objects, and other
+// errors and panics are ignored.
 func (r *Registry) registered(from, to reflect.Type) (err error) {
 	defer func() { _ = recover() }()
 	got := r.scheme.Convert(reflect.New(from).Interface(), reflect.New(to).Interface(), nil)

@@ -12,36 +12,51 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
-// AddSpoke adds the two conversions between a version of a kind, the spoke S,
-// and the kind's hub version H: first the way to the hub, then the way from it. S
-// and H are pointers to the Go types, and are inferred from the functions: if these
-// are swapped, the other version is the hub. Conversions are the same then, but
-// [Lossless] works for spokes alone. An old version may be the hub, so that is not an error;
-// [Registry.Kinds] says which version it is, and so does the log of roundtrip.Test.
+// AddSpoke adds the two conversions between a version of a kind, the spoke S, and the
+// kind's hub version H. S and H are pointers to Go types, and are inferred from the
+// functions.
 //
-// A function finds in out the metadata of in, to which it may add labels and
-// annotations, and zero values otherwise; it fills in the rest. It must not
-// change in. The registry copes with a function that leaves parts of in in out;
-// other callers may not, and package roundtrip warns of it. apiVersion and kind
-// are set afterwards, whatever it leaves there. An error that it returns reaches
-// the user with the name of the object before it; a panic becomes such an error.
-// It is called from several goroutines at a time.
+// When a function is called, out holds the metadata of in, and is otherwise empty. The
+// function sets all other fields of out. It may change labels and annotations of out. If it
+// changes other metadata, the conversion fails. The registry sets apiVersion and kind
+// afterwards.
 //
-// Both objects are the function's to keep. A function may be called more than once for an
-// object: see [Lossless].
+// A function must not change in, and must be safe for concurrent use. It may retain both
+// objects after it returns. It can be called more than once for an object, see [Lossless].
 //
-// It is an error if the scheme does not know one of the types, or knows it by
-// several names; if they are not two versions of one kind, or have no metadata;
-// if the kind has another hub already, or the spoke has been added before.
-// Nothing is added then.
+// A function should copy slices, maps and pointers, instead of assigning them from in to
+// out. The registry supports objects that share memory, but other callers of the function
+// may not. Package roundtrip reports such functions.
+//
+// If a function returns an error, the conversion fails, and the user gets the error after
+// the name of the object. If a function panics, the panic becomes such an error.
+//
+// AddSpoke cannot detect functions in the wrong order, because an old version may be the
+// hub. If the functions are swapped, the intended hub becomes a spoke, and the intended
+// spoke becomes the hub. Objects are still converted correctly, but [Lossless] supports
+// only spokes. To check which version is the hub, see [Registry.Kinds] or the log of
+// roundtrip.Test.
+//
+// AddSpoke returns an error and adds nothing if
+//
+//   - a function is nil,
+//   - the scheme does not know S or H, or knows it by several kinds or versions,
+//   - S or H is not a pointer to a struct that embeds metav1.TypeMeta and
+//     metav1.ObjectMeta,
+//   - S and H are not two versions of the same kind,
+//   - the kind has another hub, or
+//   - conversions between the two versions were added before.
 func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) error {
 	return addTyped(r, true, toHub, fromHub)
 }
 
-// AddDirect adds the two conversions between any two versions of a kind, A and B.
-// They are used instead of the way through the hub, and make a hub unnecessary
-// where there are only two versions. For the functions and for the errors, see
-// [AddSpoke].
+// AddDirect adds the two conversions between any two versions of a kind, A and B. They are
+// used instead of the way through the hub. If a kind has only two versions, it needs no hub
+// then.
+//
+// For the functions and the errors, see [AddSpoke]. AddDirect also returns an error if A or
+// B takes part in a [Lossless] conversion, because a direct conversion would bypass the
+// hub.
 func AddDirect[A, B runtime.Object](r *Registry, aToB func(ctx context.Context, in A, out B) error, bToA func(ctx context.Context, in B, out A) error) error {
 	return addTyped(r, false, aToB, bToA)
 }
@@ -65,8 +80,8 @@ func addTyped[A, B runtime.Object](r *Registry, hub bool, aToB func(ctx context.
 		}})
 }
 
-// kindOf returns the one kind under which the scheme knows a type, a pointer to a
-// struct with metadata.
+// kindOf returns the kind of a type in the scheme. The type must be a pointer to a struct
+// with metadata.
 func (r *Registry) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	kind, err := gvk.Of(r.scheme, t)
 	if err == nil {

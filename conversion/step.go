@@ -13,35 +13,36 @@ type step struct {
 	from, to schema.GroupVersionKind
 	in, out  representation
 	call     func(ctx context.Context, in, out runtime.Object) error
-	// The fields of an object that from and to name.
+	// The apiVersion and kind of from and to.
 	fromType, toType metav1.TypeMeta
-	// convertPayload converts the payload of an object; call is not called then.
+	// convertPayload, if it is set, converts the payload of an object instead of call.
 	convertPayload func(ctx context.Context, c *converter, p payload) (payload, error)
-	// shares is set if the function may leave parts of in in out: see [trace.Call].
+	// shares is set if the function may let out share memory with in: see [trace.Call].
 	shares bool
-	// plain is the step as it was before it became lossless; nil if it has not.
+	// plain is the step without [Lossless], or nil if the step is not lossless.
 	plain *step
 }
 
-// payload is what a step may change of an object. The body is a JSON object of all members but
-// apiVersion, kind and metadata; it may be in the converter's buffer, and is good until the
-// next step.
+// payload holds the parts of an object that a step may change. The body is a JSON object of
+// all members except for apiVersion, kind and metadata. It may be in the converter's
+// buffer, and is valid until the next step.
 type payload struct {
 	body                []byte
 	labels, annotations map[string]string
 }
 
-// representation is how a function sees an object: as a Go type, or as a map.
+// representation is the form in which a function gets an object: as a Go type, or as a map.
 type representation interface {
-	// decode returns a new object of that type with the payload and the metadata of the
-	// converter's object.
+	// decode returns a new object with the payload, and the metadata of the converter's
+	// object.
 	decode(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error)
 	// blank returns a new object for a function to fill in. It has the metadata, with
 	// copies of the payload's labels and annotations, and no body.
 	blank(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error)
-	// metadata returns the labels and annotations of an object that a function has
-	// filled in, and an error if other metadata is not what blank has set. It sets the
-	// type again: a function may have copied that of its source.
+	// metadata returns the labels and annotations of an object that a function has filled
+	// in. It returns an error if other metadata differs from the metadata that blank has
+	// set. It sets apiVersion and kind again, because a function may have copied them from
+	// its source.
 	metadata(c *converter, obj runtime.Object, t metav1.TypeMeta) (labels, annotations map[string]string, err error)
 	// encode returns the body of an object.
 	encode(c *converter, obj runtime.Object) (body []byte, err error)

@@ -18,8 +18,8 @@ type typed struct {
 	decoder  codec.Decoder
 	whole    bool // the type has a decoder of its own, and gets the whole object
 
-	// encoder encodes the fields which are not metadata. It is nil where that is not
-	// the body: if the type has an encoder of its own, or unusual fields.
+	// encoder encodes the fields except for metadata. It is nil if the type has its own
+	// encoder or unusual fields.
 	encoder codec.Encoder
 }
 

@@ -16,14 +16,18 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// AddUnstructuredSpoke adds the two conversions between a version that has no Go
-// type, and that the scheme need not know, and the kind's hub version H. H is the
-// pointer to a Go type, or *[unstructured.Unstructured]; then hubVersion must say
-// which version that is. With a Go type it may be empty.
+// AddUnstructuredSpoke adds the two conversions between a version without a Go type, the
+// spoke, and the kind's hub version H. The scheme does not need to know the spoke. H is a
+// pointer to a Go type, or *[unstructured.Unstructured].
 //
-// For the functions and for the errors, see [AddSpoke]. Integers of an
-// unstructured object are int64, other numbers float64. It has its apiVersion,
-// its kind and its metadata, except for managedFields.
+// If H is unstructured, hubVersion is required, because the type does not determine the
+// version. Otherwise hubVersion may be empty; if it is not, it must be the version of H.
+//
+// For the functions and the errors, see [AddSpoke]. AddUnstructuredSpoke also returns an
+// error if the version or the kind of the spoke is empty.
+//
+// The unstructured objects have apiVersion, kind, and metadata without managedFields. Their
+// integers are int64, and their other numbers are float64.
 func AddUnstructuredSpoke[H runtime.Object](r *Registry, spoke schema.GroupVersionKind, hubVersion string,
 	toHub func(ctx context.Context, in *unstructured.Unstructured, out H) error,
 	fromHub func(ctx context.Context, in H, out *unstructured.Unstructured) error) error {
