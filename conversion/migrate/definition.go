@@ -17,14 +17,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// CheckpointAnnotation is on a definition while its objects are being migrated. It says
-// since when all that is written is stored in the storage version, as a resourceVersion. Remove
-// it when you copy the keys of one etcd to another, which numbers them again.
+// CheckpointAnnotation is set on a CRD while its objects are being migrated. It contains
+// the resourceVersion after which all written objects are stored in the storage version.
+// Remove it if you copy the keys of one etcd to another, because resourceVersions start
+// again there.
 const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// definition is a CustomResourceDefinition as it was read.
+// definition is a CRD as it was read.
 type definition struct {
 	*apiextensionsv1.CustomResourceDefinition
 	storage string
@@ -32,7 +33,7 @@ type definition struct {
 	served []apiextensionsv1.CustomResourceDefinitionVersion
 }
 
-// read reads the definition from the API server.
+// read reads the CRD from the API server.
 func (m *migrator) read(ctx context.Context) (*definition, error) {
 	var d *definition
 	err := m.insist(ctx, func() error {
@@ -71,7 +72,7 @@ func (d *definition) old() []string {
 	return slices.DeleteFunc(slices.Clone(d.Status.StoredVersions), func(v string) bool { return v == d.storage })
 }
 
-// check returns an error if the objects cannot be asked for.
+// check returns an error if the objects cannot be read.
 func (d *definition) check() error {
 	if len(d.served) == 0 {
 		return fmt.Errorf("no version is served, expected served: true for %s, so that objects can be read", d.storage)
@@ -79,10 +80,11 @@ func (d *definition) check() error {
 	return nil
 }
 
-// writable returns an error if the objects cannot be written in the storage version itself. A
-// patch in another one converts what is stored in the storage version already to that, prunes
-// it by its schema, and converts it back: what the other version has no field for is lost
-// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredSchemaCoercer).
+// writable returns an error if the objects cannot be written in the storage version. A
+// patch in another version would convert an object that is stored in the storage version to
+// that version, prune it by that schema, and convert it back. Fields that the other version
+// lacks would be lost (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
+// unstructuredSchemaCoercer).
 func (d *definition) writable() error {
 	if err := d.check(); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (d *definition) writable() error {
 	return nil
 }
 
-// resource is where the objects are asked for in a version.
+// resource returns the resource in a version.
 func (d *definition) resource(v apiextensionsv1.CustomResourceDefinitionVersion) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural}
 }
@@ -103,7 +105,8 @@ func (d *definition) apiVersion(version string) string {
 	return schema.GroupVersion{Group: d.Spec.Group, Version: version}.String()
 }
 
-// target is what a rewrite patches: the status of the object, if it has one.
+// target returns the resource and subresource that a rewrite patches: the status, if there
+// is one.
 func (d *definition) target() (resource schema.GroupVersionResource, subresources []string) {
 	v := d.served[0]
 	if v.Subresources != nil && v.Subresources.Status != nil {
@@ -112,8 +115,8 @@ func (d *definition) target() (resource schema.GroupVersionResource, subresource
 	return d.resource(v), subresources
 }
 
-// patched are the subresources that a rewrite may patch; "" is the object itself, for which
-// managedFields are put back.
+// patched returns the subresources that a rewrite may patch. "" is the object itself, in
+// which managedFields are restored.
 func (d *definition) patched(dryRun bool) []string {
 	_, subresources := d.target()
 	if dryRun && len(subresources) > 0 {
@@ -122,12 +125,13 @@ func (d *definition) patched(dryRun bool) []string {
 	return append(subresources, "")
 }
 
-// same reports whether the definition has not changed since it was read.
+// same reports whether the CRD has not changed since it was read.
 func (d *definition) same(now *definition) bool {
 	return now.Generation == d.Generation && now.UID == d.UID
 }
 
-// version returns a version of the definition, and its index; -1 if it has none of that name.
+// version returns a version of the CRD and its index, which is -1 if there is no such
+// version.
 func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinitionVersion, int) {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 	if i < 0 {
@@ -136,7 +140,7 @@ func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinit
 	return d.Spec.Versions[i], i
 }
 
-// changed is when the definition itself was last written; zero if it does not say.
+// changed returns the time of the last write of the CRD, or zero if it is unknown.
 func (d *definition) changed() time.Time {
 	var last time.Time
 	for _, entry := range d.ManagedFields {
@@ -147,17 +151,18 @@ func (d *definition) changed() time.Time {
 	return last
 }
 
-// checkpoint says that all objects with a higher resourceVersion are stored in a version.
+// checkpoint records that all objects with a higher resourceVersion are stored in a
+// version.
 type checkpoint struct {
 	StorageVersion   string    `json:"storageVersion"`
 	ResourceVersion  string    `json:"resourceVersion"`
 	Generation       int64     `json:"generation"`
 	UID              types.UID `json:"uid"`
-	PropagationDelay string    `json:"propagationDelay"` // what was waited for
+	PropagationDelay string    `json:"propagationDelay"` // for which the run waited
 }
 
-// checkpoint returns what the annotation says; "" if it is absent, does not hold any more, or
-// was made by a run that had not waited for so long.
+// checkpoint returns the resourceVersion of the annotation. It returns "" if the annotation
+// is absent or outdated, or if its run waited for a shorter time.
 func (d *definition) checkpoint(propagationDelay time.Duration) (resourceVersion string) {
 	var c checkpoint
 	if err := json.Unmarshal([]byte(d.Annotations[CheckpointAnnotation]), &c); err != nil {
@@ -175,15 +180,14 @@ func (d *definition) checkpoint(propagationDelay time.Duration) (resourceVersion
 	return c.ResourceVersion
 }
 
-// operation is one of a JSON patch (RFC 6902).
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// patch changes the definition, if it has not changed since it was read: otherwise the error is a
-// conflict.
+// patch changes the CRD. It returns a conflict if the CRD has changed since it was read.
 func (m *migrator) patch(ctx context.Context, d *definition, op operation, subresources ...string) error {
 	data, err := json.Marshal([]operation{{"replace", "/metadata/resourceVersion", d.ResourceVersion}, op})
 	if err != nil {

@@ -1,59 +1,60 @@
-// Package migrate moves stored objects to a new storage version, and takes an old version
-// out of a CustomResourceDefinition. It is what lies between "v1 is the storage version
-// now" and "v1alpha1 is gone".
+// Package migrate moves stored objects to a new storage version, and removes an old version
+// from a CustomResourceDefinition (CRD).
 //
-// The API server writes an object in the version that has "storage: true" at that moment,
-// and never touches it again until a client writes it. So after a change of the storage
-// version most objects are still stored in the old one; status.storedVersions lists all
-// that may occur, and none of these can be taken out of spec.versions.
+// The API server stores an object in the version that has "storage: true" at the time of the
+// write. After a change of the storage version, most objects are still stored in the old
+// version, until a client writes them. status.storedVersions lists all versions in which
+// objects may be stored. These versions cannot be removed from spec.versions.
 //
 //	report, err := migrate.Run(ctx, config, "pizzas.restaurant.example.com")
 //	err = migrate.Remove(ctx, config, "pizzas.restaurant.example.com", "v1alpha1")
 //
-// [Run] writes each object again as it is, and then takes the old versions out of
-// status.storedVersions. [Remove] takes one out of spec.versions, if it is no longer
-// needed. In between, clients move to the new version, and the old one gets "served: false".
+// [Run] rewrites each object, and then removes the old versions from status.storedVersions.
+// [Remove] removes a version from spec.versions if it is no longer needed. Between the two
+// calls, move your clients to the new version, and set "served: false" for the old version.
 //
-// # What a rewrite does
+// # How objects are rewritten
 //
-// It is an empty patch, with the object's UID and resourceVersion as preconditions. The
-// API server reads the object, converts it, finds nothing changed, but other bytes to
-// store, and stores them. Nothing but the resourceVersion is another one after that: no
-// generation, so that no controller rolls anything out, and no managedFields. Watchers
-// see a modified object.
+// Run sends an empty patch for each object, with the object's UID and resourceVersion as
+// preconditions. The API server reads and converts the object. The fields are unchanged, but
+// the bytes to store differ, so the API server stores the object. Only the resourceVersion
+// changes. The generation and managedFields do not, and controllers roll out nothing.
+// Watchers get a MODIFIED event.
 //
-// Where the definition has a status subresource, that is what is patched: the admission
-// webhooks of the resource itself are not called then, which could refuse the old object,
-// or change it. (One that is registered for the subresource is; what it changes in the status
-// is not noticed.) Where it has none, each patch is tried with dryRun first, and what
-// admission would change or refuse is reported and left as it is.
+// If the CRD has a status subresource, Run patches the status. Admission webhooks of the
+// resource itself, which could refuse or change the old object, are not called then. Webhooks
+// for the status subresource are called, and Run does not notice if they change the status.
+// If the CRD has no status subresource, Run first sends each patch with dryRun. If admission
+// would change or refuse the object, Run reports the object and leaves it unchanged.
 //
-// Up to v1.36 the API server drops managedFields at any write for which it cannot convert the
-// object to a version that they name. So a patch is tried with dryRun too where they name
-// another version than the one that is written, and an object that would lose them is
-// reported and left as it is. If it happens to the patch all the same, because the webhook
-// does not answer just then, they are put back at once; a kill in that very moment loses them
-// for the objects in hand.
+// Up to v1.36, the API server drops managedFields if it cannot convert the object to one of
+// the versions in them. If an object's managedFields contain another version than the storage
+// version, Run also sends the patch with dryRun first. If the object would lose its
+// managedFields, Run reports it and leaves it unchanged. If the conversion webhook fails just
+// after that, Run restores the managedFields at once. Only if Run is killed at this moment,
+// the objects that are being patched lose them.
 //
-// # Safe to repeat, and to interrupt
+// # Interrupted runs
 //
-// Objects that were written since the migration began are stored in the new version already:
-// their resourceVersion is higher (KEP-5504: they are numbers, and those of one etcd can be
-// compared). So an object that another client writes meanwhile needs no rewrite. The number
-// of the beginning is kept in an annotation of the definition, [CheckpointAnnotation], until
-// all is done: a run after a kill goes through the list again, but writes only what is
-// left. Several may run at the same time.
+// An object that is written after the start of the migration is stored in the new version,
+// and has a higher resourceVersion (KEP-5504: these are comparable numbers). Run does not
+// rewrite such objects. It stores the resourceVersion of the start in an annotation of the
+// CRD, [CheckpointAnnotation], until all objects are migrated. If Run is interrupted, call it
+// again: it lists all objects, but rewrites only the remaining ones. Several runs may run at
+// the same time.
 //
-// The definition must not change in the meantime. If its generation has, objects may have
-// been stored in yet another version, and Run begins again. The API server's own migrator
-// goes by the same rules (kubernetes/pkg/controller/storageversionmigrator).
+// If the generation of the CRD changes, objects may have been stored in yet another version,
+// and Run starts again. The storage version migrator of Kubernetes follows the same rules
+// (kubernetes/pkg/controller/storageversionmigrator).
 //
-// # What it does not do
+// # Limitations
 //
-// It does not choose the storage version, and does not change what is served. It moves
-// custom resources only. It does not prove the conversion: as after any other write, what
-// conversion drops, or the schema of the storage version prunes, is gone; so let package
-// roundtrip look at it before. It cannot see in which version an object is stored, since the
-// API server does not tell. It moves no owner of fields to another version: see
-// [ForgetOwners].
+//   - The package does not choose the storage version, or change which versions are served.
+//   - It migrates custom resources only.
+//   - It does not check the conversion. As in any other write, fields are lost if the
+//     conversion drops them, or if the schema of the storage version prunes them. Test the
+//     conversion with package roundtrip before.
+//   - It cannot detect in which version an object is stored, because the API server does not
+//     expose that.
+//   - It does not move the owner of a field to another version: see [ForgetOwners].
 package migrate

@@ -9,8 +9,8 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
-// The objects are moved to the storage version, and the first version, which is not served
-// any more, is taken away.
+// Run moves the objects to the storage version. Then Remove removes the first version, which
+// is not served any longer.
 func Example() {
 	retire := func(ctx context.Context, config *rest.Config) error {
 		const crd = "pizzas.restaurant.example.com"
@@ -18,12 +18,12 @@ func Example() {
 			fmt.Printf("%d of %d\n", p.Done(), p.Total)
 		}))
 		if err != nil {
-			return err // it names the objects that were refused
+			return err // the error names the objects that were refused
 		}
 		fmt.Println(report.Rewritten, "objects are stored in", report.Storage)
 		return migrate.Remove(ctx, config, crd, "v1alpha1")
 	}
-	_ = retire // it needs a cluster
+	_ = retire // needs a cluster
 }
 
 func ExamplePolicyRules() {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// claims returns the managedFields without those of versions that the definition does not
-// have, which the API server cannot keep.
+// claims returns the managedFields without entries of versions that the CRD lacks, which
+// the API server cannot preserve.
 func (d *definition) claims(obj *metav1.PartialObjectMetadata) []metav1.ManagedFieldsEntry {
 	return slices.DeleteFunc(slices.Clone(obj.ManagedFields), func(e metav1.ManagedFieldsEntry) bool {
 		gv, err := schema.ParseGroupVersion(e.APIVersion)
@@ -29,8 +29,8 @@ func (d *definition) converts(claims []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(claims, func(e metav1.ManagedFieldsEntry) bool { return e.APIVersion != d.apiVersion(d.storage) })
 }
 
-// kept reports whether an object has these claims, and no others. It compares the owners,
-// and not their fields: the API server writes these again.
+// kept reports whether an object has these claims and no others. It compares the owners
+// without their fields, because the API server writes the fields again.
 func (d *definition) kept(claims []metav1.ManagedFieldsEntry, obj *metav1.PartialObjectMetadata) bool {
 	return slices.Equal(ownersOf(claims), ownersOf(d.claims(obj)))
 }
@@ -44,9 +44,9 @@ func ownersOf(claims []metav1.ManagedFieldsEntry) []string {
 	return owners
 }
 
-// claim writes the managedFields of an object, and nothing else. If admission would change
-// more, or refuse it, it is left alone. A subresource would do without admission, but there
-// the API server ignores managedFields (decodeLiveOrNew,
+// claim writes only the managedFields of an object. If admission would change more or
+// refuse it, the object is left unchanged. A subresource would avoid admission, but the API
+// server ignores managedFields there (decodeLiveOrNew,
 // apimachinery/pkg/util/managedfields/internal/fieldmanager.go).
 func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (outcome, error) {
 	for attempt := 0; ; attempt++ {
@@ -67,7 +67,8 @@ func (m *migrator) claim(ctx context.Context, d *definition, obj *metav1.Partial
 	}
 }
 
-// claimOnce does so, and returns the outcome for the object, or what it would be.
+// claimOnce makes one attempt. It returns the object as it is or would be after the write,
+// or nil and the outcome.
 func (m *migrator) claimOnce(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, claims []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, outcome, error) {
 	patch := patchOf(obj, claims)
 	if len(claims) == 0 {
@@ -87,7 +88,8 @@ func (m *migrator) claimOnce(ctx context.Context, d *definition, obj *metav1.Par
 	}
 }
 
-// forget takes the claims of a version out of an object. Others may write it meanwhile.
+// forget removes the claims of a version from an object, which other clients may write
+// meanwhile.
 func (m *migrator) forget(ctx context.Context, d *definition, version string, l listed) (outcome, error) {
 	// managedFields are the same in all versions, but labels and annotations may differ.
 	obj, writable := l.PartialObjectMetadata, l.version == d.storage
@@ -111,5 +113,5 @@ func (m *migrator) forget(ctx context.Context, d *definition, version string, l 
 	return failed, fmt.Errorf("changed %d times while its managedFields were written", maxWrites)
 }
 
-// maxWrites is how often another client may write in between.
+// maxWrites is how often other clients may write in between.
 const maxWrites = 20

@@ -21,39 +21,42 @@ const (
 	maxRounds = 5
 )
 
-// Report is what Run has done. If the definition has changed in the meantime, so that Run has
-// begun again, it is about the last time.
+// Report is the result of [Run]. If Run started again because the CRD changed, the report
+// covers only the last pass.
 type Report struct {
 	Progress
 	// Storage is the storage version.
 	Storage string
-	// Dropped are the versions that were taken out of status.storedVersions; with [DryRun],
-	// those that would be.
+	// Dropped are the versions that were removed from status.storedVersions. With [DryRun],
+	// they are the versions that would be removed.
 	Dropped []string
-	// Problems are the objects that could not be rewritten, the first hundred; Failed counts
-	// all of them.
+	// Problems are the first hundred objects that could not be rewritten. Failed counts all
+	// such objects.
 	Problems []Problem
 }
 
-// Run rewrites all stored objects of a definition in its storage version, and then takes
-// the other versions out of status.storedVersions. The definition is named as its metadata
-// is: "pizzas.restaurant.example.com". If nothing but the storage version is stored, it
-// does nothing.
+// Run rewrites all stored objects of a CRD in its storage version, and then removes the
+// other versions from status.storedVersions. crd is the name of the CRD, such as
+// "pizzas.restaurant.example.com". If status.storedVersions contains only the storage
+// version, Run rewrites nothing. The storage version must be served, because objects could
+// lose fields in another version. Run needs the permissions of [PolicyRules].
 //
-// An object that cannot be rewritten, because admission or validation refuses it, or its
-// conversion fails, does not stop the others; it is in the report, and the stored versions
-// stay as they are. Then the error is [ErrRefused], and names them. (An object that no served
-// version can show fails every list: Run ends there.) After that has been fixed, Run may be
-// called again: only what is left is rewritten. No field is lost when it stops at any point.
+// If an object cannot be rewritten, Run continues with the others. Reasons are that
+// admission or validation refuses the object, or that its conversion fails. The report then
+// contains the object, and status.storedVersions is not changed. Run returns an error that
+// matches [ErrRefused], and names the objects in the report. After you have fixed the
+// cause, call Run again: it rewrites only the remaining objects. If Run is interrupted at
+// any point, no field is lost. For managedFields, see the package documentation.
 //
-// It reads pages of at most 500 objects, without their spec and status. It tries again for a while what
-// fails for the moment; Run gives up when the API server cannot be reached for a minute, or
-// has failed a hundred objects in a row.
+// If an object cannot be read in any served version, all lists that contain it fail. Run
+// then returns an error without rewriting the objects after it.
 //
-// The storage version must be served: in another one, objects could lose fields.
+// Run lists pages of at most 500 objects, without their spec and status. It retries
+// temporary failures for a while. It returns an error if the API server cannot be reached
+// for a minute, or if a hundred objects in a row fail temporarily.
 //
-// The report is not nil, also when there is an error, unless an option is wrong or the
-// definition cannot be read. [PolicyRules] has the rights that it needs.
+// The report is not nil, even if Run returns an error, unless an option or the config is
+// invalid, or the CRD cannot be read.
 func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (*Report, error) {
 	m, err := newMigrator(config, crd, opts)
 	if err != nil {
@@ -78,7 +81,7 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 	return report, m.explain(fmt.Errorf("changed %d times while objects were rewritten: find the other writer, and run again", maxRounds))
 }
 
-// migrator is one call of Run or Remove.
+// migrator holds the state of one call of Run or Remove.
 type migrator struct {
 	settings
 	name     string
@@ -118,8 +121,8 @@ func (m *migrator) explain(err error) error {
 	return fmt.Errorf("migrate: CustomResourceDefinition %s: %w", m.name, err)
 }
 
-// round rewrites what is left. It reports whether that was all; if not, the definition has
-// changed meanwhile.
+// round rewrites the remaining objects. It reports whether all are done. If not, the CRD
+// has changed meanwhile.
 func (m *migrator) round(ctx context.Context, d *definition, report *Report) (done bool, err error) {
 	old := d.old()
 	if len(old) == 0 {
@@ -177,8 +180,8 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 	return dropped, err
 }
 
-// unless says that all is well, unless there is an error. A conflict is not an error: the definition
-// is to be read again.
+// unless reports whether there is no error. It drops a conflict: then the CRD must be read
+// again.
 func (m *migrator) unless(err error) (ok bool, _ error) {
 	if apierrors.IsConflict(err) {
 		return false, nil
@@ -186,8 +189,8 @@ func (m *migrator) unless(err error) (ok bool, _ error) {
 	return err == nil, err
 }
 
-// settled waits until all API servers have heard of the storage version, and have stored what
-// they were asked before. It reports whether the definition is still the same.
+// settled waits until all API servers know the storage version, and have stored earlier
+// requests. It reports whether the CRD is still the same.
 func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	// A clock that is ahead by less than nine minutes makes no difference.
 	if changed := d.changed(); m.dryRun || !changed.IsZero() && time.Since(changed) > 10*time.Minute {
@@ -208,8 +211,8 @@ func (m *migrator) settled(ctx context.Context, d *definition) (bool, error) {
 	return same, nil
 }
 
-// drop leaves the storage version alone in status.storedVersions. It reports whether it has: if
-// not, the definition has been changed since its objects were rewritten.
+// drop leaves only the storage version in status.storedVersions. It returns false if the
+// CRD has changed since its objects were rewritten.
 func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
 	for range maxWrites {
 		now, err := m.read(ctx)
@@ -234,17 +237,17 @@ func (m *migrator) drop(ctx context.Context, d *definition) (bool, error) {
 	return false, fmt.Errorf("changed %d times while status.storedVersions was written: find the other writer, and run again", maxWrites)
 }
 
-// ErrRefused is what [errors.Is] finds in errors of Run if objects could not be rewritten,
-// and of Remove if the version is still needed.
+// ErrRefused matches, with [errors.Is], the error of Run if objects could not be rewritten,
+// and the error of Remove if the version is still needed.
 var ErrRefused = errors.New("migrate: refused")
 
-// refused marks an error as ErrRefused, whose text adds nothing.
+// refused marks an error as ErrRefused, without changing its text.
 type refused struct{ error }
 
 func (e refused) Is(target error) bool { return target == ErrRefused }
 func (e refused) Unwrap() error        { return e.error }
 
-// refusal says that objects are still stored in an old version.
+// refusal returns an error for the objects that are still stored in an old version.
 func (r *Report) refusal(old []string) error {
 	text := fmt.Sprintf("status.storedVersions keeps %s: %d of %d objects could not be rewritten in %s: fix them, or what refuses them, and run again", strings.Join(old, ", "), r.Failed, r.Done(), r.Storage)
 	return refused{errors.Join(append([]error{errors.New(text)}, r.faults()...)...)}

@@ -17,7 +17,7 @@ const (
 	workers  = 8   // that rewrite objects
 )
 
-// objects calls f for each object, for several at a time, and counts the outcomes.
+// objects calls f for each object, concurrently, and counts the outcomes.
 func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f func(context.Context, listed) (outcome, error)) error {
 	counts := &tally{report: report, observe: m.observe}
 	defer counts.end()
@@ -55,13 +55,13 @@ func (m *migrator) objects(ctx context.Context, d *definition, report *Report, f
 	return group.Wait()
 }
 
-// listed is the metadata of an object, as a version has it.
+// listed is the metadata of an object in a version.
 type listed struct {
 	*metav1.PartialObjectMetadata
 	version string
 }
 
-// object rewrites one, if it was written before a resourceVersion.
+// object rewrites an object that was last written before a resourceVersion.
 func (m *migrator) object(ctx context.Context, d *definition, since string, l listed) (outcome, error) {
 	order, err := resourceversion.CompareResourceVersion(l.ResourceVersion, since)
 	switch {
@@ -83,13 +83,13 @@ func (m *migrator) object(ctx context.Context, d *definition, since string, l li
 	return m.rewrite(ctx, d, now)
 }
 
-// each calls f for the metadata of each object, page by page, and before that expect with
-// how many were listed and how many remain.
+// each calls f for the metadata of each object, page by page. Before each page it calls
+// expect with the number of listed and of remaining objects.
 //
-// An object that cannot be converted fails the whole page, and so does a page that is too
-// much for the conversion webhook: in both cases a smaller page is tried. If it is one object,
-// it is listed in another version, in which it may be stored, and so is what follows, up to an
-// object that cannot be converted to that.
+// A page fails if one of its objects cannot be converted, or if it takes the conversion
+// webhook too long. In both cases a smaller page is tried. If a page of one object fails,
+// the object is listed in another version, in which it may be stored. The objects after it
+// are listed in that version, too, until one cannot be converted to it.
 func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64, remaining *int64), f func(listed) error) error {
 	if err := d.check(); err != nil {
 		return err
@@ -104,9 +104,9 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 		list, err := m.page(ctx, d.resource(v), opts)
 		switch {
 		case apierrors.IsResourceExpired(err):
-			// The snapshot of the first page has gone. The API server says how to go on with a
-			// newer one (apiserver/pkg/storage/etcd3, handleCompactedErrorForPaging): the order is
-			// that of the names, so nothing old is left out.
+			// The snapshot of the first page has gone. The API server returns a token for a
+			// newer one (apiserver/pkg/storage/etcd3, handleCompactedErrorForPaging). Objects are
+			// in the order of their names, so no old object is left out.
 			if opts.Continue = continueOf(err); opts.Continue == "" {
 				n = 0
 			}
@@ -143,7 +143,7 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	return fmt.Errorf("%s cannot be read in any served version: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
 }
 
-// now returns the resourceVersion of the moment.
+// now returns the current resourceVersion.
 func (m *migrator) now(ctx context.Context, d *definition) (string, error) {
 	var faults []error
 	for _, v := range d.served {

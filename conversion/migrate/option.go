@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Option changes how [Run] and [Remove] work.
+// Option configures [Run] and [Remove].
 type Option func(*settings)
 
 type settings struct {
@@ -19,53 +19,65 @@ type settings struct {
 	forgetOwners     bool
 }
 
-// Rate is how many requests a second are sent at most, lists included; the default is 100.
-// With 0 the API server alone sets the pace (API Priority and Fairness). An object takes
-// two requests; one if the definition has a status subresource, and its managedFields name
-// no old version. It takes the place of the QPS in the config.
+// Rate limits the requests per second, including lists. The default is 100. With Rate(0),
+// only the API server limits the requests (API Priority and Fairness). Rate replaces the
+// QPS of the config.
+//
+// An object takes two requests. It takes one if the CRD has a status subresource, and the
+// object's managedFields contain only the storage version.
 func Rate(perSecond float64) Option {
 	return func(s *settings) { s.rate = perSecond }
 }
 
-// PropagationDelay is how long Run waits before it begins, if the definition has been changed in the
-// last ten minutes or it cannot tell; the default is 70 seconds. Until all API servers of a
-// cluster have heard of a new storage version, some store objects in the old one; and a
-// request that was on its way then, such as one that waits for an admission webhook, is
-// stored in the old one even later, until the API server's --request-timeout, by default 60
-// seconds (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, tearDown). An
-// object that comes after a shorter wait stays in the old version unseen; once that is
-// removed, no object of the resource can be listed. It concerns Run.
+// PropagationDelay sets how long Run waits before it starts, if the CRD was changed in the
+// last ten minutes, or if the time of the last change is unknown. The default is 70
+// seconds. With [DryRun], Run does not wait. Remove ignores this option.
+//
+// After a change of the storage version, some API servers still store objects in the old
+// version, until they have seen the change. A request that is in progress at that moment is
+// stored in the old version even later, for example if it waits for an admission webhook.
+// The limit is the API server's --request-timeout, by default 60 seconds
+// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, tearDown).
+//
+// If the delay is too short, an object can remain in the old version unnoticed. After that
+// version has been removed, no object of the resource can be listed.
 func PropagationDelay(d time.Duration) Option {
 	return func(s *settings) { s.propagationDelay = d }
 }
 
-// Observe gets to know how far Run is, or Remove with ForgetOwners: f is called up to ten times
-// a second, and at the end; never twice at the same time. The work waits for it.
+// Observe registers a function that is called with the progress of Run, or of Remove with
+// [ForgetOwners]. It is called at most ten times a second, and at the end. Calls do not
+// overlap, and the migration waits for them.
 func Observe(f func(Progress)) Option {
 	return func(s *settings) { s.observe = f }
 }
 
-// DryRun only says what would happen. Run then patches with dryRun=All, which admission
-// webhooks and validation see as any other request, so that what they would refuse is
-// known before. Remove checks whether it could.
+// DryRun changes nothing. Run sends its patches with dryRun=All, so admission webhooks and
+// validation handle them like other requests. The report then contains the objects that
+// they would refuse. Remove only checks whether it could remove the version.
 func DryRun() Option {
 	return func(s *settings) { s.dryRun = true }
 }
 
-// ForgetOwners lets Remove take a version out that managedFields still name: these entries
-// are first taken out of all objects. The fields stay as they are, but these owners lose
-// them: server-side apply by one of them does not remove any more what it has left out of its
-// configuration, and there are no conflicts over these fields. An owner by apply need not
-// lose anything: it moves to another version by applying once in that. An owner by update
-// cannot move.
+// ForgetOwners lets Remove remove a version that managedFields of objects still contain.
+// Remove first removes the entries of the version from the managedFields of all objects.
+// The fields keep their values, but the managers in these entries no longer own the fields:
 //
-// They must go, because the API server cannot convert to a version that is not there. If it
-// was removed with them, then up to v1.36 each server-side apply to such an object fails,
-// and each other write drops all of its managedFields.
+//   - If such a manager applies a configuration without a field, server-side apply no
+//     longer removes the field.
+//   - Other managers get no conflicts over these fields.
 //
-// managedFields can be written through the resource itself alone, so admission is asked; an
-// object that it would refuse or change is left alone, and the version stays. An object takes
-// two requests.
+// A manager that uses server-side apply can keep its fields: let it apply once in another
+// version before. A manager that uses update cannot move to another version.
+//
+// The entries must be removed, because the API server cannot convert objects to a missing
+// version. If a version is removed while managedFields contain it, then up to v1.36 each
+// server-side apply of such an object fails. Each other write drops all managedFields of
+// the object.
+//
+// Only requests for the resource itself can write managedFields, so admission is called. If
+// admission would refuse or change an object, Remove leaves the object unchanged, and does
+// not remove the version. An object takes two requests.
 func ForgetOwners() Option {
 	return func(s *settings) { s.forgetOwners = true }
 }
@@ -85,7 +97,7 @@ func apply(opts []Option) (settings, error) {
 	return set, errors.Join(errs...)
 }
 
-// limiter returns what limits requests.
+// limiter returns the limiter of the requests.
 func (s settings) limiter() flowcontrol.RateLimiter {
 	if s.rate == 0 {
 		return flowcontrol.NewFakeAlwaysRateLimiter()

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// PolicyRules returns the least that [Run] and [Remove] need for a definition, named as its
-// metadata is: the rules of a ClusterRole. The status of the objects is patched if there is
-// one; the objects themselves if not, and where managedFields are to be put back or forgotten.
-// The slice is the caller's.
+// PolicyRules returns the permissions that [Run] and [Remove] need for a CRD, as rules of a
+// ClusterRole. crd is the name of the CRD. If the CRD has a status subresource, Run patches
+// the status of the objects. Otherwise, and to restore or forget managedFields, the objects
+// themselves are patched. The caller may modify the result.
 func PolicyRules(crd string) []rbacv1.PolicyRule {
 	resource := schema.ParseGroupResource(crd)
 	return []rbacv1.PolicyRule{
@@ -28,8 +28,8 @@ func PolicyRules(crd string) []rbacv1.PolicyRule {
 
 var reviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// permitted returns an error if the user may not do what is needed to rewrite objects by patches of
-// these subresources, so that this is not found out at each object.
+// permitted returns an error if the user lacks a permission to rewrite objects by patches
+// of these subresources. Otherwise each object would fail.
 func (m *migrator) permitted(ctx context.Context, d *definition, subresources ...string) error {
 	type need struct{ verb, subresource string }
 	needs := []need{{"get", ""}}

@@ -7,24 +7,26 @@ import (
 	"time"
 )
 
-// Progress is how far Run is. The counts are of objects.
+// Progress is the progress of [Run] or [Remove]. All counts are numbers of objects.
 type Progress struct {
-	// Total is how many there are, as the API server estimates.
+	// Total is the number of objects, as the API server estimates it.
 	Total int64
-	// Rewritten are those that Run has written; with [DryRun], that it could write.
+	// Rewritten is the number of objects that were written. With [DryRun], it is the number
+	// of objects that could be written.
 	Rewritten int64
-	// Current are those that were in the storage version already, such as those that were
-	// written since the migration began, by an earlier Run too.
+	// Current is the number of objects that were in the storage version already. It includes
+	// objects that were written since the migration began, by an earlier run or by clients.
 	Current int64
-	// Gone are those that were deleted meanwhile.
+	// Gone is the number of objects that were deleted during the run.
 	Gone int64
-	// Failed are those that could not be rewritten.
+	// Failed is the number of objects that could not be rewritten.
 	Failed int64
-	// Waiting is how long Run waits before it begins: see [PropagationDelay]. It is zero when it works.
+	// Waiting is how long Run waits before it starts: see [PropagationDelay]. It is zero
+	// afterwards.
 	Waiting time.Duration
 }
 
-// Done is how many objects Run is done with, whatever the outcome.
+// Done returns the number of objects that Run has handled, with any outcome.
 func (p Progress) Done() int64 { return p.Rewritten + p.Current + p.Gone + p.Failed }
 
 // Problem is an object that could not be rewritten.
@@ -33,7 +35,7 @@ type Problem struct {
 	Err             error
 }
 
-// Error names the object.
+// Error returns the namespace and name of the object, and the error.
 func (p Problem) Error() string {
 	return objectName(p.Namespace, p.Name) + ": " + p.Err.Error()
 }
@@ -86,7 +88,7 @@ const (
 	failed
 )
 
-// count counts an object. An error means that it makes no sense to go on.
+// count counts an object. It returns an error if the run must end.
 func (t *tally) count(o outcome, p Problem) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +118,7 @@ func (t *tally) count(o outcome, p Problem) error {
 	return nil
 }
 
-// expect takes the API server's estimate of what comes after the objects of a page.
+// expect stores the API server's estimate of the number of objects after a page.
 func (t *tally) expect(n int64, remaining *int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,14 +132,14 @@ func (t *tally) expect(n int64, remaining *int64) {
 // interval is the least time between two calls of observe, except for the last.
 const interval = time.Second / 10
 
-// end tells how far it is at the end.
+// end calls observe for the last time.
 func (t *tally) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tell(0)
 }
 
-// tell tells how far it is, unless that was done just now. The caller holds the lock.
+// tell calls observe, unless it was called just before. The caller holds the lock.
 func (t *tally) tell(interval time.Duration) {
 	if t.observe != nil && time.Since(t.told) >= interval {
 		t.observe(t.report.Progress)

@@ -13,20 +13,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Remove takes a version out of spec.versions of a definition. It refuses to as long as
+// Remove removes a version from spec.versions of a CRD. If the version is still needed,
+// Remove changes nothing in spec.versions, and returns an error that matches [ErrRefused].
+// The error joins all reasons, and says how to solve them:
 //
-//   - it is the storage version;
-//   - it is in status.storedVersions: [Run] moves the objects;
-//   - it is served: its clients would fail;
-//   - an object's managedFields name it: see [ForgetOwners].
+//   - The version is the storage version.
+//   - The version is in status.storedVersions. Call [Run] first.
+//   - The version is served, so its clients would fail.
+//   - The managedFields of an object contain the version, see [ForgetOwners].
 //
-// The error is [ErrRefused] then, joins all that is the case, and says what to do. All objects
-// are read for that, in pages of metadata. Where definitions are applied from a repository,
-// use [DryRun], and take the version out there.
+// Remove lists the metadata of all objects to check their managedFields. If your CRDs are
+// applied from a repository, call Remove with [DryRun], and remove the version in the
+// repository.
 //
-// A client that writes in the version while it gets served: false may be on record in
-// managedFields a moment later, up to the API server's --request-timeout, by default 60 seconds; so remove
-// it some minutes after that.
+// After you set "served: false" for the version, wait some minutes before you call Remove.
+// A request that was in progress can still add the version to managedFields. The limit is
+// the API server's --request-timeout, by default 60 seconds.
 func Remove(ctx context.Context, config *rest.Config, crd, version string, opts ...Option) error {
 	m, err := newMigrator(config, crd, opts)
 	if err != nil {
@@ -53,7 +55,7 @@ func Remove(ctx context.Context, config *rest.Config, crd, version string, opts 
 	return m.explain(fmt.Errorf("changed %d times while %s was about to be removed: find the other writer, and run again", maxRounds, version))
 }
 
-// removable returns the index of a version that is not needed.
+// removable returns the index of a version that is not needed any longer.
 func (m *migrator) removable(ctx context.Context, d *definition, version string) (int, error) {
 	v, i := d.version(version)
 	if i < 0 {
@@ -90,7 +92,7 @@ func (m *migrator) removable(ctx context.Context, d *definition, version string)
 	return i, nil
 }
 
-// forgetAll takes the claims of a version out of all objects.
+// forgetAll removes the claims of a version from all objects.
 func (m *migrator) forgetAll(ctx context.Context, d *definition, version string) error {
 	if err := d.writable(); err != nil {
 		return err
@@ -109,7 +111,7 @@ func (m *migrator) forgetAll(ctx context.Context, d *definition, version string)
 	return refused{errors.Join(append([]error{errors.New(text)}, report.faults()...)...)}
 }
 
-// owner is who owns fields of objects in a version.
+// owner is an owner of fields of objects in a version.
 type owner struct {
 	manager   string
 	operation metav1.ManagedFieldsOperationType
@@ -119,8 +121,7 @@ func (o owner) compare(other owner) int {
 	return cmp.Or(strings.Compare(o.manager, other.manager), strings.Compare(string(o.operation), string(other.operation)))
 }
 
-// owners returns an error for each of those whom managedFields of objects name with a
-// version.
+// owners returns an error for each owner in managedFields of objects with a version.
 func (m *migrator) owners(ctx context.Context, d *definition, version string) (faults []error, _ error) {
 	apiVersion := d.apiVersion(version)
 	found := map[owner]int{}

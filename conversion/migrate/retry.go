@@ -24,7 +24,7 @@ const (
 	maxPageAnswers = 2
 )
 
-// unreachableError says that the API server has not answered for some time.
+// unreachableError reports that the API server has not answered for some time.
 type unreachableError struct{ err error }
 
 func (e *unreachableError) Error() string {
@@ -32,21 +32,20 @@ func (e *unreachableError) Error() string {
 }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// insist calls f, which sends a request, when the rate allows it, and again while it fails
-// for reasons that may pass. client-go waits by itself where the API server says for how long
-// (Retry-After).
+// insist calls f, which sends a request, when the rate allows it. It calls f again after
+// temporary failures. client-go itself waits if the API server sends Retry-After.
 func (m *migrator) insist(ctx context.Context, f func() error) error {
 	return m.insistFor(ctx, maxAnswers, f)
 }
 
-// insistFor takes that many answers that something went wrong.
+// insistFor is insist with another limit of failed answers.
 func (m *migrator) insistFor(ctx context.Context, maxAnswers int, f func() error) error {
 	backoff := wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 10, Cap: 5 * time.Second}
 	answers := 0
 	var silent time.Time // since when there has been no answer
 	for {
 		if err := m.limiter.Wait(ctx); err != nil {
-			// It says so at once if the context would end before it is time.
+			// Wait returns an error at once if the context would be done too early.
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -71,7 +70,7 @@ func (m *migrator) insistFor(ctx context.Context, maxAnswers int, f func() error
 	}
 }
 
-// pause waits, and returns an error if the context ends first.
+// pause waits for d. It returns an error if the context is done before.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -104,9 +103,9 @@ func transient(err error) bool {
 	}
 }
 
-// absent reports whether the API server has looked for an object, and it is not there. An API
-// server that has not heard of a version yet, or a proxy, answers with a 404 too, but not with
-// a Status; client-go makes one of it.
+// absent reports whether the API server has looked for an object and not found it. A proxy,
+// or an API server that does not know a version yet, also answers 404, but without a
+// Status; then client-go makes one.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -36,7 +36,7 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	if d.kept(claims, now) {
 		return rewritten, nil
 	}
-	// An interrupt here would hide what is lost.
+	// An interrupt here would hide a loss.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	switch o, err := m.claim(ctx, d, now, claims); {
@@ -48,17 +48,18 @@ func (m *migrator) rewrite(ctx context.Context, d *definition, obj *metav1.Parti
 	return failed, fmt.Errorf("metadata.managedFields: dropped by the API server when rewritten in %s, and the object has been written since", d.storage)
 }
 
-// rehearse tries with dryRun whether a rewrite changes anything but the version in which the
+// rehearse tests with dryRun whether a rewrite changes more than the version in which the
 // object is stored:
 //
-//   - A mutating webhook of the resource sees an update, and may change what it never saw. Its
-//     changes would bump the generation: without a status subresource all but metadata does
+//   - A mutating webhook of the resource gets an update, and may change an object that it
+//     has never seen. Its changes would increase the generation: without a status
+//     subresource, all changes except for metadata do
 //     (apiextensions-apiserver/pkg/registry/customresource/strategy.go, PrepareForUpdate).
-//   - Up to v1.36 the API server drops all managedFields at any write for which it cannot convert
-//     the object to each version that they name (UpdateNoErrors,
-//     apimachinery/pkg/util/managedfields/internal/fieldmanager.go). If there is no such version
-//     any more, they are lost in any case, and claim saves the others; a webhook may answer
-//     the next time.
+//   - Up to v1.36 the API server drops all managedFields at any write for which it cannot
+//     convert the object to each version in them (UpdateNoErrors,
+//     apimachinery/pkg/util/managedfields/internal/fieldmanager.go). If such a version does
+//     not exist any longer, they are lost in any case, and claim saves the others.
+//     Otherwise a webhook may have failed once, so the test is repeated.
 func (m *migrator) rehearse(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, subresources []string) (outcome, error) {
 	claims := d.claims(obj)
 	for attempt := 0; ; attempt++ {
@@ -88,7 +89,7 @@ func wouldChange(changes []string) error {
 	return fmt.Errorf("%s: admission would change them: let the webhook leave alone what is not changed, or exempt updates by %s in its matchConditions; any other write of the object migrates it too", strings.Join(changes, ", "), fieldManager)
 }
 
-// patchOf returns a merge patch that changes nothing, or the managedFields alone.
+// patchOf returns a merge patch that changes nothing, or only the managedFields.
 func patchOf(obj *metav1.PartialObjectMetadata, claims any) []byte {
 	// The UID would be another one if the object was deleted and created again; but then so
 	// is the resourceVersion, which is compared first.
@@ -98,12 +99,12 @@ func patchOf(obj *metav1.PartialObjectMetadata, claims any) []byte {
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
-		panic(err) // what was JSON is JSON
+		panic(err) // decoded JSON can be encoded
 	}
 	return patch
 }
 
-// try patches an object. It returns what the API server made of it, or nil and why not.
+// try patches an object. It returns the result, or nil and the outcome.
 func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata, patch []byte, dryRun bool, subresources ...string) (*metav1.PartialObjectMetadata, outcome, error) {
 	resource, _ := d.target()
 	opts := metav1.PatchOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationIgnore}
@@ -121,7 +122,7 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 		case err == nil:
 			return result, 0, nil
 		case apierrors.IsNotFound(err):
-			// Or a webhook says so.
+			// The error may come from a webhook.
 		case !apierrors.IsConflict(err):
 			return nil, failed, err
 		}
@@ -140,12 +141,12 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 	}
 }
 
-// maxConflicts is how often a conflict over an object that no client has written is tried
-// again: such a conflict is the answer of a webhook.
+// maxConflicts is how often a conflict is retried if no client has written the object. Such
+// a conflict is the answer of a webhook.
 const maxConflicts = 3
 
-// get reads the metadata of an object in the version in which it is rewritten. It returns nil
-// and why if there is none.
+// get reads the metadata of an object in the version in which it is rewritten. It returns
+// nil and the outcome if there is none.
 func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, outcome, error) {
 	resource, _ := d.target()
 	var now *metav1.PartialObjectMetadata
@@ -162,8 +163,8 @@ func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialOb
 	return now, 0, nil
 }
 
-// changes names what differs between an object and what a write made of it, apart from
-// managedFields.
+// changes returns the names of the fields in which an object differs before and after a
+// write, apart from managedFields.
 func changes(before, after *metav1.PartialObjectMetadata) []string {
 	var names []string
 	for _, c := range []struct {
