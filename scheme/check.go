@@ -17,20 +17,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Check returns one error that joins everything wrong with the types of a scheme, however it
-// was built, such as by controller-runtime's SchemeBuilder. New checks its own.
+// Check returns an error that joins all mistakes in the types of a scheme, or nil. The
+// scheme may be built in any way, such as by controller-runtime's SchemeBuilder. [New]
+// calls Check.
 //
-// These are errors: a kind with metadata but without its list (the kind Pizza needs
-// PizzaList), or whose list is one of another type; a list of a type that has no kind in
-// that version; a version with such kinds but without ListOptions and the like (see
-// [metav1.AddToGroupVersion]); a type of several kinds or versions, because an object does
-// not say then what it is; a struct field, at any depth, that has no name in its JSON tag,
-// because it would be stored under its Go name; two fields of one JSON name, because
-// neither would be stored. An internal version ([runtime.APIVersionInternal]), which is
-// never encoded, needs neither tags nor options.
+// These are errors:
 //
-// Types of Kubernetes itself, in packages below k8s.io, are taken as they are: a Binding,
-// for one, has no list.
+//   - A kind with metadata has no list, or its list has elements of another type. For
+//     example, the kind Pizza needs PizzaList.
+//   - The type of a list's elements has no kind in the version of the list.
+//   - A version with such kinds lacks ListOptions and the related types, see
+//     [metav1.AddToGroupVersion].
+//   - A type has several kinds or versions, so the type of an object does not determine its
+//     kind.
+//   - A struct field, at any depth, has no name in its JSON tag. It would be stored under
+//     its Go name.
+//   - Two fields of a struct have the same JSON name. Neither would be stored.
+//
+// An internal version ([runtime.APIVersionInternal]) is never encoded. Therefore it needs
+// neither JSON tags nor ListOptions.
+//
+// Types of Kubernetes itself, in packages below k8s.io, are not checked, because some of
+// them break these rules. For example, Binding has no list.
 func Check(s *runtime.Scheme) error {
 	c := checker{scheme: s, versions: map[schema.GroupVersion]map[string]reflect.Type{}, names: map[reflect.Type][]string{}}
 	for gvk, t := range s.AllKnownTypes() {
@@ -98,7 +106,7 @@ func (c *checker) version(gv schema.GroupVersion) {
 	}
 }
 
-// itemOf returns the type of a list's items; nil if obj is not a list of structs.
+// itemOf returns the type of a list's items, or nil if obj is not a list of structs.
 func itemOf(obj runtime.Object) reflect.Type {
 	items, err := meta.GetItemsPtr(obj)
 	if err != nil {
@@ -114,9 +122,9 @@ func itemOf(obj runtime.Object) reflect.Type {
 	return item
 }
 
-// checkTags reports the path of each exported field below t whose JSON tag does not
-// name it, or gives it the name of another. A type that encodes itself, or was seen
-// before, is not looked into.
+// checkTags reports the path of each exported field below t without a name in its JSON tag,
+// or with the JSON name of another field. It skips types that encode themselves, or were
+// seen before.
 func checkTags(t reflect.Type, path string, seen map[reflect.Type]bool, report func(path, mistake string)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:

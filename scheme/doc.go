@@ -1,20 +1,22 @@
-// Package scheme answers one question: which groups, versions and kinds exist?
+// Package scheme builds and checks a [runtime.Scheme], which holds the groups, versions and
+// kinds of an API.
 //
-// New builds a [runtime.Scheme], the registry that every Kubernetes client,
-// informer and codec already takes, from the Go types of an API:
+// [New] builds a scheme from the Go types of your API. All Kubernetes clients, informers
+// and codecs can use it:
 //
 //	s, err := scheme.New(
 //		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 //		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
 //	)
 //
-// Where a scheme built by hand accepts nearly everything and fails at the first
-// request that needs what is missing, New checks the types when the program
-// starts, and reports all mistakes in one error: a kind without its list, a
-// struct field without its JSON tag, two types for one kind, one type for two.
-// Check does it for a scheme that was built elsewhere, which serves the other
-// packages just as well.
+// New checks the types at startup, and returns one error that joins all mistakes. Examples
+// are a kind without its list, a struct field without a JSON tag, two types for one kind,
+// or two kinds for one type. A scheme that is built without New accepts most of these
+// mistakes, and only the first request that needs a missing part fails.
 //
-// The package does not convert and does not default: conversions live in
-// package conversion, defaults in the schema of the CustomResourceDefinition.
+// [Check] checks a scheme that was built in another way. The other packages of this module
+// accept any scheme.
+//
+// The package does not convert or default objects. For conversions, see package conversion.
+// Put defaults into the schema of the CustomResourceDefinition.
 package scheme

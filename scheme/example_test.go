@@ -10,7 +10,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// A scheme of two versions; then one that forgets a list.
+// The first scheme has two versions. The second one lacks a list, which is an error.
 func ExampleNew() {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -28,7 +28,7 @@ func ExampleNew() {
 	// scheme: restaurant.programming-kubernetes.info/v1beta1: kind Pizza has no list: register PizzaList too
 }
 
-// A scheme that an API package has filled by hand, and that lacks a list.
+// A scheme that was not built by New lacks a list.
 func ExampleCheck() {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(v1beta1.GroupVersion, &v1beta1.Pizza{})

@@ -12,19 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Option adds to the scheme that New builds.
+// Option adds types to the scheme that [New] builds.
 type Option func(*builder)
 
 // New returns a scheme with the given versions and types.
 //
-// Each version also gets the types that clients of any API need (ListOptions,
-// WatchEvent and their kin, see [metav1.AddToGroupVersion]). Within a group,
-// the versions of [Version] are preferred in the order in which the API server
-// lists them: v2 before v1 before v1beta1 before v1alpha1. A function of
-// [Functions] that calls [runtime.Scheme.SetVersionPriority] has the last word.
+// Each version also gets the types that clients of every API need, such as ListOptions and
+// WatchEvent (see [metav1.AddToGroupVersion]). Within a group, the versions of [Version]
+// have the priorities of the API server: v2 before v1, v1beta1 and v1alpha1. A function of
+// [Functions] that calls [runtime.Scheme.SetVersionPriority] overrides this.
 //
-// The error joins the mistakes of all options and of all types (see [Check]); the scheme
-// is nil then.
+// New returns an error that joins the mistakes of all options and of all types (see
+// [Check]). In that case the scheme is nil.
 func New(opts ...Option) (*runtime.Scheme, error) {
 	b := &builder{scheme: runtime.NewScheme()}
 	for _, opt := range opts {
@@ -40,11 +39,15 @@ func New(opts ...Option) (*runtime.Scheme, error) {
 	return b.scheme, nil
 }
 
-// Version adds the Go types of one version of an API: pointers to structs, each
-// kind with its list. The name of a kind is the name of its Go type.
+// Version adds the Go types of one version of an API. The types are pointers to structs,
+// and include the list of each kind. The name of a kind is the name of its Go type.
 //
-// Beside what [Check] finds, these are errors: no types; a type that is not a pointer to a
-// struct; a kind given twice.
+// New returns the errors of [Check]. It also returns an error if
+//
+//   - gv has no version,
+//   - there are no types,
+//   - a type is not a pointer to a struct, or
+//   - a kind is given twice.
 func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 	return func(b *builder) {
 		if gv.Version == "" {
@@ -59,10 +62,10 @@ func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 	}
 }
 
-// Functions adds what functions of the usual AddToScheme form register, such as
-// those of k8s.io/api or of an API package that has its own. They are called in
-// their order, when all versions of [Version] are there. An error or a panic of
-// such a function is an error.
+// Functions adds the types that functions in the form of AddToScheme register, such as the
+// functions of k8s.io/api or of another API package. New calls them in their order, after
+// it has added the types of all Version options. If a function returns an error or panics,
+// New returns an error.
 func Functions(add ...func(*runtime.Scheme) error) Option {
 	return func(b *builder) { b.functions = append(b.functions, add...) }
 }
@@ -78,7 +81,7 @@ func (b *builder) wrong(gv schema.GroupVersion, format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf("scheme: %s: %s", gv, fmt.Sprintf(format, args...)))
 }
 
-// try runs f; an error or a panic becomes an error. runtime.Scheme panics where
+// try runs f, and stores its error or panic as an error. runtime.Scheme panics if
 // registrations contradict each other.
 func (b *builder) try(f func() error) {
 	defer func() {
@@ -118,7 +121,7 @@ func (b *builder) add(gv schema.GroupVersion, objects []runtime.Object) {
 	})
 }
 
-// prioritize orders the versions of each group as the API server does.
+// prioritize orders the versions of each group like the API server.
 func (b *builder) prioritize() {
 	groups := map[string][]schema.GroupVersion{}
 	for _, gv := range b.versions {
