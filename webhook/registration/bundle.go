@@ -10,26 +10,35 @@ import (
 	"github.com/crdkit/crdkit/internal/reload"
 )
 
-// Bundle is the CA bundle that the API server shall trust.
+// Bundle provides the CA bundle that the API server trusts when it calls the webhooks.
 type Bundle interface {
-	// CABundle returns the PEM certificates. They are empty until the first certificate exists: then nothing is
-	// written. It is called several times a second. They are written as they are, so replicas
-	// that have the same certificates should return the same text.
+	// CABundle returns PEM certificates, or nothing as long as there is no certificate. In
+	// that case [Webhooks.Inject] writes nothing. Inject calls CABundle several times a
+	// second and writes the bytes unchanged. Replicas with the same certificates should
+	// return the same bytes, because they overwrite each other's bundle otherwise.
 	CABundle() []byte
 }
 
-// FileBundle is the CA bundle in a file, and follows its changes. See [BundleFile].
+// FileBundle is a [Bundle] of a file. It follows the changes of the file. See [BundleFile].
 type FileBundle struct{ file *reload.Files[[]byte] }
 
 var _ Bundle = (*FileBundle)(nil)
 
-// BundleFile returns the certificates in a PEM file, such as ca.crt in the volume of a
-// Secret. The error says why the file cannot be read now, or has no certificates.
+// BundleFile returns a [Bundle] with the PEM certificates of a file, such as ca.crt in the
+// volume of a Secret. It returns an error if the file cannot be read, or has no
+// certificates.
 //
-// The file is read again at most once a second. Should the new content be broken,
-// the last good one is kept, and [FileBundle.Check] reports what is wrong. Replicas whose files
-// differ for a while, such as those of a volume on several nodes, overwrite each other's bundle
-// until the files agree: put a new CA there beside the old one before any replica serves with it.
+// The file is read at most once a second. If it becomes invalid, the last valid content is
+// used, and [FileBundle.Check] returns an error.
+//
+// The files of several replicas can differ for a while, such as the volumes of a Secret on
+// different nodes. Until the files are equal, the replicas overwrite each other's bundle.
+// So rotate the CA in this order:
+//
+//  1. Add the new CA certificate to the file, beside the old one.
+//  2. Wait until all replicas have the new file, and [Webhooks.CheckBundle] accepts it.
+//  3. Serve with certificates of the new CA in all replicas.
+//  4. Remove the old CA certificate from the file.
 func BundleFile(path string) (*FileBundle, error) {
 	file, err := reload.New(func(contents [][]byte) ([]byte, error) {
 		if _, err := cert.ParseCertsPEM(contents[0]); err != nil {
@@ -43,11 +52,11 @@ func BundleFile(path string) (*FileBundle, error) {
 	return &FileBundle{file}, nil
 }
 
-// CABundle returns the last good content of the file.
+// CABundle returns the last valid content of the file.
 func (f *FileBundle) CABundle() []byte { return slices.Clone(f.file.Value()) }
 
-// Check reads the file. It is for readiness, one of webhook.Checks: it returns an error if
-// the file has no certificates that could be used now. The request may be nil.
+// Check reads the file, and returns an error if it has no valid certificates now. Use it as
+// one of webhook.Checks for readiness. The request may be nil.
 func (f *FileBundle) Check(*http.Request) error {
 	if _, err := f.file.Check(); err != nil {
 		return fmt.Errorf("registration: CA bundle: %w", err)

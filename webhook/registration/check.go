@@ -11,26 +11,36 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Check is for readiness, one of webhook.Checks: it returns an error while the API server cannot
-// call this replica as it is declared. That is so for each object
+// Check returns an error while the API server cannot call the webhooks of this replica as
+// declared. Use it as one of webhook.Checks for readiness. The request may be nil.
 //
-//   - that cannot be read, or is declared and not in the cluster;
-//   - in which no webhook leads to this operator, such as a definition with strategy None;
-//   - in which a webhook that leads to this operator does not have the CA certificates;
-//   - that is a definition whose conversion leads to this operator, which does not declare any:
-//     whatever it answered, objects could not be read.
+// Check makes no requests. It uses the objects that [Webhooks.Inject] read last, and
+// returns an error if Inject is not running. The objects are the webhook configurations,
+// and the CRDs with several versions. Check returns an error for each object
 //
-// Other [Webhooks.Differences] are not errors: in a rolling update, the manifests of the next
-// release differ from what the replicas of this one declare, which are to serve on, and to be
-// started again. It makes no request: what [Webhooks.Inject] has seen last counts. The request may
-// be nil.
+//   - that Inject has not read yet,
+//   - that is declared with webhooks, but is not in the cluster,
+//   - that is declared with webhooks, but has none that points to this operator, such as a
+//     CRD with the strategy None,
+//   - in which a webhook that points to this operator lacks a CA certificate of the
+//     [Bundle], or while the Bundle has no certificates, or
+//   - that is a CRD whose conversion points to this operator, although no conversion is
+//     declared for it. In this case, the API server cannot read objects, whatever the
+//     operator answers.
+//
+// If Inject has no Bundle, Check does not check CA certificates.
+//
+// Other [Webhooks.Differences] are not errors. During an update, the manifests of the new
+// release differ from the declaration of the old release. Replicas of the old release must
+// still serve, and be able to start.
 func (w *Webhooks) Check(*http.Request) error {
 	return w.each(func(s *objectState) error { return s.unreachable })
 }
 
-// CheckBundle returns nil if every webhook in the cluster that leads to this operator has all
-// certificates of a PEM bundle: then no API server that has seen these webhooks refuses a
-// serving certificate which one of them has signed. Like Check, it makes no request.
+// CheckBundle returns an error unless every webhook in the cluster that points to this
+// operator has all certificates of a PEM bundle. If it returns nil, API servers that have
+// seen these webhooks trust serving certificates that one of the certificates has signed.
+// Like [Webhooks.Check], CheckBundle makes no requests.
 func (w *Webhooks) CheckBundle(pem []byte) error {
 	return w.each(func(s *objectState) error {
 		if !s.read {
@@ -40,9 +50,9 @@ func (w *Webhooks) CheckBundle(pem []byte) error {
 	})
 }
 
-// Differences returns where the objects of the cluster are not as this release declares them, in
-// the order of the manifests; nil while [Webhooks.Inject] does not run. An object that has not been
-// read is passed over.
+// Differences returns the fields in which the objects of the cluster differ from the
+// declaration, in the order of the manifests. It returns nil if [Webhooks.Inject] is not
+// running. Objects that have not been read are skipped.
 func (w *Webhooks) Differences() (all []Difference) {
 	_ = w.each(func(s *objectState) error {
 		all = append(all, s.differences...)
@@ -51,7 +61,7 @@ func (w *Webhooks) Differences() (all []Difference) {
 	return all
 }
 
-// each calls check for what was found last of each object, and joins the errors.
+// each calls check for the last state of each object, and joins the errors.
 func (w *Webhooks) each(check func(*objectState) error) error {
 	states := w.states.Load()
 	if states == nil {
@@ -68,7 +78,7 @@ func (w *Webhooks) each(check func(*objectState) error) error {
 	return errors.Join(errs...)
 }
 
-// entries returns those that lead to this operator.
+// entries returns the webhooks of an object that point to this operator.
 func (w *Webhooks) entries(obj *unstructured.Unstructured) (entries []entry) {
 	if obj == nil {
 		return nil
@@ -81,7 +91,7 @@ func (w *Webhooks) entries(obj *unstructured.Unstructured) (entries []entry) {
 	return entries
 }
 
-// untrusted returns an error if a webhook that leads to this operator lacks one of the
+// untrusted returns an error if a webhook that points to this operator lacks one of the
 // certificates.
 func (w *Webhooks) untrusted(current *unstructured.Unstructured, pem []byte) error {
 	for _, e := range w.entries(current) {

@@ -13,7 +13,7 @@ import (
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
-// definition is a CustomResourceDefinition of the author.
+// definition is a declared CustomResourceDefinition.
 type definition struct {
 	*crd.Definition
 	convertedBy *conversionWebhook // or nil
@@ -27,10 +27,11 @@ type conversionWebhook struct {
 
 func (c *conversionWebhook) String() string { return "Conversion " + c.path }
 
-// Definitions are the CustomResourceDefinitions, as YAML or JSON, of the kinds that the
-// handlers serve: files such as controller-gen writes, with one or several documents. They
-// tell the plural names, scopes and versions, and are in [Webhooks.Manifests] with all that
-// they have, but their status.
+// Definitions adds the CustomResourceDefinitions (CRDs) of the kinds that the handlers
+// serve. Each argument is YAML or JSON with one or several documents, such as the files
+// that controller-gen writes. The plural names, scopes and versions of resources come from
+// these CRDs. [Webhooks.Manifests] contains the CRDs with all their fields, except for
+// status and metadata.creationTimestamp.
 func Definitions(texts ...[]byte) Option {
 	return func(s *settings) {
 		for i, text := range texts {
@@ -53,21 +54,30 @@ func Definitions(texts ...[]byte) Option {
 	}
 }
 
-// Conversion adds a conversion webhook: the handler of package conversion, and the path on
-// which it is served. Each of [Definitions] whose kind it converts, and which has more than
-// one version, gets a conversion stanza. Where no Conversion converts a definition, it is an
-// error that several of its versions are served or stored, unless [NoConversion] names it.
+// Conversion adds a conversion webhook with the path on which it is served. The handler
+// comes from NewHandler of package conversion. Each CRD in [Definitions] whose kind the
+// handler converts, and which has more than one version, gets this webhook in
+// spec.conversion.
+//
+// [New] returns an error if
+//
+//   - a kind that the handler converts has no CRD,
+//   - the handler does not convert all served and stored versions of a CRD,
+//   - two handlers convert the same CRD, or
+//   - a CRD has several served or stored versions, but neither a Conversion nor
+//     [NoConversion].
 func Conversion(path string, h http.Handler) Option {
 	return func(s *settings) { s.conversions = append(s.conversions, &conversionWebhook{path, h}) }
 }
 
-// NoConversion says that this operator does not convert a definition of several versions, such
-// as pizzas.example.com: another one does, or the API server with strategy None, which changes
-// nothing but apiVersion, so that its versions must have the same fields.
+// NoConversion declares that this operator does not convert a CRD with several versions.
+// The definition is the name of the CRD, such as pizzas.example.com. Either another
+// operator converts the CRD, or its strategy is None. With None, the API server changes
+// only apiVersion, so all versions must have the same fields.
 //
-// While the cluster has a conversion that leads to this operator, such as that of an earlier
-// release, [Webhooks.Check] fails. Server-side apply of the manifests takes it away, where it has
-// applied it.
+// While the CRD in the cluster has a conversion that points to this operator, such as the
+// conversion of an earlier release, [Webhooks.Check] returns an error. Server-side apply of
+// the manifests removes that conversion if the same field manager applied it.
 func NoConversion(definition string) Option {
 	return func(s *settings) { s.unconverted = append(s.unconverted, definition) }
 }
@@ -83,14 +93,14 @@ func (d *definition) served() (versions []string) {
 	return versions
 }
 
-// hasStatus reports whether the definition has the subresource status in a version.
+// hasStatus reports whether a version of the CRD has the subresource status.
 func (d *definition) hasStatus(version string) bool {
 	return slices.ContainsFunc(d.Spec.Versions, func(v crd.Version) bool {
 		return v.Name == version && v.Subresources.Status != nil
 	})
 }
 
-// definition returns that of a kind, or nil.
+// definition returns the CRD of a kind, or nil.
 func (s *settings) definition(kind schema.GroupKind) *definition {
 	for _, d := range s.definitions {
 		if d.GroupKind() == kind {
@@ -100,7 +110,7 @@ func (s *settings) definition(kind schema.GroupKind) *definition {
 	return nil
 }
 
-// assignConversions finds out what converts each definition.
+// assignConversions finds the conversion webhook of each CRD.
 func (s *settings) assignConversions() {
 	for _, c := range s.conversions {
 		s.assignConversion(c)

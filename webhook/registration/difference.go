@@ -11,17 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Difference is a field of an object of the cluster that is not as this release declares it.
+// Difference is a field of an object in the cluster that differs from the declaration.
 type Difference struct {
-	// Kind and Name are those of the object.
+	// Kind and Name identify the object.
 	Kind, Name string
-	// Field is such as webhooks[validate.pizzas.example.com].rules. It is empty if the object is
-	// missing.
+	// Field is the path of the field, such as webhooks[validate.pizzas.example.com].rules.
+	// It is empty if the object is missing.
 	Field string
-	// Found and Expected are the values, as JSON; or empty where the field is absent.
+	// Found and Expected are the values as JSON. They are empty if the field is absent.
 	Found, Expected string
 }
 
+// String returns a message with the object, the field, and both values.
 func (d Difference) String() string { return fmt.Sprintf("%s %s: %s", d.Kind, d.Name, d.text()) }
 
 func (d Difference) text() string {
@@ -40,9 +41,9 @@ func joined(differences []Difference) error {
 	return errors.Join(errs...)
 }
 
-// differences compares an object of the cluster, or nil, with what is declared of
-// it: the webhooks that are declared, and others that lead to this operator. Other webhooks there
-// belong to others, and so do CA bundles.
+// differences compares an object of the cluster, or nil, with its declaration. It compares
+// the declared webhooks, and other webhooks that point to this operator. Other webhooks and
+// CA bundles are not compared.
 func (w *Webhooks) differences(o *object, current *unstructured.Unstructured) (all []Difference) {
 	add := func(field string, found, expected any) {
 		all = append(all, Difference{o.kind, o.name, field, jsonOf(found), jsonOf(expected)})

@@ -1,5 +1,5 @@
-// Package registration answers one question: what must the API server be told so that it
-// calls the handlers? One declaration has the handlers, their paths, and the endpoint:
+// Package registration registers the webhooks of an operator with the API server. You declare the
+// handlers, their paths, and the Service or URL at which the API server calls them:
 //
 //	hooks, err := registration.New("pizza-operator",
 //		registration.Service("pizza-system", "pizza-operator"),
@@ -9,72 +9,72 @@
 //		registration.Validating("validate.pizzas.example.com", "/validate", admission.NewHandler(s, admission.Validate(knownToppings))),
 //	)
 //
-// From it come the [http.Handler] to serve, the manifests for kubectl, Helm, kustomize and GitOps
-// ([Webhooks.Manifests]), the RBAC rules ([Webhooks.PolicyRules]), and the names that a serving
-// certificate needs ([Webhooks.Hosts]). A running replica writes the CA bundle
-// ([Webhooks.Inject]) and nothing else. It reports what does not fit, in readiness
-// ([Webhooks.Check]), in the log and as a metric ([Webhooks.Differences]).
+// The declaration is an [http.Handler] that serves the handlers. [Webhooks.Manifests] returns the
+// manifests for kubectl, Helm, kustomize or GitOps; print them in a subcommand of your operator.
+// [Webhooks.PolicyRules] returns the RBAC rules, and [Webhooks.Hosts] the host name for the serving
+// certificate. In a running replica, [Webhooks.Inject] writes the CA bundle into the applied
+// objects, and changes nothing else. [Webhooks.Check] reports problems for readiness, and
+// [Webhooks.Differences] reports differences from the declaration for a metric.
 //
 // # Rules
 //
-// The rules of a webhook are made from its handler: the kinds, versions, operations and
-// subresources of its functions. The names of the resources and their scope are those of
-// the definitions; for built-in kinds they are guessed, which is right for these. A handler
-// that is not from this library needs rules that the author sets, and so does a function of every
-// kind, or of a subresource of another kind, such as scale (see [Mutating]).
+// The rules of a webhook are generated from the functions of its handler. Resources and scopes come
+// from the CustomResourceDefinitions (CRDs) in [Definitions]. For a kind of Kubernetes itself, the
+// resource is the plural of the kind. Set the rules yourself (see [Mutating]) for
 //
-// A function of metadata is for all versions of its kind. If other functions in the handler
-// want the same requests in certain versions, the rules are for these versions: the API
-// server converts to one of them, and all functions see the request. (With the match policy
-// Exact nothing is converted, and the rules are for all versions.)
+//   - a handler that is not from package admission,
+//   - a function for another kind without a CRD,
+//   - a function for every kind, or
+//   - a function for a subresource of another kind, such as scale.
 //
-// [Wrap] puts middleware around all handlers.
+// A function that gets only the metadata of objects is registered for all versions of its kind. If
+// another function of the handler handles the same requests in certain versions, the rules list
+// only these versions. The API server then converts other versions to one of these, and all
+// functions are called. With the match policy Exact, the rules list all versions, because the API
+// server does not convert.
 //
 // # Namespaces
 //
 // By default, a webhook is not called for objects in kube-system and in the operator's own
-// namespace: one that is down cannot keep the cluster, or the operator, from coming up. Custom resources in those two
-// namespaces are not defaulted and not validated by webhooks. The API server does not look
-// at the selector for cluster-scoped resources, which are never exempted, and matches it
-// with the labels of the object itself for a Namespace
-// (apiserver/pkg/admission/plugin/webhook/predicates/namespace). A webhook for cluster-scoped
-// resources alone has no selector by default.
+// namespace. Otherwise the cluster or the operator could not start while no replica runs. Custom
+// resources in these namespaces are neither defaulted nor validated by webhooks. Cluster-scoped
+// resources are never exempt. See [Mutating] for the namespaceSelector.
 //
-// # Order
+// # Installing, updating and uninstalling
 //
-// The manifests may be applied before the operator has ever run, or after its replicas have
-// started, which wait for them. Until a replica has written the CA bundle, requests that need the
-// webhooks fail, and nothing is stored that was not converted, defaulted and validated. Where that
-// must not be, start the replicas first, which leaves milliseconds, or give the CA bundle to
-// [Webhooks.Manifests].
+// To install, apply the manifests and start the replicas, in any order. Until a replica has written
+// the CA bundle, requests that need a webhook fail, so that no object skips conversion, defaulting
+// or validation. To keep this short, start the replicas first; then it takes milliseconds. To avoid
+// it, pass the CA bundle to [Webhooks.Manifests].
 //
-// To update, apply the manifests of the next release, and then start its replicas; to roll back, do
-// the same with the release before. The replicas of this release write the CA bundle into what leads
-// to them, whichever release has declared it. They log what differs from their own declaration and
-// stay ready. Until the last of them has gone, they get requests by the new rules. On a path that
-// they do not serve they answer 404, and the failure policy applies. So
+// To update, apply the manifests of the new release of your operator, and then start its replicas.
+// To roll back, do the same with the earlier release. Meanwhile, the replicas of the other release
+// stay ready, and get requests by the applied rules. They log the differences, and write the CA
+// bundle into all webhooks that point to them. On paths that they do not serve, they answer 404,
+// and the failure policy applies. Therefore:
 //
-//   - keep the paths from release to release. A handler of package admission lets requests for
-//     other operations pass.
-//   - add a webhook with the failure policy Ignore, and change that to Fail in a later release.
-//   - let the release that adds a conversion keep the storage version. Requests for other
+//   - Keep the paths. Handlers of package admission allow operations that they do not handle.
+//   - Add a webhook with the failure policy Ignore. Change it to Fail in a later release.
+//   - Add a conversion first, and change the storage version in a later release. Requests for other
 //     versions fail until a replica serves the conversion.
-//   - remove a webhook, or a whole configuration, with the manifests too. A replica that starts
-//     without a configuration that it declares does not get ready.
+//   - Remove a webhook from the cluster when you remove it from the declaration. If no webhook of
+//     its configuration is left, delete the configuration. Replicas that declare it and start
+//     afterwards do not become ready.
 //
-// To uninstall, delete the webhook configurations first: without a server, they block what
-// they are for. Then delete the definitions with all their objects, while a replica still runs,
-// which converts these and removes their finalizers.
+// To uninstall, delete the webhook configurations first, because they block requests when no
+// replica runs. Then delete the CRDs and their objects, while a replica still converts the objects
+// and removes their finalizers. Delete the operator last.
 //
 // # The CA bundle
 //
-// It belongs to no field manager. So it stays when manifests without one are applied, by kubectl,
-// Helm or server-side apply, and manifests with one do not conflict. Apply either always or never
-// with a bundle: server-side apply takes away what it has applied before.
+// [Webhooks.Inject] removes its own entry from managedFields, so no field manager owns the CA
+// bundle. The CA bundle is preserved if manifests without one are applied, and manifests with one
+// cause no conflict. Apply the manifests either always with a CA bundle or always without, because
+// server-side apply removes fields that were applied before.
 //
-// # What it does not do
+// # Limitations
 //
-// The package issues no certificates (see webhook/authority), does not listen (see webhook), and
-// never creates or deletes anything in a cluster. It does not check what the API server checks
-// when manifests are applied, such as selectors and CEL expressions.
+// The package does not issue certificates (see webhook/authority), does not listen (see webhook),
+// and never creates or deletes objects. The API server, and not this package, validates fields such
+// as selectors and CEL expressions when you apply the manifests.
 package registration

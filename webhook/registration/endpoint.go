@@ -7,15 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// endpoint is where the API server finds the handlers: a Service or a URL.
+// endpoint is the Service or URL at which the API server calls the handlers.
 type endpoint struct {
 	namespace, service string
 	port               int32
 	url                *url.URL
 }
 
-// Service says that the API server finds the handlers behind a Service, on port 443 (see
-// [ServicePort]). The namespace is also the operator's own: see [OwnNamespace].
+// Service sets the Service through which the API server calls the handlers, on port 443
+// (see [ServicePort]). The namespace is also the operator's own namespace, unless
+// [OwnNamespace] is set.
 func Service(namespace, name string) Option {
 	return func(s *settings) {
 		for _, n := range []string{namespace, name} {
@@ -27,14 +28,14 @@ func Service(namespace, name string) Option {
 	}
 }
 
-// ServicePort is the port of the [Service], if it is not 443.
+// ServicePort sets the port of the [Service]. The default is 443.
 func ServicePort(port int32) Option {
 	return func(s *settings) { s.endpoint.port = port }
 }
 
-// URL says that the API server finds the handlers at a URL such as https://127.0.0.1:9443,
-// behind which the path of each handler is put. That is for an operator outside of the
-// cluster.
+// URL sets the URL at which the API server calls the handlers, such as
+// https://127.0.0.1:9443, to which the path of each handler is appended. Use it for an
+// operator outside of the cluster.
 func URL(base string) Option {
 	return func(s *settings) {
 		u, err := url.Parse(base)
@@ -50,8 +51,8 @@ func URL(base string) Option {
 	}
 }
 
-// OwnNamespace is the namespace in which the operator runs, if that is not the namespace of
-// its [Service]. By default, webhooks are not called for objects in it.
+// OwnNamespace sets the namespace in which the operator runs. The default is the namespace
+// of its [Service]. By default, webhooks are not called for objects in this namespace.
 func OwnNamespace(namespace string) Option {
 	return func(s *settings) { s.ownNamespace = namespace }
 }
@@ -81,8 +82,8 @@ func (e *endpoint) clientConfig(path string) map[string]any {
 	}}
 }
 
-// contains reports whether a WebhookClientConfig leads here, at whichever path and port of the
-// Service.
+// contains reports whether a WebhookClientConfig points to this endpoint, with any path and
+// any port of the Service.
 func (e *endpoint) contains(clientConfig map[string]any) bool {
 	if e.url != nil {
 		text, _ := clientConfig["url"].(string)

@@ -31,7 +31,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// declaration is that of an operator whose pizzas have two versions.
+// declaration returns the declaration of an operator whose pizzas have two versions.
 func declaration() (*registration.Webhooks, error) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	spoke := schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Pizza"}
@@ -55,8 +55,7 @@ func declaration() (*registration.Webhooks, error) {
 	)
 }
 
-// Everything that the API server is told, for kubectl apply. The operator fills in the CA
-// bundle when it runs.
+// The manifests are applied with kubectl apply. The operator writes the CA bundle when it runs.
 func ExampleWebhooks_Manifests() {
 	hooks, err := declaration()
 	if err != nil {
@@ -145,7 +144,8 @@ func ExampleWebhooks_Manifests() {
 	//   timeoutSeconds: 5
 }
 
-// The names that a serving certificate needs, and the rules of the operator's ClusterRole.
+// Hosts returns the names for the serving certificate, and PolicyRules the rules of the
+// operator's ClusterRole.
 func ExampleWebhooks_PolicyRules() {
 	hooks, err := declaration()
 	if err != nil {
@@ -182,7 +182,7 @@ func ExampleWebhooks_PolicyRules() {
 	//   - update
 }
 
-// All that is wrong with a declaration is in one error.
+// New returns one error with all mistakes of a declaration.
 func ExampleNew_mistakes() {
 	anything := func(context.Context, *metav1.PartialObjectMetadata) (field.ErrorList, error) { return nil, nil }
 	handler := admission.NewHandler(runtime.NewScheme(), admission.Validate(anything))

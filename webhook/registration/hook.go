@@ -32,21 +32,30 @@ type hook struct {
 
 func (h *hook) String() string { return string(h.kind) + " " + h.Name }
 
-// Mutating adds a mutating admission webhook: a name with at least three segments, unique
-// among the mutating ones, such as default.pizzas.example.com; a path; and the handler of
-// package admission that is served there.
+// Mutating adds a mutating admission webhook, and the path on which its handler is served.
+// The name has at least three segments, such as default.pizzas.example.com, and is unique
+// among the mutating webhooks. The handler comes from package admission; for another
+// handler, set the rules.
 //
-// Its fields have the defaults of admissionregistration.k8s.io/v1, and the rules and the
-// namespaceSelector that "Rules" and "Namespaces" in the package documentation describe. The
-// functions may change them:
+// The other fields have the defaults of admissionregistration.k8s.io/v1. The rules are
+// generated from the handler, see "Rules" in the package documentation. Pass functions to
+// change the fields:
 //
 //	func(w *admissionregistrationv1.MutatingWebhook) {
 //		w.FailurePolicy = new(admissionregistrationv1.Ignore)
 //	}
 //
-// Rules that they set replace those that would be made from the handler; a namespaceSelector that
-// they set, such as an empty one, replaces the default. The name and the clientConfig stay. The API
-// server checks the values when the manifests are applied.
+// Rules that a function sets replace the generated rules. Changes of the name and of the
+// clientConfig are ignored. The API server validates the fields when the manifests are
+// applied.
+//
+// The namespaceSelector excludes kube-system and the operator's own namespace, unless a
+// function sets another one, which may be empty. The API server ignores the selector for
+// cluster-scoped resources. For a Namespace, it compares the selector with the labels of
+// that Namespace (apiserver/pkg/admission/plugin/webhook/predicates/namespace). A webhook
+// for cluster-scoped resources alone has an empty selector by default.
+//
+// [New] returns an error if none of the handler's functions mutates objects.
 func Mutating(
 	name, path string, h http.Handler, changes ...func(*admissionregistrationv1.MutatingWebhook),
 ) Option {
@@ -57,7 +66,8 @@ func Mutating(
 	}
 }
 
-// Validating adds a validating admission webhook, like [Mutating].
+// Validating adds a validating admission webhook, like [Mutating]. [New] returns an error
+// if one of the handler's functions mutates objects.
 func Validating(
 	name, path string, h http.Handler, changes ...func(*admissionregistrationv1.ValidatingWebhook),
 ) Option {
@@ -82,7 +92,7 @@ func (s *settings) addHook(kind hookKind, name, path string, handler http.Handle
 	return h
 }
 
-// apply has the author's functions change a webhook as the type that they know.
+// apply calls functions that change a webhook, which they get as its own type.
 func apply[T any](s *settings, h *hook, changes []func(*T)) {
 	name := h.Name
 	var webhook T
@@ -111,7 +121,7 @@ func copyFields(to, from any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(fields, to)
 }
 
-// complete fills in what depends on the whole declaration.
+// complete sets the fields that depend on the whole declaration.
 func (s *settings) complete(h *hook) {
 	if errs := validation.IsFullyQualifiedName(field.NewPath("name"), h.Name); len(errs) > 0 {
 		s.errorf("%s: %w", h, errs.ToAggregate())
@@ -125,7 +135,7 @@ func (s *settings) complete(h *hook) {
 	}
 }
 
-// defaultNamespaces returns the selector of a webhook with these rules, if the author gives none.
+// defaultNamespaces returns the default selector of a webhook with these rules.
 func (s *settings) defaultNamespaces(rules []admissionregistrationv1.RuleWithOperations) *metav1.LabelSelector {
 	namespaced := func(r admissionregistrationv1.RuleWithOperations) bool {
 		return *r.Scope != admissionregistrationv1.ClusterScope
@@ -142,7 +152,7 @@ func (s *settings) defaultNamespaces(rules []admissionregistrationv1.RuleWithOpe
 	}}}
 }
 
-// completeRules makes the rules from the handler, unless the author gave them.
+// completeRules generates the rules from the handler, unless they are set.
 func (s *settings) completeRules(h *hook) {
 	known, ok := handlerinfo.By(h.handler)
 	if !ok || len(known.Functions) == 0 {

@@ -25,7 +25,7 @@ import (
 
 const (
 	requestTimeout = 30 * time.Second
-	// An object is read again when the watch tells of a change, and in any case after resync.
+	// An object is read again after a change, and after resync in any case.
 	resync        = time.Minute
 	retry         = 2 * time.Second
 	conflictRetry = 100 * time.Millisecond
@@ -43,18 +43,23 @@ var (
 	errContended  = errors.New("another writer changes the CA bundle repeatedly")
 )
 
-// Inject writes the CA bundle into the webhook configurations and definitions of the declaration,
-// until ctx ends, and then returns nil. An error means that it could not begin.
+// Inject writes the CA bundle into the webhook configurations and CRDs of the declaration,
+// until ctx is done, and then returns nil. It returns an error only if it cannot start,
+// because the config is invalid or Inject is already running.
 //
-// It writes clientConfig.caBundle of each webhook, and of each conversion, that leads to the
-// [Service] or [URL] of the declaration, those of other releases too. Each object is watched, so
-// that an overwritten or removed bundle is written again at once. Failures are logged and tried
-// again; [Webhooks.Differences] are logged too. Every replica may run Inject: one of them
-// writes, and the others find nothing to do.
+// Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to
+// the [Service] or [URL] of the declaration. This includes webhooks that another release of
+// your operator declared. Inject watches the objects. If a bundle is overwritten or
+// removed, Inject writes it again at once. Failures are logged and retried, and
+// [Webhooks.Differences] are logged. Every replica can run Inject; if one replica has
+// written the bundle, the others write nothing.
 //
-// The bundle may be nil: then another program writes it, such as cert-manager's cainjector (see
-// [Annotations]). Without QPS in the config, the client is not limited. [Webhooks.PolicyRules] has
-// the rights that it needs.
+// If bundle is nil, Inject writes nothing, and only reads the objects for [Webhooks.Check]
+// and [Webhooks.Differences]. Then another program must write the bundles, such as
+// cert-manager's cainjector (see [Annotations]).
+//
+// If the config sets neither QPS nor RateLimiter, the requests are not limited. Inject
+// needs the permissions of [Webhooks.PolicyRules].
 func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundle) error {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 && config.RateLimiter == nil {
@@ -93,7 +98,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 	return nil
 }
 
-// follow wakes the states when there is another CA bundle.
+// follow wakes the states when the CA bundle changes.
 func follow(ctx context.Context, bundle Bundle, states []*objectState) {
 	tick := time.NewTicker(bundlePoll)
 	defer tick.Stop()
@@ -112,7 +117,7 @@ func follow(ctx context.Context, bundle Bundle, states []*objectState) {
 	}
 }
 
-// objectState is what the cluster has of an object, while Inject runs.
+// objectState is the state of an object in the cluster while Inject runs.
 type objectState struct {
 	*object
 	webhooks *Webhooks
@@ -129,7 +134,7 @@ type objectState struct {
 	differences []Difference
 }
 
-// run has the CA bundle in an object until ctx ends, and logs what is wrong otherwise.
+// run keeps the CA bundle in an object until ctx is done, and logs other problems.
 func (s *objectState) run(ctx context.Context) {
 	logger := klog.FromContext(ctx).WithValues("kind", s.kind, "name", s.name)
 	objectwatch.Object{
@@ -152,7 +157,7 @@ func (s *objectState) run(ctx context.Context) {
 	}.Run(klog.NewContext(ctx, logger), s.wake)
 }
 
-// caBundle returns the CA bundle, nil if another program writes it.
+// caBundle returns the CA bundle, or nil if another program writes it.
 func (s *objectState) caBundle() ([]byte, error) {
 	if s.bundle == nil {
 		return nil, nil
@@ -167,7 +172,8 @@ func (s *objectState) caBundle() ([]byte, error) {
 	return pem, nil
 }
 
-// sync reads an object, and writes the CA bundle into it where that is missing, if there is one.
+// sync reads an object, and writes the CA bundle into it, if there is one and the object
+// lacks it.
 func (s *objectState) sync(ctx context.Context, pem []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -176,7 +182,7 @@ func (s *objectState) sync(ctx context.Context, pem []byte) error {
 		current, err = nil, nil
 	}
 	if err != nil {
-		return err // what was found last counts
+		return err // the last state is kept
 	}
 	if current != nil && pem != nil {
 		current, err = s.inject(ctx, current, base64.StdEncoding.EncodeToString(pem))
@@ -187,7 +193,8 @@ func (s *objectState) sync(ctx context.Context, pem []byte) error {
 	return err
 }
 
-// inject returns the object with the CA bundle in it; with an error, as the cluster has it.
+// inject returns the object with the CA bundle, or with an error, the object of the
+// cluster.
 func (s *objectState) inject(
 	ctx context.Context, current *unstructured.Unstructured, caBundle string,
 ) (*unstructured.Unstructured, error) {
@@ -219,8 +226,8 @@ func (s *objectState) inject(
 	return current, nil
 }
 
-// report notes what is wrong with an object, for Check and Differences, and returns it. The errors
-// are those of the CA bundle, and of the last request.
+// report stores the problems of an object for Check and Differences, and returns them. The
+// errors are those of the CA bundle, and of the last request.
 func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,9 +252,10 @@ func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	return cmp.Or(s.unreachable, failure, joined(s.differences))
 }
 
-// disown takes the CA bundles from this field manager, so that they have none, and reports whether
-// the object has changed. Otherwise they would stay where server-side apply takes a conversion away,
-// which would be invalid then, and manifests with a CA bundle would conflict.
+// disown removes this manager's entries from managedFields, so that no manager owns the CA
+// bundles, and reports whether the object has changed. Otherwise a CA bundle would stay if
+// server-side apply removed a conversion, which would be invalid, and manifests with a CA
+// bundle would conflict.
 func disown(obj *unstructured.Unstructured, manager string) bool {
 	all := obj.GetManagedFields()
 	others := slices.DeleteFunc(slices.Clone(all), func(m metav1.ManagedFieldsEntry) bool {

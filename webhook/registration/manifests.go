@@ -19,13 +19,13 @@ const (
 	definitionKind        = "CustomResourceDefinition"
 )
 
-// object is an object of the cluster in which the API server is told about webhooks.
+// object is an object of the cluster that configures webhooks.
 type object struct {
 	kind     string
 	resource schema.GroupVersionResource
 	name     string
-	// declared is the manifest, without a CA bundle, or nil: then what another
-	// release has left there is looked at.
+	// declared is the manifest without a CA bundle. It is nil if the release declares no
+	// such object; then the webhooks of another release are looked at.
 	declared        map[string]any
 	declaresWebhook bool
 	watched         bool // by Inject
@@ -33,7 +33,7 @@ type object struct {
 
 func (o *object) String() string { return o.kind + " " + o.name }
 
-// definitionObject returns the object of a definition, with its conversion.
+// definitionObject returns the object of a CRD with its conversion.
 func (s *settings) definitionObject(d *definition) *object {
 	o := &object{
 		kind:            definitionKind,
@@ -102,12 +102,16 @@ func list(texts []string) (all []any) {
 	return all
 }
 
-// Manifests returns all that must be registered as YAML documents, for kubectl apply: the
-// definitions in the order in which they were given, those that are converted with their
-// conversion stanza, then the configurations of the mutating and of the validating webhooks.
+// Manifests returns the objects to apply, as YAML documents in this order:
 //
-// Without caBundle, no object has one: see "Order" in the package documentation. It is an
-// error if caBundle has no PEM certificates.
+//   - the CRDs of [Definitions], with spec.conversion if a [Conversion] converts them
+//   - the MutatingWebhookConfiguration
+//   - the ValidatingWebhookConfiguration
+//
+// A configuration without webhooks is left out. The CA bundle is set in all webhooks. If it
+// is empty, the objects have no CA bundle, and [Webhooks.Inject] writes it: see
+// "Installing, updating and uninstalling" in the package documentation. Manifests returns
+// an error if caBundle has no PEM certificates.
 func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	if len(caBundle) > 0 {
 		if _, err := cert.ParseCertsPEM(caBundle); err != nil {
@@ -135,12 +139,13 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// PolicyRules returns the least that [Webhooks.Inject] needs: the rules of a ClusterRole, limited
-// to the objects by their names. A watch of one object by the field selector metadata.name is
-// authorized with that name (apiserver/pkg/endpoints/request/requestinfo.go).
+// PolicyRules returns the permissions that [Webhooks.Inject] needs, as rules of a
+// ClusterRole. They are limited to the objects by their names. The API server authorizes a
+// watch with the field selector metadata.name as a request for that name
+// (apiserver/pkg/endpoints/request/requestinfo.go).
 //
-// A configuration without webhooks of its kind is among them, and so is a definition of several
-// versions that is not converted: other releases may have some.
+// The rules include both webhook configurations, and CRDs with several versions, even if
+// this release declares no webhooks in them. Another release may have declared some.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{
@@ -160,11 +165,11 @@ func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 		"mutatingwebhookconfigurations", "validatingwebhookconfigurations"))
 }
 
-// entry is a place where the API server is told about a webhook.
+// entry is a webhook or a conversion in an object.
 type entry struct {
 	name         string         // of the webhook; empty in a definition
 	field        string         // such as webhooks[validate.pizzas.example.com]
-	webhook      map[string]any // what is there
+	webhook      map[string]any // the whole webhook
 	clientConfig map[string]any
 }
 
@@ -190,7 +195,7 @@ func entriesOf(obj map[string]any) (entries []entry) {
 	return entries
 }
 
-// caBundle returns that of an entry, or nil if the entry has no readable one.
+// caBundle returns the CA bundle of an entry, or nil if there is no valid one.
 func (e entry) caBundle() []byte {
 	text, _ := e.clientConfig["caBundle"].(string)
 	pem, err := base64.StdEncoding.DecodeString(text)

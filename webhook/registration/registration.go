@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Webhooks is a declaration: the handlers, and what the API server is told about them. As
-// an [http.Handler] it serves each handler on its path, and 404 on others. It is safe for
+// Webhooks is the declaration of an operator's webhooks. It is an [http.Handler] that
+// serves each handler on its path, and answers 404 on other paths. It is safe for
 // concurrent use.
 type Webhooks struct {
 	name      string
@@ -28,7 +28,7 @@ type Webhooks struct {
 
 var _ http.Handler = (*Webhooks)(nil)
 
-// Option is a part of a declaration.
+// Option adds to a declaration: see [New].
 type Option func(*settings)
 
 type settings struct {
@@ -50,16 +50,16 @@ func (s *settings) errorf(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf("registration: "+format, args...))
 }
 
-// ReviewVersions says in which versions the API server may send reviews, the preferred one
-// first: v1, v1beta1, or both, which is the default. The API server takes the first that
-// it knows.
+// ReviewVersions sets the versions of the reviews that the API server may send, the
+// preferred version first. The default is v1, v1beta1. The API server uses the first
+// version that it supports.
 func ReviewVersions(versions ...string) Option {
 	return func(s *settings) { s.reviewVersions = slices.Clone(versions) }
 }
 
-// Annotations sets annotations in the manifests of the webhook configurations, and of the
-// definitions that are converted: such as cert-manager.io/inject-ca-from, where cert-manager
-// writes the CA bundles.
+// Annotations adds annotations to the manifests of the webhook configurations, and of the
+// CRDs that this operator converts. An example is cert-manager.io/inject-ca-from, with
+// which cert-manager writes the CA bundles.
 func Annotations(annotations map[string]string) Option {
 	return func(s *settings) {
 		if s.annotations == nil {
@@ -69,19 +69,24 @@ func Annotations(annotations map[string]string) Option {
 	}
 }
 
-// Wrap puts middleware around each handler: wrap is called with its path, and returns what
-// is served there. The rules are made from the handler itself, which is not found behind middleware
-// that is put around it otherwise. The wrapper that is given first is the outermost.
+// Wrap adds middleware around each handler. The function gets the path and the handler, and
+// returns the handler to serve. If there are several Wrap options, the first one is the
+// outermost.
+//
+// Do not wrap a handler before you pass it to another option, because [New] then cannot
+// generate the rules from it.
 func Wrap(wrap func(path string, h http.Handler) http.Handler) Option {
 	return func(s *settings) { s.wrap = append(s.wrap, wrap) }
 }
 
-// New returns the declaration that the options make. The name is that of the webhook
-// configurations, and of the field manager of the CA bundles: it must be unique in the cluster,
-// such as the operator's. [Service] or [URL] is required, and something to register.
+// New returns the declaration that results from the options. The name must be unique in the
+// cluster, such as the name of the operator. It is the name of the webhook configurations,
+// and the field manager of the requests of [Webhooks.Inject]. [Service] or [URL] is
+// required, and at least one [Conversion], [Mutating] or [Validating].
 //
-// The error joins all mistakes of the declaration: what the API server would refuse,
-// and what would never be called, or called in vain.
+// New returns an error that joins all mistakes of the declaration. They include values that
+// the API server would reject, and functions that it would never call, or whose answers it
+// would reject.
 func New(name string, opts ...Option) (*Webhooks, error) {
 	s := &settings{name: name, reviewVersions: []string{"v1", "v1beta1"}, handlers: map[string]http.Handler{}}
 	// ValidateFieldManager of apimachinery's meta/v1/validation allows 128 characters.
@@ -125,7 +130,7 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 	return w, nil
 }
 
-// serve adds a handler to those by their paths.
+// serve adds a handler on a path.
 func (s *settings) serve(what fmt.Stringer, path string, h http.Handler) {
 	if !strings.HasPrefix(path, "/") {
 		s.errorf("%s: path %q, expected one that begins with /", what, path)
@@ -139,7 +144,7 @@ func (s *settings) serve(what fmt.Stringer, path string, h http.Handler) {
 	s.handlers[path] = h
 }
 
-// ServeHTTP serves the handlers on their paths.
+// ServeHTTP serves the handler of the request's path. It answers 404 if there is none.
 func (w *Webhooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	h := w.handlers[r.URL.Path]
 	if h == nil {
@@ -149,21 +154,21 @@ func (w *Webhooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	h.ServeHTTP(rw, r)
 }
 
-// Paths returns the paths at which the handlers are served, sorted.
+// Paths returns the sorted paths on which the handlers are served.
 func (w *Webhooks) Paths() []string { return slices.Sorted(maps.Keys(w.handlers)) }
 
-// Name returns the name of the declaration.
+// Name returns the name that was passed to [New].
 func (w *Webhooks) Name() string { return w.name }
 
-// Namespace returns the operator's own namespace: that of [OwnNamespace], or else of the
-// [Service]. It is empty if neither is given.
+// Namespace returns the operator's own namespace: the namespace of [OwnNamespace], or
+// otherwise of the [Service]. It is empty if neither option is set.
 func (w *Webhooks) Namespace() string { return w.namespace }
 
-// Converted returns the resources that the conversion webhook converts, in each version
-// that is served.
+// Converted returns the resources that the conversion webhooks convert, in each served
+// version.
 func (w *Webhooks) Converted() []schema.GroupVersionResource { return slices.Clone(w.converted) }
 
-// Hosts returns the names or IP addresses that the serving certificate must have, because
-// the API server verifies them: the name of the [Service] as in
-// apiserver/pkg/util/webhook/client.go, or the host of the [URL].
+// Hosts returns the host names or IP addresses that the serving certificate must have,
+// because the API server verifies them. For a [Service], it is <service>.<namespace>.svc
+// (apiserver/pkg/util/webhook/client.go). For a [URL], it is the host of the URL.
 func (w *Webhooks) Hosts() []string { return []string{w.endpoint.host()} }

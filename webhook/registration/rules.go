@@ -15,14 +15,14 @@ import (
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
-// requests are those for one resource in one version.
+// requests are the requests for a resource in a version.
 type requests struct {
 	group, resource, version string
 	scope                    admissionregistrationv1.ScopeType
 }
 
-// rules returns the rules for the functions of a webhook, always in the same order. exact is its
-// match policy.
+// rules returns the rules for the functions of a webhook, always in the same order. exact
+// reports whether its match policy is Exact.
 func (s *settings) rules(h *hook, functions []handlerinfo.Function, exact bool) []admissionregistrationv1.RuleWithOperations {
 	operations := map[requests][]string{}
 	for _, f := range functions {
@@ -45,12 +45,11 @@ func (s *settings) rules(h *hook, functions []handlerinfo.Function, exact bool) 
 	return merge(operations)
 }
 
-// versionsBeside returns the versions in which other functions want the objects for which a
-// function of every version is called, or nil. A rule for another
-// version would bring the function requests in that version, instead of in one of these to
-// which the API server converts them (matchPolicy Equivalent), and the others would not be
-// called: GetMatchKind in apiserver/pkg/admission/plugin/webhook/matchconditions and
-// generic/webhook.go prefers a rule that matches exactly.
+// versionsBeside returns the versions in which other functions handle the requests of a
+// function of all versions, or nil. The rules must not list other versions. The API server
+// prefers a rule that matches exactly (GetMatchKind in
+// apiserver/pkg/admission/plugin/webhook/matchconditions and generic/webhook.go), so it
+// would not convert such requests, and not call the other functions.
 func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (versions []string) {
 	for _, other := range functions {
 		if other.Kind != f.Kind || other.Subresource != f.Subresource || !slices.Contains(other.Operations, f.Operations[0]) {
@@ -65,7 +64,7 @@ func versionsBeside(f handlerinfo.Function, functions []handlerinfo.Function) (v
 	return versions
 }
 
-// requests returns for which ones a function is called.
+// requests returns the requests for which a function is called.
 func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	if f.Kind.Empty() {
 		return nil, errors.New("function of every kind: name the kind with ForKind of package admission, or set Rules")
@@ -100,7 +99,7 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	return all, nil
 }
 
-// builtIn returns the requests for a kind without a definition.
+// builtIn returns the requests for a kind without a CRD.
 func builtIn(f handlerinfo.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
 		return nil, fmt.Errorf("function for %s: no definition: add it to Definitions, or set Rules", f.Kind)
@@ -126,7 +125,7 @@ func builtIn(f handlerinfo.Function) ([]requests, error) {
 	return all, nil
 }
 
-// merge makes one rule for the versions of a resource that have the same operations.
+// merge returns one rule for all versions of a resource that have the same operations.
 func merge(operations map[requests][]string) (rules []admissionregistrationv1.RuleWithOperations) {
 	byOperations := map[string]int{}
 	order := func(a, b requests) int {
