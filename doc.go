@@ -1,37 +1,39 @@
-// Package crdkit is the front door of a library of Kubernetes extension
-// primitives: what an operator's author needs to take a custom resource from
-// v1alpha1 to v1 without losing a byte. It holds no code.
+// Package crdkit is the root of a library of Kubernetes extension primitives. With its
+// packages, an operator can change the versions of its custom resources, such as from
+// v1alpha1 to v1, without losing data. Package crdkit itself contains no code.
 //
-// Each package answers one question, works alone, and is made of plain functions
-// and http.Handlers:
+// You can use each package on its own. The packages consist of plain functions and
+// HTTP handlers:
 //
-//   - [github.com/crdkit/crdkit/scheme]: which groups, versions and kinds exist?
-//   - [github.com/crdkit/crdkit/conversion]: how does one version become another?
-//   - [github.com/crdkit/crdkit/conversion/migrate]: how do stored objects move to a new
-//     storage version?
-//   - [github.com/crdkit/crdkit/conversion/migrate/metrics]: how far are they?
-//   - [github.com/crdkit/crdkit/conversion/metrics]: what has the webhook done?
-//   - [github.com/crdkit/crdkit/roundtrip]: does conversion lose nothing?
-//   - [github.com/crdkit/crdkit/schema]: what does the API server do to a custom object,
-//     offline?
-//   - [github.com/crdkit/crdkit/schema/offline]: what does a client see, without a cluster?
-//   - [github.com/crdkit/crdkit/schema/breaking]: what would a new definition break?
-//   - [github.com/crdkit/crdkit/admission]: may this write pass, and with which
-//     changes?
-//   - [github.com/crdkit/crdkit/admission/validate]: may this field become that?
-//   - [github.com/crdkit/crdkit/admission/metrics]: what has the webhook decided?
-//   - [github.com/crdkit/crdkit/admission/reference]: do the objects that it names
-//     exist?
-//   - [github.com/crdkit/crdkit/webhook]: how do the handlers reach the API server?
-//   - [github.com/crdkit/crdkit/webhook/registration]: what must the API server be told
-//     about them, and how does it stay right?
-//   - [github.com/crdkit/crdkit/webhook/authority]: with which certificates do they serve,
-//     without a certificate manager?
-//   - [github.com/crdkit/crdkit/webhook/replica]: in which order does a replica of an
-//     operator start and stop?
-//   - [github.com/crdkit/crdkit/webhook/metrics]: how long are the certificates valid?
+//   - [github.com/crdkit/crdkit/scheme] builds and checks the scheme of an API.
+//   - [github.com/crdkit/crdkit/conversion] converts objects between the versions of a kind.
+//   - [github.com/crdkit/crdkit/conversion/migrate] moves stored objects to a new storage
+//     version.
+//   - [github.com/crdkit/crdkit/conversion/migrate/metrics] exports the progress of a
+//     migration to Prometheus.
+//   - [github.com/crdkit/crdkit/conversion/metrics] exports metrics of the conversion webhook.
+//   - [github.com/crdkit/crdkit/roundtrip] tests that conversions lose no data.
+//   - [github.com/crdkit/crdkit/schema] processes a custom object as the API server does,
+//     offline.
+//   - [github.com/crdkit/crdkit/schema/offline] runs the API server for custom resources in
+//     a test process.
+//   - [github.com/crdkit/crdkit/schema/breaking] finds the breaking changes of a new
+//     CustomResourceDefinition.
+//   - [github.com/crdkit/crdkit/admission] serves admission webhooks, which validate and
+//     change objects.
+//   - [github.com/crdkit/crdkit/admission/validate] validates changes of fields.
+//   - [github.com/crdkit/crdkit/admission/metrics] exports metrics of the admission webhooks.
+//   - [github.com/crdkit/crdkit/admission/reference] validates references to other objects.
+//   - [github.com/crdkit/crdkit/webhook] serves the handlers over HTTPS.
+//   - [github.com/crdkit/crdkit/webhook/registration] registers the webhooks with the API
+//     server.
+//   - [github.com/crdkit/crdkit/webhook/authority] issues serving certificates, without a
+//     certificate manager.
+//   - [github.com/crdkit/crdkit/webhook/replica] runs the webhooks, informers and
+//     controllers of an operator's replica.
+//   - [github.com/crdkit/crdkit/webhook/metrics] exports the expiry of certificates, and
+//     differences of the registration.
 //
-// The whole, put together, is the pizza operator in
-// [github.com/crdkit/crdkit/examples/pizza]. For a move from controller-runtime,
-// see the nested module interop/controllerruntime.
+// The pizza operator in [github.com/crdkit/crdkit/examples/pizza] puts most of them together.
+// To migrate from controller-runtime, see the nested module interop/controllerruntime.
 package crdkit
