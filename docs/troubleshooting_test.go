@@ -36,7 +36,7 @@ import (
 )
 
 // TestTroubleshooting breaks what each section of the page is about, sees that kubectl prints
-// what the page says, applies the cure, and sees it work.
+// what the page says, applies the fix, and sees it work.
 func TestTroubleshooting(t *testing.T) {
 	tier.VerifyOnly(t, "replays a page")
 	p := mdtest.Read(t, "troubleshooting.md")
@@ -44,31 +44,31 @@ func TestTroubleshooting(t *testing.T) {
 		"The conversion webhook is down":                      down,
 		"The Service has no endpoints":                        noEndpoints,
 		"The Service does not exist":                          noService,
-		"Nothing is served at the path":                       noPath,
+		"The path is not served":                              noPath,
 		"The CA bundle is wrong":                              wrongBundle,
 		"The CA bundle is not a certificate":                  placeholderBundle,
 		"The certificate has expired":                         expired,
 		"The certificate has the wrong name":                  wrongName,
 		"The conversion webhook is too slow":                  slowConversion,
 		"The conversion webhook changes metadata":             changedMetadata,
-		"The conversion webhook answers with another object":  otherObject,
+		"The conversion webhook returns another object":       otherObject,
 		"The conversion webhook loses an object":              lostObject,
 		"One object cannot be converted":                      oneBadObject,
 		"A namespace is stuck in deletion":                    stuckNamespace,
 		"A version cannot be removed":                         stuckVersion,
-		"A manifest names a version that is gone":             goneVersion,
-		"managedFields name a version that is gone":           goneManager,
-		"Server-side apply knows no such field":               undeclared,
-		"A short name answers in another version":             shortName,
+		"A manifest uses a removed version":                   goneVersion,
+		"managedFields refer to a removed version":            goneManager,
+		"Server-side apply reports an undeclared field":       undeclared,
+		"A short name ignores the version":                    shortName,
 		"The schema is not structural":                        notStructural,
 		"Unknown field":                                       unknownField,
-		"A field disappears without a word":                   prunedField,
+		"A field is dropped without an error":                 prunedField,
 		"The schema accepts a quantity that Go cannot decode": longQuantity,
 		"The admission webhook is too slow":                   slowAdmission,
 		"A webhook blocks its own operator":                   ownOperator,
-		"Defaults loop":                                       defaultsLoop,
-		"A webhook rewrites what Git says":                    rewritten,
-		"A list comes back in another order":                  reordered,
+		"Defaults cause permanent differences":                defaultsLoop,
+		"A webhook changes values from Git":                   rewritten,
+		"The order of a list changes":                         reordered,
 		"Git and the operator write the same field":           twoOwners,
 	}
 	for title := range scenarios {
