@@ -611,12 +611,13 @@ func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 
 const catalogueHead = `# Bugs that the laws find
 
-Mistakes that conversions of real operators have had, planted in the conversions of a
-small kind, one after another. Each is looked for with ten seeds, and the table has the
-worst of them. Its columns are the objects until the mistake was found, the time that took,
-shrinking included, and the lines of YAML of the smallest object. Drift needs no objects.
+This table lists mistakes from the conversions of real operators. A test adds each mistake to
+the conversions of a small kind, and searches for it with ten seeds. The table contains the largest
+value of these ten searches in each column. The column objects contains the number of objects until
+the mistake was found; time includes shrinking. The column lines contains the number of YAML lines of
+the smallest failing object. The law drift needs no objects.
 
-A test makes this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
+The test generates this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
 
 | mistake | law that finds it | objects | time | lines |
 |---|---|---|---|---|
