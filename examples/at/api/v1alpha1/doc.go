@@ -1,4 +1,4 @@
-// Package v1alpha1 is the API of commands that run at a time.
+// Package v1alpha1 contains the API of commands that run once, at a given time.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cnat.example.com
