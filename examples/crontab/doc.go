@@ -1,12 +1,12 @@
-// Package crontab is the life of an API version: the CronTab of the Kubernetes
-// documentation, whose hostPort became host and port.
+// Package crontab shows the lifecycle of an API version with the CronTab of the Kubernetes
+// documentation, whose field hostPort is replaced by host and port.
 //
-// README.md is the walk through it, with kubectl. The definitions are in config/crd,
-// conversion.go has how a version becomes the other, and crontab.go how the API server
-// learns of it. The program is in cmd/crontab.
+// README.md is a walkthrough with kubectl. The CustomResourceDefinitions are in config/crd.
+// Read conversion.go for the conversion between the versions, and crontab.go for the
+// registration of the webhook with the API server. The program is in cmd/crontab.
 //
 //	err := crontab.Run(ctx, config, listener, "https://127.0.0.1:9443")
 //
-// It has no Go types for its kinds, and no controller: a CronTab does nothing. For an
-// operator that has all of it, see examples/pizza.
+// The package has no Go types for its kinds, and no controller: a CronTab starts no jobs. For
+// a complete operator, see examples/pizza.
 package crontab
