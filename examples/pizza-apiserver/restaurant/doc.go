@@ -1,9 +1,10 @@
-// Package restaurant has the internal version of the restaurant's API: the hub through
-// which the versions that users see convert into each other, and what the server itself
-// works with. It is never encoded, so its fields have no JSON tags.
+// Package restaurant contains the internal version of the restaurant's API. The server works
+// with this version, and it is the hub through which the served versions are converted. It
+// is never encoded, so its fields have no JSON tags.
 //
-// It need not be like any served version. Here a topping always has a quantity: what
-// v1alpha1 says by repetition and v1beta1 by a default is a plain number.
+// The internal version can differ from every served version. For example, a topping always
+// has a quantity here: v1alpha1 expresses the quantity by repeating the topping, and v1beta1
+// has a default for it.
 //
 // +kubebuilder:object:generate=true
 package restaurant

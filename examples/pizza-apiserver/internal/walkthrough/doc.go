@@ -1,4 +1,4 @@
-// Package walkthrough walks through the restaurant as an aggregated API server: with a
-// real kube-apiserver before it, an etcd of its own behind it, and kubectl. The demo shows
-// the steps, and the end-to-end test runs the same.
+// Package walkthrough demonstrates the restaurant as an aggregated API server, with a real
+// kube-apiserver, an etcd for the aggregated server, and kubectl. The demo and the end-to-end
+// test run the same steps.
 package walkthrough
