@@ -1,5 +1,5 @@
-// Package v1alpha1 is the first version of the restaurant's API: pizzas whose
-// toppings are plain names, and the toppings that there are.
+// Package v1alpha1 contains the first version of the restaurant's API. It has the kind Pizza, whose
+// toppings are plain names, and the kind Topping.
 //
 // +kubebuilder:object:generate=true
 // +groupName=restaurant.programming-kubernetes.info

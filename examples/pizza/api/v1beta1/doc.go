@@ -1,5 +1,5 @@
-// Package v1beta1 is the second version of the restaurant's API: the toppings of
-// a pizza have quantities. It is the hub, and the version that is stored.
+// Package v1beta1 contains the second version of the restaurant's API, in which the toppings of
+// a pizza have quantities. It is the hub and the storage version.
 //
 // +kubebuilder:object:generate=true
 // +groupName=restaurant.programming-kubernetes.info

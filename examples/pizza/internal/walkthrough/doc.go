@@ -1,4 +1,3 @@
-// Package walkthrough walks through the restaurant's chapter on a real control
-// plane, with the operator as a process of its own and with kubectl. The demo
-// shows the steps, and the end-to-end test runs the same.
+// Package walkthrough demonstrates the pizza restaurant on a real control plane, with the operator
+// as a separate process and with kubectl. The demo and the end-to-end test run the same steps.
 package walkthrough
