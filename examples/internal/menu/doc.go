@@ -1,3 +1,3 @@
-// Package menu has the steps of a walkthrough that pass wherever pizzas are served: as custom
-// resources, and by an aggregated API server.
+// Package menu contains the steps of a walkthrough that are the same for both pizza examples, the
+// operator with custom resources and the aggregated API server.
 package menu

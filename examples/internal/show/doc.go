@@ -1,4 +1,4 @@
-// Package show walks through an example for a viewer, or for a test: kubectl and
-// what it prints, processes beside a control plane, and the steps, each of which passes or
-// fails.
+// Package show runs the steps of a walkthrough for a viewer or for a test. It runs kubectl and
+// prints its output, runs processes next to a control plane, and reports whether each step passes
+// or fails.
 package show
