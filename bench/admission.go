@@ -21,7 +21,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// The functions are the same on both sides.
+// Both sides call the same functions.
 
 func defaultToppings(_ context.Context, p *v1alpha1.Pizza) error {
 	if len(p.Spec.Toppings) == 0 {
@@ -44,7 +44,7 @@ func knownToppings(_ context.Context, p *v1alpha1.Pizza) (errs field.ErrorList, 
 	return errs, nil
 }
 
-// defaulter and toppingValidator are what controller-runtime wants.
+// defaulter and toppingValidator implement the interfaces of controller-runtime.
 type defaulter[T runtime.Object] func(context.Context, T) error
 
 func (d defaulter[T]) Default(ctx context.Context, obj T) error { return d(ctx, obj) }
@@ -115,7 +115,7 @@ func (b bench) admission() error {
 	return nil
 }
 
-// admissionReview asks about the creation of a pizza.
+// admissionReview returns a review of the creation of a pizza.
 func admissionReview(version, object string) []byte {
 	gvk := fmt.Sprintf(`{"group":%q,"version":%q,"kind":"Pizza"}`, v1alpha1.GroupVersion.Group, version)
 	resource := fmt.Sprintf(`{"group":%q,"version":%q,"resource":"pizzas"}`, v1alpha1.GroupVersion.Group, version)
@@ -126,7 +126,7 @@ func admissionReview(version, object string) []byte {
 		gvk, resource, gvk, resource, object)
 }
 
-// admitted returns what an object becomes by the answer to a review of it.
+// admitted returns the object after the patch in the response to a review.
 func admitted(h http.Handler, body []byte, object string) (any, error) {
 	r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")

@@ -20,9 +20,9 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// These tests name the mistakes that controller-runtime v0.25.2 makes when it compares
-// the raw object with the encoding of the Go struct, and show that crdkit makes none of
-// them. A test that fails for the peer's sake is good news: the mistake is gone.
+// These tests show the mistakes that controller-runtime v0.25.2 makes when it compares
+// the raw object with the encoding of the Go struct, and that crdkit does not make
+// them. If a test fails because of the peer, the peer has fixed its mistake.
 
 // Oven is a kind whose schema has fields that the Go type lacks.
 type Oven struct {
@@ -65,7 +65,7 @@ func (o *Oven) DeepCopyObject() runtime.Object {
 
 var oven = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Oven"}
 
-// ovens returns a webhook of either side that calls a function.
+// ovens returns a webhook of each side that calls a function.
 func ovens(t *testing.T, f func(o *Oven)) (ours, theirs http.Handler) {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -78,7 +78,7 @@ func ovens(t *testing.T, f func(o *Oven)) (ours, theirs http.Handler) {
 	return admission.NewHandler(s, admission.Mutate(call)), theirs
 }
 
-// mutated returns the patch of a webhook, and the spec and status that it makes.
+// mutated returns the patch of a webhook, and the resulting spec and status.
 func mutated(t *testing.T, h http.Handler, rest string) (patch, result string) {
 	t.Helper()
 	object := `{"apiVersion":"example.com/v1","kind":"Oven","metadata":{"name":"x"}` + rest + `}`
@@ -113,7 +113,7 @@ func mutated(t *testing.T, h http.Handler, rest string) (patch, result string) {
 	return string(review.Response.Patch), result
 }
 
-// compareMutations compares what both sides make of an object.
+// compareMutations compares the results of both sides for an object.
 func compareMutations(t *testing.T, f func(o *Oven), rest, right, peers string) {
 	t.Helper()
 	ours, theirs := ovens(t, f)
@@ -170,8 +170,8 @@ func TestControllerRuntimeGivesOtherBytesOnEachCall(t *testing.T) {
 	}
 }
 
-// TestBothAdmitAlike keeps speed from coming out of leaving work undone, where the peer
-// makes no mistake.
+// TestBothAdmitAlike checks that both sides return the same result where the peer makes no
+// mistake, because a side that omits work is faster.
 func TestBothAdmitAlike(t *testing.T) {
 	ours, theirs := ovens(t, func(o *Oven) { o.Spec.Serial, o.Status.Hot = 7, true })
 	_, a := mutated(t, ours, `,"spec":{}`)

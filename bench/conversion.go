@@ -17,8 +17,8 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// The functions are the same on both sides. They copy the metadata, as the peer
-// needs it and crdkit allows it.
+// Both sides call the same functions. The functions copy the metadata, which the peer
+// requires and crdkit allows.
 
 func toHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
 	out.ObjectMeta = in.ObjectMeta
@@ -70,7 +70,7 @@ func pizzaScheme() *runtime.Scheme {
 	return s
 }
 
-// crdkitConversion is our handler.
+// crdkitConversion returns the handler of crdkit.
 func crdkitConversion(opts ...conversion.Option) http.Handler {
 	reg := conversion.NewRegistry(pizzaScheme())
 	if err := conversion.AddSpoke(reg, toHub, fromHub); err != nil {
@@ -79,7 +79,7 @@ func crdkitConversion(opts ...conversion.Option) http.Handler {
 	return conversion.NewHandler(reg, opts...)
 }
 
-// peerConversion is controller-runtime's.
+// peerConversion returns the handler of controller-runtime.
 func peerConversion() http.Handler {
 	s := pizzaScheme()
 	converter, err := peer.NewHubSpokeConverter(&v1beta1.Pizza{}, peer.NewSpokeConverter(&v1alpha1.Pizza{}, fromHub, toHub))(s)
@@ -93,8 +93,8 @@ func peerConversion() http.Handler {
 	return peer.NewWebhookHandler(s, registry)
 }
 
-// pizza is a pizza as kubectl and a controller leave it, of about 1.3 KB.
-// managed is how many bytes of managedFields it has beyond the usual.
+// pizza returns a pizza of about 1.3 KB, with metadata like that of kubectl and a controller.
+// The argument managed is the number of additional bytes of managedFields.
 func pizza(i, managed int) string {
 	spec := `{"toppings":["mozzarella","tomato","mozzarella"]}`
 	applied := fmt.Sprintf(`{"apiVersion":"%s","kind":"Pizza","metadata":{"annotations":{},"name":"margherita-%05d","namespace":"default"},"spec":%s}`+"\n", v1alpha1.GroupVersion, i, spec)
@@ -110,7 +110,7 @@ func pizza(i, managed int) string {
 	return text
 }
 
-// review is a review of n pizzas.
+// review returns a review of n pizzas.
 func review(n, managed int) []byte {
 	objects := make([]string, n)
 	for i := range objects {
@@ -120,7 +120,7 @@ func review(n, managed int) []byte {
 		v1beta1.GroupVersion, strings.Join(objects, ","))
 }
 
-// sink is a response that is counted and not kept.
+// sink counts the bytes of a response, and discards them.
 type sink struct {
 	header http.Header
 	code   int
@@ -131,7 +131,7 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) WriteHeader(code int)        { s.code = code }
 func (s *sink) Write(p []byte) (int, error) { s.n += len(p); return len(p), nil }
 
-// post sends a body to a handler, with as little of its own as can be.
+// post sends a body to a handler with as little overhead as possible.
 func post(h http.Handler, body []byte) *sink {
 	r, err := http.NewRequest(http.MethodPost, "/convert", bytes.NewReader(body))
 	if err != nil {

@@ -2,7 +2,8 @@ package main
 
 import "testing"
 
-// TestBothConvertAlike keeps speed from coming out of leaving work undone.
+// TestBothConvertAlike checks that both sides return the same result, because a side that omits
+// work is faster.
 func TestBothConvertAlike(t *testing.T) {
 	if err := compareAnswers(crdkitConversion(), peerConversion()); err != nil {
 		t.Error(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-// A fleet has members of which the spoke does not show all fields.
+// A fleet has members, and the spoke lacks some fields of a member.
 type (
 	hubFleet struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -41,8 +41,8 @@ func (*oldFleet) DeepCopyObject() runtime.Object { panic("conversion does not co
 
 var fleets = schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "Fleet"}
 
-// lossless prints how long it takes to convert a lossless spoke to the hub after a user
-// has edited each element of its list, against a field that only the hub has.
+// lossless prints the time to convert a lossless spoke to the hub. Before the conversion, a user
+// has edited each element of its list, and each edit conflicts with a field that only the hub has.
 func (b *bench) lossless() error {
 	s := runtime.NewScheme()
 	spoke := fleets.GroupKind().WithVersion("v1")

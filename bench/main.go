@@ -1,8 +1,8 @@
-// Command bench measures crdkit beside its peers, in one process and in turns, and
-// prints one line a figure: `ratio <name> <value>`. `make bench` runs it.
+// Command bench measures crdkit and its peers alternately in one process, and prints one line
+// for each figure: `ratio <name> <value>`. `make bench` runs it.
 //
-// A value is the median of the rounds. In each round either side runs for as long
-// as the other, so that what disturbs the machine disturbs both.
+// A value is the median of the rounds. In each round, both sides run for the same time, so that
+// other programs on the machine slow down both.
 package main
 
 import (
@@ -72,7 +72,7 @@ func main() {
 	b.roundtrip() // exits
 }
 
-// exitOn ends the program if there is an error.
+// exitOn ends the program if err is not nil.
 func exitOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -92,7 +92,7 @@ func (b bench) faster(name string, body []byte, ours, theirs http.Handler) {
 	b.compare(name, func() { post(ours, body) }, func() { post(theirs, body) }, func(ours, theirs float64) float64 { return theirs / ours })
 }
 
-// compare prints the median of a figure that is made of the times of both sides.
+// compare prints the median of a figure that is computed from the times of both sides.
 func (b bench) compare(name string, ours, theirs func(), figure func(ours, theirs float64) float64) {
 	var figures []float64
 	for range b.rounds {
@@ -111,7 +111,7 @@ func (b bench) median(f func()) float64 {
 	return all[len(all)/2]
 }
 
-// seconds returns how long one call takes.
+// seconds returns the duration of one call.
 func (b bench) seconds(f func()) float64 {
 	f() // pools and caches are warm in production
 	n := 0

@@ -34,8 +34,8 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 1}}}}}}}
 `
 
-// offline compares schema/offline with etcd and kube-apiserver as binaries: how long it takes from
-// the start to the first custom object, and how many objects a client creates in a second.
+// offline compares schema/offline with etcd and kube-apiserver as binaries. It measures the time from
+// the start to the first custom object, and the number of objects that a client creates in a second.
 func (b bench) offline() error {
 	klog.SetLogger(logr.Discard())
 	ctx, stop := context.WithCancel(context.Background())
@@ -83,7 +83,7 @@ func (b bench) offline() error {
 	return footprint(ctx)
 }
 
-// footprint prints what a server costs: memory, and packages to compile.
+// footprint prints the memory of a server, and the number of its packages.
 func footprint(ctx context.Context) error {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -107,7 +107,8 @@ func widget() *unstructured.Unstructured {
 	}}
 }
 
-// firstWidget creates a widget as soon as it can be created, after the definition if asked.
+// firstWidget creates a widget, and retries until the API server accepts it. If define is true, it
+// creates the CustomResourceDefinition first.
 func firstWidget(ctx context.Context, config *rest.Config, define bool) (dynamic.ResourceInterface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1

@@ -16,7 +16,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// filled is an informer whose events have all come.
+// filled is an informer that has synced.
 type filled struct{ handler cache.ResourceEventHandler }
 
 func (f *filled) HasSynced() bool                     { return true }
@@ -169,7 +169,7 @@ func (b bench) reference() error {
 	return nil
 }
 
-// heap returns by how many bytes a function lets the heap grow.
+// heap returns the number of bytes by which a function grows the heap.
 func heap(f func()) int64 {
 	live := func() int64 {
 		runtime.GC()

@@ -16,21 +16,27 @@ import (
 	"github.com/crdkit/crdkit/roundtrip"
 )
 
-// objects is how many objects either side makes and checks in a call.
+// objects is the number of objects that each side generates and checks in a call.
 const objects = 200
 
-// roundtrip measures how many checks in a second roundtrip.TestScheme makes, and how many
-// the round-trip tests of k8s.io/apimachinery do. It ends the program, as [testing.Main]
-// does: either side needs a *testing.T.
+// roundtrip measures the checks per second of roundtrip.TestScheme, and of the round-trip tests
+// of k8s.io/apimachinery. It ends the program, as [testing.Main] does, because both sides need a
+// *testing.T.
 //
-// A check is one law for one object. The peer has six: a deep copy is equal; it shares no
-// memory; encoding leaves the object alone, and has one result; decoding, and decoding
-// into an object, give it back. These are two of the laws here, deep-copy and json, which
-// hold the strict decoder as well; only the six are counted. Either side makes as many
-// objects, of the same type, by the same functions with the same settings and seed: the
-// peer's own. So all objects are the same, and the ratio of checks is that of the times.
+// A check is one law for one object. The peer checks six laws:
 //
-// TestScheme checks objects on all processors, and the peer on one. The ratio on one is
+//   - A deep copy is equal.
+//   - A deep copy shares no memory.
+//   - Encoding does not change the object.
+//   - Encoding has one result.
+//   - Decoding returns the object.
+//   - Decoding into an object returns the object.
+//
+// TestScheme checks these as the two laws deep-copy and json, which also check the strict decoder;
+// only the six are counted. Both sides generate the same objects, because they use the functions,
+// the settings and the seed of the peer. The ratio of checks is therefore the ratio of times.
+//
+// TestScheme uses all processors, and the peer uses one. On one processor the ratio is
 // smaller, because both sides spend most of the time in randfill and the serializers.
 func (b bench) roundtrip() {
 	s := runtime.NewScheme()

@@ -37,9 +37,8 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// route is an object as people write it for the definition that the figures are about,
-// HTTPRoute of the Gateway API: its schema has more than 300 fields, lists that are maps,
-// defaults and CEL rules.
+// route is a typical HTTPRoute of the Gateway API. The schema of HTTPRoute has more than 300 fields,
+// lists that are maps, defaults and CEL rules.
 const route = `{
 	"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
 	"metadata": {"name": "shop", "namespace": "default", "labels": {"app": "shop", "team": "storefront"}},
@@ -61,10 +60,13 @@ const route = `{
 	}
 }`
 
-// schema measures the creation of an object, in a version that is not the stored one: by
-// package schema; by the functions of apiextensions-apiserver and apimachinery that it is
-// made of, called one after another with everything compiled before; and by
-// kubectl-validate, as a library.
+// schema measures the creation of an object in a version that is not the storage version. It
+// compares three implementations:
+//
+//   - package schema;
+//   - the functions of apiextensions-apiserver and apimachinery that package schema uses, called
+//     one after another on compiled schemas;
+//   - kubectl-validate as a library.
 func (b bench) schema() error {
 	file, definition, err := routes()
 	if err != nil {
@@ -99,7 +101,7 @@ func (b bench) schema() error {
 		return peer.Validate(u)
 	}
 
-	// All three must come to the same conclusion, about a wrong object too.
+	// All three must return the same result, including for an invalid object.
 	object, stored, err := ours()
 	if err != nil {
 		return err
@@ -133,8 +135,8 @@ func (b bench) schema() error {
 	return nil
 }
 
-// routes returns the definition of HTTPRoute, and the file that it is from: upstream tests
-// with it.
+// routes returns the CustomResourceDefinition of HTTPRoute, and its file, which is a test file of
+// apiextensions-apiserver.
 func routes() (file string, _ *apiextensionsv1.CustomResourceDefinition, err error) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/apiextensions-apiserver").Output()
 	if err != nil {
@@ -157,7 +159,7 @@ func routes() (file string, _ *apiextensionsv1.CustomResourceDefinition, err err
 	return "", nil, fmt.Errorf("%s has no HTTPRoute", file)
 }
 
-// bare is what the functions of upstream need.
+// bare contains the arguments of the upstream functions.
 type bare struct {
 	apiVersion string
 	structural *structuralschema.Structural
@@ -187,8 +189,8 @@ func newBare(crd *apiextensionsv1.CustomResourceDefinition, version string) (*ba
 	return b, nil
 }
 
-// create calls upstream's functions in the server's order, and returns what the server
-// would answer and what it would store.
+// create calls the upstream functions in the order of the API server. It returns the object in the
+// response, and the object in storage.
 func (b *bare) create(ctx context.Context, body []byte) (object, stored json.RawMessage, err error) {
 	obj, _, err := b.serializer.Decode(body, nil, &unstructured.Unstructured{})
 	if err != nil {
@@ -230,7 +232,7 @@ func (b *bare) create(ctx context.Context, body []byte) (object, stored json.Raw
 	return b.store(u)
 }
 
-// store converts an object to the storage version, and what is stored back.
+// store converts an object to the storage version, and converts the stored object back.
 func (b *bare) store(u *unstructured.Unstructured) (object, stored json.RawMessage, err error) {
 	requested := u.GetAPIVersion()
 	u.SetAPIVersion(b.storage.apiVersion)
@@ -252,7 +254,7 @@ func (b *bare) store(u *unstructured.Unstructured) (object, stored json.RawMessa
 	return object, stored, err
 }
 
-// coerce validates and prunes metadata, and prunes the rest.
+// coerce validates and prunes metadata, and prunes all other fields.
 func (b *bare) coerce(u *unstructured.Unstructured, track, drop bool) ([]string, error) {
 	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{DropMalformedFields: drop, ReturnUnknownFieldPaths: track})
 	if err != nil {

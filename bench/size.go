@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// size compares what the smallest conversion webhook takes: in bytes, in packages, and in memory
-// while it is idle.
+// size compares minimal conversion webhooks by the size of the binary, the number of packages, and
+// the memory while the webhook is idle.
 func size() error {
 	dir, err := os.MkdirTemp("", "size")
 	if err != nil {
@@ -59,7 +59,7 @@ func size() error {
 	return nil
 }
 
-// build returns the size of a program, and how many packages are in it.
+// build returns the size of a program, and the number of its packages.
 func build(path, binary string) (size, packages float64, err error) {
 	if output, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, path).CombinedOutput(); err != nil {
 		return 0, 0, fmt.Errorf("go build %s: %w\n%s", path, err, output)
@@ -72,8 +72,8 @@ func build(path, binary string) (size, packages float64, err error) {
 	return float64(info.Size()), float64(bytes.Count(list, []byte("\n"))), err
 }
 
-// idle starts a webhook, asks it one thing, and returns how many bytes of memory it has a
-// while later.
+// idle starts a webhook, sends one request, and returns the bytes of memory that the webhook uses
+// some time later.
 func idle(binary, dir string) (resident float64, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

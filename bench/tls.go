@@ -22,7 +22,7 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// clients is how many requests are under way at a time, on one HTTP/2 connection.
+// clients is the number of concurrent requests on one HTTP/2 connection.
 const clients = 8
 
 // server is a webhook server on loopback, and a client that trusts it.
@@ -31,7 +31,7 @@ type server struct {
 	client *http.Client
 }
 
-// servers starts both servers, each with its own handler, and returns what stops
+// servers starts both servers, each with its own handler. The function stop stops
 // them.
 func servers() (ours, theirs server, stop func()) {
 	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})

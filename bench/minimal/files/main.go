@@ -1,5 +1,5 @@
-// Command files is the smallest conversion webhook with crdkit: it serves with a
-// certificate from files.
+// Command files is a minimal conversion webhook with crdkit. It serves a certificate from
+// files.
 package main
 
 import (

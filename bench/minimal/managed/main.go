@@ -1,5 +1,5 @@
-// Command managed is a conversion webhook that makes its own certificates, and has the API
-// server trust them.
+// Command managed is a minimal conversion webhook that issues its own certificates, and registers
+// its CA with the API server.
 package main
 
 import (

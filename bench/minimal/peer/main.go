@@ -1,5 +1,5 @@
-// Command peer is the smallest conversion webhook with controller-runtime: its server
-// without a manager, with a certificate from files.
+// Command peer is a minimal conversion webhook with controller-runtime. It runs the webhook server
+// of controller-runtime without a manager, and serves a certificate from files.
 package main
 
 import (

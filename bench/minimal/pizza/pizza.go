@@ -1,4 +1,4 @@
-// Package pizza has the kinds and conversions of the minimal webhooks.
+// Package pizza contains the kinds and conversions of the minimal webhooks.
 package pizza
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// Scheme returns the kinds.
+// Scheme returns a scheme with the kinds.
 func Scheme() (*runtime.Scheme, error) {
 	return scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
