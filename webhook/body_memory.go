@@ -46,7 +46,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if !b.take(int64(n)) {
-		return 0, errors.New("webhook: the bodies of all requests take too much memory")
+		return 0, errors.New("webhook: the request bodies exceed the memory limit")
 	}
 	return n, err
 }

@@ -106,7 +106,7 @@ func (c *Clients) Only(h http.Handler) http.Handler {
 		leaf := r.TLS.PeerCertificates[0]
 		listed := func(name string) bool { return slices.Contains(c.names, name) }
 		if len(c.names) > 0 && !listed(leaf.Subject.CommonName) && !slices.ContainsFunc(leaf.DNSNames, listed) {
-			writeStatus(w, apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("the client certificate of %q may not do this", leaf.Subject.CommonName)))
+			writeStatus(w, apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("the client certificate of %q is not allowed", leaf.Subject.CommonName)))
 			return
 		}
 		h.ServeHTTP(w, r)

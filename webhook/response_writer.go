@@ -37,7 +37,7 @@ func (a *answer) begin() {
 	}
 	if a.replaced {
 		a.Header().Set("Retry-After", "1")
-		writeStatus(a.ResponseWriter, apierrors.NewServiceUnavailable("the webhook has more requests in memory than it may: try again"))
+		writeStatus(a.ResponseWriter, apierrors.NewServiceUnavailable("the requests exceed the memory limit of the webhook: try again"))
 	}
 }
 

@@ -109,7 +109,7 @@ func (a *Authority) validate(namespace string) (errs []error) {
 			a.caLifetime, a.rotateAfter, a.leafLifetime, a.interval, a.propagationDelay))
 	}
 	if a.caLifetime-a.rotateAfter < a.propagationDelay+4*a.interval {
-		errs = append(errs, fmt.Errorf("RotateAfter is %s with CALifetime %s: a rotation takes four times the Interval of %s, and the PropagationDelay of %s",
+		errs = append(errs, fmt.Errorf("RotateAfter %s with CALifetime %s: expected a difference of at least four times the Interval of %s plus the PropagationDelay of %s",
 			a.rotateAfter, a.caLifetime, a.interval, a.propagationDelay))
 	}
 	return errs
@@ -200,7 +200,7 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	}
 	if wants.next != nil {
 		if a.refusal != nil && time.Since(a.pendingSince) > 10*(a.propagationDelay+a.interval) {
-			err = fmt.Errorf("the rotation waits for a registration without the next CA; the present one expires at %s: %w",
+			err = fmt.Errorf("the rotation waits because a registration lacks the next CA; the current CA expires at %s: %w",
 				utc(wants.current.cert.NotAfter), a.refusal)
 		}
 		return min(a.interval, max(a.propagationDelay, soon)), err
@@ -268,7 +268,7 @@ func (a *Authority) salvage(theirs *state, now time.Time) (*state, error) {
 func parseSecret(obj *corev1.Secret) (*state, error) {
 	s, err := parseState(obj.Data)
 	if err == nil && !bytes.Equal(obj.Data[bundleKey], s.bundle()) {
-		err = fmt.Errorf("%s is not the certificates of all CAs", bundleKey)
+		err = fmt.Errorf("%s differs from the certificates of all CAs in the Secret", bundleKey)
 	}
 	return s, err
 }
@@ -372,7 +372,7 @@ func (a *Authority) Check(*http.Request) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.problem != nil {
-		err = fmt.Errorf("%w; the last look at Secret %s/%s: %w", err, a.secret.namespace, a.secret.name, a.problem)
+		err = fmt.Errorf("%w; the last read of Secret %s/%s: %w", err, a.secret.namespace, a.secret.name, a.problem)
 	}
 	return err
 }

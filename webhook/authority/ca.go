@@ -118,10 +118,10 @@ func parseCA(certPEM, keyPEM []byte) (*ca, error) {
 	}
 	c := &ca{cert: certs[0]}
 	if !c.cert.IsCA || !c.cert.BasicConstraintsValid {
-		return nil, errors.New("the certificate is not one of a CA")
+		return nil, errors.New("the certificate is not a CA certificate")
 	}
 	if err := c.cert.CheckSignatureFrom(c.cert); err != nil {
-		return nil, fmt.Errorf("the certificate is not signed by itself: %w", err)
+		return nil, fmt.Errorf("the certificate is not self-signed: %w", err)
 	}
 	pair, err := tls.X509KeyPair(encodeCertificates(c.cert), keyPEM)
 	if err != nil {

@@ -237,7 +237,7 @@ func TestAReplicaThatMayNotReadAnyMoreRenewsItsCertificate(t *testing.T) {
 		time.Sleep(3 * day)
 		r.wantsWell(t, c)
 		time.Sleep(3 * day) // the CA has expired
-		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "the last look at Secret ns/ca: reading the Secret: ", "forbidden")
+		wantError(t, r.Check(nil), "authority: the certificate is valid from ", "the last read of Secret ns/ca: reading the Secret: ", "forbidden")
 		c.faulty(nil)
 		time.Sleep(10 * time.Minute)
 		r.wantsWell(t, c)

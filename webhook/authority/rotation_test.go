@@ -147,7 +147,7 @@ func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
 		if n := len(r.logged()); n != 1 {
 			t.Errorf("it logs %d times", n)
 		}
-		wantError(t, fmt.Errorf("%s", r.logged()), "the rotation waits for a registration", "pizzas.example.com has only", utc(old.NotAfter))
+		wantError(t, fmt.Errorf("%s", r.logged()), "the rotation waits because a registration lacks the next CA", "pizzas.example.com has only", utc(old.NotAfter))
 		if err := r.Check(nil); err != nil {
 			t.Errorf("it is not ready: %v", err)
 		}

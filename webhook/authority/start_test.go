@@ -134,11 +134,11 @@ func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 		},
 		"a CA that cannot be replaced in time": {
 			hosts: []string{"h"}, opts: []Option{CALifetime(time.Hour), RotateAfter(59 * time.Minute)},
-			want: []string{"RotateAfter is 59m0s with CALifetime 1h0m0s"},
+			want: []string{"RotateAfter 59m0s with CALifetime 1h0m0s"},
 		},
 		"a CA that does not live": {
 			hosts: []string{"h"}, opts: []Option{CALifetime(0)},
-			want: []string{"CALifetime 0s, RotateAfter 0s", "RotateAfter is 0s with CALifetime 0s"},
+			want: []string{"CALifetime 0s, RotateAfter 0s", "RotateAfter 0s with CALifetime 0s"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

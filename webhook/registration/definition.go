@@ -135,7 +135,7 @@ func (s *settings) assignConversion(c *conversionWebhook) {
 	for _, k := range known.Conversions {
 		d := s.definition(k.GroupKind)
 		if d == nil {
-			s.errorf("%s: no definition of %s, which it converts: add it to Definitions", c, k.GroupKind)
+			s.errorf("%s: no CustomResourceDefinition of %s: add it to Definitions", c, k.GroupKind)
 			continue
 		}
 		if d.convertedBy != nil {

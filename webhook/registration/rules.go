@@ -90,7 +90,7 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 			return nil, fmt.Errorf("function for %s: subresource status, which %s does not have", f.Kind, d)
 		}
 	default:
-		return nil, fmt.Errorf("function for %s: subresource %s, whose objects are never of that kind", f.Kind, f.Subresource)
+		return nil, fmt.Errorf("function for %s: subresource %s has objects of another kind", f.Kind, f.Subresource)
 	}
 	var all []requests
 	for _, v := range versions {
@@ -102,7 +102,7 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 // builtIn returns the requests for a kind without a CRD.
 func builtIn(f handlerinfo.Function) ([]requests, error) {
 	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
-		return nil, fmt.Errorf("function for %s: no definition: add it to Definitions, or set Rules", f.Kind)
+		return nil, fmt.Errorf("function for %s: no CustomResourceDefinition: add it to Definitions, or set Rules", f.Kind)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(f.Kind.WithVersion(""))
 	resource := plural.Resource

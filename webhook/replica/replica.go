@@ -108,7 +108,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 		if err != nil {
 			r.errorf("%w", err)
 			if r.hooks.Namespace() == "" {
-				r.errorf("no namespace for the Secret: with a URL, give registration.OwnNamespace")
+				r.errorf("namespace of the Secret is unknown: with a URL, set registration.OwnNamespace")
 			}
 		}
 		r.certs, r.bundle = a, a
@@ -174,7 +174,7 @@ func (r *replica) errorf(format string, args ...any) {
 // check adds a readiness check.
 func (r *replica) check(name string, check func(*http.Request) error) {
 	if r.checks[name] != nil {
-		r.errorf("two checks %q", name)
+		r.errorf("check %q is given twice", name)
 	}
 	r.checks[name] = check
 }

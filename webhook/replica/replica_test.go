@@ -51,7 +51,7 @@ func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testin
 		"metrics that are taken": {outside(t, inside), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
 			return errors.Join(metrics.Prometheus(registry, c), metrics.Prometheus(registry, c))
 		})}, []string{"the metrics: duplicate metrics collector registration"}},
-		"what is taken": {outside(t, inside), []replica.Option{replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)}, []string{`two checks "shutdown"`, `two checks "a"`}},
+		"what is taken": {outside(t, inside), []replica.Option{replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)}, []string{`check "shutdown" is given twice`, `check "a" is given twice`}},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		check(t, err)
