@@ -153,7 +153,7 @@ func (d *document) readToEnd() error {
 		return d.inFile(err)
 	}
 	if err := decoder.Decode(&node); err != io.EOF {
-		return errors.New("the YAML document ends before the text does")
+		return errors.New("unexpected content after the end of the YAML document")
 	}
 	return nil
 }

@@ -103,14 +103,14 @@ func TestWhatFollowsADocumentAndBelongsToNoneIsAnErrorWithItsLine(t *testing.T) 
 	flow := "{" + strings.NewReplacer("\n  ", " ", "\n", ", ", "versions:", "versions: [", "  - {", "{").Replace(strings.TrimSpace(tiny("apples")))
 	flow = strings.NewReplacer("spec:", "spec: {", "group: example.com", "group: example.com,", "scope: Cluster", "scope: Cluster,", "kind: Apples}", "kind: Apples},", "- {", "{").Replace(flow) + "]}}"
 	for _, test := range []struct{ name, text, want string }{
-		{"JSON and a brace", a + "}", "schema: document 1 (line 1): the YAML document ends before the text does"},
-		{"JSON and a mapping", indented(tiny("apples")) + "foo: bar\n", "schema: document 1 (line 1): the YAML document ends before the text does"},
-		{"two values of JSON", a + "\n" + b, "schema: document 1 (line 1): the YAML document ends before the text does"},
-		{"a List and a bracket", tiny("apples") + "---\n" + list + "\n]", "schema: document 2 (line 11): the YAML document ends before the text does"},
-		{"what follows a mapping in braces", flow + "\nfoo: bar\n", "schema: document 1 (line 1): the YAML document ends before the text does"},
-		{"the same on one line", flow + "]", "schema: document 1 (line 1): the YAML document ends before the text does"},
-		{"the same further down", tiny("apples") + "--- # bananas\n" + strings.ReplaceAll(flow, "apples", "bananas") + "\n\n  foo: bar\n", "schema: document 2 (line 11): the YAML document ends before the text does"},
-		{"what is indented less", "  " + strings.ReplaceAll(strings.TrimSpace(tiny("apples")), "\n", "\n  ") + "\nfoo: bar\n", "schema: document 1 (line 1): the YAML document ends before the text does"},
+		{"JSON and a brace", a + "}", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
+		{"JSON and a mapping", indented(tiny("apples")) + "foo: bar\n", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
+		{"two values of JSON", a + "\n" + b, "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
+		{"a List and a bracket", tiny("apples") + "---\n" + list + "\n]", "schema: document 2 (line 11): unexpected content after the end of the YAML document"},
+		{"what follows a mapping in braces", flow + "\nfoo: bar\n", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
+		{"the same on one line", flow + "]", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
+		{"the same further down", tiny("apples") + "--- # bananas\n" + strings.ReplaceAll(flow, "apples", "bananas") + "\n\n  foo: bar\n", "schema: document 2 (line 11): unexpected content after the end of the YAML document"},
+		{"what is indented less", "  " + strings.ReplaceAll(strings.TrimSpace(tiny("apples")), "\n", "\n  ") + "\nfoo: bar\n", "schema: document 1 (line 1): unexpected content after the end of the YAML document"},
 		{"no YAML, further down", tiny("apples") + "---\na: b\nb: c: d\n", "schema: document 2 (line 11): yaml: line 12: mapping values are not allowed in this context"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
