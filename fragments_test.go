@@ -43,7 +43,7 @@ func rules(
 	admission.ValidateUpdate(crustStays, admission.UnlessDeleting())
 	admission.Validate(smallScale, admission.Subresource("scale"))
 	admission.Validate(reference.Exists(toppings, toppingsOf))                     // all that are missing, in one answer
-	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf)) // "it is used by pizzas: default/margherita, …"
+	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf)) // "referenced by pizzas: default/margherita, …"
 }
 
 func pipeline(ctx context.Context, crdYAML, object []byte) (*schema.Result, error) {

@@ -471,7 +471,7 @@ func TestWhatAMutatorBrokeIsNotTheFaultOfTheUser(t *testing.T) {
 			return unstructured.SetNestedField(u.Object, "tomato", "spec", "toppings")
 		}),
 		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }))
-	if got := undecided(t, h, request{object: pizza("v1beta1", "")}); got.Code != 500 || !strings.Contains(got.Message, "the object does not fit its Go type") {
+	if got := undecided(t, h, request{object: pizza("v1beta1", "")}); got.Code != 500 || !strings.Contains(got.Message, "the object cannot be decoded into its Go type") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -479,7 +479,7 @@ func TestWhatAMutatorBrokeIsNotTheFaultOfTheUser(t *testing.T) {
 func TestAnObjectThatDoesNotFitItsTypeIsDenied(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":"tomato"}`)})
-	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita: the object does not fit its Go type: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
+	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita: the object cannot be decoded into its Go type: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
 		t.Errorf("got %+v", response.Result)
 	}
 }
@@ -500,7 +500,7 @@ func TestAStoredObjectThatDoesNotFitBlocksNothingThatDoesNotLookAtIt(t *testing.
 	}
 	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	got := undecided(t, admission.NewHandler(pizzaScheme(t), admission.ValidateUpdate(compare)), r)
-	if got.Code != 500 || !strings.Contains(got.Message, "the object as it is stored: the object does not fit its Go type") {
+	if got.Code != 500 || !strings.Contains(got.Message, "the stored object: the object cannot be decoded into its Go type") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -511,7 +511,7 @@ func TestRequest_WithoutObjectIsRefused(t *testing.T) {
 	if got := ask(t, h, request{operation: "CREATE"}); got.Allowed || got.Result.Code != 400 {
 		t.Errorf("got %+v, want a denial with 400", got)
 	}
-	if got := undecided(t, h, request{operation: "DELETE", old: "none"}); !strings.Contains(got.Message, "the object as it is stored: the object does not fit its Go type") {
+	if got := undecided(t, h, request{operation: "DELETE", old: "none"}); !strings.Contains(got.Message, "the stored object: the object cannot be decoded into its Go type") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -672,13 +672,13 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 				admission.Mutate(func(context.Context, *unknown) error { return nil }),
 				admission.Validate(func(context.Context, runtime.Object) (field.ErrorList, error) { return nil, nil }),
 			},
-			[]string{"the scheme does not know *admission_test.unknown", "runtime.Object is not a pointer to a struct"},
+			[]string{"Go type *admission_test.unknown is not registered in the scheme", "Go type runtime.Object, expected a pointer to a struct"},
 		},
 		"a nil converter": {[]admission.Option{admission.ConvertWith(nil)}, []string{"the converter of ConvertWith is nil"}},
 		"a nil registry":  {[]admission.Option{admission.ConvertWith((*conversion.Registry)(nil))}, []string{"the converter of ConvertWith is nil"}},
 		"a list": {
 			[]admission.Option{admission.Mutate(func(context.Context, *v1beta1.PizzaList) error { return nil })},
-			[]string{"*v1beta1.PizzaList is the type of a list"},
+			[]string{"Go type *v1beta1.PizzaList is a list"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

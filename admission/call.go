@@ -161,7 +161,7 @@ func withoutAnnotation(object []byte, key string) ([]byte, error) {
 }
 
 // errMisfit means that an object does not fit its Go type.
-var errMisfit = errors.New("the object does not fit its Go type")
+var errMisfit = errors.New("the object cannot be decoded into its Go type")
 
 // misfit returns an error if the object does not fit the Go type of its own version.
 func (c *call) misfit(ctx context.Context, text []byte) error {

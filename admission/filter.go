@@ -46,7 +46,7 @@ func Subresource(name string) Filter {
 func On(operations ...admissionv1.Operation) Filter {
 	return func(f *function) {
 		if !f.on && len(f.operations) == 1 {
-			f.errorf("On is for functions of Mutate and Validate")
+			f.errorf("On: the operation of the function is fixed, use On with Mutate or Validate")
 		}
 		for _, op := range operations {
 			if op != admissionv1.Create && op != admissionv1.Update && op != admissionv1.Connect {
@@ -107,7 +107,7 @@ func IfChanged(paths ...string) Filter {
 		for _, path := range paths {
 			steps, err := fieldpath.Parse(path)
 			if err == nil && slices.ContainsFunc(steps, func(s fieldpath.Step) bool { return s.All }) {
-				err = fmt.Errorf("%q: a list can change as a whole", path)
+				err = fmt.Errorf("%q: expected the path of the whole list", path)
 			}
 			if err == nil && !f.seesMetadata() {
 				_, err = fieldpath.Resolve(f.goType, path, steps)

@@ -236,16 +236,16 @@ func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
 		err, _ := recover().(error)
 		for _, want := range []string{
 			"Subresource has no name", "IfChanged has no path", "ForKind /, Kind= has no kind or no version", "ForKind /, Kind=Pizza has no kind or no version",
-			`IfChanged: "": a field has no name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": a list can change as a whole`,
+			`IfChanged: "": a field has no name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": expected the path of the whole list`,
 			`IfChanged: spec.toppings.name: []v1beta1.PizzaTopping has no fields`,
-			`On "DELETE": a function can be called on CREATE, UPDATE and CONNECT`, "On has no operations", "On is for functions of Mutate and Validate",
-			"a function for restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza cannot be one for x/v1, Kind=Y",
+			`On "DELETE": a function can be called on CREATE, UPDATE and CONNECT`, "On has no operations", "On: the operation of the function is fixed, use On with Mutate or Validate",
+			"ForKind x/v1, Kind=Y: the Go type of the function has kind restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza",
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		if n := strings.Count(fmt.Sprint(err), "On is for functions of Mutate and Validate"); n != 2 {
+		if n := strings.Count(fmt.Sprint(err), "On: the operation of the function is fixed, use On with Mutate or Validate"); n != 2 {
 			t.Errorf("%d functions of one operation take others in %v", n, err)
 		}
 	}()

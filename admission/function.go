@@ -56,7 +56,7 @@ func prepare[T runtime.Object](h *handler, made function, isNil bool, filters []
 		case err != nil:
 			f.errs = append(f.errs, err)
 		case !f.kind.Empty() && f.kind != kind:
-			f.errorf("a function for %s cannot be one for %s", kind, f.kind)
+			f.errorf("ForKind %s: the Go type of the function has kind %s", f.kind, kind)
 		}
 		f.kind = kind
 	}

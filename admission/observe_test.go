@@ -87,7 +87,7 @@ func TestAnObserverSeesWhatBecomesOfEachRequest(t *testing.T) {
 		"denied by field errors": {request{object: with("deny")}, seen{"v1beta1", "Pizza", create, "", admission.Denied, `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec: Forbidden: no`}},
 		"denied by an API error": {request{object: with("forbid")}, seen{"v1beta1", "Pizza", create, "", admission.Denied, `pizzas "x" is forbidden: closed`}},
 		"an object that does not fit": {request{object: pizza("v1beta1", `,"spec":[]`)}, seen{"v1beta1", "Pizza", create, "", admission.Denied,
-			"Pizza default/margherita: the object does not fit its Go type: json: cannot unmarshal array into Go struct field Pizza.spec of type v1beta1.PizzaSpec"}},
+			"Pizza default/margherita: the object cannot be decoded into its Go type: json: cannot unmarshal array into Go struct field Pizza.spec of type v1beta1.PizzaSpec"}},
 		"an error":                     {request{object: with("error")}, seen{"v1beta1", "Pizza", create, "", admission.Undecided, "Pizza default/margherita: out of flour"}},
 		"a panic":                      {request{object: with("panic")}, seen{"v1beta1", "Pizza", create, "", admission.Undecided, "Pizza default/margherita: the admission function panicked: dough everywhere"}},
 		"an operation for no function": {request{operation: "DELETE"}, seen{"v1beta1", "Pizza", admissionv1.Delete, "", admission.Allowed, ""}},

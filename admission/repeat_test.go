@@ -17,7 +17,7 @@ import (
 type cannot struct{}
 
 func (cannot) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, error) {
-	return nil, errors.New("pod does not fit")
+	return nil, errors.New("pod cannot be decoded")
 }
 
 func TestDecodeError_SaidOnceForAllFunctions(t *testing.T) {
@@ -32,7 +32,7 @@ func TestDecodeError_SaidOnceForAllFunctions(t *testing.T) {
 		"of the stored one": undecided(t, h, request{operation: "UPDATE", object: pizza("v1beta1", ""), old: misfit}).Message,
 		"of a conversion":   undecided(t, converting, request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", "")}).Message,
 	} {
-		if n := strings.Count(message, "not fit"); n != 1 {
+		if n := strings.Count(message, "cannot be decoded"); n != 1 {
 			t.Errorf("%s: it is said %d times: %s", name, n, message)
 		}
 	}

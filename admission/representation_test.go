@@ -222,7 +222,7 @@ func TestWhatIsStoredIsNotTheFaultOfWhoMendsIt(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(stale{}), admission.ValidateUpdate(compare), admission.ValidateDelete(see))
 	for _, operation := range []string{"UPDATE", "DELETE"} {
 		r.operation = operation
-		if got := undecided(t, h, r); got.Code != 500 || !strings.Contains(got.Message, `the object as it is stored: spec.toppings[0]: Invalid value: "nails"`) {
+		if got := undecided(t, h, r); got.Code != 500 || !strings.Contains(got.Message, `the stored object: spec.toppings[0]: Invalid value: "nails"`) {
 			t.Errorf("%s: got %+v", operation, got)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,12 +52,12 @@ func Warn(ctx context.Context, format string, args ...any) {
 // error if the key is invalid, if ctx is another context, or if your function has returned.
 func AuditAnnotation(ctx context.Context, key, value string) error {
 	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || strings.Contains(key, "/") {
-		return fmt.Errorf("admission: %q is not a key of an audit annotation: %s",
-			key, strings.Join(append(wrong, "it has no prefix"), "; "))
+		return fmt.Errorf("admission: audit annotation %q: %s",
+			key, strings.Join(append(wrong, "expected a name without a prefix"), "; "))
 	}
 	s := lock(ctx)
 	if s == nil {
-		return errors.New("admission: the context is not that of an admission function which is running")
+		return fmt.Errorf("admission: audit annotation %q: expected the context of a running admission function", key)
 	}
 	defer s.mu.Unlock()
 	if s.annotations == nil {

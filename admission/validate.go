@@ -120,7 +120,7 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 
 // stored returns an error about the stored object. It wraps nothing and thus never denies,
 // because the user did not cause the error.
-func stored(err error) error { return fmt.Errorf("the object as it is stored: %v", err) }
+func stored(err error) error { return fmt.Errorf("the stored object: %v", err) }
 
 // decodeCached returns the object for a validating function.
 func (c *call) decodeCached(ctx context.Context, f *function, text []byte, old bool) (runtime.Object, error) {

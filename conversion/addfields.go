@@ -85,7 +85,7 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 	sides := map[string][]string{}
 	for _, m := range moves {
 		if m.convert == nil {
-			errs = append(errs, errors.New("an empty Move: make one with Rename, Enum, Split or Each"))
+			errs = append(errs, errors.New("empty Move, expected the result of Rename, Enum, Split or Each"))
 		}
 		errs = append(errs, m.errs...)
 		errs = append(errs, checkMoves(m.nested, false)...)
@@ -97,13 +97,13 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 		for i, path := range paths {
 			switch first, _, _ := strings.Cut(path, "."); {
 			case path == "" || slices.Contains(strings.Split(path, "."), ""):
-				errs = append(errs, fmt.Errorf("the path %q is not a path", path))
+				errs = append(errs, fmt.Errorf("path %q, expected names joined by dots", path))
 			case whole && slices.Contains([]string{"metadata", "apiVersion", "kind"}, first):
-				errs = append(errs, fmt.Errorf("%s cannot be moved", path))
+				errs = append(errs, fmt.Errorf("path %q: metadata, apiVersion and kind cannot be moved", path))
 			}
 			for _, other := range paths[:i] {
 				if path == other || strings.HasPrefix(path, other+".") {
-					errs = append(errs, fmt.Errorf("two moves overlap on the side of the %s: %s and %s", side, other, path))
+					errs = append(errs, fmt.Errorf("paths %s and %s of the %s overlap", other, path, side))
 				}
 			}
 		}

@@ -90,8 +90,8 @@ func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
 	}{
 		{split, thingText("v1", `,"spec":{"hostPort":"localhost"}`), "v2", `spec.hostPort: Invalid value: "localhost": must be <host>:<port, an integer>`},
 		{split, thingText("v1", `,"spec":{"hostPort":"localhost:080"}`), "v2", `spec.hostPort: Invalid value: "localhost:080"`},
-		{split, thingText("v1", `,"spec":{"hostPort":"2001:db8::1"}`), "v2", `spec.hostPort: Invalid value: "2001:db8::1": must be <host>:<port, an integer>, and not an IPv6 address alone`},
-		{split, thingText("v2", `,"spec":{"host":"2001:db8::1","port":80}`), "v1", `spec.host: Invalid value: "2001:db8::1": joined with spec.port it would not be split there again: 2001:db8::1:80`},
+		{split, thingText("v1", `,"spec":{"hostPort":"2001:db8::1"}`), "v2", `spec.hostPort: Invalid value: "2001:db8::1": must be <host>:<port, an integer>, with brackets around an IPv6 address`},
+		{split, thingText("v2", `,"spec":{"host":"2001:db8::1","port":80}`), "v1", `spec.host: Invalid value: "2001:db8::1": the joined value 2001:db8::1:80 would be split at another place`},
 		{split, thingText("v2", `,"spec":{"host":null,"port":1}`), "v1", `spec.host: Invalid value: null: must be <host>`},
 		{split, thingText("v2", `,"spec":{"host":null}`), "v1", `spec.port: Required value: needed with spec.host`},
 		{split, thingText("v1", `,"spec":{"hostPort":8080}`), "v2", `spec.hostPort: Invalid value: 8080`},
@@ -99,8 +99,8 @@ func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
 		{split, thingText("v2", `,"spec":{"port":1}`), "v1", `spec.host: Required value: needed with spec.port`},
 		{split, thingText("v2", `,"spec":{"host":"a","port":1.5}`), "v1", `spec.port: Invalid value: 1.5: must be <port, an integer>`},
 		{split, thingText("v2", `,"spec":{"host":["a"],"port":1}`), "v1", `spec.host: Invalid value: ["a"]: must be <host>`},
-		{words, thingText("v2", `,"spec":{"first":"Jean Paul","last":"S"}`), "v1", `spec.first: Invalid value: "Jean Paul": joined with spec.last it would not be split there again: Jean Paul S`},
-		{enum, thingText("v1", `,"spec":{"mode":"Fast"}`), "v2", `spec.mode: Invalid value: "Fast": the other version has this value, with another meaning`},
+		{words, thingText("v2", `,"spec":{"first":"Jean Paul","last":"S"}`), "v1", `spec.first: Invalid value: "Jean Paul": the joined value Jean Paul S would be split at another place`},
+		{enum, thingText("v1", `,"spec":{"mode":"Fast"}`), "v2", `spec.mode: Invalid value: "Fast": the value has another meaning in the other version`},
 		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: the destination of a move is already set`},
 		{conversion.Rename("spec.a", "spec.b.c"), thingText("v1", `,"spec":{"a":1,"b":2}`), "v2", `spec.b: the destination of a move is already set`},
 		{conversion.Rename("spec.a", "spec.b"), thingText("v1", `,"spec":{"b":2}`), "v2", `spec.b: the destination of a move is already set`},
@@ -128,15 +128,15 @@ func TestMovesThatCannotBeAreRefused(t *testing.T) {
 	)
 	want := []string{
 		"Enum spec.m: values must be pairs",
-		`Enum spec.n: "b" and "x" are not the only pair with one of these values`,
-		"Split spec.hp: it needs a separator",
-		`the path "" is not a path`,
-		"an empty Move: make one with Rename, Enum, Split or Each",
-		"an empty Move: make one with Rename, Enum, Split or Each",
-		"metadata.name cannot be moved",
-		"two moves overlap on the side of the spoke: spec.a and spec.a.c",
-		`the path "" is not a path`,
-		"two moves overlap on the side of the hub: spec.b and spec.b",
+		`Enum spec.n: "b" or "x" is in more than one pair`,
+		"Split spec.hp: the separator is empty",
+		`path "", expected names joined by dots`,
+		"empty Move, expected the result of Rename, Enum, Split or Each",
+		"empty Move, expected the result of Rename, Enum, Split or Each",
+		`path "metadata.name": metadata, apiVersion and kind cannot be moved`,
+		"paths spec.a and spec.a.c of the spoke overlap",
+		`path "", expected names joined by dots`,
+		"paths spec.b and spec.b of the hub overlap",
 	}
 	for i := range want {
 		want[i] = "conversion: example.com/v1, Kind=Thing: " + want[i]

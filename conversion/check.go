@@ -104,7 +104,7 @@ func (r *Registry) compare(d *crd.Definition) (errs []error) {
 	}
 	for _, v := range slices.Sorted(maps.Keys(needed)) {
 		if !known[v] {
-			add("version %s is served or stored, and the registry does not convert it", v)
+			add("version %s is served or stored, but the registry has no conversion for this version", v)
 		}
 	}
 	for _, v := range slices.Sorted(maps.Keys(known)) {

@@ -117,7 +117,7 @@ func TestMissingFunctionsOfASchemeAreNamed(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for kind, want := range map[string]string{"Nothing": "the scheme does not know", "Lonely": "the scheme knows no other version"} {
+	for kind, want := range map[string]string{"Nothing": "is not registered in the scheme", "Lonely": "has no other version in the scheme"} {
 		err := conversion.AddSchemeFunctions(conversion.NewRegistry(s), thingVersion("v1").WithKind(kind))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", kind, err, want)
@@ -189,11 +189,11 @@ func TestAnUnstructuredFunctionMayChangeLabelsAndNoOtherMetadata(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for want, change := range map[string]func(*unstructured.Unstructured){
-		"changed metadata.name, metadata.uid":                            func(u *unstructured.Unstructured) { u.SetName("y"); u.SetUID("") },
-		"changed metadata.generation":                                    func(u *unstructured.Unstructured) { u.SetGeneration(7) },
-		"removed metadata":                                               func(u *unstructured.Unstructured) { delete(u.Object, "metadata") },
-		"made something else of metadata: cannot restore map from slice": func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = []any{} },
-		"made something else of metadata: cannot convert int to string": func(u *unstructured.Unstructured) {
+		"changed metadata.name, metadata.uid":                      func(u *unstructured.Unstructured) { u.SetName("y"); u.SetUID("") },
+		"changed metadata.generation":                              func(u *unstructured.Unstructured) { u.SetGeneration(7) },
+		"removed metadata":                                         func(u *unstructured.Unstructured) { delete(u.Object, "metadata") },
+		"returned invalid metadata: cannot restore map from slice": func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = []any{} },
+		"returned invalid metadata: cannot convert int to string": func(u *unstructured.Unstructured) {
 			u.Object["metadata"].(map[string]any)["annotations"] = map[string]any{"a": 1}
 		},
 	} {

@@ -86,7 +86,7 @@ func TestFunction_MayKeepItsObjects(t *testing.T) {
 // Nothing but {} takes many times the memory of its text, and cannot be converted.
 func TestHandler_RefusesListOfTinyObjects(t *testing.T) {
 	answer := ask(t, conversion.NewHandler(registry(t, nil, nil)), question("v1", "v1beta1", slices.Repeat([]string{"{}"}, 100_000)...))
-	if r := answer.Response.Result; r.Code != 400 || !strings.Contains(r.Message, "request.objects: 10311 in 30933 bytes are too short for objects") {
+	if r := answer.Response.Result; r.Code != 400 || !strings.Contains(r.Message, "request.objects: 10311 objects in 30933 bytes, expected larger objects") {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -142,7 +142,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 		}
 	}
 	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub == spoke.Version {
-		l.wrong("%s is the hub: of two functions, the first leads to the hub", spoke.Version)
+		l.wrong("%s is the hub, expected a spoke: pass the function to the hub first", spoke.Version)
 	} else if there == nil {
 		l.wrong("the registry has no conversion to it from a hub: call AddSpoke first")
 	} else if there.plain != nil {
@@ -236,7 +236,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 	spoke = spoke.without(LosslessAnnotation)
 	back, err := run(ctx, c, spoke, l.back)
 	if err != nil {
-		return payload{}, fmt.Errorf("converting back to %s to see what is lost: %w", l.hub, err)
+		return payload{}, fmt.Errorf("converting back to %s, to find the fields that would be lost: %w", l.hub, err)
 	}
 	withMetadata := !back.sameMetadata(hub)
 	b, err := back.document(withMetadata)
@@ -297,7 +297,7 @@ func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payl
 			"object", klog.KRef(c.object.meta.Namespace, c.object.meta.Name), "reason", fmt.Sprintf("%s: %v", l.field(), err))
 		return hub, nil
 	}
-	return payload{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove it if the rest of the object is what you want")
+	return payload{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove the annotation if the rest of the object is correct")
 }
 
 func (l *lossless) field() *field.Path {
@@ -315,7 +315,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		return payload{}, err
 	}
 	if n.Spoke != l.spoke || n.Hub == l.spoke {
-		return payload{}, fmt.Errorf("made for version %q of the hub %q", n.Spoke, n.Hub)
+		return payload{}, fmt.Errorf("recorded for version %q and hub %q, expected version %q and another hub", n.Spoke, n.Hub, l.spoke)
 	}
 	changes, err := threeway.Parse(n.Lost)
 	if err != nil {
@@ -330,11 +330,11 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
 	toThen, err := c.registry.route(now, then.GroupVersion())
 	if err != nil {
-		return payload{}, fmt.Errorf("made for the hub %q: %w", n.Hub, err)
+		return payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
 	}
 	fromThen, err := c.registry.route(then, now.GroupVersion())
 	if err != nil {
-		return payload{}, fmt.Errorf("made for the hub %q: %w", n.Hub, err)
+		return payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
 	}
 	if m.base, err = run(ctx, c, hub, plain(toThen.steps)...); err != nil {
 		return payload{}, err

@@ -70,7 +70,7 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 		return payload{}, err
 	}
 	if len(made.void) > 0 {
-		return payload{}, fmt.Errorf("%s: has no place in what this release makes of %s", changes[made.void[0]].Path(), m.lossless.spoke)
+		return payload{}, fmt.Errorf("%s: cannot be restored in the result of the current conversion from %s", changes[made.void[0]].Path(), m.lossless.spoke)
 	}
 	differences, err := m.shows(ctx, made)
 	if err != nil || len(differences) == 0 {
@@ -85,7 +85,7 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 	if m.written.Within(larger) || m.own.spoke.Within(larger) {
 		return made.hub, nil
 	}
-	return payload{}, fmt.Errorf("%s: contradicts the object", differences[differences.Choices()[0]].Path())
+	return payload{}, fmt.Errorf("%s: would change the object in version %s", differences[differences.Choices()[0]].Path(), m.lossless.spoke)
 }
 
 // add applies more changes, which were left out or void, in another mode. It returns the

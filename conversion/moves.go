@@ -55,7 +55,7 @@ func Enum(spoke, hub string, values ...string) Move {
 		}
 		if _, taken := back[s]; taken {
 			return nil, field.Invalid(fieldPath(path), s,
-				"the other version has this value, with another meaning")
+				"the value has another meaning in the other version")
 		}
 		return value, nil
 	})
@@ -68,7 +68,7 @@ func Enum(spoke, hub string, values ...string) Move {
 		_, hubTwice := toSpoke[pair[1]]
 		if spokeTwice || hubTwice {
 			m.errs = append(m.errs, fmt.Errorf(
-				"Enum %s: %q and %q are not the only pair with one of these values", spoke, pair[0], pair[1]))
+				"Enum %s: %q or %q is in more than one pair", spoke, pair[0], pair[1]))
 		}
 		toHub[pair[0]], toSpoke[pair[1]] = pair[1], pair[0]
 	}
@@ -107,7 +107,7 @@ func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 func Split(spoke, separator string, first, second Part) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
-		m.errs = append(m.errs, fmt.Errorf("Split %s: it needs a separator", spoke))
+		m.errs = append(m.errs, fmt.Errorf("Split %s: the separator is empty", spoke))
 	}
 	address := func(s string) bool {
 		_, err := netip.ParseAddr(s)
@@ -133,7 +133,7 @@ func Split(spoke, separator string, first, second Part) Move {
 		}
 		detail := fmt.Sprintf("must be %s%s%s", first.describe(), separator, second.describe())
 		if address(s) {
-			detail += ", and not an IPv6 address alone"
+			detail += ", with brackets around an IPv6 address"
 		}
 		return nil, field.Invalid(fieldPath(spoke), printable(value), detail)
 	}
@@ -157,7 +157,7 @@ func Split(spoke, separator string, first, second Part) Move {
 		joined := texts[0] + separator + texts[1]
 		if a, b, _ := cut(joined); a != texts[0] || b != texts[1] {
 			return nil, field.Invalid(fieldPath(first.path), texts[0],
-				fmt.Sprintf("joined with %s it would not be split there again: %s", second.path, joined))
+				fmt.Sprintf("the joined value %s would be split at another place", joined))
 		}
 		return [][]byte{rawjson.Quote(joined)}, nil
 	}

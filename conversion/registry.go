@@ -87,7 +87,7 @@ func (r *Registry) add(hub bool, there, back *step) error {
 		k = &kind{}
 	}
 	if hub && k.hub != "" && k.hub != b.Version {
-		return fmt.Errorf("conversion: %s cannot have the hub %s: the hub of the kind is %s already; of two functions, the first leads to the hub", a, b.Version, k.hub)
+		return fmt.Errorf("conversion: %s cannot have the hub %s, because the kind has the hub %s: pass the function to the hub first", a, b.Version, k.hub)
 	}
 	for _, s := range k.steps {
 		if s.plain != nil && !hub && (s.from == a || s.from == b) {
@@ -165,7 +165,7 @@ func (r *Registry) route(from schema.GroupVersionKind, to schema.GroupVersion) (
 	if found := k.routes[[2]string{from.Version, to.Version}]; found != nil {
 		return found, nil
 	}
-	return nil, fmt.Errorf("no conversions lead from version %s of kind %s to %s", from.Version, from.GroupKind(), to.Version)
+	return nil, fmt.Errorf("version %s of kind %s has no conversion to %s", from.Version, from.GroupKind(), to.Version)
 }
 
 // throughHub returns the route from a version of a kind to the hub and back.
@@ -176,7 +176,7 @@ func (r *Registry) throughHub(from schema.GroupVersionKind) (*route, error) {
 	}
 	there, back := k.routes[[2]string{from.Version, k.hub}], k.routes[[2]string{k.hub, from.Version}]
 	if there == nil || back == nil {
-		return nil, fmt.Errorf("no conversions lead from version %s of kind %s to a hub and back", from.Version, from.GroupKind())
+		return nil, fmt.Errorf("version %s of kind %s has no conversions to a hub and back", from.Version, from.GroupKind())
 	}
 	return newRoute(from, from, slices.Concat(there.steps, back.steps)), nil
 }

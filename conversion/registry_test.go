@@ -80,9 +80,9 @@ func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
 	}{
 		"the same versions":          {definition("v1", "v2", "v3!"), nil},
 		"a version that is not used": {good, nil},
-		"one more version":           {definition("v1", "v2", "v3!", "v4"), []string{"version v4 is served or stored, and the registry does not convert it"}},
+		"one more version":           {definition("v1", "v2", "v3!", "v4"), []string{"version v4 is served or stored, but the registry has no conversion for this version"}},
 		"one less":                   {definition("v1", "v2!"), []string{"the registry converts version v3, which is not defined"}},
-		"stored from before":         {stored, []string{"version v0 is served or stored, and the registry does not convert it"}},
+		"stored from before":         {stored, []string{"version v0 is served or stored, but the registry has no conversion for this version"}},
 		"another kind":               {other, []string{"the registry has no conversions of kind Other.example.com: add them, or set spec.conversion.strategy to None if only apiVersion differs"}},
 		"another kind, None":         {same, nil},
 		"another kind, Webhook":      {hooked, []string{"the registry has no conversions of kind Other.example.com: add them, or set spec.conversion.strategy to None if only apiVersion differs"}},
@@ -209,13 +209,13 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 			func(r *conversion.Registry) error {
 				return conversion.AddSpoke(r, func(context.Context, *thing[uint8], *thing[uint16]) error { return nil }, note[uint16, uint8](""))
 			},
-			[]string{"the scheme does not know *conversion_test.thing[uint8]", "the scheme does not know *conversion_test.thing[uint16]"},
+			[]string{"Go type *conversion_test.thing[uint8] is not registered in the scheme", "Go type *conversion_test.thing[uint16] is not registered in the scheme"},
 		},
 		"a type with two names": {
 			func(r *conversion.Registry) error {
 				return conversion.AddSpoke(r, func(context.Context, *alpha, *beta) error { return nil }, copyFromHub)
 			},
-			[]string{"the scheme knows *v1alpha1.Pizza by several names: [example.com/v9, Kind="},
+			[]string{"Go type *v1alpha1.Pizza has several kinds in the scheme: [example.com/v9, Kind="},
 		},
 		"a type without metadata": {
 			func(r *conversion.Registry) error {
@@ -241,7 +241,7 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 				f := func(context.Context, runtime.Object, runtime.Object) error { return nil }
 				return conversion.AddSpoke(r, f, f)
 			},
-			[]string{"runtime.Object is not a pointer to a struct"},
+			[]string{"Go type runtime.Object, expected a pointer to a struct"},
 		},
 		"one function": {
 			func(r *conversion.Registry) error {
@@ -265,7 +265,7 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 				}
 				return conversion.AddSpoke(r, note[int16, int32](""), note[int32, int16](""))
 			},
-			[]string{"cannot have the hub v3: the hub of the kind is v2 already; of two functions, the first leads to the hub"},
+			[]string{"cannot have the hub v3, because the kind has the hub v2: pass the function to the hub first"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

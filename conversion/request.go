@@ -49,7 +49,7 @@ func (r *request) readObjects(c *rawjson.Cursor) error {
 		}
 		// A list of nothing but {} would take many times the memory of its text.
 		if size := c.Offset() - begin; n > 10_000+size/100 {
-			return fmt.Errorf("request.objects: %d in %d bytes are too short for objects", n+1, size)
+			return fmt.Errorf("request.objects: %d objects in %d bytes, expected larger objects", n+1, size)
 		}
 	}
 	return nil

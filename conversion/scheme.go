@@ -32,7 +32,7 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 	known := r.scheme.AllKnownTypes()
 	hubType, ok := known[hub]
 	if !ok {
-		return fmt.Errorf("conversion: the scheme does not know %s", hub)
+		return fmt.Errorf("conversion: %s is not registered in the scheme", hub)
 	}
 	var spokes []schema.GroupVersionKind
 	for gvk := range known {
@@ -41,7 +41,7 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 		}
 	}
 	if len(spokes) == 0 {
-		return fmt.Errorf("conversion: the scheme knows no other version of %s", hub)
+		return fmt.Errorf("conversion: %s has no other version in the scheme", hub)
 	}
 	slices.SortFunc(spokes, func(a, b schema.GroupVersionKind) int {
 		return slices.Compare([]string{a.Version}, []string{b.Version})

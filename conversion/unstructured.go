@@ -112,11 +112,11 @@ func (unstructuredContent) metadata(c *converter, obj runtime.Object, t metav1.T
 	content["apiVersion"], content["kind"] = t.APIVersion, t.Kind
 	metadata, ok := content["metadata"].(map[string]any)
 	if !ok {
-		return nil, nil, errors.New("the conversion function removed metadata, or made something else of it")
+		return nil, nil, errors.New("the conversion function removed metadata, or replaced metadata by a value that is not an object")
 	}
 	var after metav1.ObjectMeta
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &after); err != nil {
-		return nil, nil, fmt.Errorf("the conversion function made something else of metadata: %w", err)
+		return nil, nil, fmt.Errorf("the conversion function returned invalid metadata: %w", err)
 	}
 	return after.Labels, after.Annotations, checkMetadata(c.before, &after)
 }

@@ -123,7 +123,7 @@ func TestTheAPIServerKeepsReferences(t *testing.T) {
 	remove := func(opts metav1.DeleteOptions) error {
 		return client.CoreV1().Secrets("default").Delete(t.Context(), "oven", opts)
 	}
-	const used = `secrets "oven" is forbidden: it is used by configmaps: default/menu`
+	const used = `secrets "oven" is forbidden: referenced by configmaps: default/menu`
 	expect("a secret that is used", remove(metav1.DeleteOptions{}), used)
 	expect("a dry run", remove(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}), used)
 	expect("a collection", client.CoreV1().Secrets("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}), used)

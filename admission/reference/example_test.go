@@ -57,7 +57,7 @@ func Example() {
 	_ = []admission.Option{admission.Validate(knownToppings), admission.ValidateDelete(unusedTopping)}
 	// Output:
 	// spec.toppings[1].name: Not found: "mozarella" <nil>
-	// toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/marinara
+	// toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: referenced by pizzas: default/marinara
 }
 
 // Fields returns an error for a path that the type does not have.

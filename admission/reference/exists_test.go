@@ -101,7 +101,7 @@ func TestOverTheRateNothingIsDecided(t *testing.T) {
 	if errs != nil || !apierrors.IsTooManyRequests(err) {
 		t.Errorf("over the rate: %v and %v", errs, err)
 	}
-	if want := `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "new" exists: too many requests to the API server would be made`; err == nil || err.Error() != want {
+	if want := `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "new" exists: the webhook's limit of requests to the API server is exceeded`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if errs, err := check(t.Context(), pizza("x", "tomato")); errs != nil || err != nil {

@@ -75,7 +75,7 @@ func TestATypedInformerOfAFactoryServesBothDirections(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	unused := reference.NotReferenced[*corev1.Secret](podsOf)
-	if _, err := unused(t.Context(), secret("default", "oven")); fmt.Sprint(err) != `secrets "oven" is forbidden: it is used by pods: default/cook` {
+	if _, err := unused(t.Context(), secret("default", "oven")); fmt.Sprint(err) != `secrets "oven" is forbidden: referenced by pods: default/cook` {
 		t.Error(err)
 	}
 	if _, err := unused(t.Context(), secret("other", "oven")); err != nil {
@@ -129,7 +129,7 @@ func TestADynamicInformerServesBothDirections(t *testing.T) {
 	if errs, err := exists(t.Context(), object("Pizza", "default", "x", map[string]any{"name": "salami"})); errs != nil || err != nil {
 		t.Errorf("got %v and %v", errs, err)
 	}
-	if _, err := reference.NotReferenced[*unstructured.Unstructured](pizzasOf)(t.Context(), object("Topping", "", "tomato")); fmt.Sprint(err) != `toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/margherita` {
+	if _, err := reference.NotReferenced[*unstructured.Unstructured](pizzasOf)(t.Context(), object("Topping", "", "tomato")); fmt.Sprint(err) != `toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: referenced by pizzas: default/margherita` {
 		t.Error(err)
 	}
 }

@@ -57,7 +57,7 @@ func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.C
 	}
 	for _, r := range referrers {
 		if first := referrers[0]; first.target != r.target {
-			panic(fmt.Errorf("reference: NotReferenced: %s name %s, but %s name %s",
+			panic(fmt.Errorf("reference: NotReferenced: %s refer to %s, but %s refer to %s: expected referrers of one target",
 				r.resource, r.target, first.resource, first.target))
 		}
 	}
@@ -86,7 +86,7 @@ func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.C
 		if err != nil || used == "" {
 			return nil, err
 		}
-		return nil, apierrors.NewForbidden(of.resource, m.GetName(), errors.New("it is used by "+used))
+		return nil, apierrors.NewForbidden(of.resource, m.GetName(), errors.New("referenced by "+used))
 	}
 }
 

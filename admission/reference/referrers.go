@@ -63,7 +63,7 @@ func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Info
 	var err error
 	r.source, err = follow(resource, informer, set, func(name cache.ObjectName) { r.index.set(name, nil) })
 	if err != nil {
-		return nil, fmt.Errorf("reference: %s that name %s: %w", resource, target, err)
+		return nil, fmt.Errorf("reference: references from %s to %s: %w", resource, target, err)
 	}
 	return r, nil
 }

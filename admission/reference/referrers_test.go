@@ -39,7 +39,7 @@ func denial(t testing.TB, name string, referrers ...*reference.Referrers) string
 	if err == nil && errs == nil {
 		return ""
 	}
-	text, ok := strings.CutPrefix(fmt.Sprint(err), fmt.Sprintf("toppings.restaurant.programming-kubernetes.info %q is forbidden: it is used by ", name))
+	text, ok := strings.CutPrefix(fmt.Sprint(err), fmt.Sprintf("toppings.restaurant.programming-kubernetes.info %q is forbidden: referenced by ", name))
 	if errs != nil || !ok || !apierrors.IsForbidden(err) {
 		t.Errorf("%s: got %v and %v", name, errs, err)
 	}
@@ -242,7 +242,7 @@ func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
 	margherita := pizza("margherita", "margherita", "bianca")
 	informer.add(margherita, pizza("bianca", "margherita"))
 	const controller = "system:serviceaccount:kube-system:namespace-controller"
-	const forbidden = `pizzas.restaurant.programming-kubernetes.info "margherita" is forbidden: it is used by pizzas: `
+	const forbidden = `pizzas.restaurant.programming-kubernetes.info "margherita" is forbidden: referenced by pizzas: `
 	if got := ask(t, h, request{old: margherita, user: "ada"}); got != forbidden+"default/bianca" {
 		t.Errorf("a user deletes it: %s", got)
 	}
@@ -267,7 +267,7 @@ func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
 	a := follow(t, pizzas, &events{}, reference.ClusterScoped(toppings), toppingsOf)
 	b := follow(t, pizzas, &events{}, reference.Namespaced(secrets), toppingsOf)
 	mustPanic(t, "reference: NotReferenced: no referrers", func() { reference.NotReferenced[*v1alpha1.Topping]() })
-	mustPanic(t, "reference: NotReferenced: pizzas.restaurant.programming-kubernetes.info name secrets, but pizzas.restaurant.programming-kubernetes.info name toppings.restaurant.programming-kubernetes.info", func() {
+	mustPanic(t, "reference: NotReferenced: pizzas.restaurant.programming-kubernetes.info refer to secrets, but pizzas.restaurant.programming-kubernetes.info refer to toppings.restaurant.programming-kubernetes.info: expected referrers of one target", func() {
 		reference.NotReferenced[*v1alpha1.Topping](a, b)
 	})
 }

@@ -110,7 +110,7 @@ func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) 
 	case ctx.Err() != nil:
 		return false, ctx.Err()
 	case err != nil:
-		return false, apierrors.NewTooManyRequests("too many requests to the API server would be made", 1)
+		return false, apierrors.NewTooManyRequests("the webhook's limit of requests to the API server is exceeded", 1)
 	}
 	err = t.get(ctx, name.Namespace, name.Name)
 	// A resource that is not served is answered with 404 too, for every name.

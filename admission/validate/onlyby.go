@@ -30,7 +30,7 @@ func ChangedOnlyBy[T any](ctx context.Context, path *field.Path, value, oldValue
 	}
 	request, ok := admission.RequestFrom(ctx)
 	if !ok {
-		return field.ErrorList{field.InternalError(path, errors.New("the user is not known: the context is not that of an admission function"))}
+		return field.ErrorList{field.InternalError(path, errors.New("the user is unknown: expected the context of an admission function"))}
 	}
 	for _, may := range who {
 		if may(request.UserInfo) {

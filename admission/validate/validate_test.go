@@ -284,7 +284,7 @@ func TestOnlySomeUsersChangeAField(t *testing.T) {
 
 func TestWithoutARequestNobodyIsTrusted(t *testing.T) {
 	everybody := func(authenticationv1.UserInfo) bool { return true }
-	want := "a: Internal error: the user is not known: the context is not that of an admission function"
+	want := "a: Internal error: the user is unknown: expected the context of an admission function"
 	for name, errs := range map[string]field.ErrorList{
 		"ChangedOnlyBy": validate.ChangedOnlyBy(t.Context(), field.NewPath("a"), 2, 1, everybody),
 		"SetOnlyBy":     validate.SetOnlyBy(t.Context(), field.NewPath("a"), 2, everybody),

@@ -152,7 +152,7 @@ func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
 	if review.Response == nil || review.Response.Allowed || review.Response.Result == nil {
 		t.Fatalf("%s: %+v", resp.Status, review.Response)
 	}
-	if diff := cmp.Diff(`toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: it is used by pizzas: default/p`, review.Response.Result.Message); diff != "" {
+	if diff := cmp.Diff(`toppings.restaurant.programming-kubernetes.info "tomato" is forbidden: referenced by pizzas: default/p`, review.Response.Result.Message); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := <-stopped; err != nil {

@@ -101,7 +101,7 @@ func TestRun_WithoutCluster(t *testing.T) {
 		t.Errorf("pizza with nails: got %v, want that they are not found", err)
 	}
 	err = menu.Delete(t.Context(), "salami", metav1.DeleteOptions{})
-	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "it is used by pizzas: default/salami") {
+	if !apierrors.IsForbidden(err) || !strings.HasSuffix(err.Error(), "referenced by pizzas: default/salami") {
 		t.Errorf("topping in use: got %v, want that its deletion is forbidden", err)
 	}
 	must(t, beta.Delete(t.Context(), "salami", metav1.DeleteOptions{}))

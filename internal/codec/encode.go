@@ -50,7 +50,7 @@ func (e encoders) of(t reflect.Type) encoder {
 // maxDepth bounds the nesting of what is encoded, as rawjson bounds that of what is decoded.
 const maxDepth = 10_000
 
-var errTooDeep = errors.New("the object is nested too deeply, or holds itself")
+var errTooDeep = errors.New("the object is nested too deeply, or contains itself")
 
 func (e encoders) make(t reflect.Type) encoder {
 	switch {

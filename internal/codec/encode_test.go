@@ -116,7 +116,7 @@ func TestAnObjectThatHoldsItselfIsAnError(t *testing.T) {
 	loop := &node{}
 	loop.Next = loop
 	m := &Memory{}
-	if _, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem()); err == nil || !strings.Contains(err.Error(), "holds itself") {
+	if _, err := New().Encoder(reflect.TypeFor[node]())(m, nil, reflect.ValueOf(loop).Elem()); err == nil || !strings.Contains(err.Error(), "contains itself") {
 		t.Errorf("got %v", err)
 	}
 }

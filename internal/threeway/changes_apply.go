@@ -68,7 +68,7 @@ func (c Changes) ApplyAs(
 	}
 	text = a.root.append(make([]byte, 0, len(edited)))
 	if !rawjson.IsNestedIn(text, 0) {
-		return nil, nil, errors.New("the changes are nested too deeply for their places")
+		return nil, nil, errors.New("the object is nested too deeply after the changes")
 	}
 	return text, void, nil
 }

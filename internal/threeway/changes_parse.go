@@ -86,7 +86,7 @@ func (c *Change) check(n *node) error {
 	var fields []string
 	switch last := c.path[len(c.path)-1]; {
 	case c.elements != nil && (c.all == nil) == (c.hashes == nil):
-		return errors.New("either elements or hashes")
+		return errors.New("expected either elements or hashes")
 	case c.elements != nil:
 		fields = []string{"elements", "hashes"}
 	case c.reordering != nil:
@@ -95,12 +95,12 @@ func (c *Change) check(n *node) error {
 			return errors.New("order: needs two elements")
 		}
 		if !permutes(c.from, len(c.want)) {
-			return errors.New("from: not one place for each element of order")
+			return errors.New("from: expected one index for each element of order")
 		}
 	case c.insert:
 		fields = []string{"insert", "after", "before"}
 	case c.value != nil && last.at > 0 && c.was == "":
-		return errors.New("was is missing")
+		return errors.New("was: required for an element that is identified by its index")
 	case c.value != nil && last.key != "" && c.was == "":
 		fields = []string{"value", "after", "before"}
 	case c.value != nil:
@@ -108,16 +108,16 @@ func (c *Change) check(n *node) error {
 	case c.was != "":
 		fields = []string{"was"}
 	default:
-		return errors.New("no value, insert, was or order")
+		return errors.New("expected value, insert, was or order")
 	}
 	if last := c.path[len(c.path)-1]; last.key != "" && c.value != nil && c.was == "" && !c.insert {
 		if key := keyOf(c.node(), strings.Split(last.keys, "\x00")); key.key != last.key {
-			return errors.New("value: has another key than the path")
+			return errors.New("value: the key differs from the key in the path")
 		}
 	}
 	for _, field := range n.kids {
 		if string(field.name) != "path" && !slices.Contains(fields, string(field.name)) {
-			return fmt.Errorf("%s: does not go with the rest", field.name)
+			return fmt.Errorf("%s: not allowed with the other fields", field.name)
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func parsePath(n *node) ([]step, error) {
 	}
 	switch name := path[0].name; name {
 	case "apiVersion", "kind":
-		return nil, fmt.Errorf("%s is not to be changed", name)
+		return nil, fmt.Errorf("%s must not be changed", name)
 	case "metadata":
 		if len(path) < 2 || path[1].name != "labels" && path[1].name != "annotations" {
 			return nil, errors.New("only labels and annotations of metadata may be changed")

@@ -191,7 +191,7 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 		secret.SetName("tls")
 		secret.SetNamespace(namespace)
 		_, err := unused(t.Context(), secret)
-		if used != apierrors.IsForbidden(err) || used && !strings.HasSuffix(err.Error(), "it is used by pods: "+namespace+"/tls") {
+		if used != apierrors.IsForbidden(err) || used && !strings.HasSuffix(err.Error(), "referenced by pods: "+namespace+"/tls") {
 			t.Errorf("%s: got %v", namespace, err)
 		}
 	}
