@@ -1,39 +1,47 @@
-// Package crdcheck is a command that says, without a cluster, what an API server would
-// make of CustomResourceDefinitions and of custom objects. It is built of crdkit's package
-// schema alone.
+// Package crdcheck implements a command that checks CustomResourceDefinitions (CRDs) and custom
+// objects without a cluster. It reports the results that an API server would return. Of crdkit it
+// uses only packages schema and schema/breaking.
 //
 //	go build -o bin/ ./examples/crdcheck/cmd/crdcheck
 //
-//	crdcheck lint config/crd                        # would the server take them?
-//	crdcheck convert old.yaml                       # what is a v1beta1 definition in v1?
-//	crdcheck validate --crd config/crd pizza.yaml   # would it take this object?
-//	crdcheck prune --crd config/crd pizza.yaml      # which fields would it drop?
-//	crdcheck default --crd config/crd pizza.yaml    # which would it add?
-//	crdcheck diff old.yaml new.yaml                 # what would an upgrade break?
+//	crdcheck lint config/crd                        # report the problems of CRDs
+//	crdcheck convert old.yaml                       # convert CRDs from v1beta1 to v1
+//	crdcheck validate --crd config/crd pizza.yaml   # validate objects
+//	crdcheck prune --crd config/crd pizza.yaml      # report the fields that would be pruned
+//	crdcheck default --crd config/crd pizza.yaml    # report the defaults that would be set
+//	crdcheck diff old.yaml new.yaml                 # report what an upgrade of a CRD would break
 //
-// Files are YAML or JSON, with any number of documents and Lists. A directory stands for
-// the files below it that end in .yaml, .yml or .json, and - for standard input. In
-// a directory, other objects are passed over. For lint, convert, diff and --crd these are all but
-// definitions, and patches of definitions. For the others, they are those of another group than
-// the definitions. Files there that cannot be read, such as templates, are passed over too,
-// with a warning, if they do not seem to have such an object. In a file that is named,
-// objects of other groups are passed over with a warning, and all else is an error. A kind
-// or version that the definitions of its group do not have, or
-// do not serve, is a finding everywhere: it may be misspelled.
+// # Input
 //
-// The answer is on standard output, as text or, with -o json, as one JSON object, which has
-// the errors too; what went wrong is on standard error, where a terminal sees a line of
-// progress too if it takes long. The exit code is for scripts:
+// Files contain YAML or JSON, with any number of documents and Lists. A directory stands for
+// the files below it that end in .yaml, .yml or .json. The name - stands for standard input.
 //
-//   - 0: nothing was found, or nothing but warnings.
-//   - 1: something was found: faults of a definition, an object that is invalid, fields that
-//     are pruned, changes that break something. A change that may break something, but of
-//     which there is no proof, counts only with diff --unproven.
-//   - 2: the command line is wrong, some of the input could not be read, there was nothing
-//     to check, or the answer could not be written. Readable input was checked even so.
+// In a directory, the command skips the objects that it does not need. For lint, convert, diff and
+// --crd, these are objects that are not CRDs, and patches of CRDs. For validate, prune and default,
+// these are objects of groups without a CRD. If a file in a directory cannot be read, such as a
+// template, and does not seem to contain an object that the command needs, the command skips the
+// file and prints a warning.
 //
-// Read command.go for the command line. Text goes from input.go, which reads files, to
-// document.go and object.go, which take them apart; definition.go compiles definitions, and
-// subject.go finds the objects that they concern. lint.go, convert.go, validate.go, rewrite.go (prune
-// and default) and diff.go are the commands, and answer.go prints what validate, prune and default find.
+// In a file on the command line, objects of other groups are skipped with a warning. Everything else that
+// is not expected is an error. If the group of an object has CRDs, but none of them serves its kind or
+// version, the object is always a finding, because the kind or version may be misspelled.
+//
+// # Output
+//
+// The command prints its results to standard output, as text or, with -o json, as a JSON object that
+// includes the errors. It prints errors to standard error. On a terminal, standard error also shows
+// the progress of a long run. Scripts can use the exit code:
+//
+//   - 0: there are no findings, or only warnings.
+//   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, or breaking
+//     changes. A possibly breaking change without a proof counts only with diff --unproven.
+//   - 2: the command line is wrong, some input could not be read, there was nothing to check, or
+//     the results could not be written. The command still checks all input that it can read.
+//
+// # Files
+//
+// Read command.go for the command line. input.go reads files, and document.go and object.go parse
+// them. definition.go compiles CRDs, and subject.go finds the objects that they specify. lint.go,
+// convert.go, validate.go, rewrite.go (prune and default) and diff.go implement the commands, and
+// answer.go prints the findings of validate, prune and default.
 package crdcheck
