@@ -236,7 +236,7 @@ func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
 		err, _ := recover().(error)
 		for _, want := range []string{
 			"Subresource has no name", "IfChanged has no path", "ForKind /, Kind= has no kind or no version", "ForKind /, Kind=Pizza has no kind or no version",
-			`IfChanged: "": a field has no name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": expected the path of the whole list`,
+			`IfChanged: "": expected a field name`, `IfChanged: sepc: v1beta1.Pizza has no field "sepc"`, `IfChanged: "spec.toppings[*].name": expected the path of the whole list`,
 			`IfChanged: spec.toppings.name: []v1beta1.PizzaTopping has no fields`,
 			`On "DELETE": a function can be called on CREATE, UPDATE and CONNECT`, "On has no operations", "On: the operation of the function is fixed, use On with Mutate or Validate",
 			"ForKind x/v1, Kind=Y: the Go type of the function has kind restaurant.programming-kubernetes.info/v1beta1, Kind=Pizza",

@@ -103,7 +103,7 @@ func newFinder(t reflect.Type, f Field) (finder, error) {
 		}
 	}
 	if n > len(name) || !slices.EqualFunc(name[:n], namespace[:n], func(a, b fieldpath.Step) bool { return a.All == b.All && a.Name == b.Name }) {
-		return found, fmt.Errorf("%s: must be the same as %s up to its last [*]", f.Namespace, f.Name)
+		return found, fmt.Errorf("%s: expected the same path as %s up to the last [*]", f.Namespace, f.Name)
 	}
 	found.common, found.name, found.namespace = name[:n], name[n:], namespace[n:]
 	return found, nil

@@ -43,7 +43,7 @@ func Parse(path string) (steps []Step, err error) {
 				return fault("a key with a slash needs the form ['…']")
 			}
 			if name == "" || strings.ContainsAny(name, "]*'") {
-				return fault("a field has no name, or an odd one")
+				return fault("expected a field name without ], * and quotes")
 			}
 			steps, rest = append(steps, Step{Name: name}), rest[end:]
 		case strings.HasPrefix(rest, "[*]"):
@@ -51,11 +51,11 @@ func Parse(path string) (steps []Step, err error) {
 		case strings.HasPrefix(rest, "['"):
 			key, after, found := strings.Cut(rest[len("['"):], "']")
 			if !found || key == "" {
-				return fault("a key is not closed, or empty")
+				return fault("expected a key in the form ['…']")
 			}
 			steps, rest = append(steps, Step{Name: key, Key: true}), after
 		default:
-			return fault("brackets hold * or a key in single quotes, and a dot or a bracket follows")
+			return fault("expected [*] or ['…'], followed by a dot or a bracket")
 		}
 	}
 	return steps, nil
