@@ -672,13 +672,13 @@ func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
 				admission.Mutate(func(context.Context, *unknown) error { return nil }),
 				admission.Validate(func(context.Context, runtime.Object) (field.ErrorList, error) { return nil, nil }),
 			},
-			[]string{"Go type *admission_test.unknown is not registered in the scheme", "Go type runtime.Object, expected a pointer to a struct"},
+			[]string{"type *admission_test.unknown is not registered in the scheme", "type runtime.Object, expected a pointer to a struct"},
 		},
 		"a nil converter": {[]admission.Option{admission.ConvertWith(nil)}, []string{"the converter of ConvertWith is nil"}},
 		"a nil registry":  {[]admission.Option{admission.ConvertWith((*conversion.Registry)(nil))}, []string{"the converter of ConvertWith is nil"}},
 		"a list": {
 			[]admission.Option{admission.Mutate(func(context.Context, *v1beta1.PizzaList) error { return nil })},
-			[]string{"Go type *v1beta1.PizzaList is a list"},
+			[]string{"type *v1beta1.PizzaList is a list"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

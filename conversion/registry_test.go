@@ -209,13 +209,13 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 			func(r *conversion.Registry) error {
 				return conversion.AddSpoke(r, func(context.Context, *thing[uint8], *thing[uint16]) error { return nil }, note[uint16, uint8](""))
 			},
-			[]string{"Go type *conversion_test.thing[uint8] is not registered in the scheme", "Go type *conversion_test.thing[uint16] is not registered in the scheme"},
+			[]string{"type *conversion_test.thing[uint8] is not registered in the scheme", "type *conversion_test.thing[uint16] is not registered in the scheme"},
 		},
 		"a type with two names": {
 			func(r *conversion.Registry) error {
 				return conversion.AddSpoke(r, func(context.Context, *alpha, *beta) error { return nil }, copyFromHub)
 			},
-			[]string{"Go type *v1alpha1.Pizza has several kinds in the scheme: [example.com/v9, Kind="},
+			[]string{"type *v1alpha1.Pizza has several kinds in the scheme: [example.com/v9, Kind="},
 		},
 		"a type without metadata": {
 			func(r *conversion.Registry) error {
@@ -241,7 +241,7 @@ func TestASpokeThatCannotBeIsRefused(t *testing.T) {
 				f := func(context.Context, runtime.Object, runtime.Object) error { return nil }
 				return conversion.AddSpoke(r, f, f)
 			},
-			[]string{"Go type runtime.Object, expected a pointer to a struct"},
+			[]string{"type runtime.Object, expected a pointer to a struct"},
 		},
 		"one function": {
 			func(r *conversion.Registry) error {

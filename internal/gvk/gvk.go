@@ -14,17 +14,17 @@ import (
 // or a list, and if the scheme has none or several kinds for it.
 func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return schema.GroupVersionKind{}, fmt.Errorf("Go type %s, expected a pointer to a struct", t)
+		return schema.GroupVersionKind{}, fmt.Errorf("type %s, expected a pointer to a struct", t)
 	}
 	if t.Implements(reflect.TypeFor[metav1.ListMetaAccessor]()) && !t.Implements(reflect.TypeFor[metav1.ObjectMetaAccessor]()) {
-		return schema.GroupVersionKind{}, fmt.Errorf("Go type %s is a list, expected the type of the items", t)
+		return schema.GroupVersionKind{}, fmt.Errorf("type %s is a list, expected the type of the items", t)
 	}
 	kinds, _, err := s.ObjectKinds(reflect.New(t.Elem()).Interface().(runtime.Object))
 	if err != nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("Go type %s is not registered in the scheme: %w", t, err)
+		return schema.GroupVersionKind{}, fmt.Errorf("type %s is not registered in the scheme: %w", t, err)
 	}
 	if len(kinds) > 1 {
-		return schema.GroupVersionKind{}, fmt.Errorf("Go type %s has several kinds in the scheme: %v", t, kinds)
+		return schema.GroupVersionKind{}, fmt.Errorf("type %s has several kinds in the scheme: %v", t, kinds)
 	}
 	return kinds[0], nil
 }
