@@ -91,9 +91,7 @@ func (r *Registry) release(c *converter) {
 func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to schema.GroupVersion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion panicked",
-				"kind", o.kind, "object", klog.KRef(o.meta.Namespace, o.meta.Name), "from", o.apiVersion, "to", to, "stack", string(debug.Stack()))
-			out, err = nil, fmt.Errorf("cannot convert %s from %s to %s: panic: %v", o, o.apiVersion, to, v)
+			out, err = nil, panicked(ctx, v, o.String(), o.apiVersion, to)
 		}
 	}()
 	c.object, c.largest = o, max(c.largest, len(o.text))
@@ -123,6 +121,13 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to
 	return dst, nil
 }
 
+// panicked returns the error for a recovered panic, and logs it.
+func panicked(ctx context.Context, v any, object, from string, to schema.GroupVersion) error {
+	klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion panicked",
+		"object", object, "from", from, "to", to, "stack", string(debug.Stack()))
+	return fmt.Errorf("cannot convert %s from %s to %s: panic: %v", object, from, to, v)
+}
+
 // reviewLevels is how many levels a ConversionReview has around an object.
 const reviewLevels = 3
 
@@ -140,46 +145,53 @@ func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersi
 	return err
 }
 
-// convertAlong takes a payload through some steps. An object that one function has filled in
-// goes to the next as it is; it is encoded where a step needs its text, and at the end.
+// convertAlong takes a payload through some steps, and encodes it at the end.
 func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) (payload, error) {
-	var obj runtime.Object // holds the body if it is not nil
-	var as representation
-	var err error
+	p, obj, as, err := c.walk(ctx, steps, p, nil)
+	if err == nil && obj != nil {
+		p.body, err = as.encode(c, obj)
+	}
+	return p, err
+}
+
+// walk takes a payload through some steps. An object that one function has filled in
+// goes to the next as it is; it is encoded where a step needs its text. The body of the payload
+// is that of obj if obj is not nil: first as the first step has it, then as the result says.
+func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runtime.Object) (_ payload, _ runtime.Object, as representation, err error) {
+	if obj != nil {
+		as = steps[0].in
+	}
 	for _, s := range steps {
 		if obj != nil && (s.convertPayload != nil || s.in != as) {
 			if p.body, err = as.encode(c, obj); err != nil {
-				return p, err
+				return p, nil, nil, err
 			}
 			obj = nil
 		}
 		if s.convertPayload != nil {
 			if p, err = s.convertPayload(ctx, c, p); err != nil {
-				return p, err
+				return p, nil, nil, err
 			}
 			continue
 		}
 		in := obj
 		if in == nil {
 			if in, err = s.in.decode(c, s.fromType, p); err != nil {
-				return p, err
+				return p, nil, nil, err
 			}
 		}
 		if obj, err = s.out.blank(c, s.toType, p); err != nil {
-			return p, err
+			return p, nil, nil, err
 		}
 		if err = c.callFunction(ctx, s, in, obj); err != nil {
-			return p, err
+			return p, nil, nil, err
 		}
 		as = s.out
 		if p.labels, p.annotations, err = as.metadata(c, obj, s.toType); err != nil {
-			return p, err
+			return p, nil, nil, err
 		}
 	}
-	if obj != nil {
-		p.body, err = as.encode(c, obj)
-	}
-	return p, err
+	return p, obj, as, nil
 }
 
 // callFunction calls the function of a step, and reports the call to the watcher.
