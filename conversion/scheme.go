@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // AddSchemeFunctions adds the conversion functions of a kind that are registered in the
@@ -64,14 +66,9 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 	return errors.Join(errs...)
 }
 
-// registered returns an error if the scheme has no function between two types. The scheme
-// can only be asked by calling the function. It is called with empty objects, and other
-// errors and panics are ignored.
-func (r *Registry) registered(from, to reflect.Type) (err error) {
-	defer func() { _ = recover() }()
-	got := r.scheme.Convert(reflect.New(from).Interface(), reflect.New(to).Interface(), nil)
-	// apimachinery/pkg/conversion.Converter.Convert
-	if missing := fmt.Sprintf("converting (%s) to (%s): unknown conversion", from, to); got != nil && got.Error() == missing {
+// registered returns an error if the scheme has no function between two types.
+func (r *Registry) registered(from, to reflect.Type) error {
+	if !gvk.Converts(r.scheme, from, to) {
 		return fmt.Errorf("conversion: the scheme has no function from %s to %s", from, to)
 	}
 	return nil

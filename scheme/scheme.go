@@ -12,20 +12,31 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Option adds types to the scheme that [New] builds.
+// Option adds to the scheme that [New] builds or [Install] extends.
 type Option func(*builder)
 
 // New returns a scheme with the given versions and types.
 //
 // Each version also gets the types that clients of every API need, such as ListOptions and
 // WatchEvent (see [metav1.AddToGroupVersion]). Within a group, the versions of [Version]
-// have the priorities of the API server: v2 before v1, v1beta1 and v1alpha1. A function of
-// [Functions] that calls [runtime.Scheme.SetVersionPriority] overrides this.
+// have the priorities of the API server: v2 before v1, v1beta1 and v1alpha1. [Priority]
+// changes the order.
 //
 // New returns an error that joins the mistakes of all options and of all types (see
 // [Check]). In that case the scheme is nil.
 func New(opts ...Option) (*runtime.Scheme, error) {
-	b := &builder{scheme: runtime.NewScheme()}
+	s := runtime.NewScheme()
+	if err := Install(s, opts...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Install adds types to an existing scheme, such as the scheme of client-go, as [New] adds them to
+// a new one. It returns the errors of New, and checks the whole scheme with [Check]. After an
+// error, the scheme may have some of the types.
+func Install(s *runtime.Scheme, opts ...Option) error {
+	b := &builder{scheme: s}
 	for _, opt := range opts {
 		opt(b)
 	}
@@ -33,10 +44,7 @@ func New(opts ...Option) (*runtime.Scheme, error) {
 	for _, add := range b.functions {
 		b.try(func() error { return add(b.scheme) })
 	}
-	if err := errors.Join(append(b.errs, Check(b.scheme))...); err != nil {
-		return nil, err
-	}
-	return b.scheme, nil
+	return errors.Join(append(b.errs, Check(b.scheme))...)
 }
 
 // Version adds the Go types of one version of an API. The types are pointers to structs,

@@ -145,7 +145,7 @@ func TestCheck_TypesOfFunctions(t *testing.T) {
 		s.AddKnownTypes(of("v2"), &Alone{})
 		s.AddKnownTypeWithName(of("v2").WithKind("Well"), &Good{})
 		s.AddKnownTypeWithName(of("v2").WithKind("WellList"), &GoodList{})
-		s.AddKnownTypes(of(runtime.APIVersionInternal), &Untagged{}, &UntaggedList{})
+		s.AddKnownTypes(schema.GroupVersion{Group: "internal.example.com", Version: runtime.APIVersionInternal}, &Untagged{}, &UntaggedList{})
 		metav1.AddToGroupVersion(s, of("v2"))
 		return nil
 	}

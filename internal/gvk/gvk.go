@@ -29,6 +29,19 @@ func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
+// Converts reports whether a scheme has a conversion function between two struct types. A scheme can
+// only be asked by trying, with empty objects: other errors and panics are the function's.
+func Converts(s *runtime.Scheme, from, to reflect.Type) (found bool) {
+	defer func() {
+		if recover() != nil {
+			found = true
+		}
+	}()
+	err := s.Convert(reflect.New(from).Interface(), reflect.New(to).Interface(), nil)
+	// apimachinery/pkg/conversion.Converter.Convert
+	return err == nil || err.Error() != fmt.Sprintf("converting (%s) to (%s): unknown conversion", from, to)
+}
+
 // Name returns the kind and name of an object for messages. Namespace and name may be empty.
 func Name(kind, namespace, name string) string {
 	switch {

@@ -1,0 +1,128 @@
+package scheme_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiconversion "k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
+	"github.com/crdkit/crdkit/scheme"
+)
+
+var (
+	alphaTypes = scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{})
+	betaTypes  = scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{})
+	pizzaKind  = v1alpha1.GroupVersion.WithKind("Pizza")
+)
+
+func TestPriority_OverridesTheDefault(t *testing.T) {
+	s, err := scheme.New(alphaTypes, betaTypes, scheme.Priority(v1alpha1.GroupVersion, v1beta1.GroupVersion))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []schema.GroupVersion{v1alpha1.GroupVersion, v1beta1.GroupVersion}
+	if diff := cmp.Diff(want, s.PrioritizedVersionsForGroup(v1alpha1.GroupVersion.Group)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDefault_SetsItemsOfLists(t *testing.T) {
+	s, err := scheme.New(alphaTypes, scheme.Default(func(p *v1alpha1.Pizza) { p.Spec.Toppings = append(p.Spec.Toppings, "salami") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := &v1alpha1.PizzaList{Items: make([]v1alpha1.Pizza, 2)}
+	s.Default(list)
+	s.Default(&list.Items[1])
+	got := [][]string{list.Items[0].Spec.Toppings, list.Items[1].Spec.Toppings}
+	if diff := cmp.Diff([][]string{{"salami"}, {"salami", "salami"}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFieldLabels_AllowsTheDeclaredOnes(t *testing.T) {
+	s, err := scheme.New(alphaTypes, scheme.FieldLabels(pizzaKind, "spec.crust"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for label, allowed := range map[string]bool{"spec.crust": true, "metadata.name": true, "spec.other": false} {
+		got, _, err := s.ConvertFieldLabel(pizzaKind, label, "x")
+		if (err == nil) != allowed || allowed && got != label {
+			t.Errorf("%s: got %q, %v", label, got, err)
+		}
+	}
+}
+
+func TestAPIServer_AddsStatus(t *testing.T) {
+	s, err := scheme.New(alphaTypes, scheme.APIServer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kinds, unversioned, err := s.ObjectKinds(&metav1.Status{}); err != nil || !unversioned || kinds[0].Version != "v1" {
+		t.Errorf("got %v, %t, %v", kinds, unversioned, err)
+	}
+}
+
+func TestInstall_ExtendsAScheme(t *testing.T) {
+	s := runtime.NewScheme()
+	if err := scheme.Install(s, betaTypes); err != nil {
+		t.Fatal(err)
+	}
+	if err := scheme.Install(s, alphaTypes); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Recognizes(v1beta1.GroupVersion.WithKind("Pizza")) || !s.Recognizes(pizzaKind) {
+		t.Error("a version is missing")
+	}
+}
+
+type hub struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
+
+type hubList struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []hub
+}
+
+func (h *hub) DeepCopyObject() runtime.Object     { c := *h; return &c }
+func (l *hubList) DeepCopyObject() runtime.Object { c := *l; return &c }
+
+func TestNew_NamesWhatIsIncomplete(t *testing.T) {
+	internal := schema.GroupVersion{Group: v1alpha1.GroupVersion.Group, Version: runtime.APIVersionInternal}
+	withHub := scheme.Functions(func(s *runtime.Scheme) error {
+		for kind, obj := range map[string]runtime.Object{"Pizza": &hub{}, "PizzaList": &hubList{}} {
+			s.AddKnownTypeWithName(internal.WithKind(kind), obj)
+		}
+		return nil
+	})
+	convert := func(any, any, apiconversion.Scope) error { return nil }
+	for name, c := range map[string]struct {
+		opts []scheme.Option
+		want string
+	}{
+		"a priority without types": {[]scheme.Option{alphaTypes, scheme.Priority(v1beta1.GroupVersion)}, "restaurant.programming-kubernetes.info/v1beta1 has a priority, but is not registered"},
+		"a default without types":  {[]scheme.Option{alphaTypes, scheme.Default(func(*v1beta1.Pizza) {})}, "default of *v1beta1.Pizza: no kind is registered"},
+		"labels without a type":    {[]scheme.Option{alphaTypes, scheme.FieldLabels(pizzaKind.GroupKind().WithVersion("v9"), "a")}, "Kind=Pizza has field labels, but is not registered"},
+		"a conversion": {[]scheme.Option{alphaTypes, withHub, scheme.Functions(func(s *runtime.Scheme) error {
+			return s.AddConversionFunc((*hub)(nil), (*v1alpha1.Pizza)(nil), convert)
+		})}, "v1alpha1: kind Pizza has no conversion from v1alpha1.Pizza to scheme_test.hub"},
+		"an internal kind": {[]scheme.Option{alphaTypes, scheme.Version(v1beta1.GroupVersion, &v1alpha1.Topping{}, &v1alpha1.ToppingList{}), withHub}, "v1beta1: kind Topping is not in the internal version"},
+	} {
+		_, err := scheme.New(c.opts...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", name, err, c.want)
+		}
+		if strings.Contains(err.Error(), "from scheme_test.hub to v1alpha1.Pizza") && name == "a conversion" {
+			t.Errorf("%s: the conversion that is there is missed: %v", name, err)
+		}
+	}
+}
