@@ -61,7 +61,7 @@ func (c *call) decide(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := c.mutate(ctx); err != nil {
+	if err := c.mutate(ctx, len(c.handler.validators) > 0); err != nil {
 		return err
 	}
 	return c.validate(ctx)
@@ -189,8 +189,8 @@ func (c *call) convert(ctx context.Context, text []byte, from, to schema.GroupVe
 	return text, err
 }
 
-// run calls a registered function that is given objects of that kind.
-func (c *call) run(ctx context.Context, kind schema.GroupVersionKind, f func(ctx context.Context) error) error {
+// callFunction calls a registered function that is given objects of that kind.
+func (c *call) callFunction(ctx context.Context, kind schema.GroupVersionKind, f func(ctx context.Context) error) error {
 	ctx, end := c.enter(ctx, kind)
 	defer end()
 	return guard(ctx, "the admission function", func() error { return f(ctx) })

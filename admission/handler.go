@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
@@ -142,13 +143,13 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 	for _, f := range h.functions {
 		h.kindTexts[kindText(f.kind)] = f.kind
 	}
-	return handlerinfo.With(h.observed(review.Protocol{
+	return handlerinfo.With(decider{h.observed(review.Protocol{
 		Group:  "admission.k8s.io",
 		Kind:   "AdmissionReview",
 		New:    func() review.Members { return &members{} },
 		Answer: h.answer,
 		Failed: noteFailure,
-	}.Handler(maxRequestBytes)), h.served())
+	}.Handler(maxRequestBytes)), h}, h.served())
 }
 
 // representation returns the representation of a type, the same for the same type.
@@ -173,27 +174,36 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	if err := c.read(req); err != nil {
 		return nil, err
 	}
-	c.note(ctx)
-	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues(
-		"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation, "user", c.user, "uid", req.UID))
-	ctx, end := c.enter(ctx, c.kind) // for the converter
-	defer end()
-	var status *metav1.Status
-	if err := c.decide(ctx); err != nil {
-		if status = c.denial(ctx, err); status == nil {
-			return nil, c.undecided(err)
-		}
-		c.patches = nil
+	status, err := c.run(ctx, req.UID, c.decide)
+	if err != nil {
+		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	patch := c.patch()
 	noteDecision(ctx, status, patch)
-	b, err := c.respond(b, req.UID, status, patch)
+	b, err = c.respond(b, req.UID, status, patch)
 	const keep = 4 << 20 // one enormous object must not stay forever
 	// After a panic, which is never allowed, the memory may be in any state.
 	if status == nil && len(c.object)+len(c.oldObject) <= keep {
 		h.memories.Put(m)
 	}
 	return b, err
+}
+
+// run decides about the call, in a context with its logger. The status says why the request is
+// denied; an error leaves it undecided.
+func (c *call) run(ctx context.Context, uid types.UID, decide func(context.Context) error) (status *metav1.Status, err error) {
+	c.note(ctx)
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues(
+		"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation, "user", c.user, "uid", uid))
+	ctx, end := c.enter(ctx, c.kind) // for the converter
+	defer end()
+	if err := decide(ctx); err != nil {
+		if status = c.denial(ctx, err); status == nil {
+			return nil, c.undecided(err)
+		}
+		c.patches = nil
+	}
+	return status, nil
 }

@@ -39,8 +39,9 @@ func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters 
 }
 
 // mutate runs the mutating functions and makes the patches. Neighbors that want the same
-// representation and version share one decoded object and one patch.
-func (c *call) mutate(ctx context.Context) error {
+// representation and version share one decoded object and one patch. If more is true, functions
+// that are called next see the result.
+func (c *call) mutate(ctx context.Context, more bool) error {
 	var chain []*function
 	run := func(more bool) error {
 		if len(chain) == 0 {
@@ -64,7 +65,7 @@ func (c *call) mutate(ctx context.Context) error {
 			chain = append(chain, f)
 		}
 	}
-	return run(len(c.handler.validators) > 0)
+	return run(more)
 }
 
 // mutateWith runs functions that want the same representation and version of the object. If
@@ -81,7 +82,7 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	}
 	c.memory.before = before
 	for _, f := range chain {
-		if err := c.run(ctx, kind, func(ctx context.Context) error { return f.mutate(ctx, obj) }); err != nil {
+		if err := c.callFunction(ctx, kind, func(ctx context.Context) error { return f.mutate(ctx, obj) }); err != nil {
 			return err
 		}
 	}

@@ -80,14 +80,23 @@ func (h *handler) observed(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		o := &Observation{}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), observationKey{}, o)))
-		o.Duration = time.Since(start)
-		for _, observe := range h.observers { // a panic must not take back the answer
-			_ = guard(r.Context(), "the observer", func() error { observe(*o); return nil })
-		}
+		h.observe(r.Context(), func(ctx context.Context) { next.ServeHTTP(w, r.WithContext(ctx)) })
 	})
+}
+
+// observe calls decide, and then the observers.
+func (h *handler) observe(ctx context.Context, decide func(context.Context)) {
+	if len(h.observers) == 0 {
+		decide(ctx)
+		return
+	}
+	start := time.Now()
+	o := &Observation{}
+	decide(context.WithValue(ctx, observationKey{}, o))
+	o.Duration = time.Since(start)
+	for _, observe := range h.observers { // a panic must not take back the answer
+		_ = guard(ctx, "the observer", func() error { observe(*o); return nil })
+	}
 }
 
 // observation returns the Observation of the request, or nil without observers.

@@ -112,7 +112,7 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 			return stored(err)
 		}
 	}
-	return c.run(ctx, f.kindFor(c), func(ctx context.Context) error {
+	return c.callFunction(ctx, f.kindFor(c), func(ctx context.Context) error {
 		list, err := f.validate(ctx, obj, old)
 		return errors.Join(err, list.ToAggregate())
 	})

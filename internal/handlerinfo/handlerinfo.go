@@ -50,3 +50,11 @@ func By(h http.Handler) (Served, bool) {
 	known, ok := h.(handler)
 	return known.served, ok
 }
+
+// Inner returns the handler that was given to [With], or h itself.
+func Inner(h http.Handler) http.Handler {
+	if known, ok := h.(handler); ok {
+		return known.Handler
+	}
+	return h
+}

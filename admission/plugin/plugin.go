@@ -1,0 +1,173 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	apiadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crdkit/crdkit/internal/handlerinfo"
+)
+
+// decider is what admission.NewHandler returns, apart from what it serves.
+type decider interface {
+	Wants(kind schema.GroupKind, subresource string, mutate bool) bool
+	Decide(ctx context.Context, request *admissionv1.AdmissionRequest, mutate bool) (*admissionv1.AdmissionResponse, []byte, error)
+}
+
+// Plugin is an admission plug-in that makes the decisions of a handler. It must not be copied.
+type Plugin struct {
+	name    string
+	decider decider
+}
+
+var (
+	_ apiadmission.MutationInterface       = &Plugin{}
+	_ apiadmission.ValidationInterface     = &Plugin{}
+	_ apiadmission.InitializationValidator = &Plugin{}
+)
+
+// New returns a plug-in without a handler. The name is that of flags such as
+// --disable-admission-plugins; audit annotations have it as their prefix, in lower case.
+func New(name string) *Plugin { return &Plugin{name: name} }
+
+// Register makes the plug-in known to a server, such as in the Plugins of
+// [k8s.io/apiserver/pkg/server/options.AdmissionOptions]. Add its name to their RecommendedPluginOrder
+// too.
+func (p *Plugin) Register(plugins *apiadmission.Plugins) {
+	plugins.Register(p.name, func(io.Reader) (apiadmission.Interface, error) { return p, nil })
+}
+
+// Handle sets the handler, which admission.NewHandler returns. Call it before the server starts: in
+// an initializer of plug-ins if the functions need the server's own client. Handle panics if another
+// function has made the handler, or has wrapped it.
+func (p *Plugin) Handle(h http.Handler) {
+	var ok bool
+	if p.decider, ok = handlerinfo.Inner(h).(decider); !ok {
+		panic(fmt.Errorf("plugin: %s: the handler is a %T, expected one of admission.NewHandler", p.name, h))
+	}
+}
+
+// ValidateInitialization returns an error if the plug-in has no handler.
+func (p *Plugin) ValidateInitialization() error {
+	if p.decider == nil {
+		return fmt.Errorf("plugin: %s: the handler is missing: call Handle", p.name)
+	}
+	return nil
+}
+
+// Handles reports true: functions say for which operations they are called.
+func (p *Plugin) Handles(apiadmission.Operation) bool { return true }
+
+// Admit calls the functions of admission.Mutate, and changes the object.
+func (p *Plugin) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
+	if a.GetObject() == nil {
+		return nil // nothing to change: a deletion
+	}
+	mutated, err := p.decide(ctx, a, o, true)
+	if err != nil || mutated == nil {
+		return err
+	}
+	obj, err := o.GetObjectCreater().New(a.GetKind())
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if err := json.Unmarshal(mutated, obj); err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("%s: the changed object: %w", p.name, err))
+	}
+	// As apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go does.
+	o.GetObjectDefaulter().Default(obj)
+	return o.GetObjectConvertor().Convert(obj, a.GetObject(), nil)
+}
+
+// Validate calls the functions that validate.
+func (p *Plugin) Validate(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
+	if a.GetOperation() == apiadmission.Delete && a.GetOldObject() == nil {
+		return nil // a collection, whose objects come one by one
+	}
+	_, err := p.decide(ctx, a, o, false)
+	return err
+}
+
+// decide returns the changed object, or nil.
+func (p *Plugin) decide(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces, mutate bool) ([]byte, error) {
+	if !p.decider.Wants(a.GetKind().GroupKind(), a.GetSubresource(), mutate) {
+		return nil, nil
+	}
+	request, err := newRequest(a, o)
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("%s: %w", p.name, err))
+	}
+	response, mutated, err := p.decider.Decide(ctx, request, mutate)
+	if err != nil {
+		if api := apierrors.APIStatus(nil); errors.As(err, &api) {
+			status := api.Status()
+			status.Message = err.Error()
+			return nil, &apierrors.StatusError{ErrStatus: status}
+		}
+		return nil, apierrors.NewInternalError(err)
+	}
+	for key, value := range response.AuditAnnotations {
+		if err := a.AddAnnotation(strings.ToLower(p.name)+"/"+key, value); err != nil {
+			return nil, apierrors.NewInternalError(fmt.Errorf("%s: %w", p.name, err))
+		}
+	}
+	for _, w := range response.Warnings {
+		warning.AddWarning(ctx, "", w)
+	}
+	if !response.Allowed {
+		return nil, &apierrors.StatusError{ErrStatus: *response.Result}
+	}
+	return mutated, nil
+}
+
+// newRequest returns the request as a webhook would get it.
+func newRequest(a apiadmission.Attributes, o apiadmission.ObjectInterfaces) (*admissionv1.AdmissionRequest, error) {
+	request := &admissionv1.AdmissionRequest{
+		UID:         uuid.NewUUID(),
+		Kind:        metav1.GroupVersionKind(a.GetKind()),
+		Resource:    metav1.GroupVersionResource(a.GetResource()),
+		SubResource: a.GetSubresource(),
+		Name:        a.GetName(),
+		Namespace:   a.GetNamespace(),
+		Operation:   admissionv1.Operation(a.GetOperation()),
+		DryRun:      new(a.IsDryRun()),
+		Options:     runtime.RawExtension{Object: a.GetOperationOptions()},
+	}
+	request.RequestKind, request.RequestResource, request.RequestSubResource = &request.Kind, &request.Resource, request.SubResource
+	if user := a.GetUserInfo(); user != nil {
+		request.UserInfo = authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups()}
+		for key, values := range user.GetExtra() {
+			if request.UserInfo.Extra == nil {
+				request.UserInfo.Extra = map[string]authenticationv1.ExtraValue{}
+			}
+			request.UserInfo.Extra[key] = values
+		}
+	}
+	versioned, err := apiadmission.NewVersionedAttributes(a, a.GetKind(), o)
+	if err != nil {
+		return nil, err
+	}
+	for into, obj := range map[*[]byte]runtime.Object{&request.Object.Raw: versioned.VersionedObject.Object(), &request.OldObject.Raw: versioned.VersionedOldObject.Object()} {
+		if obj == nil {
+			continue
+		}
+		if *into, err = json.Marshal(obj); err != nil {
+			return nil, err
+		}
+	}
+	return request, nil
+}
