@@ -2,10 +2,8 @@ package apiserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/restaurant"
@@ -13,17 +11,17 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-func addConversions(s *runtime.Scheme) error {
-	return errors.Join(
-		addSpoke(s, alphaToHub, hubToAlpha),
-		addSpoke(s, betaToHub, hubToBeta),
-		addSpoke(s, toppingToHub, hubToTopping),
-	)
+// clone copies a value: what a conversion returns must share no memory with what it converts.
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	return new(*p)
 }
 
 // alphaToHub counts equal toppings. Each keeps the place of its first portion.
 func alphaToHub(_ context.Context, in *v1alpha1.Pizza, out *restaurant.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status.Cost = clone(in.Status.Cost)
 	out.Spec.Toppings = nil
 	if in.Spec.Toppings == nil {
 		return nil
@@ -51,7 +49,7 @@ const maxNames = 1 << 21
 
 // hubToAlpha repeats each topping as often as its quantity says.
 func hubToAlpha(_ context.Context, in *restaurant.Pizza, out *v1alpha1.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status.Cost = clone(in.Status.Cost)
 	out.Spec.Toppings = nil
 	if in.Spec.Toppings == nil {
 		return nil
@@ -76,7 +74,7 @@ func hubToAlpha(_ context.Context, in *restaurant.Pizza, out *v1alpha1.Pizza) er
 // betaToHub takes a quantity that is not given for 1, as the default does: a conversion may
 // come before it.
 func betaToHub(_ context.Context, in *v1beta1.Pizza, out *restaurant.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status.Cost = clone(in.Status.Cost)
 	out.Spec.Toppings = nil
 	if in.Spec.Toppings == nil {
 		return nil
@@ -92,7 +90,7 @@ func betaToHub(_ context.Context, in *v1beta1.Pizza, out *restaurant.Pizza) erro
 }
 
 func hubToBeta(_ context.Context, in *restaurant.Pizza, out *v1beta1.Pizza) error {
-	out.Status.Cost = in.Status.Cost
+	out.Status.Cost = clone(in.Status.Cost)
 	out.Spec.Toppings = nil
 	if in.Spec.Toppings == nil {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/examples/pizza-apiserver/restaurant"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
@@ -89,18 +88,5 @@ func TestTheLongestRequestCanBeConvertedBack(t *testing.T) {
 	}
 	if got, want := len(back.(*v1alpha1.Pizza).Spec.Toppings), len(pizza.Spec.Toppings); got != want {
 		t.Errorf("of %d names come %d back", want, got)
-	}
-}
-
-func TestEachKindIsStoredInItsNewestVersion(t *testing.T) {
-	versions := storageVersions{newTestScheme(t)}
-	for kind, want := range map[string]schema.GroupVersion{"Pizza": v1beta1.GroupVersion, "Topping": v1alpha1.GroupVersion} {
-		got, ok := versions.KindForGroupVersionKinds([]schema.GroupVersionKind{restaurant.GroupVersion.WithKind(kind)})
-		if diff := cmp.Diff(want.WithKind(kind), got); !ok || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", kind, ok, diff)
-		}
-	}
-	if got, ok := versions.KindForGroupVersionKinds([]schema.GroupVersionKind{restaurant.GroupVersion.WithKind("Pasta")}); ok {
-		t.Errorf("a kind that there is not is stored in %v", got)
 	}
 }

@@ -56,15 +56,11 @@ func newTestRegistry(t testing.TB) *conversion.Registry {
 
 func definitionsFor(t testing.TB) (options []roundtrip.Option) {
 	t.Helper()
-	files, err := definitions.ReadDir("config/schemas")
+	crds, err := readDefinitions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		text, err := definitions.ReadFile("config/schemas/" + file.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, text := range crds {
 		options = append(options, roundtrip.CRD(text))
 	}
 	return options

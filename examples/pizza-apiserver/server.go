@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,7 +16,8 @@ import (
 	"k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 
-	"github.com/crdkit/crdkit/examples/pizza-apiserver/restaurant"
+	"github.com/crdkit/crdkit/admission/plugin"
+	"github.com/crdkit/crdkit/scheme/resource"
 )
 
 // Namespace and Name are what the manifests call the server: its namespace, and its Service
@@ -34,7 +34,8 @@ const host = Name + "." + Namespace + ".svc"
 type Options struct {
 	recommended *options.RecommendedOptions
 	scheme      *runtime.Scheme
-	codecs      serializer.CodecFactory
+	resources   []*resource.Resource
+	toppings    *plugin.Plugin
 }
 
 // NewOptions returns the defaults. The error is that of the scheme.
@@ -43,20 +44,17 @@ func NewOptions() (*Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	stored := storageVersions{s}
-	codecs := serializer.NewCodecFactory(s)
-	// Objects from etcd become internal, whichever version they were stored in.
-	json, ok := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
-	if !ok {
-		return nil, errors.New("apiserver: the codecs have no JSON")
+	resources, err := newResources(s)
+	if err != nil {
+		return nil, err
 	}
-	codec := codecs.CodecForVersions(json.Serializer, codecs.UniversalDeserializer(), stored, restaurant.GroupVersion)
-	o := &Options{recommended: options.NewRecommendedOptions("/"+Name, codec), scheme: s, codecs: codecs}
+	codec, stored := resource.Codec(s)
+	o := &Options{options.NewRecommendedOptions("/"+Name, codec), s, resources, plugin.New(PluginName)}
 	o.recommended.Etcd.StorageConfig.EncodeVersioner = stored
 	// Its informers wait for v1 of its policies, which no kube-apiserver before 1.36 serves: the
 	// server would not become ready there.
 	o.recommended.Admission.DefaultOffPlugins.Insert(mutating.PluginName)
-	o.recommended.Admission.Plugins.Register(PluginName, newPlugin)
+	o.toppings.Register(o.recommended.Admission.Plugins)
 	o.recommended.Admission.RecommendedPluginOrder = append(o.recommended.Admission.RecommendedPluginOrder, PluginName)
 	return o, nil
 }
@@ -91,14 +89,7 @@ func (o *Options) server() (*server.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	storage, err := newStorage(o.scheme, config.RESTOptionsGetter)
-	if err != nil {
-		return nil, fmt.Errorf("apiserver: %w", err)
-	}
-	group := server.NewDefaultAPIGroupInfo(restaurant.GroupName, o.scheme, runtime.NewParameterCodec(o.scheme), o.codecs)
-	group.VersionedResourcesStorageMap = storage
-	group.NegotiatedSerializer = textCodecs{o.codecs}
-	if err := s.InstallAPIGroup(&group); err != nil {
+	if err := resource.Install(s, config.RESTOptionsGetter, o.scheme, o.resources...); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	return s, s.AddPostStartHook("restaurant-menu", func(hook server.PostStartHookContext) error {
@@ -107,34 +98,26 @@ func (o *Options) server() (*server.GenericAPIServer, error) {
 	})
 }
 
-// textCodecs do without protobuf, which the types do not know: a client that asks for
-// protobuf or else for JSON is to get JSON, and no error.
-type textCodecs struct{ serializer.CodecFactory }
-
-var _ runtime.NegotiatedSerializer = textCodecs{}
-
-func (c textCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
-	return slices.DeleteFunc(slices.Clone(c.CodecFactory.SupportedMediaTypes()), func(i runtime.SerializerInfo) bool {
-		return i.MediaType == runtime.ContentTypeProtobuf
-	})
-}
-
 // config returns the configuration that the options make.
 func (o *Options) config() (*server.RecommendedConfig, *menu, error) {
 	if err := o.recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", []string{host}, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return nil, nil, err
 	}
-	config := server.NewRecommendedConfig(o.codecs)
+	config := server.NewRecommendedConfig(serializer.NewCodecFactory(o.scheme))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	if err := withOpenAPI(&config.Config, o.scheme); err != nil {
+	crds, err := readDefinitions()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := resource.OpenAPI(&config.Config, o.scheme, Name, crds...); err != nil {
 		return nil, nil, err
 	}
 	var m *menu
 	o.recommended.ExtraAdmissionInitializers = func(c *server.RecommendedConfig) (_ []apiadmission.PluginInitializer, err error) {
-		if m, err = newMenu(c.LoopbackClientConfig, o.scheme); err != nil {
-			return nil, err
+		if m, err = newMenu(c.LoopbackClientConfig); err == nil {
+			o.toppings.Handle(m.handler(o.scheme))
 		}
-		return []apiadmission.PluginInitializer{menuInitializer{m}}, nil
+		return nil, err
 	}
 	if err := o.recommended.ApplyTo(config); err != nil {
 		return nil, nil, err

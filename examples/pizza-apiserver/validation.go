@@ -6,36 +6,21 @@ import (
 	"regexp"
 	"unicode/utf8"
 
-	"k8s.io/apimachinery/pkg/api/operation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// addValidation registers what the strategies call (rest.DeclarativeValidation), with the
-// object in the version of the request: so the paths in an error are those of what the user
-// wrote. Functions for the internal version could not say them.
-func addValidation(s *runtime.Scheme) error {
-	addValidate(s, validateAlpha)
-	addValidate(s, validateBeta)
-	addValidate(s, validateTopping)
-	return nil
-}
-
-func addValidate[T runtime.Object](s *runtime.Scheme, validate func(obj T) field.ErrorList) {
-	s.AddValidationFunc(*new(T), func(_ context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
-		return validate(obj.(T))
-	})
-}
+// Each function validates one version, so that an error has the field of the object that the user
+// wrote. Functions for the internal version could not name it.
 
 var (
 	toppingsPath = field.NewPath("spec", "toppings")
 	costPath     = field.NewPath("status", "cost")
 )
 
-func validateAlpha(pizza *v1alpha1.Pizza) (errs field.ErrorList) {
+func validateAlpha(_ context.Context, pizza *v1alpha1.Pizza) (errs field.ErrorList) {
 	if n := len(pizza.Spec.Toppings); n > v1beta1.MaxPortions {
 		return field.ErrorList{field.TooMany(toppingsPath, n, v1beta1.MaxPortions)}
 	}
@@ -45,7 +30,7 @@ func validateAlpha(pizza *v1alpha1.Pizza) (errs field.ErrorList) {
 	return append(errs, validateCost(costPath, pizza.Status.Cost)...)
 }
 
-func validateBeta(pizza *v1beta1.Pizza) (errs field.ErrorList) {
+func validateBeta(_ context.Context, pizza *v1beta1.Pizza) (errs field.ErrorList) {
 	if n := len(pizza.Spec.Toppings); n > v1beta1.MaxPortions {
 		return field.ErrorList{field.TooMany(toppingsPath, n, v1beta1.MaxPortions)}
 	}
@@ -75,7 +60,7 @@ func validateBeta(pizza *v1beta1.Pizza) (errs field.ErrorList) {
 // maxCost is what one portion of a topping may cost.
 const maxCost = 1000
 
-func validateTopping(topping *v1alpha1.Topping) field.ErrorList {
+func validateTopping(_ context.Context, topping *v1alpha1.Topping) field.ErrorList {
 	if cost := topping.Spec.Cost; cost < 0 || cost > maxCost {
 		return field.ErrorList{field.Invalid(field.NewPath("spec", "cost"), cost, fmt.Sprintf("must be from 0 to %d", maxCost))}
 	}

@@ -20,6 +20,10 @@ func TestErrorsHaveThePathsOfTheVersion(t *testing.T) {
 	beta := func(toppings ...v1beta1.PizzaTopping) *v1beta1.Pizza {
 		return &v1beta1.Pizza{Spec: v1beta1.PizzaSpec{Toppings: toppings}}
 	}
+	types := newTestScheme(t)
+	if _, err := newResources(types); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name string
 		obj  runtime.Object
@@ -48,22 +52,12 @@ func TestErrorsHaveThePathsOfTheVersion(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, err := range newTestScheme(t).Validate(t.Context(), nil, test.obj) {
+			for _, err := range types.Validate(t.Context(), nil, test.obj) {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestAPluginWithoutAMenuDoesNotStart(t *testing.T) {
-	plugin, err := newPlugin(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plugin.(*toppingsPlugin).ValidateInitialization(); err == nil || !strings.Contains(err.Error(), PluginName) {
-		t.Errorf("got %v, want an error that names the plug-in", err)
 	}
 }

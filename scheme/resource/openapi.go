@@ -1,7 +1,6 @@
-package apiserver
+package resource
 
 import (
-	"embed"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,7 +9,7 @@ import (
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/kube-openapi/pkg/common"
@@ -19,53 +18,80 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The schemas of the served versions are what controller-gen makes of the types, the same
-// as in the CustomResourceDefinitions: so kubectl explains and checks the same, and
-// server-side apply merges in the same way, which needs the list types. The files are whole
-// definitions, because that is what controller-gen writes; they are never applied.
+// OpenAPI gives a server the schemas of its kinds, to publish them and for server-side apply, which
+// needs the types of lists. Each text is a CustomResourceDefinition in YAML, as controller-gen
+// writes it for the Go types of the served versions; the CustomResourceDefinitions are never applied
+// to a cluster. The title is that of the published documents.
 //
-//go:embed config/schemas/*.yaml
-var definitions embed.FS
-
-// withOpenAPI gives a server the schemas of the kinds: to publish, and for server-side
-// apply.
-func withOpenAPI(config *server.Config, s *runtime.Scheme) error {
-	schemas, err := readSchemas(s)
-	if err != nil {
-		return fmt.Errorf("apiserver: the schemas: %w", err)
+// OpenAPI returns an error if a text is not a CustomResourceDefinition, or if the scheme lacks one
+// of its versions.
+func OpenAPI(config *server.Config, types *runtime.Scheme, title string, crds ...[]byte) error {
+	kinds := schemas{}
+	for i, text := range crds {
+		if err := kinds.read(types, text); err != nil {
+			return fmt.Errorf("resource: CustomResourceDefinition %d: %w", i+1, err)
+		}
 	}
 	get := func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 		all := generatedopenapi.GetOpenAPIDefinitions(ref) // those of metav1, among others
-		maps.Copy(all, schemas.definitions(ref))
+		maps.Copy(all, kinds.definitions(ref))
 		return all
 	}
-	namer := openapi.NewDefinitionNamer(s)
-	// A definition goes by the path of its Go type, and the namer knows it by the name
-	// that is published: for types that say their name themselves (util.OpenAPIModelNamer),
-	// as those of metav1 do, it is the same.
+	namer := openapi.NewDefinitionNamer(types)
+	// Definitions have the path of their Go type. The namer knows the published name, which is the
+	// same for types that name themselves (util.OpenAPIModelNamer), such as those of metav1.
 	name := func(definition string) (string, spec.Extensions) {
 		return namer.GetDefinitionName(util.ToRESTFriendlyName(definition))
 	}
 	config.OpenAPIConfig = server.DefaultOpenAPIConfig(get, namer)
 	config.OpenAPIConfig.GetDefinitionName = name
-	config.OpenAPIConfig.Info.Title = Name
+	config.OpenAPIConfig.Info.Title = title
 	config.OpenAPIV3Config = server.DefaultOpenAPIV3Config(get, namer)
 	config.OpenAPIV3Config.GetDefinitionName = name
 	config.OpenAPIV3Config.Definitions = get(func(definition string) spec.Ref {
 		published, _ := name(definition)
 		return spec.MustCreateRef("#/components/schemas/" + common.EscapeJsonPointer(published))
 	})
-	config.OpenAPIV3Config.Info.Title = Name
+	config.OpenAPIV3Config.Info.Title = title
 	return nil
 }
 
-// schemas are those of the kinds, by the path of the Go type.
+// schemas has the schemas of kinds by the path of the Go type.
 type schemas map[string]kindSchema
 
 type kindSchema struct {
 	object   spec.Schema
 	list     string // the path of the type of its list
 	listKind string
+}
+
+// read adds the schemas of a CustomResourceDefinition.
+func (k schemas) read(types *runtime.Scheme, text []byte) error {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &crd); err != nil {
+		return err
+	}
+	for _, version := range crd.Spec.Versions {
+		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: version.Name}
+		object, objectErr := types.New(gv.WithKind(crd.Spec.Names.Kind))
+		list, listErr := types.New(gv.WithKind(crd.Spec.Names.ListKind))
+		if objectErr != nil || listErr != nil {
+			return fmt.Errorf("%s: the scheme lacks %s %s, or its list", crd.Name, gv, crd.Spec.Names.Kind)
+		}
+		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+			return fmt.Errorf("%s: version %s has no schema", crd.Name, version.Name)
+		}
+		kind := kindSchema{list: util.GetCanonicalTypeName(list), listKind: crd.Spec.Names.ListKind}
+		text, err := json.Marshal(version.Schema.OpenAPIV3Schema)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &kind.object); err != nil {
+			return fmt.Errorf("%s: version %s: %w", crd.Name, version.Name, err)
+		}
+		k[util.GetCanonicalTypeName(object)] = kind
+	}
+	return nil
 }
 
 // definitions returns the schemas as a generator would write them.
@@ -98,41 +124,4 @@ func (k schemas) definitions(ref common.ReferenceCallback) map[string]common.Ope
 // a struct: without it, a field that is absent has no schema for what is in it.
 func refTo(ref common.ReferenceCallback, path string) *spec.Schema {
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Default: map[string]any{}, Ref: ref(path)}}
-}
-
-// readSchemas reads the schemas of all versions from the definitions.
-func readSchemas(s *runtime.Scheme) (schemas, error) {
-	all := schemas{}
-	files, err := definitions.ReadDir("config/schemas")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range files {
-		text, err := definitions.ReadFile("config/schemas/" + file.Name())
-		if err != nil {
-			return nil, err
-		}
-		var crd apiextensionsv1.CustomResourceDefinition
-		if err := yaml.UnmarshalStrict(text, &crd); err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Name(), err)
-		}
-		for _, version := range crd.Spec.Versions {
-			gv := runtimeschema.GroupVersion{Group: crd.Spec.Group, Version: version.Name}
-			object, objectErr := s.New(gv.WithKind(crd.Spec.Names.Kind))
-			list, listErr := s.New(gv.WithKind(crd.Spec.Names.ListKind))
-			if objectErr != nil || listErr != nil {
-				return nil, fmt.Errorf("%s: the scheme lacks %s %s, or its list", file.Name(), gv, crd.Spec.Names.Kind)
-			}
-			kind := kindSchema{list: util.GetCanonicalTypeName(list), listKind: crd.Spec.Names.ListKind}
-			text, err := json.Marshal(version.Schema.OpenAPIV3Schema)
-			if err != nil {
-				return nil, err
-			}
-			if err := json.Unmarshal(text, &kind.object); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", file.Name(), version.Name, err)
-			}
-			all[util.GetCanonicalTypeName(object)] = kind
-		}
-	}
-	return all, nil
 }

@@ -1,0 +1,222 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/operation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/gvk"
+)
+
+// Object is a pointer to a Go type with metadata.
+type Object interface {
+	runtime.Object
+	metav1.ObjectMetaAccessor
+}
+
+// Option changes a resource.
+type Option func(*Resource)
+
+// ClusterScoped makes objects belong to no namespace.
+func ClusterScoped() Option { return func(r *Resource) { r.strategy.namespaced = false } }
+
+// ShortNames sets other names by which kubectl finds the resource.
+func ShortNames(names ...string) Option { return func(r *Resource) { r.shortNames = names } }
+
+// Categories sets the groups of resources, such as all, by which kubectl finds the resource.
+func Categories(names ...string) Option { return func(r *Resource) { r.categories = names } }
+
+// Columns sets what kubectl get shows between name and age: the columns, and a function that returns
+// as many cells of an object. T is the type of the resource.
+func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDefinition) Option {
+	return func(r *Resource) {
+		r.table.columns = columns
+		r.table.cells = func(obj runtime.Object) ([]any, error) {
+			typed, ok := obj.(T)
+			if !ok {
+				return nil, fmt.Errorf("resource: table of %s: got a %T, expected a %s", r.name, obj, reflect.TypeFor[T]())
+			}
+			return cells(typed), nil
+		}
+	}
+}
+
+// Fields sets a function that returns the fields by which clients may select objects, beside
+// metadata.name and metadata.namespace. T is the type of the resource. Declare the fields of each
+// served version with scheme.FieldLabels too.
+func Fields[T Object](of func(obj T) fields.Set) Option {
+	return func(r *Resource) {
+		r.fields = func(obj runtime.Object) fields.Set { return of(obj.(T)) }
+	}
+}
+
+// Validate sets the function that validates objects on creation and update. T is the Go type of a
+// served version, so that the errors have the fields of the object that the user wrote: give one
+// function for each version. The metadata has been validated.
+func Validate[T Object](f func(ctx context.Context, obj T) field.ErrorList) Option {
+	return func(r *Resource) {
+		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
+			return f(ctx, obj.(T))
+		})
+	}
+}
+
+// Resource is the storage of one kind, in all its versions.
+type Resource struct {
+	name       schema.GroupResource
+	kind       string
+	versions   []schema.GroupVersion
+	shortNames []string
+	categories []string
+	fields     func(obj runtime.Object) fields.Set
+	table      tableOf
+	strategy   strategy
+	newObject  func() runtime.Object
+	newList    func() runtime.Object
+}
+
+// New returns the resource of a kind. T is the Go type of the kind's internal version
+// ([runtime.APIVersionInternal]). The name is the plural, such as pizzas. A kind with a field Status
+// has the status subresource.
+//
+// New adds functions of [Validate] to the scheme. It returns an error if T is not of an internal
+// version, or if the scheme lacks its list or a served version of the kind.
+func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
+	t := reflect.TypeFor[T]()
+	kind, err := gvk.Of(s, t)
+	if err != nil {
+		return nil, fmt.Errorf("resource: %s: %w", name, err)
+	}
+	if kind.Version != runtime.APIVersionInternal {
+		return nil, fmt.Errorf("resource: %s: %s is of version %s, expected the internal version", name, t, kind.Version)
+	}
+	list, err := s.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err != nil {
+		return nil, fmt.Errorf("resource: %s: %w", name, err)
+	}
+	r := &Resource{
+		name:      schema.GroupResource{Group: kind.Group, Resource: name},
+		kind:      kind.Kind,
+		newObject: func() runtime.Object { return reflect.New(t.Elem()).Interface().(runtime.Object) },
+		newList:   func() runtime.Object { return reflect.New(reflect.TypeOf(list).Elem()).Interface().(runtime.Object) },
+	}
+	for _, gv := range s.PrioritizedVersionsForGroup(kind.Group) {
+		if s.Recognizes(gv.WithKind(kind.Kind)) {
+			r.versions = append(r.versions, gv)
+		}
+	}
+	if len(r.versions) == 0 {
+		return nil, fmt.Errorf("resource: %s: the scheme has no served version of %s", name, kind.GroupKind())
+	}
+	r.strategy = newStrategy(s)
+	if hasField(r.newObject(), "Status") {
+		r.strategy.versions = r.versions
+	}
+	for _, opt := range opts {
+		opt(r)
+	}
+	return r, nil
+}
+
+// store returns the storage of the objects, and of their status, which is nil without a status.
+func (r *Resource) store(options generic.RESTOptionsGetter) (rest.Storage, rest.Storage, error) {
+	write := r.strategy
+	attributes := func(obj runtime.Object) (labels.Set, fields.Set, error) {
+		accessor, ok := obj.(Object)
+		if !ok {
+			return nil, nil, fmt.Errorf("resource: %s: a %T has no metadata", r.name, obj)
+		}
+		m := metadata(accessor)
+		set := generic.ObjectMetaFieldsSet(m, write.namespaced)
+		if r.fields != nil {
+			set = generic.MergeFieldsSets(set, r.fields(obj))
+		}
+		return m.Labels, set, nil
+	}
+	store := &registry.Store{
+		NewFunc:                   r.newObject,
+		NewListFunc:               r.newList,
+		DefaultQualifiedResource:  r.name,
+		SingularQualifiedResource: schema.GroupResource{Group: r.name.Group, Resource: strings.ToLower(r.kind)},
+		PredicateFunc: func(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+			return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
+		},
+		CreateStrategy: write, UpdateStrategy: write, DeleteStrategy: write, ResetFieldsStrategy: write,
+		TableConvertor: r.table,
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes}); err != nil {
+		return nil, nil, fmt.Errorf("resource: %s: %w", r.name, err)
+	}
+	main := objectREST{store, r}
+	if write.versions == nil {
+		return main, nil, nil
+	}
+	status := *store
+	writeStatus := statusStrategy{write}
+	status.CreateStrategy, status.DeleteStrategy = nil, nil
+	status.UpdateStrategy, status.ResetFieldsStrategy = writeStatus, writeStatus
+	return main, statusREST{&status}, nil
+}
+
+// objectREST serves the objects.
+type objectREST struct {
+	*registry.Store
+	resource *Resource
+}
+
+var (
+	_ rest.StandardStorage    = objectREST{}
+	_ rest.ShortNamesProvider = objectREST{}
+	_ rest.CategoriesProvider = objectREST{}
+)
+
+func (r objectREST) ShortNames() []string { return r.resource.shortNames }
+func (r objectREST) Categories() []string { return r.resource.categories }
+
+// statusREST serves the status subresource from the same place.
+type statusREST struct{ store *registry.Store }
+
+var (
+	_ rest.Patcher             = statusREST{}
+	_ rest.ResetFieldsStrategy = statusREST{}
+	_ rest.TableConvertor      = statusREST{}
+)
+
+func (r statusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy leaves the store to objectREST.
+func (statusREST) Destroy() {}
+
+func (r statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update never creates an object.
+func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, create, update, false, options)
+}
+
+func (r statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+func (r statusREST) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, obj, options)
+}
+
+var errNoResources = errors.New("resource: no resources to install")
