@@ -119,7 +119,7 @@ func TestNew_Errors(t *testing.T) {
 	_, unserved := New[*hub](noVersions, "pizzas")
 	for want, err := range map[string]error{
 		"resource: pizzas: *v1beta1.Pizza is of version v1beta1, expected the internal version":                                  external,
-		"resource: pizzas: the scheme does not know *resource.hub":                                                               unknown,
+		"resource: pizzas: type *resource.hub is not registered in the scheme":                                                   unknown,
 		"resource: pizzas: no kind \"PizzaList\" is registered for the internal version of group":                                noList,
 		"resource: pizzas: the scheme has no served version of Pizza.restaurant.programming-kubernetes.info":                     unserved,
 		"resource: no resources to install":                                                                                      Install(nil, nil, pizzas()),
