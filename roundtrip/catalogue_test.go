@@ -518,8 +518,13 @@ func (b bug) options(t *testing.T) []Option {
 // no objects, it has none of its own.
 func (b bug) find(t *testing.T, seed uint64, only Law, opts ...Option) map[Law]*counterexample {
 	t.Helper()
-	reg := b.jobs(t)
-	cfg, err := newConfigFor(reg, slices.Concat(b.options(t), []Option{Seed(seed)}, opts))
+	return findIn(t, b.jobs(t), only, slices.Concat(b.options(t), []Option{Seed(seed)}, opts)...)
+}
+
+// findIn returns a counterexample to each law, or to one alone.
+func findIn(t *testing.T, reg *conversion.Registry, only Law, opts ...Option) map[Law]*counterexample {
+	t.Helper()
+	cfg, err := newConfigFor(reg, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -553,18 +558,41 @@ func (b bug) find(t *testing.T, seed uint64, only Law, opts ...Option) map[Law]*
 // seeds are those with which each bug of a catalogue is looked for.
 func seeds() uint64 { return tier.Pick[uint64](1, 10) }
 
+// planted is a row of the catalogue.
+type planted struct {
+	name  string
+	issue string // of a real project
+	law   Law
+	lines int
+	find  func(t *testing.T, seed uint64) *counterexample
+}
+
+func catalogue() (all []planted) {
+	for _, b := range slices.Concat(allBugs(), metadataBugs()) {
+		find := func(t *testing.T, seed uint64) *counterexample { return b.find(t, seed, b.law)[b.law] }
+		all = append(all, planted{b.name, "", b.law, b.lines, find})
+	}
+	for _, f := range pastFaults() {
+		find := func(t *testing.T, seed uint64) *counterexample {
+			return f.find(t, Total, f.history(t), Seed(seed))[Total]
+		}
+		all = append(all, planted{f.name, f.issue, Total, 0, find})
+	}
+	return all
+}
+
 // CATALOGUE.md is what the test of the catalogue has measured: see CRDKIT_ROUNDTRIP_UPDATE.
 func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 	var table strings.Builder
 	table.WriteString(catalogueHead)
 	rows := map[string]bool{}
-	for _, b := range slices.Concat(allBugs(), metadataBugs()) {
+	for _, b := range catalogue() {
 		t.Run(b.name, func(t *testing.T) {
 			var iterations, lines int
 			var slowest time.Duration
 			for seed := range seeds() {
 				begin := time.Now()
-				c := b.find(t, seed, b.law)[b.law]
+				c := b.find(t, seed)
 				if c == nil {
 					t.Errorf("seed %d: %s does not find it", seed, b.law)
 					continue
@@ -581,7 +609,11 @@ func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
 			}
 			// How many objects it takes is not compared: a bug may depend on the order of a map,
 			// and how long each of several paths is looked at depends on the machine.
-			row := fmt.Sprintf("| %s | %s |", b.name, b.law)
+			name := b.name
+			if repository, number, ok := strings.Cut(b.issue, "#"); ok {
+				name += fmt.Sprintf(" ([%s](https://github.com/%s/issues/%s))", b.issue, repository, number)
+			}
+			row := fmt.Sprintf("| %s | %s |", name, b.law)
 			fmt.Fprintf(&table, "%s %d | %v | %d |\n", row, iterations, slowest.Round(time.Millisecond), lines)
 			rows[row] = true
 		})
@@ -615,7 +647,8 @@ This table lists mistakes from the conversions of real operators. A test adds ea
 the conversions of a small kind, and searches for it with ten seeds. The table contains the largest
 value of these ten searches in each column. The column objects contains the number of objects until
 the mistake was found; time includes shrinking. The column lines contains the number of YAML lines of
-the smallest failing object. The law drift needs no objects.
+the smallest failing object. The law drift needs no objects. Mistakes with a number come from that
+issue; finding them needs the history of the definitions.
 
 The test generates this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
 

@@ -83,32 +83,45 @@ type schemaGenerator struct {
 
 // schemaKey is what a schemaGenerator depends on, in one test.
 type schemaKey struct {
-	kind    kubeschema.GroupVersionKind
-	decodes bool
+	definition *schema.Definition
+	kind       kubeschema.GroupVersionKind
+	decodes    bool
 }
 
 // schemaGenerator returns the generator of a version, which all laws share: with rules of
 // CEL, it looks for a first object once. If it is asked for, the Go type of the version can
 // decode the objects.
 func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodes bool) (schemaGenerator, error) {
-	key := schemaKey{kind, decodes}
+	key := schemaKey{d, kind, decodes}
 	if g, ok := c.generators[key]; ok {
 		return g, nil
 	}
-	v := d.Version(kind.Version)
-	var others []*structuralschema.Structural
-	for _, name := range d.Versions() {
-		if s := d.Version(name).Structural(); s != nil {
-			others = append(others, s)
-		}
+	v, types := d.Version(kind.Version), reg.Scheme().AllKnownTypes()
+	structural := v.Structural()
+	if i := slices.IndexFunc(c.definitions, func(t *schema.Definition) bool { return t.GroupKind() == kind.GroupKind() }); c.definitions[i] != d {
+		structural = withUnknown(d, c.definitions[i], kind.Version)
 	}
 	g := schemaGenerator{kind: kind}
-	structural := v.Structural()
-	switch t, typed := reg.Scheme().AllKnownTypes()[kind]; {
+	t, typed := types[kind]
+	switch {
 	case typed && decodes:
 		structural, g.known = narrowed(structural, t, decodable), reg.Scheme()
 	case typed:
 		structural = narrowed(structural, t, quick)
+	}
+	var others []*structuralschema.Structural
+	for _, other := range append(slices.Clone(c.definitions), d) {
+		if other.GroupKind() != kind.GroupKind() {
+			continue
+		}
+		for _, name := range other.Versions() {
+			if s := other.Version(name).Structural(); s != nil {
+				others = append(others, s)
+			}
+			if t, ok := types[kind.GroupKind().WithVersion(name)]; ok && !typed {
+				structural = narrowed(structural, t, quick) // it may come to be read as that version
+			}
+		}
 	}
 	var err error
 	g.by, err = generate.New(kind, structural, func(object map[string]any) bool {

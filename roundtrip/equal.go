@@ -75,6 +75,11 @@ func (s *subject) declared() (all []string) {
 	for _, n := range s.normalizers(version) {
 		all = append(all, fmt.Sprintf("%s is compared after roundtrip.Normalize: %s", version, n.reason))
 	}
+	if s.law == Total {
+		for _, r := range s.cfg.refusals {
+			all = append(all, "some conversions fail, see roundtrip.Refuse: "+r.reason)
+		}
+	}
 	return all
 }
 

@@ -124,9 +124,12 @@ func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err e
 		}
 	}()
 	m.source = src
-	if s.checkValue == nil {
+	switch {
+	case s.law == Total:
+		m.json, m.from, err = s.storedObject(src)
+	case s.checkValue == nil:
 		m.json, err = s.object(ctx, src)
-	} else {
+	default:
 		m.value, err = s.start.(*typeGenerator).value(src)
 	}
 	return m, err
@@ -183,6 +186,9 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 
 // prepare makes the generators of a subject.
 func (s *subject) prepare() (err error) {
+	if s.law == Total {
+		return nil // of many releases, each generator is made when it is needed
+	}
 	if s.law == Decoding {
 		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(s.path[0]), s.definition, false)
 		return err

@@ -63,6 +63,12 @@ const (
 	// were there before the schema became stricter (KEP-4008). It is checked on request, see
 	// [With].
 	OutsideSchema Law = "outside-schema"
+	// Total: what any release in the [History] has stored converts from the version in which it is
+	// stored to each other version, and what a client reads and sends back comes back. Values are
+	// those that its schema accepted, and those that ratcheting has kept since: nulls, values
+	// beyond today's bounds, of other types, with duplicate keys. One object that does not convert
+	// makes each list and watch of its kind fail. See [Refuse].
+	Total Law = "total"
 	// Decoding: the Go type of a version can decode each object that the schema in the [CRD]
 	// accepts. controller-gen writes schemas that accept more: a string for a
 	// [k8s.io/apimachinery/pkg/apis/meta/v1.Duration], for example. Users who write such an
@@ -72,7 +78,7 @@ const (
 	Drift Law = "drift"
 )
 
-var allLaws = append([]Law{RoundTrip, Partial, Edited, Annotations, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, OutsideSchema, Decoding, Drift}, schemeLaws...)
+var allLaws = append([]Law{RoundTrip, Partial, Edited, Annotations, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, OutsideSchema, Total, Decoding, Drift}, schemeLaws...)
 
 // check returns how an object breaks a law; nil if it does not.
 type check func(ctx context.Context, s *subject, object []byte) *failure
@@ -113,6 +119,7 @@ type subject struct {
 	start, via generator
 	// definition is that of the kind, or nil.
 	definition *schema.Definition
+	origins    []origin // see [Total]
 }
 
 // subjects returns the subjects of a kind, those of one path together.
@@ -152,6 +159,10 @@ func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all 
 			}
 			if definition != nil {
 				add(Acceptance, acceptance, a, b)
+			}
+			if origins := cfg.origins(kind, a); len(origins) > 0 {
+				add(Total, total, a, b, a)
+				all[len(all)-1].origins = origins
 			}
 			if definition != nil && cfg.outside {
 				add(OutsideSchema, outside, a, b, a)

@@ -30,6 +30,8 @@ type config struct {
 	normalizers []normalizer
 	// definitions are those of [CRD].
 	definitions []*schema.Definition
+	history     []release // the definitions of earlier ones
+	refusals    []refusal
 	generators  map[schemaKey]schemaGenerator
 	faults      []error
 }
@@ -130,7 +132,7 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 	if err := errors.Join(err, reg.Check()); err != nil {
 		return nil, err
 	}
-	return c, errors.Join(c.checkFuncs(reg), c.checkNormalizers(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg))
+	return c, errors.Join(c.checkFuncs(reg), c.checkNormalizers(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg), c.checkHistory(reg))
 }
 
 // These variables override options for one run. Flags would not do: go test passes them to

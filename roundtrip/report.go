@@ -25,6 +25,9 @@ func (c *counterexample) report() string {
 	if c.stack != "" {
 		fmt.Fprintf(&b, "where it panics:\n\n%s\n", indent(c.stack))
 	}
+	if c.sample.from != "" {
+		fmt.Fprintf(&b, "%s.\n", c.sample.from)
+	}
 	for _, declared := range c.subject.declared() {
 		fmt.Fprintf(&b, "%s\n", declared)
 	}

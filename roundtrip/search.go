@@ -22,6 +22,7 @@ import (
 type sample struct {
 	json   []byte
 	value  runtime.Object
+	from   string       // under which release it was stored, see [Total]
 	source *draw.Source // that it is made of
 }
 

@@ -1,0 +1,164 @@
+package roundtrip
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/schema"
+)
+
+// History checks [Total] too: that what earlier releases have stored converts. Each path is a
+// release, the oldest first: a file of CustomResourceDefinitions, as [CRD] takes them, or a folder
+// of such files. A folder of folders has a release in each, in the order of their versions:
+//
+//	roundtrip.Test(t, reg, roundtrip.CRD(crd), roundtrip.History("testdata/history"))
+//
+// finds testdata/history/v0.9/crd.yaml before testdata/history/v0.10/crd.yaml. Files are those
+// with the extension yaml, yml or json. Definitions of kinds that the registry does not convert
+// are passed over, but each release needs one that is converted, and that has a version which
+// is still converted. Today's definition of the kind must be there: see [CRD].
+//
+// A release stores objects in its storage version. With the strategy None, that has another
+// apiVersion than was written, and no field that its schema lacks. Files without a conversion stanza
+// have that strategy, to the API server. As generated files never have one, it counts
+// only if today's definition has the strategy Webhook.
+func History(paths ...string) Option {
+	return func(c *config) {
+		for _, path := range paths {
+			all, err := readReleases(path)
+			if err != nil {
+				c.fault("roundtrip.History: %w", err)
+			}
+			c.history = append(c.history, all...)
+		}
+	}
+}
+
+// release is the definition of one kind in an earlier release.
+type release struct {
+	*schema.Definition
+	name string // the path that was given, or a folder in it
+	file string
+}
+
+// readReleases reads what a path of [History] has.
+func readReleases(path string) (all []release, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return readRelease(path, path)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files, folders []string
+	for _, entry := range entries {
+		switch file := filepath.Join(path, entry.Name()); {
+		case entry.IsDir():
+			folders = append(folders, file)
+		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+			files = append(files, file)
+		}
+	}
+	switch {
+	case len(files) > 0 && len(folders) > 0:
+		return nil, fmt.Errorf("%s: has the folder %s beside the file %s: want the files of one release, or a folder for each", path, filepath.Base(folders[0]), filepath.Base(files[0]))
+	case len(files) > 0:
+		return readRelease(path, files...)
+	case len(folders) == 0:
+		return nil, fmt.Errorf("%s: has no file with the extension yaml, yml or json", path)
+	}
+	slices.SortFunc(folders, byVersion)
+	for _, folder := range folders {
+		releases, errFolder := readReleases(folder)
+		all, err = append(all, releases...), errors.Join(err, errFolder)
+	}
+	return all, err
+}
+
+func readRelease(name string, files ...string) (all []release, err error) {
+	for _, file := range files {
+		text, errFile := os.ReadFile(file)
+		if errFile == nil {
+			var definitions []*schema.Definition
+			definitions, errFile = schema.ParseAll(text)
+			if errFile != nil {
+				errFile = fmt.Errorf("%s: %w", file, errFile)
+			} else if len(definitions) == 0 {
+				errFile = fmt.Errorf("%s: has no CustomResourceDefinition", file)
+			}
+			for _, d := range definitions {
+				all = append(all, release{d, name, file})
+			}
+		}
+		err = errors.Join(err, errFile)
+	}
+	return all, err
+}
+
+// byVersion compares the names of releases as versions. Names that are none come first, in
+// alphabetical order.
+func byVersion(a, b string) int {
+	parse := func(path string) *version.Version {
+		v, err := version.ParseSemantic(filepath.Base(path))
+		if err != nil {
+			v, _ = version.ParseGeneric(filepath.Base(path))
+		}
+		return v
+	}
+	x, y := parse(a), parse(b)
+	switch {
+	case x == nil || y == nil:
+		return cmp.Or(cmp.Compare(btoi(x != nil), btoi(y != nil)), cmp.Compare(a, b))
+	case x.LessThan(y):
+		return -1
+	case y.LessThan(x):
+		return 1
+	}
+	return cmp.Compare(a, b)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// checkHistory returns what the releases lack.
+func (c *config) checkHistory(reg *conversion.Registry) error {
+	var faults []error
+	used := map[string]bool{}
+	for _, r := range c.history {
+		i := slices.IndexFunc(reg.Kinds(), func(k conversion.Kind) bool { return k.GroupKind == r.GroupKind() })
+		if i < 0 {
+			used[r.name] = used[r.name]
+			continue
+		}
+		used[r.name] = true
+		kind := reg.Kinds()[i]
+		if c.definition(kind) == nil {
+			faults = append(faults, fmt.Errorf("roundtrip.History: %s: %s has no definition of today beside it: see roundtrip.CRD", r.file, kind.GroupKind))
+		}
+		if !slices.ContainsFunc(kind.Versions, func(v string) bool { return slices.Contains(r.Versions(), v) }) {
+			faults = append(faults, fmt.Errorf("roundtrip.History: %s: the definition of %s has the versions %v: want one of %v", r.file, kind.GroupKind, r.Versions(), kind.Versions))
+		}
+	}
+	for _, r := range c.history {
+		if !used[r.name] {
+			used[r.name] = true
+			faults = append(faults, fmt.Errorf("roundtrip.History: %s: has a definition of %s: want one of a kind that the registry converts", r.file, r.GroupKind()))
+		}
+	}
+	return errors.Join(faults...)
+}

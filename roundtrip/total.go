@@ -1,0 +1,288 @@
+package roundtrip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	kubejson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/schema"
+)
+
+// origin is how objects came to be stored in a version.
+type origin struct {
+	release           // under which they were created
+	written string    // the version of the request
+	created string    // the version in which the release stored them
+	writers []release // under which they may have been updated since, the last of them today's
+	must    bool      // they have been: the release stored another version
+}
+
+// origins returns how objects came to be stored in a version under the releases of [History].
+// What a webhook of that time has made of other versions is not known.
+func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
+	today := c.definition(kind)
+	if today == nil {
+		return nil
+	}
+	webhook := today.CustomResourceDefinition().Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+	relabels := func(r release) bool {
+		return webhook && r.CustomResourceDefinition().Spec.Conversion.Strategy == apiextensionsv1.NoneConverter
+	}
+	past := slices.DeleteFunc(slices.Clone(c.history), func(r release) bool { return r.GroupKind() != kind.GroupKind })
+	for i, r := range past {
+		created := r.StorageVersion()
+		var writers []release
+		for _, later := range append(slices.Clone(past[i+1:]), release{Definition: today, name: "today's definition"}) {
+			reads := slices.Contains(later.Versions(), created)
+			if reads && later.StorageVersion() == stored && (created == stored || relabels(later)) {
+				writers = append(writers, later)
+			}
+		}
+		if created != stored && len(writers) == 0 {
+			continue
+		}
+		for _, v := range r.CustomResourceDefinition().Spec.Versions {
+			if v.Served && (v.Name == created || relabels(r)) {
+				all = append(all, origin{r, v.Name, created, writers, created != stored})
+			}
+		}
+	}
+	return all
+}
+
+// storedObject makes an object as an earlier release has stored it in the first version of the
+// path, and says how.
+func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err error) {
+	stored := s.path[0]
+	pick := func(n int) int { return int(src.Uint64() >> 33 % uint64(n)) }
+	o := s.origins[pick(len(s.origins))]
+	writer, keep := pick(len(o.writers)+1), src.Uint64()>>33 // math/rand takes the upper bits, and draw.Shrink tries these
+	if o.must {
+		writer = 1 + writer%len(o.writers)
+	}
+	m, err := s.made(src, o.release, o.written)
+	if err != nil {
+		return nil, "", err
+	}
+	from = fmt.Sprintf("%s could have stored it", o.name)
+	if o.written != o.created {
+		s.relabel(m, o.release, o.created)
+		from += fmt.Sprintf(", written as %s with the strategy None", o.written)
+	}
+	if writer > 0 {
+		later := o.writers[writer-1]
+		later.Version(o.created).Prune(m)
+		later.Version(o.created).Default(m)
+		from += fmt.Sprintf(", and %s could have let it pass in an update", later.name)
+		if o.created != stored {
+			s.relabel(m, later, stored)
+			from += ", as " + stored
+		}
+		if m, err = s.edited(src, m, later, keep); err != nil {
+			return nil, "", err
+		}
+	}
+	text, err = kubejson.Marshal(m)
+	return text, from, err
+}
+
+// edited returns a stored object with some values that a later release accepts, if that lets
+// pass the rest as it is.
+func (s *subject) edited(src *draw.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
+	if keep == 0 {
+		return m, nil
+	}
+	edits, err := s.made(src, later, s.path[0])
+	if err != nil {
+		return nil, err
+	}
+	edited := mix(m, edits, keep)
+	if len(later.Version(s.path[0]).ValidateUpdate(context.Background(), edited, m)) > 0 {
+		return m, nil
+	}
+	return edited, nil
+}
+
+// made makes an object that a release accepts, with its defaults.
+func (s *subject) made(src *draw.Source, r release, version string) (m map[string]any, err error) {
+	g, err := s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(version), r.Definition, r.Definition == s.definition)
+	if err == nil {
+		src.Part(func() { m, err = g.by.Object(src) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.name, err)
+	}
+	r.Version(version).Default(m)
+	return m, nil
+}
+
+// relabel does what the strategy None does.
+func (s *subject) relabel(m map[string]any, r release, version string) {
+	m["apiVersion"] = s.kind.WithVersion(version).GroupVersion().String()
+	r.Version(version).Prune(m)
+}
+
+// withUnknown returns the schema of a version in an earlier release, with the fields that are
+// unknown to it, kept all the same, and known today: they may have any value.
+func withUnknown(past, today *schema.Definition, version string) *structuralschema.Structural {
+	all := past.CustomResourceDefinition().Spec.PreserveUnknownFields
+	s := &structuralschema.Structural{Generic: structuralschema.Generic{Type: "object"}}
+	if known := past.Version(version).Structural(); known != nil {
+		s = known.DeepCopy()
+	}
+	if slices.Contains(today.Versions(), version) && today.Version(version).Structural() != nil {
+		addUnknown(s, today.Version(version).Structural(), all)
+	}
+	s.XPreserveUnknownFields = s.XPreserveUnknownFields || all
+	return s
+}
+
+func addUnknown(s, today *structuralschema.Structural, all bool) {
+	for name, now := range today.Properties {
+		p, known := s.Properties[name]
+		if !known {
+			if !all && !s.XPreserveUnknownFields {
+				continue
+			}
+			p.Nullable, p.XPreserveUnknownFields = true, true
+		}
+		addUnknown(&p, &now, all)
+		if s.Properties == nil {
+			s.Properties = map[string]structuralschema.Structural{}
+		}
+		s.Properties[name] = p
+	}
+	if s.Items != nil && today.Items != nil {
+		addUnknown(s.Items, today.Items, all)
+	}
+	if a, b := s.AdditionalProperties, today.AdditionalProperties; a != nil && a.Structural != nil && b != nil && b.Structural != nil {
+		addUnknown(a.Structural, b.Structural, all)
+	}
+}
+
+// mix returns a copy of an object with some values of another one. A value is taken if its bit
+// is set. Metadata stays.
+func mix(object, other map[string]any, bit uint64) map[string]any {
+	out := maps.Clone(object)
+	for _, name := range slices.Sorted(maps.Keys(other)) {
+		if name == "apiVersion" || name == "kind" || name == "metadata" {
+			continue
+		}
+		bit = bits.RotateLeft64(bit, -1)
+		was, isObject := out[name].(map[string]any)
+		if now, ok := other[name].(map[string]any); ok && isObject {
+			out[name] = mix(was, now, bit)
+		} else if bit&1 > 0 {
+			out[name] = other[name]
+		}
+	}
+	return out
+}
+
+// refusal is a declared failure of [Total].
+type refusal struct {
+	reason  string
+	refused func(error) bool
+}
+
+// Refuse declares that conversion fails on purpose for some objects that earlier releases may have
+// stored: those for which refused returns true for the error of the registry, which wraps that
+// of the conversion function. The reason is part of the output; it must not be empty. A panic is
+// never on purpose. It is for [Total]: to the other laws, such objects are unknown.
+func Refuse(reason string, refused func(err error) bool) Option {
+	return func(c *config) {
+		if reason == "" || refused == nil {
+			c.fault("roundtrip.Refuse: it needs a reason and a function, and has %q and %v", reason, refused != nil)
+			return
+		}
+		c.refusals = append(c.refusals, refusal{reason, refused})
+	}
+}
+
+// total does with an object that is stored what the API server does: reads it, converts it, and
+// converts it back when a client has sent it.
+func total(ctx context.Context, s *subject, stored []byte) *failure {
+	a, b := s.path[0], s.path[1]
+	m, err := decode(stored)
+	if err != nil {
+		return &failure{err: err}
+	}
+	s.definition.Version(a).Prune(m)
+	s.definition.Version(a).Default(m)
+	object, err := kubejson.Marshal(m)
+	if err != nil {
+		return &failure{err: err}
+	}
+	var back []byte
+	convert := func(ctx context.Context) {
+		var there []byte
+		if there, err = s.along(ctx, object, b); err == nil {
+			there, err = s.pruned(b, there)
+		}
+		if err == nil {
+			if back, err = s.along(ctx, there, a); err != nil {
+				err = fmt.Errorf("an update fails: %w", err)
+			}
+		}
+	}
+	if convert(ctx); err != nil {
+		refused := slices.ContainsFunc(s.cfg.refusals, func(r refusal) bool { return r.refused(err) })
+		if refused && stackOf(ctx, convert) == "" {
+			return nil
+		}
+		return &failure{err: err}
+	}
+	if f := s.same(object, back); f != nil {
+		return f
+	}
+	return s.dropped(object, back)
+}
+
+// pruned returns an object as clients get it in a version.
+func (s *subject) pruned(version string, object []byte) ([]byte, error) {
+	m, err := decode(object)
+	if err != nil {
+		return nil, err
+	}
+	s.definition.Version(version).Prune(m)
+	return kubejson.Marshal(m)
+}
+
+// dropped returns the fields that the Go type of the first version lacks and the conversions
+// have dropped: same lets them pass. A type may leave out zero values.
+func (s *subject) dropped(object, back []byte) *failure {
+	written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object)
+	if err != nil {
+		return nil // there is no type
+	}
+	var values [3]any
+	for i, text := range [][]byte{object, written, back} {
+		if values[i], err = decodeExactly(text); err != nil {
+			return &failure{err: err}
+		}
+	}
+	kept, had := map[string]string{}, map[string]string{}
+	addLeaves(had, "", values[0])
+	addLeaves(kept, "", values[1])
+	addLeaves(kept, "", values[2])
+	var faults []error
+	for _, path := range slices.Sorted(maps.Keys(had)) {
+		zero := slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"}, had[path])
+		if _, ok := kept[path]; !ok && !zero {
+			faults = append(faults, fmt.Errorf("%s: the schema of %s keeps it, and its Go type drops it", path, s.path[0]))
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return &failure{err: errors.Join(faults...)}
+}
