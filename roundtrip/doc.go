@@ -2,7 +2,9 @@
 //
 // It is for the tests of conversion functions:
 //
-//	func TestConversion(t *testing.T) { roundtrip.Test(t, reg, roundtrip.CRD(crd)) }
+//	func TestConversion(t *testing.T) {
+//		roundtrip.Test(t, reg, roundtrip.CRD(crd), roundtrip.History("testdata/history"))
+//	}
 //	func FuzzConversion(f *testing.F) { roundtrip.Fuzz(f, reg, roundtrip.CRD(crd)) }
 //	func TestStored(t *testing.T)     { roundtrip.Golden(t, reg, "testdata/golden", "v1.2.0") }
 //
@@ -17,6 +19,11 @@
 // empty or long, strings with a length next to a usual bound or with a meaning in YAML, numbers
 // of any magnitude and sign, old times. With a schema, so do values at the bounds of each
 // version and next to them.
+//
+// With the definitions of earlier releases, see [History], the objects are also what clusters may
+// still store: what any of these releases accepted, with what later ones have let pass since. An
+// object of one release that does not convert makes each list and watch of its kind fail. The
+// report says which release could have stored it.
 //
 // # When a law is broken
 //
@@ -40,8 +47,8 @@
 // server would accept. CATALOGUE.md has the mistakes that the tests of this package plant, and
 // how soon each is found.
 //
-// [Normalize] declares what two objects may differ in, and [Without] leaves a law out. Each
-// needs a reason, which the output shows.
+// [Normalize] declares what two objects may differ in, [Refuse] what old objects do not
+// convert, and [Without] leaves a law out. Each needs a reason, which the output shows.
 //
 // # Environment
 //

@@ -106,20 +106,11 @@ func readRelease(name string, files ...string) (all []release, err error) {
 	return all, err
 }
 
-// byVersion compares the names of releases as versions. Names that are none come first, in
+// byVersion compares the names of releases as versions. Those that are none come first, in
 // alphabetical order.
 func byVersion(a, b string) int {
-	parse := func(path string) *version.Version {
-		v, err := version.ParseSemantic(filepath.Base(path))
-		if err != nil {
-			v, _ = version.ParseGeneric(filepath.Base(path))
-		}
-		return v
-	}
-	x, y := parse(a), parse(b)
+	x, y := versionOf(a), versionOf(b)
 	switch {
-	case x == nil || y == nil:
-		return cmp.Or(cmp.Compare(btoi(x != nil), btoi(y != nil)), cmp.Compare(a, b))
 	case x.LessThan(y):
 		return -1
 	case y.LessThan(x):
@@ -128,36 +119,43 @@ func byVersion(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+func versionOf(path string) *version.Version {
+	name := filepath.Base(path)
+	if v, err := version.ParseSemantic(name); err == nil {
+		return v
 	}
-	return 0
+	if v, err := version.ParseGeneric(name); err == nil {
+		return v
+	}
+	return version.MajorMinor(0, 0)
 }
 
 // checkHistory returns what the releases lack.
 func (c *config) checkHistory(reg *conversion.Registry) error {
+	kinds := reg.Kinds()
+	kindOf := func(r release) int {
+		return slices.IndexFunc(kinds, func(k conversion.Kind) bool { return k.GroupKind == r.GroupKind() })
+	}
 	var faults []error
-	used := map[string]bool{}
-	for _, r := range c.history {
-		i := slices.IndexFunc(reg.Kinds(), func(k conversion.Kind) bool { return k.GroupKind == r.GroupKind() })
-		if i < 0 {
-			used[r.name] = used[r.name]
+	fault := func(r release, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("roundtrip.History: %s: "+format, append([]any{r.file}, args...)...))
+	}
+	for i, r := range c.history {
+		k := kindOf(r)
+		if k < 0 {
+			first := i == 0 || c.history[i-1].name != r.name
+			converts := func(other release) bool { return other.name == r.name && kindOf(other) >= 0 }
+			if first && !slices.ContainsFunc(c.history, converts) {
+				fault(r, "has a definition of %s: want one of a kind that the registry converts", r.GroupKind())
+			}
 			continue
 		}
-		used[r.name] = true
-		kind := reg.Kinds()[i]
-		if c.definition(kind) == nil {
-			faults = append(faults, fmt.Errorf("roundtrip.History: %s: %s has no definition of today beside it: see roundtrip.CRD", r.file, kind.GroupKind))
+		if c.definition(kinds[k]) == nil {
+			fault(r, "%s has no definition of today beside it: see roundtrip.CRD", r.GroupKind())
 		}
-		if !slices.ContainsFunc(kind.Versions, func(v string) bool { return slices.Contains(r.Versions(), v) }) {
-			faults = append(faults, fmt.Errorf("roundtrip.History: %s: the definition of %s has the versions %v: want one of %v", r.file, kind.GroupKind, r.Versions(), kind.Versions))
-		}
-	}
-	for _, r := range c.history {
-		if !used[r.name] {
-			used[r.name] = true
-			faults = append(faults, fmt.Errorf("roundtrip.History: %s: has a definition of %s: want one of a kind that the registry converts", r.file, r.GroupKind()))
+		known := func(version string) bool { return slices.Contains(kinds[k].Versions, version) }
+		if !slices.ContainsFunc(r.Versions(), known) {
+			fault(r, "the definition of %s has the versions %v: want one of %v", r.GroupKind(), r.Versions(), kinds[k].Versions)
 		}
 	}
 	return errors.Join(faults...)

@@ -22,12 +22,11 @@ type origin struct {
 	release           // under which they were created
 	written string    // the version of the request
 	created string    // the version in which the release stored them
-	writers []release // under which they may have been updated since, the last of them today's
-	must    bool      // they have been: the release stored another version
+	writers []release // under which they may have been updated since; one without a definition for none
 }
 
-// origins returns how objects came to be stored in a version under the releases of [History].
-// What a webhook of that time has made of other versions is not known.
+// origins returns how objects came to be stored in a version under the releases of [History]. Those
+// that a webhook of that time has made of another version are not known.
 func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
 	today := c.definition(kind)
 	if today == nil {
@@ -41,18 +40,18 @@ func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
 	for i, r := range past {
 		created := r.StorageVersion()
 		var writers []release
+		if created == stored {
+			writers = []release{{}}
+		}
 		for _, later := range append(slices.Clone(past[i+1:]), release{Definition: today, name: "today's definition"}) {
 			reads := slices.Contains(later.Versions(), created)
 			if reads && later.StorageVersion() == stored && (created == stored || relabels(later)) {
 				writers = append(writers, later)
 			}
 		}
-		if created != stored && len(writers) == 0 {
-			continue
-		}
 		for _, v := range r.CustomResourceDefinition().Spec.Versions {
-			if v.Served && (v.Name == created || relabels(r)) {
-				all = append(all, origin{r, v.Name, created, writers, created != stored})
+			if len(writers) > 0 && v.Served && (v.Name == created || relabels(r)) {
+				all = append(all, origin{r, v.Name, created, writers})
 			}
 		}
 	}
@@ -65,10 +64,7 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 	stored := s.path[0]
 	pick := func(n int) int { return int(src.Uint64() >> 33 % uint64(n)) }
 	o := s.origins[pick(len(s.origins))]
-	writer, keep := pick(len(o.writers)+1), src.Uint64()>>33 // math/rand takes the upper bits, and draw.Shrink tries these
-	if o.must {
-		writer = 1 + writer%len(o.writers)
-	}
+	later, keep := o.writers[pick(len(o.writers))], src.Uint64()>>33 // as in edit
 	m, err := s.made(src, o.release, o.written)
 	if err != nil {
 		return nil, "", err
@@ -78,8 +74,7 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 		s.relabel(m, o.release, o.created)
 		from += fmt.Sprintf(", written as %s with the strategy None", o.written)
 	}
-	if writer > 0 {
-		later := o.writers[writer-1]
+	if later.Definition != nil {
 		later.Version(o.created).Prune(m)
 		later.Version(o.created).Default(m)
 		from += fmt.Sprintf(", and %s could have let it pass in an update", later.name)
@@ -212,13 +207,10 @@ func Refuse(reason string, refused func(err error) bool) Option {
 // converts it back when a client has sent it.
 func total(ctx context.Context, s *subject, stored []byte) *failure {
 	a, b := s.path[0], s.path[1]
-	m, err := decode(stored)
-	if err != nil {
-		return &failure{err: err}
+	object, err := s.pruned(a, stored)
+	if err == nil {
+		object, err = withDefaults(s.definition.Version(a), object)
 	}
-	s.definition.Version(a).Prune(m)
-	s.definition.Version(a).Default(m)
-	object, err := kubejson.Marshal(m)
 	if err != nil {
 		return &failure{err: err}
 	}

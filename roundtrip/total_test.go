@@ -12,9 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 	crdschema "github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/offline"
 )
 
 // A thing has any spec; v1 is the hub.
@@ -127,13 +130,11 @@ func pastFaults() []pastFault {
 			Name  string `json:"name"`
 			Value string `json:"value,omitempty"`
 		}
-		pipelineList struct {
+		pipeline struct {
 			Env []variable `json:"env,omitzero"`
 		}
-		pipelineMap struct {
-			Env map[string]string `json:"env,omitzero"`
-		}
 	)
+	const variables = `{type: object, required: [name], properties: {name: {type: string}, value: {type: string, minLength: 1}}}`
 	relabelled := same[gates]("longhorn/longhorn#3631", "the strategy was None, and objects of two forms have one version",
 		`{properties: {featureGates: {type: object, additionalProperties: {type: boolean}}}}`,
 		`{properties: {featureGates: {type: array, items: {type: string}}}}`)
@@ -175,30 +176,20 @@ func pastFaults() []pastFault {
 			func(in task) (task, error) { return task{in.Steps, &template{in.StepTemplate.Image}}, nil },
 			func(in task) (task, error) { return in, nil }),
 		fault("sky-uk/kfp-operator#161", "keys of a list were there twice",
-			`{properties: {env: {type: array, items: {type: object, required: [name], properties: {name: {type: string}, value: {type: string, minLength: 1}}}}}}`,
-			`{properties: {env: {type: array, maxItems: 1, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name, value], properties: {name: {type: string}, value: {type: string, minLength: 1}}}}}}`,
-			`{properties: {env: {type: object, maxProperties: 1, additionalProperties: {type: string, minLength: 1}}}}`,
-			func(in pipelineList) (out pipelineMap, err error) {
-				if in.Env != nil {
-					out.Env = map[string]string{}
-				}
+			`{properties: {env: {type: array, items: `+variables+`}}}`,
+			`{properties: {env: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: `+variables+`}}}`,
+			`{properties: {env: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: `+variables+`}}}`,
+			func(in pipeline) (pipeline, error) {
+				seen := map[string]bool{}
 				for _, v := range in.Env {
-					if _, ok := out.Env[v.Name]; ok {
-						return out, fmt.Errorf("duplicate entry %q", v.Name)
+					if seen[v.Name] {
+						return in, fmt.Errorf("duplicate entry %q", v.Name)
 					}
-					out.Env[v.Name] = v.Value
+					seen[v.Name] = true
 				}
-				return out, nil
+				return in, nil
 			},
-			func(in pipelineMap) (out pipelineList, err error) {
-				if in.Env != nil {
-					out.Env = []variable{}
-				}
-				for name, value := range in.Env {
-					out.Env = append(out.Env, variable{name, value})
-				}
-				return out, nil
-			}),
+			func(in pipeline) (pipeline, error) { return in, nil }),
 	}
 }
 
@@ -253,7 +244,7 @@ func (f pastFault) find(t *testing.T, only Law, opts ...Option) map[Law]*counter
 func TestTotal_FindsWhatNoOtherLawDoes(t *testing.T) {
 	for _, f := range pastFaults() {
 		t.Run(f.name, func(t *testing.T) {
-			for _, c := range f.find(t, "", Seed(1), Iterations(100)) {
+			for _, c := range f.find(t, "", Seed(1), Iterations(tier.Pick(30, 100))) {
 				t.Error(c.report())
 			}
 		})
@@ -341,7 +332,7 @@ func TestTotal_FindsSilentLosses(t *testing.T) {
 	}
 }
 
-// What a spoke cannot express is kept in an annotation.
+// An annotation keeps all that a spoke cannot express.
 func TestTotal_LosslessLosesNothing(t *testing.T) {
 	type none struct{}
 	find := func(lossless bool) *counterexample {
@@ -429,5 +420,34 @@ func TestTotal_StrategyIsUnknownInGeneratedFiles(t *testing.T) {
 		if !want && c != nil && strings.Contains(c.sample.from, "strategy None") {
 			t.Errorf("%s: got %s", strategy, c.report())
 		}
+	}
+}
+
+// The API server, with the fault as its webhook, cannot list the objects that are found.
+func TestTotal_TheServerCannotReadThem(t *testing.T) {
+	tier.VerifyOnly(t, "starts twenty API servers")
+	for _, f := range pastFaults() {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			c := f.find(t, Total, f.history(t), Seed(1))[Total]
+			if c == nil {
+				t.Fatal("nothing is found")
+			}
+			harmless := `{"apiVersion": "example.com/` + c.subject.path[0] + `", "kind": "Thing", "metadata": {"name": "a"}}`
+			for object, fails := range map[string]bool{string(c.object): true, harmless: false} {
+				server := offline.Start(t, offline.Stored([]byte(object)),
+					offline.Manifests([]byte(thingDefinition(byWebhook, "v1", f.is, f.hub))),
+					offline.Handler(conversion.NewHandler(f.registry(t))))
+				client, err := dynamic.NewForConfig(server.Config())
+				if err != nil {
+					t.Fatal(err)
+				}
+				things := schema.GroupVersionResource{Group: "example.com", Version: c.subject.path[1], Resource: "things"}
+				_, err = client.Resource(things).List(t.Context(), metav1.ListOptions{})
+				if (err != nil) != fails || fails && !strings.Contains(err.Error(), "cannot convert Thing") {
+					t.Errorf("%s: got %v", object, err)
+				}
+			}
+		})
 	}
 }

@@ -92,6 +92,21 @@ func TestGoldenFilesStay(t *testing.T) {
 	}
 }
 
+// TestHistoryHasTheEarlierSteps checks that a step which converts has the definitions of those before it.
+func TestHistoryHasTheEarlierSteps(t *testing.T) {
+	const definition = "library.example.com_books.yaml"
+	for n := 3; n < steps; n++ { // the first two, and the last, have one version
+		for before := 2; before < n; before++ {
+			step := fmt.Sprintf("step%d", before)
+			want := read(t, step)["config/crd/"+definition]
+			got := read(t, fmt.Sprintf("step%d", n))["testdata/history/"+step+"/"+definition]
+			if diff := cmp.Diff(want, got); diff != "" || want == "" {
+				t.Errorf("step %d has another history of step %d (-want +got):\n%s", n, before, diff)
+			}
+		}
+	}
+}
+
 // TestLinksLeadSomewhere checks the links from page to page.
 func TestLinksLeadSomewhere(t *testing.T) {
 	pages, err := filepath.Glob("step*/README.md")
@@ -137,7 +152,7 @@ func read(t *testing.T, folder string) map[string]string {
 
 // generated reports whether a tool has written a file, so that the text need not show it.
 func generated(path string) bool {
-	return strings.HasPrefix(path, "config/crd/") || strings.HasPrefix(path, "testdata/golden/") || strings.HasPrefix(filepath.Base(path), "zz_generated")
+	return strings.HasPrefix(path, "config/crd/") || strings.HasPrefix(path, "testdata/") || strings.HasPrefix(filepath.Base(path), "zz_generated")
 }
 
 var heading = regexp.MustCompile("^### (New|Changed|Deleted): `(.+)`$")

@@ -10,11 +10,11 @@ import (
 )
 
 func TestConversion(t *testing.T) {
-	roundtrip.Test(t, registry(t), definition(t), anyOrder)
+	roundtrip.Test(t, registry(t), definition(t), history, anyOrder)
 }
 
 func FuzzConversion(f *testing.F) {
-	roundtrip.Fuzz(f, registry(f), definition(f), anyOrder)
+	roundtrip.Fuzz(f, registry(f), definition(f), history, anyOrder)
 }
 
 func TestStoredPizzasStayWhatTheyAre(t *testing.T) {
@@ -29,6 +29,8 @@ func definition(t testing.TB) roundtrip.Option {
 	}
 	return roundtrip.CRD(text)
 }
+
+var history = roundtrip.History("config/releases")
 
 var anyOrder = roundtrip.Normalize("the order of toppings does not matter: v1beta1 counts them", func(p *v1alpha1.Pizza) {
 	slices.Sort(p.Spec.Toppings)

@@ -10,7 +10,9 @@ import (
 	"github.com/crdkit/crdkit/roundtrip"
 )
 
-func TestConversion(t *testing.T) { roundtrip.Test(t, registry(t), roundtrip.CRD(definition)) }
+func TestConversion(t *testing.T) {
+	roundtrip.Test(t, registry(t), roundtrip.CRD(definition), roundtrip.History("testdata/history"))
+}
 
 func TestStoredBooksStayWhatTheyAre(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.1", roundtrip.CRD(definition))

@@ -13,7 +13,9 @@ import (
 	"github.com/crdkit/crdkit/schema/offline"
 )
 
-func TestConversion(t *testing.T) { roundtrip.Test(t, registry(t), roundtrip.CRD(definition)) }
+func TestConversion(t *testing.T) {
+	roundtrip.Test(t, registry(t), roundtrip.CRD(definition), roundtrip.History("testdata/history"))
+}
 
 func TestStoredBooksStayWhatTheyAre(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.2", roundtrip.CRD(definition))
