@@ -1,12 +1,12 @@
 package roundtrip
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -14,20 +14,20 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// History checks [Total] too: that what earlier releases have stored converts. Each path is a
-// release, the oldest first: a file of CustomResourceDefinitions, as [CRD] takes them, or a folder
-// of such files. A folder of folders has a release in each, in the order of their versions:
+// History checks [Total] too: that all that earlier releases may have stored converts. Each path is
+// a release, the oldest first: a file of CustomResourceDefinitions, as [CRD] takes them, or a
+// folder of such files, with the extension yaml, yml or json. A folder of folders has a release in
+// each, in the order of their versions: v0.9 comes before v0.10.
 //
 //	roundtrip.Test(t, reg, roundtrip.CRD(crd), roundtrip.History("testdata/history"))
 //
-// finds testdata/history/v0.9/crd.yaml before testdata/history/v0.10/crd.yaml. Files are those
-// with the extension yaml, yml or json. Definitions of kinds that the registry does not convert
-// are passed over, but each release needs one that is converted, and that has a version which
-// is still converted. Today's definition of the kind must be there: see [CRD].
+// Definitions of kinds that the registry does not convert are passed over, but each release needs
+// one that it does convert, with a version that it still has. Today's definition of the kind must
+// be there: see [CRD].
 //
-// A release stores objects in its storage version. With the strategy None, that has another
-// apiVersion than was written, and no field that its schema lacks. Files without a conversion stanza
-// have that strategy, to the API server. As generated files never have one, it counts
+// A release stores objects in its storage version. With the strategy None, an object written in
+// another version gets another apiVersion, and loses the fields that the schema lacks. A file
+// without a conversion stanza has that strategy too, as controller-gen writes none. So it counts
 // only if today's definition has the strategy Webhook.
 func History(paths ...string) Option {
 	return func(c *config) {
@@ -78,7 +78,7 @@ func readReleases(path string) (all []release, err error) {
 	case len(folders) == 0:
 		return nil, fmt.Errorf("%s: has no file with the extension yaml, yml or json", path)
 	}
-	slices.SortFunc(folders, byVersion)
+	sort.SliceStable(folders, func(i, j int) bool { return versionOf(folders[i]).LessThan(versionOf(folders[j])) })
 	for _, folder := range folders {
 		releases, errFolder := readReleases(folder)
 		all, err = append(all, releases...), errors.Join(err, errFolder)
@@ -106,26 +106,12 @@ func readRelease(name string, files ...string) (all []release, err error) {
 	return all, err
 }
 
-// byVersion compares the names of releases as versions. Those that are none come first, in
-// alphabetical order.
-func byVersion(a, b string) int {
-	x, y := versionOf(a), versionOf(b)
-	switch {
-	case x.LessThan(y):
-		return -1
-	case y.LessThan(x):
-		return 1
-	}
-	return cmp.Compare(a, b)
-}
-
+// versionOf returns the version that a release is named for; the lowest for other names.
 func versionOf(path string) *version.Version {
-	name := filepath.Base(path)
-	if v, err := version.ParseSemantic(name); err == nil {
-		return v
-	}
-	if v, err := version.ParseGeneric(name); err == nil {
-		return v
+	for _, parse := range []func(string) (*version.Version, error){version.ParseSemantic, version.ParseGeneric} {
+		if v, err := parse(filepath.Base(path)); err == nil {
+			return v
+		}
 	}
 	return version.MajorMinor(0, 0)
 }

@@ -10,6 +10,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdkit/crdkit/conversion"
@@ -90,8 +91,7 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 	return text, from, err
 }
 
-// edited returns a stored object with some values that a later release accepts, if that lets
-// pass the rest as it is.
+// edited returns a stored object with some values of a later release, if that lets the rest pass.
 func (s *subject) edited(src *draw.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
 	if keep == 0 {
 		return m, nil
@@ -100,11 +100,10 @@ func (s *subject) edited(src *draw.Source, m map[string]any, later release, keep
 	if err != nil {
 		return nil, err
 	}
-	edited := mix(m, edits, keep)
-	if len(later.Version(s.path[0]).ValidateUpdate(context.Background(), edited, m)) > 0 {
-		return m, nil
+	if edited := mix(m, edits, keep); len(later.Version(s.path[0]).ValidateUpdate(context.Background(), edited, m)) == 0 {
+		return edited, nil
 	}
-	return edited, nil
+	return m, nil
 }
 
 // made makes an object that a release accepts, with its defaults.
@@ -117,7 +116,28 @@ func (s *subject) made(src *draw.Source, r release, version string) (m map[strin
 		return nil, fmt.Errorf("%s: %w", r.name, err)
 	}
 	r.Version(version).Default(m)
+	if bit := src.Uint64() >> 33; bit%2 > 0 {
+		twice := runtime.DeepCopyJSON(m)
+		if repeat(twice, bit>>1); len(r.Version(version).Validate(context.Background(), twice)) == 0 {
+			m = twice
+		}
+	}
 	return m, nil
+}
+
+// repeat appends the first element to some lists: the keys of a list may have been declared since.
+func repeat(v any, bit uint64) {
+	members, _ := v.(map[string]any)
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if list, ok := members[name].([]any); ok && len(list) > 0 && name != "metadata" {
+			repeat(list[0], bit>>1)
+			if bit>>(i%31)&1 > 0 {
+				members[name] = append(list, runtime.DeepCopyJSONValue(list[0]))
+			}
+		} else if name != "metadata" {
+			repeat(members[name], bit)
+		}
+	}
 }
 
 // relabel does what the strategy None does.
@@ -256,16 +276,8 @@ func (s *subject) dropped(object, back []byte) *failure {
 	if err != nil {
 		return nil // there is no type
 	}
-	var values [3]any
-	for i, text := range [][]byte{object, written, back} {
-		if values[i], err = decodeExactly(text); err != nil {
-			return &failure{err: err}
-		}
-	}
-	kept, had := map[string]string{}, map[string]string{}
-	addLeaves(had, "", values[0])
-	addLeaves(kept, "", values[1])
-	addLeaves(kept, "", values[2])
+	had, kept := leavesOf(object), leavesOf(written)
+	maps.Copy(kept, leavesOf(back))
 	var faults []error
 	for _, path := range slices.Sorted(maps.Keys(had)) {
 		zero := slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"}, had[path])
@@ -273,8 +285,17 @@ func (s *subject) dropped(object, back []byte) *failure {
 			faults = append(faults, fmt.Errorf("%s: the schema of %s keeps it, and its Go type drops it", path, s.path[0]))
 		}
 	}
-	if len(faults) == 0 {
-		return nil
+	if err := errors.Join(faults...); err != nil {
+		return &failure{err: err}
 	}
-	return &failure{err: errors.Join(faults...)}
+	return nil
+}
+
+// leavesOf returns the leaves of an object that has been converted, and so is JSON.
+func leavesOf(object []byte) map[string]string {
+	leaves := map[string]string{}
+	if v, err := decodeExactly(object); err == nil {
+		addLeaves(leaves, "", v)
+	}
+	return leaves
 }
