@@ -21,9 +21,8 @@
 // version and next to them.
 //
 // With the definitions of earlier releases, see [History], the objects are also what clusters may
-// still store: what any of these releases accepted, with what later ones have let pass since. An
-// object of one release that does not convert makes each list and watch of its kind fail. The
-// report says which release could have stored it.
+// still store: what any of these releases accepted, with what later ones have let pass since. One
+// object that does not convert makes each list and watch of its kind fail.
 //
 // # When a law is broken
 //

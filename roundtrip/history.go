@@ -88,20 +88,19 @@ func readReleases(path string) (all []release, err error) {
 
 func readRelease(name string, files ...string) (all []release, err error) {
 	for _, file := range files {
-		text, errFile := os.ReadFile(file)
-		if errFile == nil {
-			var definitions []*schema.Definition
-			definitions, errFile = schema.ParseAll(text)
-			if errFile != nil {
-				errFile = fmt.Errorf("%s: %w", file, errFile)
-			} else if len(definitions) == 0 {
-				errFile = fmt.Errorf("%s: has no CustomResourceDefinition", file)
-			}
-			for _, d := range definitions {
-				all = append(all, release{d, name, file})
-			}
+		text, errRead := os.ReadFile(file)
+		definitions, errParse := schema.ParseAll(text)
+		switch {
+		case errRead != nil:
+			err = errors.Join(err, errRead)
+		case errParse != nil:
+			err = errors.Join(err, fmt.Errorf("%s: %w", file, errParse))
+		case len(definitions) == 0:
+			err = errors.Join(err, fmt.Errorf("%s: has no CustomResourceDefinition", file))
 		}
-		err = errors.Join(err, errFile)
+		for _, d := range definitions {
+			all = append(all, release{d, name, file})
+		}
 	}
 	return all, err
 }
@@ -126,12 +125,14 @@ func (c *config) checkHistory(reg *conversion.Registry) error {
 	fault := func(r release, format string, args ...any) {
 		faults = append(faults, fmt.Errorf("roundtrip.History: %s: "+format, append([]any{r.file}, args...)...))
 	}
-	for i, r := range c.history {
+	if len(c.refusals) > 0 && len(c.history) == 0 {
+		faults = append(faults, errors.New("roundtrip.Refuse: it needs earlier releases: see roundtrip.History"))
+	}
+	for _, r := range c.history {
 		k := kindOf(r)
 		if k < 0 {
-			first := i == 0 || c.history[i-1].name != r.name
 			converts := func(other release) bool { return other.name == r.name && kindOf(other) >= 0 }
-			if first && !slices.ContainsFunc(c.history, converts) {
+			if !slices.ContainsFunc(c.history, converts) {
 				fault(r, "has a definition of %s: want one of a kind that the registry converts", r.GroupKind())
 			}
 			continue

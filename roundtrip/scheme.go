@@ -84,8 +84,8 @@ func newConfigForScheme(s *runtime.Scheme, opts []Option) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.definitions) > 0 {
-		return nil, errors.New("roundtrip.TestScheme: it checks Go types, and roundtrip.CRD means nothing to it")
+	if len(c.definitions)+len(c.history)+len(c.refusals) > 0 {
+		return nil, errors.New("roundtrip.TestScheme: it checks Go types, and roundtrip.CRD, History and Refuse mean nothing to it")
 	}
 	blank := []any{func(*metav1.TypeMeta, randfill.Continue) {}, func(*runtime.TypeMeta, randfill.Continue) {}}
 	c.funcs = append(blank, c.funcs...)

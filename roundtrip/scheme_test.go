@@ -409,6 +409,9 @@ func TestOptionsCountForASchemeToo(t *testing.T) {
 	if _, err := newConfigForScheme(boxes(&Box{}), []Option{CRD([]byte("kind: none"))}); err == nil {
 		t.Error("a definition is accepted")
 	}
+	if _, err := newConfigForScheme(boxes(&Box{}), []Option{Refuse("never", func(error) bool { return true })}); err == nil {
+		t.Error("a refusal is accepted")
+	}
 }
 
 func TestValuesAreEqualIfKubernetesSaysSo(t *testing.T) {

@@ -385,6 +385,10 @@ func TestRefuse_AllowsErrorsAndNoPanics(t *testing.T) {
 	if c == nil || !strings.Contains(c.report(), "some conversions fail, see roundtrip.Refuse: all is well\n") {
 		t.Errorf("got %v", c)
 	}
+	today := CRD([]byte(thingDefinition(byWebhook, "v1", smallNumber, smallNumber)))
+	if _, err := newConfigFor(f.registry(t), []Option{today, anything}); err == nil || !strings.Contains(err.Error(), "roundtrip.Refuse: it needs earlier releases") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := newConfig([]Option{Refuse("", nil)}); err == nil || !strings.Contains(err.Error(), "roundtrip.Refuse: it needs a reason") {
 		t.Errorf("got %v", err)
 	}
