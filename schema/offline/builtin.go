@@ -106,9 +106,10 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 			return err
 		}
 		all[gv.WithKind(kind)] = store
-		storages[plural.Resource] = builtinREST{store}
+		storages[plural.Resource] = store
 		if kind == "Namespace" {
-			storages[plural.Resource] = namespaceREST{builtinREST{store}, s, ctx}
+			store.ShouldDeleteDuringUpdate = shouldDeleteNamespace
+			storages[plural.Resource] = namespaceREST{store, s, ctx}
 		}
 		served[plural.Resource] = []string{gv.String()}
 		if _, has := t.FieldByName("Status"); has {
@@ -190,9 +191,6 @@ func (accessReviewREST) Create(_ context.Context, obj runtime.Object, _ rest.Val
 	return review, nil
 }
 
-// builtinREST is the storage of a kind, as a resource.
-type builtinREST struct{ *registry.Store }
-
 // statusREST is the status of a kind, as a subresource.
 type statusREST struct{ store *registry.Store }
 
@@ -267,6 +265,7 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 		}
 	}
 	if namespace, ok := obj.(*corev1.Namespace); ok {
+		namespace.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
 		namespace.Status.Phase = corev1.NamespaceActive
 	}
 }
@@ -288,6 +287,9 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 		return
 	case spec.IsValid() && status.IsValid():
 		status.Set(part(old.DeepCopyObject(), "Status"))
+	}
+	if namespace, ok := obj.(*corev1.Namespace); ok {
+		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
 	}
 	meta.SetGeneration(before.GetGeneration())
 	if spec.IsValid() && !reflect.DeepEqual(spec.Interface(), part(old, "Spec").Interface()) {

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storageerr "k8s.io/apiserver/pkg/storage/errors"
@@ -21,7 +21,7 @@ import (
 // namespaceREST deletes a namespace when what is in it has gone, as kube-apiserver
 // (kubernetes/pkg/registry/core/namespace/storage/storage.go) and the namespace controller do.
 type namespaceREST struct {
-	builtinREST
+	*registry.Store
 	server *Server
 	done   context.Context
 }
@@ -35,42 +35,58 @@ func (r namespaceREST) Delete(ctx context.Context, name string, validate rest.Va
 	if p := options.Preconditions; p != nil {
 		preconditions.UID, preconditions.ResourceVersion = p.UID, p.ResourceVersion
 	}
-	out := r.New()
+	out, begun := r.New(), false
 	err = r.Storage.GuaranteedUpdate(ctx, key, out, false, preconditions, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
 		namespace := existing.(*corev1.Namespace)
-		if namespace.DeletionTimestamp == nil {
-			namespace.DeletionTimestamp = new(metav1.Now())
+		begun = namespace.DeletionTimestamp == nil
+		if !begun {
+			return namespace, nil
 		}
+		if err := validate(ctx, namespace); err != nil {
+			return nil, err
+		}
+		namespace.DeletionTimestamp = new(metav1.Now())
 		namespace.Status.Phase = corev1.NamespaceTerminating
-		return namespace, validate(ctx, namespace)
+		return namespace, nil
 	}), dryrun.IsDryRun(options.DryRun), nil)
 	if err != nil {
 		err = storageerr.InterpretGetError(err, r.DefaultQualifiedResource, name)
 		return nil, false, storageerr.InterpretUpdateError(err, r.DefaultQualifiedResource, name)
 	}
-	if !dryrun.IsDryRun(options.DryRun) {
-		go r.empty(name)
+	if begun && !dryrun.IsDryRun(options.DryRun) {
+		go r.empty(key, name)
 	}
 	return out, false, nil
 }
 
 // empty deletes what is in a namespace, repeatedly while finalizers keep something, and
-// then the namespace.
-func (r namespaceREST) empty(name string) {
+// then the namespace, which its spec.finalizers keep until then.
+func (r namespaceREST) empty(key, name string) {
 	ctx := genericapirequest.WithNamespace(r.done, metav1.NamespaceNone)
 	for ctx.Err() == nil {
-		left, err := r.deleteContent(ctx, name)
-		if err == nil && left == 0 {
-			_, _, err = r.Store.Delete(ctx, name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{})
-			if err == nil || apierrors.IsNotFound(err) {
-				return
-			}
+		if left, err := r.deleteContent(ctx, name); err == nil && left == 0 {
+			break
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+	out := &corev1.Namespace{}
+	err := r.Storage.GuaranteedUpdate(ctx, key, out, false, nil, storage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
+		existing.(*corev1.Namespace).Spec.Finalizers = nil
+		return existing, nil
+	}), false, nil)
+	if err == nil {
+		// Where this fails, an update of the namespace without metadata.finalizers has deleted it.
+		_, _, _ = r.Store.Delete(ctx, name, rest.ValidateAllObjectFunc, metav1.NewPreconditionDeleteOptions(string(out.UID)))
+	}
+}
+
+// shouldDeleteNamespace reports whether an update of a namespace removes it, as
+// ShouldDeleteNamespaceDuringUpdate of kube-apiserver.
+func shouldDeleteNamespace(ctx context.Context, key string, obj, existing runtime.Object) bool {
+	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0 && registry.ShouldDeleteDuringUpdate(ctx, key, obj, existing)
 }
 
 // deleteContent returns how many objects are left.

@@ -288,6 +288,42 @@ func TestServer_NamespaceDeletion(t *testing.T) {
 	}
 }
 
+// A namespace that another request deletes once more, or labels, while it is being emptied is
+// there until it is empty, and the next one of its name stays.
+func TestServer_NamespaceTerminating(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := kubernetes.NewForConfigOrDie(offline.Start(t).Config()).CoreV1()
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}
+		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
+		_, err := core.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+		check(t, err)
+		_, err = core.ConfigMaps("team").Create(t.Context(), held, metav1.CreateOptions{})
+		check(t, err)
+		for range 2 {
+			check(t, core.Namespaces().Delete(t.Context(), "team", metav1.DeleteOptions{}))
+			time.Sleep(7 * time.Millisecond)
+		}
+		_, err = core.Namespaces().Patch(t.Context(), "team", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+		check(t, err)
+		got, err := core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
+		check(t, err)
+		if got.Status.Phase != corev1.NamespaceTerminating || got.DeletionTimestamp == nil {
+			t.Errorf("the namespace is %s, deleted at %v", got.Status.Phase, got.DeletionTimestamp)
+		}
+		_, err = core.ConfigMaps("team").Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		check(t, err)
+		for err == nil {
+			time.Sleep(time.Millisecond)
+			_, err = core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
+		}
+		_, err = core.Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+		check(t, err)
+		time.Sleep(time.Second)
+		_, err = core.Namespaces().Get(t.Context(), "team", metav1.GetOptions{})
+		check(t, err)
+	})
+}
+
 func TestServer_Policy(t *testing.T) {
 	t.Parallel()
 	policy := []byte(`apiVersion: admissionregistration.k8s.io/v1
