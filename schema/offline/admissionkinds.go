@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
@@ -98,12 +99,12 @@ func validateAdmission(obj runtime.Object) (errs field.ErrorList) {
 	at := field.NewPath("webhooks")
 	switch o := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		for i, w := range o.Webhooks {
-			errs = append(errs, validateWebhook(at.Index(i), w.Name, w.SideEffects, *w.TimeoutSeconds, w.AdmissionReviewVersions, w.ClientConfig, w.Rules, w.MatchConditions, w.NamespaceSelector, w.ObjectSelector)...)
+		for i := range o.Webhooks {
+			errs = append(errs, validateWebhook(webhook.NewMutatingWebhookAccessor("", "", &o.Webhooks[i]), at.Index(i))...)
 		}
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		for i, w := range o.Webhooks {
-			errs = append(errs, validateWebhook(at.Index(i), w.Name, w.SideEffects, *w.TimeoutSeconds, w.AdmissionReviewVersions, w.ClientConfig, w.Rules, w.MatchConditions, w.NamespaceSelector, w.ObjectSelector)...)
+		for i := range o.Webhooks {
+			errs = append(errs, validateWebhook(webhook.NewValidatingWebhookAccessor("", "", &o.Webhooks[i]), at.Index(i))...)
 		}
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
 		return validateValidatingPolicy(&o.Spec, field.NewPath("spec"))
@@ -113,25 +114,22 @@ func validateAdmission(obj runtime.Object) (errs field.ErrorList) {
 	return errs
 }
 
-func validateWebhook(
-	at *field.Path, name string, effects *admissionregistrationv1.SideEffectClass, seconds int32, versions []string,
-	to admissionregistrationv1.WebhookClientConfig, rules []admissionregistrationv1.RuleWithOperations,
-	conditions []admissionregistrationv1.MatchCondition, selectors ...*metav1.LabelSelector,
-) field.ErrorList {
-	errs := validation.IsFullyQualifiedName(at.Child("name"), name)
+func validateWebhook(w webhook.WebhookAccessor, at *field.Path) field.ErrorList {
+	errs := validation.IsFullyQualifiedName(at.Child("name"), w.GetName())
 	allowed := []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun}
-	switch {
+	switch effects := w.GetSideEffects(); {
 	case effects == nil:
 		errs = append(errs, field.Required(at.Child("sideEffects"), "must specify one of None, NoneOnDryRun"))
 	case !slices.Contains(allowed, *effects):
 		errs = append(errs, field.NotSupported(at.Child("sideEffects"), *effects, allowed))
 	}
-	if seconds < 1 || seconds > 30 {
+	if seconds := *w.GetTimeoutSeconds(); seconds < 1 || seconds > 30 {
 		errs = append(errs, field.Invalid(at.Child("timeoutSeconds"), seconds, "the timeout value must be between 1 and 30 seconds"))
 	}
-	if !slices.Contains(versions, "v1") && !slices.Contains(versions, "v1beta1") {
+	if versions := w.GetAdmissionReviewVersions(); !slices.Contains(versions, "v1") && !slices.Contains(versions, "v1beta1") {
 		errs = append(errs, field.Invalid(at.Child("admissionReviewVersions"), versions, "must include at least one of v1, v1beta1"))
 	}
+	to := w.GetClientConfig()
 	switch service := to.Service; {
 	case (to.URL == nil) == (service == nil):
 		errs = append(errs, field.Required(at.Child("clientConfig"), "exactly one of url or service is required"))
@@ -140,15 +138,16 @@ func validateWebhook(
 	default:
 		errs = append(errs, webhookutil.ValidateWebhookService(at.Child("clientConfig", "service"), service.Name, service.Namespace, service.Path, *service.Port)...)
 	}
-	for i, r := range rules {
+	for i, r := range w.GetRules() {
 		errs = append(errs, validateRule(&r, at.Child("rules").Index(i))...)
 	}
-	for i, selector := range selectors {
-		child := []string{"namespaceSelector", "objectSelector"}[i]
-		errs = append(errs, metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, at.Child(child))...)
+	labels := metav1validation.LabelSelectorValidationOptions{}
+	errs = append(errs, metav1validation.ValidateLabelSelector(w.GetNamespaceSelector(), labels, at.Child("namespaceSelector"))...)
+	errs = append(errs, metav1validation.ValidateLabelSelector(w.GetObjectSelector(), labels, at.Child("objectSelector"))...)
+	if conditions := w.GetMatchConditions(); len(conditions) > 0 {
+		errs = append(errs, newCompiler(false).conditions(conditions, at.Child("matchConditions"))...)
 	}
-	compiler := newCompiler(false)
-	return append(errs, compiler.conditions(conditions, at.Child("matchConditions"))...)
+	return errs
 }
 
 func validateRule(rule *admissionregistrationv1.RuleWithOperations, at *field.Path) (errs field.ErrorList) {
@@ -208,13 +207,22 @@ func (c compiler) variables(variables []admissionregistrationv1.Variable, at *fi
 	return errs
 }
 
-func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) field.ErrorList {
-	c := newCompiler(spec.ParamKind != nil)
-	errs := c.conditions(spec.MatchConditions, at.Child("matchConditions"))
-	errs = append(errs, c.variables(spec.Variables, at.Child("variables"))...)
-	if spec.MatchConstraints == nil {
+// policy checks what both kinds of policies have.
+func (c compiler) policy(
+	constraints *admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition,
+	variables []admissionregistrationv1.Variable, at *field.Path,
+) field.ErrorList {
+	errs := c.conditions(conditions, at.Child("matchConditions"))
+	errs = append(errs, c.variables(variables, at.Child("variables"))...)
+	if constraints == nil {
 		errs = append(errs, field.Required(at.Child("matchConstraints"), ""))
 	}
+	return errs
+}
+
+func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) field.ErrorList {
+	c := newCompiler(spec.ParamKind != nil)
+	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
 	for i, v := range spec.Validations {
 		at := at.Child("validations").Index(i)
 		errs = append(errs, c.check(&validating.ValidationCondition{Expression: v.Expression}, at.Child("expression"))...)
@@ -230,11 +238,7 @@ func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionP
 
 func validateMutatingPolicy(spec *admissionregistrationv1.MutatingAdmissionPolicySpec, at *field.Path) field.ErrorList {
 	c := newCompiler(spec.ParamKind != nil)
-	errs := c.conditions(spec.MatchConditions, at.Child("matchConditions"))
-	errs = append(errs, c.variables(spec.Variables, at.Child("variables"))...)
-	if spec.MatchConstraints == nil {
-		errs = append(errs, field.Required(at.Child("matchConstraints"), ""))
-	}
+	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
 	c.options.HasPatchTypes = true
 	for i, m := range spec.Mutations {
 		at := at.Child("mutations").Index(i)

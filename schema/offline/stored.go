@@ -19,7 +19,7 @@ import (
 // Stored returns what is stored of a custom object: JSON, in the version in which it is stored.
 // The namespace is empty for an object in none. The error says that there is no such object.
 func (s *Server) Stored(ctx context.Context, resource schema.GroupResource, namespace, name string) ([]byte, error) {
-	key := path.Join(prefix, keyPrefix(resource), namespace, name)
+	key := keyOf(resource, namespace, name)
 	r, err := s.store.KV.Get(ctx, key)
 	if err != nil {
 		return nil, err
@@ -28,6 +28,11 @@ func (s *Server) Stored(ctx context.Context, resource schema.GroupResource, name
 		return nil, fmt.Errorf("offline: %s is not stored", key)
 	}
 	return r.Kvs[0].Value, nil
+}
+
+// keyOf returns the key of an object in the store. The namespace is empty for an object in none.
+func keyOf(resource schema.GroupResource, namespace, name string) string {
+	return path.Join(prefix, keyPrefix(resource), namespace, name)
 }
 
 // Stored puts custom objects into the store, in JSON or YAML, as an older release has left them
@@ -83,7 +88,8 @@ func (s *Server) putStored(ctx context.Context, definitions []*apiextensionsv1.C
 		if err != nil {
 			return err
 		}
-		key := path.Join(prefix, crd.Spec.Group, crd.Spec.Names.Plural, u.GetNamespace(), u.GetName())
+		resource := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+		key := keyOf(resource, u.GetNamespace(), u.GetName())
 		if r, err := s.store.KV.Get(ctx, key); err != nil || len(r.Kvs) > 0 {
 			return errors.Join(fmt.Errorf("stored %s %s: another object has the key %s", u.GetKind(), u.GetName(), key), err)
 		}
