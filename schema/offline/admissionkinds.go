@@ -95,26 +95,26 @@ func setMatchDefaults(m *admissionregistrationv1.MatchResources) {
 // validateAdmission refuses the mistakes in configurations and policies with which a webhook or
 // a policy is never called, or always fails. A server refuses more of them
 // (kubernetes/pkg/apis/admissionregistration/validation/validation.go).
-func validateAdmission(obj runtime.Object) (errs field.ErrorList) {
+func validateAdmission(obj runtime.Object, expressions *environment.EnvSet) (errs field.ErrorList) {
 	at := field.NewPath("webhooks")
 	switch o := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range o.Webhooks {
-			errs = append(errs, validateWebhook(webhook.NewMutatingWebhookAccessor("", "", &o.Webhooks[i]), at.Index(i))...)
+			errs = append(errs, validateWebhook(webhook.NewMutatingWebhookAccessor("", "", &o.Webhooks[i]), expressions, at.Index(i))...)
 		}
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
 		for i := range o.Webhooks {
-			errs = append(errs, validateWebhook(webhook.NewValidatingWebhookAccessor("", "", &o.Webhooks[i]), at.Index(i))...)
+			errs = append(errs, validateWebhook(webhook.NewValidatingWebhookAccessor("", "", &o.Webhooks[i]), expressions, at.Index(i))...)
 		}
 	case *admissionregistrationv1.ValidatingAdmissionPolicy:
-		return validateValidatingPolicy(&o.Spec, field.NewPath("spec"))
+		return validateValidatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), field.NewPath("spec"))
 	case *admissionregistrationv1.MutatingAdmissionPolicy:
-		return validateMutatingPolicy(&o.Spec, field.NewPath("spec"))
+		return validateMutatingPolicy(&o.Spec, newCompiler(expressions, o.Spec.ParamKind != nil), field.NewPath("spec"))
 	}
 	return errs
 }
 
-func validateWebhook(w webhook.WebhookAccessor, at *field.Path) field.ErrorList {
+func validateWebhook(w webhook.WebhookAccessor, expressions *environment.EnvSet, at *field.Path) field.ErrorList {
 	errs := validation.IsFullyQualifiedName(at.Child("name"), w.GetName())
 	allowed := []admissionregistrationv1.SideEffectClass{admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.SideEffectClassNoneOnDryRun}
 	switch effects := w.GetSideEffects(); {
@@ -145,7 +145,7 @@ func validateWebhook(w webhook.WebhookAccessor, at *field.Path) field.ErrorList 
 	errs = append(errs, metav1validation.ValidateLabelSelector(w.GetNamespaceSelector(), labels, at.Child("namespaceSelector"))...)
 	errs = append(errs, metav1validation.ValidateLabelSelector(w.GetObjectSelector(), labels, at.Child("objectSelector"))...)
 	if conditions := w.GetMatchConditions(); len(conditions) > 0 {
-		errs = append(errs, newCompiler(false).conditions(conditions, at.Child("matchConditions"))...)
+		errs = append(errs, newCompiler(expressions, false).conditions(conditions, at.Child("matchConditions"))...)
 	}
 	return errs
 }
@@ -172,8 +172,8 @@ type compiler struct {
 	options cel.OptionalVariableDeclarations
 }
 
-func newCompiler(params bool) compiler {
-	composited, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+func newCompiler(expressions *environment.EnvSet, params bool) compiler {
+	composited, err := cel.NewCompositedCompiler(expressions)
 	if err != nil {
 		panic(err) // the server's own environment
 	}
@@ -220,8 +220,7 @@ func (c compiler) policy(
 	return errs
 }
 
-func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, at *field.Path) field.ErrorList {
-	c := newCompiler(spec.ParamKind != nil)
+func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionPolicySpec, c compiler, at *field.Path) field.ErrorList {
 	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
 	for i, v := range spec.Validations {
 		at := at.Child("validations").Index(i)
@@ -236,8 +235,7 @@ func validateValidatingPolicy(spec *admissionregistrationv1.ValidatingAdmissionP
 	return errs
 }
 
-func validateMutatingPolicy(spec *admissionregistrationv1.MutatingAdmissionPolicySpec, at *field.Path) field.ErrorList {
-	c := newCompiler(spec.ParamKind != nil)
+func validateMutatingPolicy(spec *admissionregistrationv1.MutatingAdmissionPolicySpec, c compiler, at *field.Path) field.ErrorList {
 	errs := c.policy(spec.MatchConstraints, spec.MatchConditions, spec.Variables, at)
 	c.options.HasPatchTypes = true
 	for i, m := range spec.Mutations {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/endpoints"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -97,11 +98,12 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	served := map[string][]string{}
 	for kind, t := range scheme.Scheme.KnownTypes(gv) {
 		_, list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
-		if _, object := t.FieldByName("ObjectMeta"); !object || !list || kind == "ComponentStatus" {
+		_, object := t.FieldByName("ObjectMeta")
+		if !object || !list || kind == "ComponentStatus" || !s.version.serves(reflect.New(t).Interface()) {
 			continue
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-		store, err := newStore(types, options, gv, kind, plural.Resource, t)
+		store, err := newStore(types, options, s.rules.expressions, gv, kind, plural.Resource, t)
 		if err != nil {
 			return err
 		}
@@ -118,6 +120,9 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	}
 	if gv.Group == authorizationv1.GroupName {
 		storages["selfsubjectaccessreviews"] = accessReviewREST{}
+	}
+	if len(storages) == 0 {
+		return nil
 	}
 	root := genericapiserver.APIGroupPrefix
 	if gv.Group == "" {
@@ -152,9 +157,9 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	return nil
 }
 
-func newStore(s *runtime.Scheme, options restOptions, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
+func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
 	namespaced := !slices.Contains(clusterScoped, kind)
-	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, version: gv, namespaced: namespaced}
+	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, version: gv, namespaced: namespaced, expressions: expressions}
 	resource := schema.GroupResource{Group: gv.Group, Resource: plural}
 	list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
 	store := &registry.Store{
@@ -229,7 +234,9 @@ type strategy struct {
 	names.NameGenerator
 	version    schema.GroupVersion
 	namespaced bool
-	status     bool // of the subresource
+	// expressions are those that configurations and policies may have.
+	expressions *environment.EnvSet
+	status      bool // of the subresource
 }
 
 // GetResetFields returns the fields that a writer does not come to own: the status, or with the
@@ -300,11 +307,11 @@ func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return append(
 		validation.ValidateObjectMetaAccessor(obj.(metav1.Object), s.namespaced, func(name string, _ bool) []string { return content.IsPathSegmentName(name) }, field.NewPath("metadata")),
-		validateAdmission(obj)...)
+		validateAdmission(obj, s.expressions)...)
 }
 
 func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return append(
 		validation.ValidateObjectMetaAccessorUpdate(obj.(metav1.Object), old.(metav1.Object), field.NewPath("metadata")),
-		validateAdmission(obj)...)
+		validateAdmission(obj, s.expressions)...)
 }

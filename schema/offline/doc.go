@@ -26,6 +26,11 @@
 // policies and timeouts. The requests go straight to the [Handler]; caBundle is not used.
 // ValidatingAdmissionPolicies and MutatingAdmissionPolicies work, with bindings and parameters.
 //
+// # Older releases
+//
+// [EmulateVersion] has a server accept and serve what an older release of Kubernetes does, as far
+// as the code of the new release can.
+//
 // # Clients
 //
 // [Server.Config] is for client-go, informers, the dynamic client and controller-runtime. It may
@@ -54,7 +59,7 @@
 // There are no controllers but those of definitions and namespaces: no scheduler and no garbage
 // collector. There is no authorization, no quota, and no aggregation; no OpenAPI of
 // built-in kinds; no subresource of them but status. The server logs with klog, and its metrics
-// are those of the process. The API server's version is that of its modules.
+// are those of the process.
 //
 // After a definition has been created by a client, the first creation of an object waits two
 // seconds, as in a cluster (serveResource of

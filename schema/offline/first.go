@@ -39,7 +39,7 @@ func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGett
 		switch gvk := u.GroupVersionKind(); {
 		case gvk == definitionKind:
 			var crd *apiextensionsv1.CustomResourceDefinition
-			crd, err = createDefinition(ctx, definitions, u, o.stored)
+			crd, err = createDefinition(ctx, definitions, u, o.stored, s.rules.validate)
 			crds = append(crds, crd)
 		case s.builtins[gvk] != nil:
 			err = s.createBuiltin(ctx, u)
@@ -84,7 +84,7 @@ func newNamespace(name string) *unstructured.Unstructured {
 // createDefinition stores a definition with the status that the controllers of the server give
 // it, and as if that were long ago: it delays creations for two seconds otherwise
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
-func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured, stored []*unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured, stored []*unstructured.Unstructured, validate rest.ValidateObjectFunc) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, crd, true); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func createDefinition(ctx context.Context, definitions *customresourcedefinition
 	if err := extensions.Scheme.Convert(crd, internal, nil); err != nil {
 		return nil, err
 	}
-	obj, err := definitions.Create(ctx, internal, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	obj, err := definitions.Create(ctx, internal, validate, &metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -21,10 +22,11 @@ type options struct {
 	objects []*unstructured.Unstructured
 	stored  []*unstructured.Unstructured
 	handler http.Handler
+	version serverVersion
 }
 
 func newOptions(opts []Option) (*options, error) {
-	o := &options{}
+	o := &options{version: newServerVersion(compatibility.DefaultBuildEffectiveVersion().EmulationVersion())}
 	var all []error
 	for _, opt := range opts {
 		if err := opt(o); err != nil {

@@ -15,18 +15,18 @@ import (
 	extensions "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/features"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/etcd3"
 	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
-	"k8s.io/apiserver/pkg/util/compatibility"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
@@ -47,6 +47,8 @@ type Server struct {
 	store    *kubernetes.Client
 	builtins builtins
 	webhooks webhooks
+	version  serverVersion
+	rules    ruleCheck
 	// ended is closed when nothing of the server runs any longer.
 	ended chan struct{}
 }
@@ -76,7 +78,10 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &Server{store: memory.NewClient(ctx), webhooks: webhooks{handler: o.handler, done: ctx}, ended: make(chan struct{})}
+	s := &Server{
+		store: memory.NewClient(ctx), webhooks: webhooks{handler: o.handler, done: ctx}, version: o.version,
+		rules: newRuleCheck(o.version), ended: make(chan struct{}),
+	}
 	if err := s.run(ctx, cancel, o); err != nil {
 		cancel()
 		return nil, fmt.Errorf("offline: %w", err)
@@ -116,6 +121,9 @@ func (s *Server) run(ctx context.Context, cancel func(), o *options) error {
 	if err != nil {
 		return err
 	}
+	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
+		front.once.Do(func() { close(front.fetched) }) // no plugin asks for OpenAPI
+	}
 	custom, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
 	if err != nil {
 		return err
@@ -149,7 +157,11 @@ func (s *Server) run(ctx context.Context, cancel func(), o *options) error {
 // plugins for namespaces, webhooks and policies, and without authorization.
 func (s *Server) newConfig(ctx context.Context, options restOptions) (*extensions.Config, error) {
 	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
-	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	gate, err := s.version.featureGate()
+	if err != nil {
+		return nil, err
+	}
+	config.EffectiveVersion, config.FeatureGate = s.version, gate
 	config.EnableIndex, config.EnableProfiling, config.EnableMetrics = false, false, false
 	// The check of the log would leave a goroutine behind.
 	ping := []healthz.HealthChecker{healthz.PingHealthz}
@@ -181,10 +193,11 @@ func (s *Server) newConfig(ctx context.Context, options restOptions) (*extension
 	}
 	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
-		utilfeature.DefaultFeatureGate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, s.webhooks))
+		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, s.webhooks))
 	if err != nil {
 		return nil, err
 	}
+	config.AdmissionControl = admission.NewChainHandler(config.AdmissionControl, s.rules)
 	options.codec = unstructured.UnstructuredJSONScheme
 	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
 		CRDRESTOptionsGetter: options,
