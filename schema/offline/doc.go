@@ -24,6 +24,7 @@
 //
 // The plugins of the server call the webhooks, with their rules, selectors, match conditions,
 // policies and timeouts. The requests go straight to the [Handler]; caBundle is not used.
+// [Server.WebhookCalls] returns them, with the answers.
 // ValidatingAdmissionPolicies and MutatingAdmissionPolicies work, with bindings and parameters.
 //
 // # Older releases

@@ -79,7 +79,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Server{
-		store: memory.NewClient(ctx), webhooks: webhooks{handler: o.handler, done: ctx}, version: o.version,
+		store: memory.NewClient(ctx), webhooks: webhooks{o.handler, ctx, &callLog{}}, version: o.version,
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
 	if err := s.run(ctx, cancel, o); err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,6 +85,17 @@ spec:
             properties:
               cron: {type: string}
               replicas: {type: integer, default: 1, minimum: 0}
+`
+
+const configurationYAML = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: few}
+webhooks:
+- name: few.example.com
+  clientConfig: {service: {name: a, namespace: b}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  admissionReviewVersions: [v1]
+  sideEffects: None
 `
 
 var resource = schema.GroupVersionResource{Group: "stable.example.com", Version: "v1", Resource: "crontabs"}
@@ -210,6 +222,57 @@ spec: {cron: weekly}`)))
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	m.Run()
+}
+
+// An update that changes nothing asks the webhooks for admission, and converts nothing.
+func TestServer_WebhookCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks, err := operator()
+		check(t, err)
+		s := offline.Start(t, offline.Webhooks(hooks))
+		calls := func() (paths []string) {
+			synctest.Wait()
+			for _, c := range s.WebhookCalls() {
+				if !json.Valid(c.Request) || !json.Valid(c.Response) || c.Err != nil {
+					t.Errorf("%s: %s\nwas answered %s, %v", c.URL, c.Request, c.Response, c.Err)
+				}
+				paths = append(paths, c.URL.Path)
+			}
+			return paths
+		}
+		beta := cronTab(t, "v1beta1", "a", `{cron: x}`)
+		_, err = clientOf(s, "v1beta1").Create(t.Context(), beta, metav1.CreateOptions{})
+		check(t, err)
+		if got := calls(); !slices.Contains(got, "/convert") || !slices.Contains(got, "/mutate") || !slices.Contains(got, "/validate") {
+			t.Errorf("the creation called %q", got)
+		}
+		out, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "b", `{}`), metav1.CreateOptions{})
+		check(t, err)
+		calls()
+		_, err = clientOf(s, "v1").Update(t.Context(), out, metav1.UpdateOptions{})
+		check(t, err)
+		if got := calls(); !slices.Equal(got, []string{"/mutate", "/validate"}) {
+			t.Errorf("the update called %q", got)
+		}
+	})
+}
+
+func TestServer_WebhookCallsFail(t *testing.T) {
+	t.Parallel()
+	s := offline.Start(t, offline.Manifests([]byte(configurationYAML)), offline.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "no", http.StatusTeapot)
+	})))
+	_, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	if !apierrors.IsInternalError(err) {
+		t.Errorf("got %v", err)
+	}
+	calls := s.WebhookCalls()
+	if len(calls) != 1 || calls[0].URL.Host != "a.b.svc:443" || string(calls[0].Response) != "no\n" || calls[0].Err == nil || calls[0].Err.Error() != "418 I'm a teapot" {
+		t.Errorf("the calls are %+v", calls)
+	}
+	if calls := s.WebhookCalls(); len(calls) != 0 {
+		t.Errorf("then the calls are %+v", calls)
+	}
 }
 
 func TestServer_Verbs(t *testing.T) {
@@ -398,15 +461,6 @@ func TestNew_NamesTheMistake(t *testing.T) {
 		}
 		return []byte(strings.Replace(cronTabYAML, old, new, 1))
 	}
-	configuration := `apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingWebhookConfiguration
-metadata: {name: few}
-webhooks:
-- name: few.example.com
-  clientConfig: {service: {name: a, namespace: b}}
-  admissionReviewVersions: [v1]
-  sideEffects: None
-`
 	for name, test := range map[string]struct {
 		opt  offline.Option
 		want string
@@ -415,9 +469,9 @@ webhooks:
 		"no name":            {offline.Manifests([]byte("apiVersion: v1\nkind: Secret")), `offline: manifest 0: an object needs apiVersion, kind and metadata.name, got "v1", "Secret" and ""`},
 		"a definition":       {offline.Manifests(change("openAPIV3Schema", "openAPISchema")), `offline: CustomResourceDefinition crontabs.stable.example.com: strict decoding error: unknown field "spec.versions[0].schema.openAPISchema"`},
 		"its schema":         {offline.Manifests(change("{type: integer, default: 1, minimum: 0}", "{type: integer, default: -1, minimum: 0}")), `offline: CustomResourceDefinition crontabs.stable.example.com: CustomResourceDefinition.apiextensions.k8s.io "crontabs.stable.example.com" is invalid: spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[replicas].default: Invalid value: -1`},
-		"no handler":         {offline.Manifests([]byte(configuration)), "offline: ValidatingWebhookConfiguration few: webhooks[0].clientConfig names a Service, and there is no handler: add Handler or Webhooks"},
-		"no side effects":    {offline.Manifests([]byte(strings.Replace(configuration, "  sideEffects: None\n", "", 1))), "webhooks[0].sideEffects: Required value"},
-		"a match condition":  {offline.Manifests([]byte(configuration + "  matchConditions: [{name: a, expression: \"objekt == 1\"}]\n")), "webhooks[0].matchConditions[0].expression: Invalid value"},
+		"no handler":         {offline.Manifests([]byte(configurationYAML)), "offline: ValidatingWebhookConfiguration few: webhooks[0].clientConfig names a Service, and there is no handler: add Handler or Webhooks"},
+		"no side effects":    {offline.Manifests([]byte(strings.Replace(configurationYAML, "  sideEffects: None\n", "", 1))), "webhooks[0].sideEffects: Required value"},
+		"a match condition":  {offline.Manifests([]byte(configurationYAML + "  matchConditions: [{name: a, expression: \"objekt == 1\"}]\n")), "webhooks[0].matchConditions[0].expression: Invalid value"},
 		"an unknown kind":    {offline.Objects(cronTab(t, "v1", "a", "{}")), `offline: CronTab a: no matches for kind "CronTab" in version "stable.example.com/v1"`},
 		"stored, no kind":    {offline.Stored([]byte(`{"metadata":{"name":"a"}}`)), "offline: stored object 0: "},
 		"stored, no version": {offline.Stored([]byte(`{"apiVersion":"stable.example.com/v3","kind":"CronTab","metadata":{"name":"a"}}`)), "offline: stored CronTab a: no definition has the kind CronTab.stable.example.com"},

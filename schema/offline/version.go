@@ -143,10 +143,10 @@ func (c ruleCheck) schema(s *structuralschema.Structural, root bool, at *field.P
 		for i, r := range results {
 			at := at.Child("x-kubernetes-validations").Index(i)
 			if r.Error != nil {
-				errs = append(errs, field.Invalid(at.Child("rule"), s.XValidations[i].Rule, r.Error.Detail))
+				errs = append(errs, field.Invalid(at.Child("rule"), s.XValidations[i], r.Error.Detail))
 			}
 			if r.MessageExpressionError != nil {
-				errs = append(errs, field.Invalid(at.Child("messageExpression"), s.XValidations[i].MessageExpression, r.MessageExpressionError.Detail))
+				errs = append(errs, field.Invalid(at.Child("messageExpression"), s.XValidations[i], r.MessageExpressionError.Detail))
 			}
 		}
 	}

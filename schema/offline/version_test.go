@@ -112,7 +112,7 @@ func TestEmulateVersion_Refused(t *testing.T) {
 		"too old":      {"1.33", "", `offline: EmulateVersion: got "1.33", expected a release from 1.34 to 1.37`},
 		"too new":      {"1.38", "", `offline: EmulateVersion: got "1.38", expected a release from 1.34 to 1.37`},
 		"no version":   {"newest", "", `offline: EmulateVersion: got "newest", expected a release from 1.34 to 1.37`},
-		"a rule":       {"1.34", rangesYAML, "offline: CustomResourceDefinition ranges.stable.example.com: CustomResourceDefinition.apiextensions.k8s.io \"ranges.stable.example.com\" is invalid: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value: \"lists.range(3).size() == 3\": compilation failed"},
+		"a rule":       {"1.34", rangesYAML, "offline: CustomResourceDefinition ranges.stable.example.com: CustomResourceDefinition.apiextensions.k8s.io \"ranges.stable.example.com\" is invalid: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Invalid value: {\"rule\":\"lists.range(3).size() == 3\"}: compilation failed"},
 		"a policy":     {"1.34", rangesPolicyYAML, "offline: ValidatingAdmissionPolicy ranges: ValidatingAdmissionPolicy.admissionregistration.k8s.io \"ranges\" is invalid: spec.validations[0].expression: Invalid value: \"lists.range(3).size() == 3\": compilation failed"},
 		"a later kind": {"1.35", mutating, `offline: MutatingAdmissionPolicy ranges: no matches for kind "MutatingAdmissionPolicy" in version "admissionregistration.k8s.io/v1"`},
 	} {

@@ -15,6 +15,7 @@ import (
 type webhooks struct {
 	handler http.Handler
 	done    context.Context
+	calls   *callLog
 }
 
 // ResolveEndpoint implements [webhook.ServiceResolver].
@@ -26,18 +27,24 @@ func (webhooks) ResolveEndpoint(namespace, name string, port int32) (*url.URL, e
 func (h webhooks) wrap(delegate webhook.AuthenticationInfoResolver) webhook.AuthenticationInfoResolver {
 	return &webhook.AuthenticationInfoResolverDelegator{
 		ClientConfigForFunc: func(hostPort string) (*rest.Config, error) {
-			return h.inProcess(delegate.ClientConfigFor(hostPort))
+			return h.client(delegate.ClientConfigFor(hostPort))
 		},
 		ClientConfigForServiceFunc: func(name, namespace string, port int) (*rest.Config, error) {
-			return h.inProcess(delegate.ClientConfigForService(name, namespace, port))
+			return h.client(delegate.ClientConfigForService(name, namespace, port))
 		},
 	}
 }
 
-func (h webhooks) inProcess(config *rest.Config, err error) (*rest.Config, error) {
-	if err != nil || h.handler == nil {
+// client has the requests recorded, and answered by the handler if there is one.
+func (h webhooks) client(config *rest.Config, err error) (*rest.Config, error) {
+	if err != nil {
 		return config, err
 	}
-	config.Wrap(func(http.RoundTripper) http.RoundTripper { return transport(h) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		if h.handler != nil {
+			next = transport{h.handler, h.done}
+		}
+		return recorder{next, h.calls}
+	})
 	return config, nil
 }
