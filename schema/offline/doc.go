@@ -59,7 +59,8 @@
 //
 // There are no controllers but those of definitions and namespaces: no scheduler and no garbage
 // collector. There is no authorization, no quota, and no aggregation; no OpenAPI of
-// built-in kinds; no subresource of them but status. The server logs with klog, and its metrics
+// built-in kinds; no subresource of them but status. CBOR is refused, as by kube-apiserver, whose
+// feature gate CBORServingAndStorage is off by default. The server logs with klog, and its metrics
 // are those of the process.
 //
 // After a definition has been created by a client, the first creation of an object waits two

@@ -28,6 +28,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
+	if _, ok := in.Header["User-Agent"]; !ok { // the manager of managedFields is named by it
+		in.Header.Set("User-Agent", "Go-http-client/1.1")
+	}
 	body, pipe := io.Pipe()
 	w := &responseWriter{ctx: ctx, header: http.Header{}, pipe: pipe, started: make(chan struct{})}
 	go func() {
