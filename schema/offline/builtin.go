@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -118,8 +119,10 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 			storages[plural.Resource+"/status"] = newStatusREST(store)
 		}
 	}
+	converter := applyconfigurations.NewTypeConverter(types)
 	if gv.Group == authorizationv1.GroupName {
 		storages["selfsubjectaccessreviews"] = accessReviewREST{}
+		converter = managedfields.NewDeducedTypeConverter() // nobody applies these
 	}
 	if len(storages) == 0 {
 		return nil
@@ -138,7 +141,7 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 		OptionsExternalVersion: &schema.GroupVersion{Version: "v1"}, MetaGroupVersion: &metaGV,
 		Serializer: codecs, ParameterCodec: runtime.NewParameterCodec(types), Typer: types, Creater: types, Convertor: types, ConvertabilityChecker: types,
 		UnsafeConvertor: runtime.UnsafeObjectConvertor(types), Defaulter: types, Namer: runtime.Namer(meta.NewAccessor()),
-		TypeConverter:              applyconfigurations.NewTypeConverter(types),
+		TypeConverter:              converter,
 		EquivalentResourceRegistry: server.EquivalentResourceRegistry,
 		Authorizer:                 server.Authorizer, Admit: config.AdmissionControl, MaxRequestBodyBytes: config.MaxRequestBodyBytes,
 	}

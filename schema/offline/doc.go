@@ -39,8 +39,12 @@
 // httptest.NewServer, kubectl works with --server and its URL.
 //
 // Servers share only the metrics and the log of the process, so tests that have one each run in
-// parallel. In a bubble of
-// testing/synctest, a server lives by the clock of the bubble: a test that sleeps for an hour ends
+// parallel. Most of some 45 lines that each logs go straight to klog. This, in TestMain, leaves the
+// errors:
+//
+//	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+//
+// In a bubble of testing/synctest, a server lives by the clock of the bubble: a test that sleeps for an hour ends
 // at once. (A day takes about half a minute, because the server wakes up often.) Apimachinery limits
 // the rate of logged errors by a clock of the whole process, and sleeps for years where that of a
 // bubble is behind. A package with bubbles switches the limit off in TestMain:
@@ -60,8 +64,7 @@
 // There are no controllers but those of definitions and namespaces: no scheduler and no garbage
 // collector. There is no authorization, no quota, and no aggregation; no OpenAPI of
 // built-in kinds; no subresource of them but status. CBOR is refused, as by kube-apiserver, whose
-// feature gate CBORServingAndStorage is off by default. The server logs with klog, and its metrics
-// are those of the process.
+// feature gate CBORServingAndStorage is off by default.
 //
 // After a definition has been created by a client, the first creation of an object waits two
 // seconds, as in a cluster (serveResource of

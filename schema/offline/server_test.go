@@ -3,8 +3,10 @@ package offline_test
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -29,6 +31,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/admission"
@@ -218,8 +221,10 @@ spec: {cron: weekly}`)))
 	}
 }
 
-// The second handler sleeps by a clock of the process, which is not that of a bubble.
+// Only errors are logged. The second handler sleeps by a clock of the process, which is not that of
+// a bubble.
 func TestMain(m *testing.M) {
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	m.Run()
 }
