@@ -349,3 +349,15 @@ func (s *testStore) progress(ctx context.Context) (stop func()) {
 	}()
 	return stop
 }
+
+// Upstream's compactor watches from the revision that the store has.
+func TestWatch_OfAnEmptyStore(t *testing.T) {
+	ctx, s := newStore(t)
+	watching := s.client.Watch(ctx, "a", clientv3.WithRev(1))
+	if _, err := s.client.KV.Put(ctx, "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-watching; r.Err() != nil || len(r.Events) != 1 || string(r.Events[0].Kv.Value) != "b" {
+		t.Errorf("got %v, %v", r.Events, r.Err())
+	}
+}

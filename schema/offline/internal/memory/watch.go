@@ -54,13 +54,12 @@ func (w watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOptio
 func (w watcher) since(op clientv3.Op, next *int64, progress *int) (*clientv3.WatchResponse, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first := w.first()
-	if *next < first {
+	if *next <= w.compacted {
 		return &clientv3.WatchResponse{Header: w.header(), Canceled: true, CompactRevision: w.compacted, CancelReason: rpctypes.ErrCompacted.Error()}, nil
 	}
 	r := &clientv3.WatchResponse{Header: w.header()}
 	if *next <= w.revision {
-		for _, e := range w.events[*next-first:] {
+		for _, e := range w.events[max(0, *next-w.first()):] {
 			if contains(op, e.Kv.Key) {
 				r.Events = append(r.Events, e)
 			}
