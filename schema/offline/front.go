@@ -47,23 +47,36 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.server.ServeHTTP(w, r)
 }
 
-// wait waits until the server says that it is ready, and has published the definitions.
-func (f *front) wait(ctx context.Context, failed <-chan error, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://offline", Transport: transport{f.server, ctx}, QPS: -1})
+// ready waits until the server says that it is ready.
+func (f *front) ready(life context.Context, failed <-chan error) error {
+	client, err := f.client(life)
 	if err != nil {
 		return err
 	}
 	for {
-		err := client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-		if err == nil {
-			err = published(ctx, client, definitions)
-		}
-		if err == nil {
-			break
+		if client.RESTClient().Get().AbsPath("/readyz").Do(life).Error() == nil {
+			return nil
 		}
 		select {
 		case err := <-failed:
 			return errors.Join(errors.New("the server has ended"), err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// publish waits until OpenAPI has the definitions, and a plugin has read it.
+func (f *front) publish(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+	client, err := f.client(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		err := published(ctx, client, definitions)
+		if err == nil {
+			break
+		}
+		select {
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), err)
 		case <-time.After(5 * time.Millisecond):
@@ -76,6 +89,11 @@ func (f *front) wait(ctx context.Context, failed <-chan error, definitions []*ap
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// client returns a client that does not wait.
+func (f *front) client(done context.Context) (*discovery.DiscoveryClient, error) {
+	return discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://offline", Transport: transport{f.server, done}, QPS: -1})
 }
 
 // published returns an error that says which version of a definition OpenAPI does not have yet.

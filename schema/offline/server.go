@@ -71,21 +71,22 @@ func Start(t testing.TB, opts ...Option) *Server {
 
 // New starts a server that ends with the context. It is ready when New returns, and everything
 // that the options name is served. The error names the object that a server would refuse, and
-// says why; it names a webhook that no handler serves, too.
+// says why; it names a webhook that no handler serves, too. With an error, nothing runs any longer.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o, err := newOptions(opts)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// Upstream exits the process if a server ends before its hooks for the start have run.
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{
-		store: memory.NewClient(ctx), webhooks: webhooks{o.handler, ctx, &callLog{}}, version: o.version,
+		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version,
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
-	if err := s.run(ctx, cancel, o); err != nil {
-		cancel()
+	if err := s.run(ctx, life, cancel, o); err != nil {
 		return nil, fmt.Errorf("offline: %w", err)
 	}
+	context.AfterFunc(ctx, cancel)
 	return s, nil
 }
 
@@ -105,20 +106,21 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: memory.Version}, nil
 }
 
-// run builds the server and runs it until the context ends. If it ends by itself, it cancels the
-// context.
-func (s *Server) run(ctx context.Context, cancel func(), o *options) error {
+// run builds the server and runs it for its life. It is ready when run returns without an error,
+// and has ended with one. If it ends by itself, it ends its life.
+func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
 	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)
-	context.AfterFunc(ctx, compactor.Stop)
+	context.AfterFunc(life, compactor.Stop)
 
 	front := newFront()
 	s.handler = front
-	s.config = &rest.Config{Host: "http://offline", Transport: transport{front, ctx}, QPS: -1}
+	s.config = &rest.Config{Host: "http://offline", Transport: transport{front, life}, QPS: -1}
 
-	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: ctx}}
-	config, err := s.newConfig(ctx, options)
+	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: life}}
+	config, err := s.newConfig(life, options)
 	if err != nil {
+		end()
 		return err
 	}
 	if !config.GenericConfig.FeatureGate.Enabled(features.MutatingAdmissionPolicy) {
@@ -126,31 +128,41 @@ func (s *Server) run(ctx context.Context, cancel func(), o *options) error {
 	}
 	custom, err := config.Complete().New(genericapiserver.NewEmptyDelegate())
 	if err != nil {
+		end()
 		return err
 	}
 	server := custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
-	s.builtins, err = s.installBuiltins(ctx, server, config.GenericConfig, options)
-	if err != nil {
-		return err
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	s.builtins, err = s.installBuiltins(life, server, config.GenericConfig, options)
+	if err == nil {
+		definitions, err = s.createFirst(life, config.GenericConfig.RESTOptionsGetter, o)
 	}
-	definitions, err := s.createFirst(ctx, config.GenericConfig.RESTOptionsGetter, o)
-	if err != nil {
-		return err
-	}
+	// The server runs even after an error: what its plugins have started ends with it.
 	prepared := server.PrepareRun()
 	front.server = server.Handler
 	close(front.installed)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
-		defer cancel()
-		failed <- prepared.RunWithContext(ctx)
+		defer end()
+		failed <- prepared.RunWithContext(life)
 	}()
-	if err := front.wait(ctx, failed, definitions); err != nil {
-		return err
+	ready := front.ready(life, failed)
+	if err == nil {
+		err = ready
 	}
-	return s.createRest(ctx, o.objects)
+	if err == nil {
+		err = front.publish(ctx, definitions)
+	}
+	if err == nil {
+		err = s.createRest(ctx, o.objects)
+	}
+	if err != nil {
+		end()
+		<-s.ended
+	}
+	return err
 }
 
 // newConfig returns the configuration of the server: as kube-apiserver's, with admission

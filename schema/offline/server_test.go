@@ -3,6 +3,7 @@ package offline_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -88,6 +89,28 @@ spec:
             properties:
               cron: {type: string}
               replicas: {type: integer, default: 1, minimum: 0}
+`
+
+const policyYAML = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: few}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [stable.example.com], apiVersions: [v1], operations: [CREATE], resources: [crontabs]}]}
+  validations: [{expression: object.spec.replicas < 3, message: too many}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: few}
+spec: {policyName: few, validationActions: [Deny]}
+`
+
+const mutationYAML = `apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: few}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [stable.example.com], apiVersions: [v1], operations: [CREATE], resources: [crontabs]}]}
+  reinvocationPolicy: Never
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{spec: objekt}"}}]
 `
 
 const configurationYAML = `apiVersion: admissionregistration.k8s.io/v1
@@ -394,28 +417,11 @@ func TestServer_NamespaceTerminating(t *testing.T) {
 
 func TestServer_Policy(t *testing.T) {
 	t.Parallel()
-	policy := []byte(`apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: few}
-spec:
-  matchConstraints: {resourceRules: [{apiGroups: [stable.example.com], apiVersions: [v1], operations: [CREATE], resources: [crontabs]}]}
-  validations: [{expression: object.spec.replicas < 3, message: too many}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: few}
-spec: {policyName: few, validationActions: [Deny]}
-`)
-	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML), policy))
+	s := offline.Start(t, offline.Manifests([]byte(cronTabYAML), []byte(policyYAML)))
 	_, err := clientOf(s, "v1").Create(t.Context(), cronTab(t, "v1", "a", `{replicas: 5}`), metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("got %v", err)
 	}
-	_, err = offline.New(t.Context(), offline.Manifests([]byte(strings.Replace(string(policy), "object.spec", "objekt.spec", 1))))
-	if err == nil {
-		t.Error("no error")
-	}
-	t.Log(err)
 }
 
 // Nothing of the server is left when the bubble ends: synctest would say so.
@@ -477,6 +483,10 @@ func TestNew_NamesTheMistake(t *testing.T) {
 		"no handler":         {offline.Manifests([]byte(configurationYAML)), "offline: ValidatingWebhookConfiguration few: webhooks[0].clientConfig names a Service, and there is no handler: add Handler or Webhooks"},
 		"no side effects":    {offline.Manifests([]byte(strings.Replace(configurationYAML, "  sideEffects: None\n", "", 1))), "webhooks[0].sideEffects: Required value"},
 		"a match condition":  {offline.Manifests([]byte(configurationYAML + "  matchConditions: [{name: a, expression: \"objekt == 1\"}]\n")), "webhooks[0].matchConditions[0].expression: Invalid value"},
+		"no conversion":      {offline.Manifests(change("  scope: Namespaced\n", "  scope: Namespaced\n  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: b}}}}\n")), "offline: CustomResourceDefinition crontabs.stable.example.com: spec.conversion.webhook.clientConfig names a Service, and there is no handler: add Handler or Webhooks"},
+		"a policy":           {offline.Manifests([]byte(strings.Replace(policyYAML, "object.spec", "objekt.spec", 1))), `offline: ValidatingAdmissionPolicy few: ValidatingAdmissionPolicy.admissionregistration.k8s.io "few" is invalid: spec.validations[0].expression: Invalid value: "objekt.spec.replicas < 3": compilation failed: ERROR: <input>:1:1: undeclared reference to 'objekt'`},
+		"a mutation":         {offline.Manifests([]byte(mutationYAML)), `offline: MutatingAdmissionPolicy few: MutatingAdmissionPolicy.admissionregistration.k8s.io "few" is invalid: spec.mutations[0].applyConfiguration.expression: Invalid value: "Object{spec: objekt}": compilation failed: ERROR: <input>:1:14: undeclared reference to 'objekt'`},
+		"an invalid object":  {offline.Manifests([]byte(cronTabYAML + "---\n{apiVersion: stable.example.com/v1, kind: CronTab, metadata: {name: a}, spec: {replicas: -1}}\n")), `offline: CronTab a: CronTab.stable.example.com "a" is invalid: spec.replicas: Invalid value: -1`},
 		"an unknown kind":    {offline.Objects(cronTab(t, "v1", "a", "{}")), `offline: CronTab a: no matches for kind "CronTab" in version "stable.example.com/v1"`},
 		"stored, no kind":    {offline.Stored([]byte(`{"metadata":{"name":"a"}}`)), "offline: stored object 0: "},
 		"stored, no version": {offline.Stored([]byte(`{"apiVersion":"stable.example.com/v3","kind":"CronTab","metadata":{"name":"a"}}`)), "offline: stored CronTab a: no definition has the kind CronTab.stable.example.com"},
@@ -488,6 +498,39 @@ func TestNew_NamesTheMistake(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, test.want)
 			}
 		})
+	}
+}
+
+// Nothing of a server that does not start is left when the bubble ends.
+func TestNew_FailsInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, opt := range []offline.Option{offline.Manifests([]byte(configurationYAML)), offline.Objects(cronTab(t, "v1", "a", "{}"))} {
+			if _, err := offline.New(t.Context(), opt); err == nil {
+				t.Error("no error")
+			}
+		}
+	})
+}
+
+// A context that ends during the start is an error. Upstream would exit the process.
+func TestNew_ContextEnds(t *testing.T) {
+	t.Parallel()
+	for i := range 6 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Millisecond)
+		s, err := offline.New(ctx, offline.Manifests([]byte(cronTabYAML)))
+		if i == 0 && !errors.Is(err, context.DeadlineExceeded) || (err == nil) == (s == nil) {
+			t.Errorf("after %d ms: got %v", i*20, err)
+		}
+		cancel()
+	}
+}
+
+func TestNew_TwoHandlers(t *testing.T) {
+	t.Parallel()
+	handler := offline.Handler(http.NotFoundHandler())
+	_, err := offline.New(t.Context(), handler, handler)
+	if want := "offline: Handler: there is another handler; join both with an http.ServeMux"; err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 

@@ -98,11 +98,18 @@ func (o restOptions) newStorage(
 	}), nil
 }
 
-// endingClock is the real clock, or that of a bubble, whose After ends with a context. The cache
-// starts goroutines that wait for it.
+// endingClock is the real clock, or that of a bubble, by which every wait ends with a context. The
+// cache starts goroutines that wait for it.
 type endingClock struct {
 	clock.RealClock
 	done context.Context
+}
+
+func (c endingClock) Since(t time.Time) time.Duration {
+	if c.done.Err() != nil {
+		return time.Since(t) + time.Minute
+	}
+	return time.Since(t)
 }
 
 func (c endingClock) After(d time.Duration) <-chan time.Time {
