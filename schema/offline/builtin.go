@@ -122,7 +122,7 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	converter := applyconfigurations.NewTypeConverter(types)
 	if gv.Group == authorizationv1.GroupName {
 		storages["selfsubjectaccessreviews"] = accessReviewREST{}
-		converter = managedfields.NewDeducedTypeConverter() // nobody applies these
+		converter = managedfields.NewDeducedTypeConverter() // clients do not apply these
 	}
 	if len(storages) == 0 {
 		return nil

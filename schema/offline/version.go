@@ -62,7 +62,7 @@ func newServerVersion(v *version.Version) serverVersion {
 	return serverVersion{basecompatibility.NewEffectiveVersionFromString(v.String(), "", "")}
 }
 
-// Info has the version where the modules, which are no release, have a placeholder.
+// Info has the version where the modules have a placeholder.
 func (v serverVersion) Info() *apimachineryversion.Info {
 	info := v.EffectiveVersion.Info()
 	info.GitVersion = fmt.Sprintf("v%s.%s.0", info.Major, info.Minor)

@@ -44,8 +44,8 @@ spec:
   validations: [{expression: "lists.range(3).size() == 3"}]
 `
 
-// What is expected is what the release itself says: environment.DefaultCompatibilityVersion,
-// EffectiveVersion.Info and the prerelease-lifecycle of its modules.
+// The expectations are from the modules of each release: environment.DefaultCompatibilityVersion,
+// EffectiveVersion.Info and the prerelease-lifecycle of the types.
 func TestEmulateVersion(t *testing.T) {
 	t.Parallel()
 	for release, want := range map[string]struct {

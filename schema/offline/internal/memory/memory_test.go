@@ -28,8 +28,8 @@ import (
 	"github.com/crdkit/crdkit/schema/offline/internal/memory"
 )
 
-// testStore is the storage of an API server over a store in memory. What it reads and writes is
-// counted, and the tests exchange its transformer.
+// testStore is the storage of an API server over a store in memory. It counts its requests, and
+// the tests exchange its transformer.
 type testStore struct {
 	storage.Interface
 	client    *kubernetes.Client
@@ -196,8 +196,9 @@ func (s *testStore) compaction() storagetesting.Compaction {
 	}
 }
 
-// Upstream's conformance tests for a store. These are all, but for benchmarks and for
-// RunTestOptionalWatchBookmarksWithCorrectResourceVersion, which tests upstream's cache.
+// Upstream's conformance tests for a store. These are all, except for
+// RunTestOptionalWatchBookmarksWithCorrectResourceVersion, which tests upstream's cache, and
+// RunBenchmark…, which measure.
 func TestStore_Conformance(t *testing.T) {
 	plain := func(test func(context.Context, *testing.T, storage.Interface)) func(context.Context, *testing.T, *testStore) {
 		return func(ctx context.Context, t *testing.T, s *testStore) { test(ctx, t, s) }
