@@ -96,9 +96,6 @@ func newRuleCheck(v serverVersion) ruleCheck {
 }
 
 func (c ruleCheck) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetSubresource() != "" {
-		return nil
-	}
 	return c.validate(ctx, a.GetObject())
 }
 
