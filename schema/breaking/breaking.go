@@ -27,7 +27,8 @@ type Change struct {
 	// The change, and Why it breaks something, for a person to read.
 	What, Why string
 	// Proof is an object that shows it. It is nil if none was found, or if it takes none: for
-	// a name or a version, for example.
+	// a name or a version, for example. A removed field, and a new one that is required, break
+	// something even if no object was found.
 	Proof *Proof
 	// Unproven reports that an object should show it, but that none was found. There may be
 	// none: whether a pattern or a rule allows less than another one cannot be decided in
@@ -164,6 +165,7 @@ func (up *upgrade) objects(was, is *version) {
 	}
 	c := &comparison{}
 	c.compare(was.structural, is.structural, nil)
+	c.scale(was, is)
 	if !bothServed(was, is) {
 		c.changes = slices.DeleteFunc(c.changes, func(c *change) bool { return c.shown&byData == 0 || c.merged })
 	}
@@ -173,7 +175,7 @@ func (up *upgrade) objects(was, is *version) {
 	for _, change := range s.changes {
 		change.Version = was.name
 		change.Effect = change.effect()
-		change.Unproven = change.Proof == nil && !change.merged
+		change.Unproven = change.Proof == nil && !change.merged && !change.certain
 		up.changes = append(up.changes, change.Change)
 	}
 }

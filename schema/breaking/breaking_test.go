@@ -95,6 +95,10 @@ func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
 		{"a narrower format", "{type: integer, format: int64}", "{type: integer, format: int32}", []string{`v1 spec.a: the format int64 is now int32 {"spec":{"a":3341514177}} => <nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.a`}},
 		{"no null", "{type: object, properties: {b: {type: string, nullable: true}}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a.b: it is no longer nullable {"spec":{"a":{"b":null}}} -> spec.a.b: removed, was null`}},
 		{"no null in a list", "{type: array, items: {type: string, nullable: true}}", "{type: array, items: {type: string}}", []string{`v1 spec.a[]: it is no longer nullable {"spec":{"a":[null]}} => spec.a[0]: Invalid value: "null": spec.a[0] in body must be of type string: "null"`}},
+		{"null", "{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, nullable: true}}}", []string{`v1 spec.a.b: it is nullable now {"spec":{"a":{"b":null}}} -> spec.a.b: null, was not there`}},
+		{"null with an enum", "{type: object, properties: {b: {type: string, enum: [p]}}}", "{type: object, properties: {b: {type: string, nullable: true, enum: [p]}}}", []string{`v1 spec.a.b: it is nullable now {"spec":{"a":{"b":null}}} => spec.a.b: Unsupported value: null: supported values: "p"`}},
+		{"null with a default", "{type: object, required: [b], properties: {b: {type: string, default: x}}}", "{type: object, required: [b], properties: {b: {type: string, nullable: true, default: x}}}", []string{`v1 spec.a.b: it is nullable now {"spec":{"a":{"b":null}}} -> spec.a.b: null, was "x"`}},
+		{"null in a map", "{type: object, additionalProperties: {type: string}}", "{type: object, additionalProperties: {type: string, nullable: true}}", []string{`v1 spec.a[*]: it is nullable now {"spec":{"a":{"x":null}}} -> spec.a.x: null, was not there`}},
 		{"a default", "{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, default: x}}}", []string{`v1 spec.a.b: it has the default "x" now {"spec":{"a":{}}} -> spec.a.b: "x", was not there`}},
 		{"another default", "{type: object, properties: {b: {type: string, default: x}}}", "{type: object, properties: {b: {type: string, default: z}}}", []string{`v1 spec.a.b: the default "x" is now "z" {"spec":{"a":{}}} -> spec.a.b: "z", was "x"`}},
 		{"no default", "{type: object, properties: {b: {type: string, default: x}}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a.b: the default "x" is removed {"spec":{"a":{}}} -> spec.a.b: removed, was "x"`}},
@@ -194,7 +198,8 @@ func TestWhatIsWiderBreaksNothing(t *testing.T) {
 		"no format":                    {"{type: string, format: date}", "{type: string}"},
 		"a format nobody checks":       {"{type: string}", "{type: string, format: hello}"},
 		"a format of all integers":     {"{type: integer, format: int32}", "{type: integer, format: int64}"},
-		"null":                         {"{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, nullable: true}}}"},
+		"null in a list":               {"{type: array, items: {type: string}}", "{type: array, items: {type: string, nullable: true}}"},
+		"null for a required field":    {"{type: object, required: [b], properties: {b: {type: string}}}", "{type: object, required: [b], properties: {b: {type: string, nullable: true}}}"},
 		"numbers":                      {"{type: integer}", "{type: number}"},
 		"integers or strings":          {"{type: string}", "{x-kubernetes-int-or-string: true}"},
 		"anything":                     {"{type: object, properties: {b: {type: string}}}", "{x-kubernetes-preserve-unknown-fields: true}"},
@@ -277,6 +282,35 @@ spec:
 	}
 }
 
+func TestScale_AddedRefusesNegativeReplicas(t *testing.T) {
+	const scale = "subresources: {status: {}, scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}, "
+	for _, test := range []struct {
+		name, size string
+		want       []string
+	}{
+		{"negative", "type: integer", []string{
+			`v1 spec.size: the scale subresource reads it now {"spec":{"size":-1}} => .spec.size: Invalid value: -1: should be a non-negative integer`,
+			`v1 status.size: the scale subresource reads it now {"status":{"size":-1}} => .status.size: Invalid value: -1: should be a non-negative integer`}},
+		{"large", "type: integer, minimum: 0", []string{
+			`v1 spec.size: the scale subresource reads it now {"spec":{"size":2147483648}} => .spec.size: Invalid value: 2147483648: should be less than or equal to 2147483647`,
+			`v1 status.size: the scale subresource reads it now {"status":{"size":2147483648}} => .status.size: Invalid value: 2147483648: should be less than or equal to 2147483647`}},
+		{"another type", "type: string", []string{
+			`v1 spec.size: the scale subresource reads it now {"spec":{"size":""}} => .spec.size: Invalid value: 0: .spec.size accessor error:  is of the type string, expected int64`,
+			`v1 status.size: the scale subresource reads it now {"status":{"size":""}} => .status.size: Invalid value: 0: .status.size accessor error:  is of the type string, expected int64`}},
+		{"in range already", "type: integer, minimum: 0, format: int32", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			fields := "{type: object, properties: {size: {" + test.size + "}}}"
+			old := withSchema("{type: object, properties: {spec: " + fields + ", status: " + fields + "}}")
+			old = strings.Replace(old, "schema: ", "subresources: {status: {}}, schema: ", 1)
+			got := breaks(t, old, strings.Replace(old, "subresources: {status: {}}, ", scale, 1))
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Objects cannot be created in a version that is not served, but may be stored in it.
 func TestAVersionThatIsNotServedMayBeStored(t *testing.T) {
 	definition := func(v1, stored string) string {
@@ -325,6 +359,7 @@ func TestManyChangesAreToldApart(t *testing.T) {
 			t.Errorf("%s", c)
 		}
 	}
+	// No object shows that spec.gone is removed: each new ID is refused.
 	if diff := cmp.Diff([]string{
 		"v1 spec.gone: the field is removed",
 		"v1 spec.id: the pattern ^[a-z]{3}-[0-9]+$ is now ^[a-z]{4}-[0-9]+$",

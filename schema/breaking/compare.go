@@ -24,6 +24,8 @@ type change struct {
 	shown  evidence
 	says   string // an error has these words of the server; "" for any error
 	merged bool   // it is about how objects are merged, not about what they may be
+	// certain reports that it breaks what is there, whether or not an object is found.
+	certain bool
 	// updates reports that an update shows it, and creates that creating an object does, too.
 	updates, creates bool
 }
@@ -147,15 +149,21 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		case root && isMeta(name) && (!declares(before, name) || !declares(now, name)):
 			// The server knows what it is, and keeps it.
 		case is == nil:
-			c.add(at, "the field is removed", "it is pruned: its value is lost").shown = byData
+			removed := c.add(at, "the field is removed", "it is pruned: its value is lost")
+			removed.shown, removed.certain = byData, true
 		default:
 			c.defaults(was, is, steps, name, before)
+			required := slices.Contains(validationOrNone(before.ValueValidation).Required, name)
+			if declares(now, name) && (!required || was.Default.Object != nil) {
+				c.nullable(was, is, at)
+			}
 			c.compare(was, is, at)
 		}
 	}
 	switch was, is := undeclared(before), undeclared(now); {
 	case was == nil: // they were pruned before, too
 	case is != nil:
+		c.nullable(was, is, below(steps, anyValue))
 		c.compare(was, is, below(steps, anyValue))
 	case before.AdditionalProperties == nil:
 		unknown := c.add(steps, "unknown fields are no longer preserved", "they are pruned: their values are lost")
@@ -173,6 +181,18 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		removed := c.add(steps, "it is no longer a map", "keys that are no fields are pruned: their values are lost")
 		removed.narrow, removed.shown = nonempty, byData|inside
 	}
+}
+
+// nullable compares whether a field that may be absent, or the value of a map, may be null. A null
+// that is not allowed is removed there, or replaced by the default; in a list it is refused
+// (apiextensions-apiserver/pkg/apiserver/schema/defaulting).
+func (c *comparison) nullable(was, is *structuralschema.Structural, steps []string) {
+	if was.Nullable || !is.Nullable || typeOf(is) == "any" {
+		return
+	}
+	added := c.add(steps, "it is nullable now", "null was removed or replaced by the default: it is stored, or refused by an enum")
+	added.shown = byError | byData
+	added.put = func(any) []any { return []any{nil} }
 }
 
 // defaults compares the defaults of a field of an object.

@@ -1,6 +1,7 @@
 package breaking
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -20,7 +21,7 @@ import (
 // constraints compares what values must be, beside their type.
 func (c *comparison) constraints(was, is *structuralschema.Structural, steps []string) {
 	before, now := validationOrNone(was.ValueValidation), validationOrNone(is.ValueValidation)
-	c.required(before, now, is, steps)
+	c.required(was, is, steps)
 	c.enum(before, now, steps)
 	c.bounds(before, now, steps)
 	if now.Pattern != "" && now.Pattern != before.Pattern {
@@ -48,7 +49,8 @@ func validationOrNone(v *structuralschema.ValueValidation) *structuralschema.Val
 	return v
 }
 
-func (c *comparison) required(before, now *structuralschema.ValueValidation, is *structuralschema.Structural, steps []string) {
+func (c *comparison) required(was, is *structuralschema.Structural, steps []string) {
+	before, now := validationOrNone(was.ValueValidation), validationOrNone(is.ValueValidation)
 	for _, name := range missing(now.Required, before.Required) {
 		if p, ok := is.Properties[name]; ok && p.Default.Object != nil {
 			continue // it is always there
@@ -56,6 +58,7 @@ func (c *comparison) required(before, now *structuralschema.ValueValidation, is 
 		added := c.add(below(steps, name), "it is now required", "objects without it are refused")
 		added.steps, added.child, added.says = slices.Clone(steps), name, "Required value"
 		added.narrow = without(name)
+		added.certain = propertyOf(was, name) == nil // no old object has it
 	}
 }
 
@@ -196,6 +199,35 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 		} else if rule.MessageExpression == "" {
 			added.says = expression
 		}
+	}
+}
+
+// scale compares what the scale subresource requires of the fields that it reads: numbers of
+// replicas are not negative (apiextensions-apiserver/pkg/registry/customresource/validator.go,
+// ValidateScaleSpec).
+func (c *comparison) scale(was, is *version) {
+	now := subresources(is).Scale
+	if now == nil {
+		return
+	}
+	before := cmp.Or(subresources(was).Scale, &apiextensionsv1.CustomResourceSubresourceScale{})
+	for _, path := range []string{now.SpecReplicasPath, now.StatusReplicasPath} {
+		steps, at := strings.Split(strings.TrimPrefix(path, "."), "."), was.structural
+		for _, step := range steps {
+			if at != nil {
+				at = propertyOf(at, step)
+			}
+		}
+		if at == nil || path == before.SpecReplicasPath || path == before.StatusReplicasPath {
+			continue
+		}
+		v := validationOrNone(at.ValueValidation)
+		if v.Minimum != nil && *v.Minimum >= 0 && (v.Format == "int32" || v.Maximum != nil && *v.Maximum <= math.MaxInt32) {
+			continue
+		}
+
+		read := c.add(steps, "the scale subresource reads it now", "numbers below 0 or above 2147483647 are refused")
+		read.put = func(value any) []any { return []any{int64(-1), int64(math.MaxInt32 + 1), value} }
 	}
 }
 

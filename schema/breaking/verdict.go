@@ -71,6 +71,9 @@ func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 	if bothServed(was, is) {
 		v.errs = errs
 	}
+	if len(v.errs) > 0 {
+		return v // nothing is stored
+	}
 	was.Prune(after) // what a client of the old definition does not see
 	differ(before, after, "", func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
 	return v
