@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdkit/crdkit/schema"
 	"github.com/crdkit/crdkit/schema/breaking"
@@ -29,7 +30,8 @@ type change struct {
 }
 
 func (c *command) diff() *cobra.Command {
-	countUnproven := false
+	allowUnproven := false
+	var objects []string
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Report what an upgrade of definitions would break",
@@ -44,13 +46,15 @@ The effect of a change is one of:
             subresource, a printer column, or how server-side apply merges.
 
 Where no object was found that proves a change, it is marked as unproven: a pattern or a
-rule that has changed may allow less than before, or not. An unproven change is printed,
-but the exit code is 1 for it only with --unproven.`,
+rule that has changed may allow less than before, or not. It counts as a breaking change for
+the exit code, unless --allow-unproven is given. Objects of a cluster help to find proofs:
+give them with --objects.`,
 		Example: `  # Check a change before it is committed
   git show HEAD:config/crd/pizzas.yaml | crdcheck diff - config/crd/pizzas.yaml
 
-  # Fail for changes that may break something, too
-  crdcheck diff --unproven old.yaml new.yaml`,
+  # Look for proofs among the objects of a cluster first
+  kubectl get pizzas -A -o yaml >pizzas.yaml
+  crdcheck diff --objects pizzas.yaml old.yaml new.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("an old and a new file must be specified\nSee '%s --help' for usage", cmd.CommandPath())
@@ -61,10 +65,11 @@ but the exit code is 1 for it only with --unproven.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			before, after := c.parse(cmd.Context(), args[:1]).list, c.parse(cmd.Context(), args[1:]).list
-			changes := []change{}
+			old, after := c.parse(cmd.Context(), args[:1]), c.parse(cmd.Context(), args[1:]).list
+			before, changes := old.list, []change{}
+			samples, _ := c.subjects(cmd.Context(), old, objects)
 			if !c.failed { // what is missing would be taken for removed
-				changes = c.compare(cmd.Context(), before, after)
+				changes = c.compare(cmd.Context(), before, after, samples)
 			}
 			unproven := 0
 			for _, change := range changes {
@@ -72,7 +77,7 @@ but the exit code is 1 for it only with --unproven.`,
 					unproven++
 				}
 			}
-			if c.findings = len(changes); !countUnproven {
+			if c.findings = len(changes); allowUnproven {
 				c.findings -= unproven
 			}
 			if c.output == "json" {
@@ -96,13 +101,14 @@ but the exit code is 1 for it only with --unproven.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&countUnproven, "unproven", false, "Exit with 1 for unproven changes, too.")
+	cmd.Flags().BoolVar(&allowUnproven, "allow-unproven", false, "Exit with 0 if there are no changes but unproven ones.")
+	cmd.Flags().StringArrayVar(&objects, "objects", nil, "A file or directory with objects that may prove changes. May be given more than once.")
 	return cmd
 }
 
 // compare compares definitions of the same kind; if there is but one old and one new, they
-// are compared even if the kind has changed.
-func (c *command) compare(ctx context.Context, before, after []*schema.Definition) []change {
+// are compared even if the kind has changed. Samples are tried as proofs.
+func (c *command) compare(ctx context.Context, before, after []*schema.Definition, samples []subject) []change {
 	changes := []change{}
 	c.each(ctx, "diff", len(before), func(i int) string { return before[i].GroupKind().String() }, func(i int) error {
 		name := before[i].GroupKind().String()
@@ -114,7 +120,14 @@ func (c *command) compare(ctx context.Context, before, after []*schema.Definitio
 			changes = append(changes, change{Definition: name, Effect: breaking.Clients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
 			return nil
 		}
-		for _, b := range breaking.Changes(ctx, before[i], after[at]) {
+		var objects []map[string]any
+		for _, s := range samples {
+			var u unstructured.Unstructured
+			if s.gvk().GroupKind() == before[i].GroupKind() && u.UnmarshalJSON(s.asJSON) == nil {
+				objects = append(objects, u.Object)
+			}
+		}
+		for _, b := range breaking.Changes(ctx, before[i], after[at], objects...) {
 			found := change{Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
 			if b.Proof != nil {
 				found.Object, found.Stored, found.Altered = b.Proof.Object, b.Proof.Stored, b.Proof.Altered
@@ -151,6 +164,6 @@ func (c *command) printChange(b change) {
 		fmt.Fprintf(c.out, "    Altered: %s\n", text)
 	}
 	if b.Unproven {
-		fmt.Fprintf(c.out, "    %s\n", "Unproven: no object was found that shows it. There may be none.")
+		fmt.Fprintf(c.out, "    %s\n", "Unproven: no object was found that shows it. There may be none; --objects may have one.")
 	}
 }

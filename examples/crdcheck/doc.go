@@ -34,7 +34,8 @@
 //
 //   - 0: there are no findings, or only warnings.
 //   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, or breaking
-//     changes. A possibly breaking change without a proof counts only with diff --unproven.
+//     changes. A possibly breaking change without a proof counts too, unless diff has
+//     --allow-unproven.
 //   - 2: the command line is wrong, some input could not be read, there was nothing to check, or
 //     the results could not be written. The command still checks all input that it can read.
 //

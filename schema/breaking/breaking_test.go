@@ -385,6 +385,94 @@ func TestChangesAreListedEvenIfThereIsNoTimeToProveThem(t *testing.T) {
 	}
 }
 
+// No object is found that the old rule accepts.
+const locked = `{type: object, required: [package], properties: {package: {type: string}, size: {type: integer}},
+  x-kubernetes-validations: [{rule: "self.package.endsWith('@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08')"}]}`
+
+func TestChanges_PlainBreaksNeedNoProof(t *testing.T) {
+	for _, test := range []struct{ name, new, want string }{
+		{"a field removed", "{type: object, properties: {size: {type: integer}}}", "v1 spec.a.package: the field is removed"},
+		{"a new field required", strings.NewReplacer("[package]", "[package, x]", "size:", "x: {type: string}, size:").Replace(locked), "v1 spec.a.x: it is now required"},
+		{"a bound", strings.Replace(locked, "integer", "integer, maximum: 3", 1), "v1 spec.a.size: maximum is 3 now UNPROVEN"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff([]string{test.want}, breaks(t, property(locked), property(test.new))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestChanges_SamplesProve(t *testing.T) {
+	sample := map[string]any{"apiVersion": "example.com/v1", "kind": "Apple",
+		"metadata": map[string]any{"name": "b", "labels": map[string]any{"a": "b"}, "managedFields": []any{}},
+		"spec": map[string]any{"a": map[string]any{"size": int64(7),
+			"package": "x@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}}
+	for _, test := range []struct{ name, old, new, shows string }{
+		{"a bound", "integer", "integer, maximum: 3", `"size":7`},
+		{"a default", "integer", "integer, default: 3", `08"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			old, new := definition(t, property(locked)), definition(t, property(strings.Replace(locked, test.old, test.new, 1)))
+			changes := breaking.Changes(t.Context(), old, new, sample)
+			if len(changes) != 1 || changes[0].Proof == nil || !strings.Contains(string(changes[0].Proof.Object), test.shows) {
+				t.Fatalf("the changes are %v, want one that %s proves", changes, test.shows)
+			}
+			if object := string(changes[0].Proof.Object); strings.Contains(object, "labels") || strings.Contains(object, "managedFields") {
+				t.Errorf("the proof %s has metadata that it does not need", object)
+			}
+		})
+	}
+}
+
+// A rule that belongs to a new field or value refuses nothing that was accepted, nor does one that
+// says what an old one says. One that looks alike may.
+func TestChanges_RulesThatRefuseNothing(t *testing.T) {
+	const filter = `{type: array, maxItems: 4, items: {type: object, required: [type], RULES properties: {type: {type: string, enum: [A, B]}, b: {type: string}, size: {type: integer, default: 1}}}}`
+	old := strings.Replace(filter, "RULES", `x-kubernetes-validations: [{rule: "self.type == 'B' ? self.b == 'x' : true"}],`, 1)
+	with := func(rule string) string {
+		s := strings.Replace(old, "b: {type: string}", "b: {type: string}, cors: {type: string}, kind: {type: string, default: x}", 1)
+		return strings.Replace(strings.Replace(s, "[A, B]", "[A, B, CORS]", 1), "validations: [", `validations: [{rule: "`+rule+`"}, `, 1)
+	}
+	for rule, harmless := range map[string]bool{
+		"!(has(self.cors) && self.type != 'CORS')":                  true,
+		"!(!has(self.cors) && self.type == 'CORS')":                 true,
+		"!has(self.cors) || self.cors == self.type":                 true,
+		"self.type == 'B' && has(self.size) ? self.b == 'x' : true": true,
+		"!(!has(self.cors) && self.type == 'A')":                    false,
+		"!has(self.kind) || self.type == 'CORS'":                    false,
+		"self.type == 'B' ? self.b == 'y' : true":                   false,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			if got := breaks(t, property(old), property(with(rule))); harmless == (len(got) > 0) {
+				t.Errorf("the changes are %v, and the rule is harmless: %t", got, harmless)
+			}
+		})
+	}
+	all := strings.Replace(filter, "RULES", "", 1)
+	const one = "self.filter(f, f.type == 'CORS').size() <= 1"
+	if got := breaks(t, property(all), property(strings.Replace(all, "maxItems", `x-kubernetes-validations: [{rule: "`+one+`"}], maxItems`, 1))); got != nil {
+		t.Errorf("%s breaks %v", one, got)
+	}
+}
+
+// A type without an enum takes the strings that rules compare it with.
+func TestChanges_UnionWithoutEnumIsProven(t *testing.T) {
+	old := property(`{type: object, required: [type], properties: {type: {type: string}, disk: {type: object, properties: {size: {type: string, maxLength: 9}}}, net: {type: string}},
+  x-kubernetes-validations: [{rule: "self.type == 'PersistentDisk' ? has(self.disk) : !has(self.disk)"}, {rule: "self.type == 'Network' ? has(self.net) : !has(self.net)"}]}`)
+	for _, c := range breaks(t, old, strings.Replace(old, "maxLength: 9", "maxLength: 5", 1)) {
+		if !strings.Contains(c, `"type":"PersistentDisk"`) {
+			t.Errorf("%s, want a proof with the type PersistentDisk", c)
+		}
+	}
+}
+
+func TestChanges_SameLanguageOfPatterns(t *testing.T) {
+	if got := breaks(t, property("{type: string, pattern: '^[a-zSA-Z]+$'}"), property("{type: string, pattern: '^[a-zA-Z]+$'}")); got != nil {
+		t.Errorf("the changes are %v, want none", got)
+	}
+}
+
 // CI chooses by the effect, and by whether there is a proof.
 func TestEachChangeHasAnEffect(t *testing.T) {
 	for _, test := range []struct {

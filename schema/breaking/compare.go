@@ -23,6 +23,7 @@ type change struct {
 	put    func(value any) []any
 	shown  evidence
 	says   string // an error has these words of the server; "" for any error
+	rule   string // the new CEL rule, if it is one
 	merged bool   // it is about how objects are merged, not about what they may be
 	// certain reports that it breaks what is there, whether or not an object is found.
 	certain bool
@@ -79,7 +80,9 @@ func (c *comparison) compare(was, is *structuralschema.Structural, steps []strin
 		nullable.put = func(any) []any { return []any{nil} }
 	}
 	c.constraints(was, is, steps)
-	c.topology(was, is, steps)
+	if was.Items == nil || is.Items == nil || typeOf(was.Items) == typeOf(is.Items) {
+		c.topology(was, is, steps) // items of another type are merged otherwise in any case
+	}
 	if is.XEmbeddedResource && !was.XEmbeddedResource {
 		c.add(steps, "it is now an embedded resource", "without apiVersion, kind and valid metadata, it is refused").shown |= inside
 	}

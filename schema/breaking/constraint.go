@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -24,12 +25,13 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 	c.required(was, is, steps)
 	c.enum(before, now, steps)
 	c.bounds(before, now, steps)
-	if now.Pattern != "" && now.Pattern != before.Pattern {
+	if now.Pattern != "" && !samePattern(before.Pattern, now.Pattern) {
 		what := "it has the pattern " + now.Pattern + " now"
 		if before.Pattern != "" {
 			what = "the pattern " + before.Pattern + " is now " + now.Pattern
 		}
-		c.add(steps, what, "values that do not match it are refused").says = "should match"
+		added := c.add(steps, what, "values that do not match it are refused")
+		added.says, added.put = "should match", mismatches(before.Pattern, now.Pattern)
 	}
 	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(is.Type, now.Format) {
 		what := "it has the format " + now.Format + " now"
@@ -40,6 +42,34 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 	}
 	c.compositions(before, now, steps)
 	c.rules(was, is, steps)
+}
+
+// samePattern reports whether two patterns differ in nothing but how they are written.
+func samePattern(before, now string) bool {
+	was, err := syntax.Parse(before, syntax.Perl)
+	is, other := syntax.Parse(now, syntax.Perl)
+	return err == nil && other == nil && was.Simplify().String() == is.Simplify().String()
+}
+
+// mismatches returns strings that match a pattern and not another one: a value, and that with more
+// characters of other classes.
+func mismatches(before, now string) func(value any) []any {
+	was, err := regexp.Compile(before)
+	is, other := regexp.Compile(now)
+	if err != nil || other != nil {
+		return nil
+	}
+	return func(value any) (all []any) {
+		text, _ := value.(string)
+		for _, more := range []string{"", " ", "a", "A", "0", "-", "_", ".", "/", ":", "*", "é", "\n", strings.Repeat("a", 64)} {
+			for _, s := range []string{text + more, more + text, more} {
+				if was.MatchString(s) && !is.MatchString(s) {
+					all = append(all, s)
+				}
+			}
+		}
+		return all
+	}
 }
 
 func validationOrNone(v *structuralschema.ValueValidation) *structuralschema.ValueValidation {
@@ -182,10 +212,14 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 		expression := strings.TrimSpace(rule.Rule)
 		if slices.ContainsFunc(before.XValidations, func(was apiextensionsv1.ValidationRule) bool {
 			return strings.TrimSpace(was.Rule) == expression && reflect.DeepEqual(was.OptionalOldSelf, rule.OptionalOldSelf)
-		}) {
+		}) || harmless(rule, before, now) {
 			continue
 		}
 		added := c.add(steps, "there is a new rule: "+expression, "objects that break it are refused")
+		added.rule = expression
+		if a := before.AdditionalProperties; a != nil && a.Structural != nil {
+			added.put = oddKeys
+		}
 		added.updates = oldSelf.MatchString(expression)
 		added.creates = !added.updates || rule.OptionalOldSelf != nil && *rule.OptionalOldSelf
 		if !added.creates {
@@ -229,6 +263,19 @@ func (c *comparison) scale(was, is *version) {
 		read := c.add(steps, "the scale subresource reads it now", "numbers below 0 or above 2147483647 are refused")
 		read.put = func(value any) []any { return []any{int64(-1), int64(math.MaxInt32 + 1), value} }
 	}
+}
+
+// oddKeys returns a map as it is, and with a key that rules about keys may refuse.
+func oddKeys(value any) []any {
+	all := []any{value}
+	object, _ := value.(map[string]any)
+	for _, key := range []string{"", " ", strings.Repeat("a", 300), "A", "a/b/c"} {
+		for _, v := range object {
+			all = append(all, map[string]any{key: v})
+			break
+		}
+	}
+	return all
 }
 
 // topology compares how lists and maps are merged, and which items of lists are the same.

@@ -17,7 +17,8 @@
 //
 // It does not show that nothing breaks: whether a pattern or a CEL rule allows less than
 // another one cannot be decided in general. A change of which no object was found is reported
-// all the same, as unproven.
+// all the same, as unproven: treat it as breaking until a person has looked at it. Objects from
+// a cluster help to find proofs.
 //
 // It does not check whether the API server accepts the update of the definition itself, beyond
 // the changes that it never accepts. [schema.Check] lists the problems of one definition.

@@ -2,6 +2,7 @@ package breaking
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ import (
 type portion struct {
 	whole  bool                   // all fields of the place itself
 	wanted func(name string) bool // and fields of that name, anywhere
+	// rules has the CEL rules, one a line. What they compare strings with is tried for these.
+	rules string
 }
 
 // part copies a part of a schema, with the place that steps lead to.
@@ -46,7 +49,12 @@ func (want portion) copy(s *structuralschema.Structural, steps []string, onWay b
 	out.Properties = map[string]structuralschema.Structural{}
 	for name, p := range s.Properties {
 		if all || needed[name] || want.wanted(name) {
-			out.Properties[name] = *child(name, &p)
+			made := child(name, &p)
+			if values := want.literals(name, step); p.Type == "string" && len(values) > 0 && !(name == step && len(rest) == 0) {
+				v := validationOf(made)
+				v.Enum = preferred(values, v.Enum)
+			}
+			out.Properties[name] = *made
 		}
 	}
 	if _, declared := out.Properties[step]; !declared && step != "" && step != anyItem && step != anyValue {
@@ -78,14 +86,14 @@ func needs(v *structuralschema.ValueValidation, names map[string]bool) (all bool
 }
 
 // rulesOf returns the text of all CEL rules of a schema, with their paths and the expressions of
-// their messages.
+// their messages, one a line.
 func rulesOf(s *structuralschema.Structural) string {
 	var rules strings.Builder
 	var collect func(s *structuralschema.Structural)
 	collect = func(s *structuralschema.Structural) {
 		for _, rule := range s.XValidations {
 			for _, text := range []string{rule.Rule, rule.MessageExpression, rule.FieldPath} {
-				rules.WriteString(text + "\n")
+				rules.WriteString(strings.ReplaceAll(text, "\n", " ") + "\n")
 			}
 		}
 		for _, p := range s.Properties {
@@ -100,6 +108,49 @@ func rulesOf(s *structuralschema.Structural) string {
 	}
 	collect(s)
 	return rules.String()
+}
+
+// What CEL rules compare a field with, and the strings in it.
+var (
+	compared = regexp.MustCompile(`\.(\w+)\s*(?:==|!=|in)\s*(\[[^\]]*\]|'[^']*'|"[^"]*")`)
+	quoted   = regexp.MustCompile(`'[^']*'|"[^"]*"`)
+)
+
+// literals returns the strings that rules compare a field with. First come those of rules that
+// mention the next field on the way, too: a type often decides which other field is there.
+func (want portion) literals(name, step string) (values []structuralschema.JSON) {
+	var near, far []string
+	for line := range strings.Lines(want.rules) {
+		if step != "" && strings.Contains(line, "."+step) {
+			near = append(near, line)
+		} else {
+			far = append(far, line)
+		}
+	}
+	for _, match := range compared.FindAllStringSubmatch(strings.Join(append(near, far...), ""), -1) {
+		for _, text := range quoted.FindAllString(match[2], -1) {
+			value := structuralschema.JSON{Object: text[1 : len(text)-1]}
+			if match[1] == name && !slices.Contains(values, value) {
+				values = append(values, value)
+			}
+		}
+	}
+	return values
+}
+
+// preferred returns the values of an enum in another order. If there is none, it is made of the
+// values, and one that no rule knows.
+func preferred(values, enum []structuralschema.JSON) []structuralschema.JSON {
+	if len(enum) == 0 {
+		return append(values, structuralschema.JSON{Object: "x"})
+	}
+	rank := func(v structuralschema.JSON) int {
+		if i := slices.Index(values, v); i >= 0 {
+			return i
+		}
+		return len(values)
+	}
+	return slices.SortedStableFunc(slices.Values(enum), func(a, b structuralschema.JSON) int { return rank(a) - rank(b) })
 }
 
 // narrow changes a schema so that each object has something at a place, and there what

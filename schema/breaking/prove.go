@@ -2,6 +2,7 @@ package breaking
 
 import (
 	"encoding/json"
+	"maps"
 	randv2 "math/rand/v2"
 	"strings"
 	"time"
@@ -17,8 +18,11 @@ const (
 	// proofTries is how many objects are judged for one change, shrinkTries how many more to
 	// make a proof smaller, and pairObjects of how many objects updates are made.
 	proofTries, shrinkTries, pairObjects = 200, 100, 24
-	// proofTime bounds the time for one change, and allTime that for all of a version.
-	proofTime, allTime = 2 * time.Second, 15 * time.Second
+	// oldTries is how many objects the old definition validates for one change.
+	oldTries = 300
+	// proofTime bounds the time for one change, and allTime that for all of a version, on a machine
+	// that is slow or busy.
+	proofTime, allTime = 10 * time.Second, time.Minute
 )
 
 // search looks for objects that show breaking changes of a version.
@@ -29,6 +33,7 @@ type search struct {
 	rules          string    // of the old schema
 	deadline       time.Time // for all changes
 	changeDeadline time.Time // for the current one
+	left           int       // of oldTries
 }
 
 func newSearch(up *upgrade, was, is *version, changes []*change) *search {
@@ -44,10 +49,10 @@ func (s *search) timeIsUp() bool {
 	return s.ctx.Err() != nil || now.After(s.deadline) || now.After(s.changeDeadline)
 }
 
-// acceptedBefore reports whether the old definition accepts an object, and there is time to use
-// it.
+// acceptedBefore reports whether the old definition accepts an object, and the search for the
+// current change goes on.
 func (s *search) acceptedBefore(object map[string]any) bool {
-	if s.timeIsUp() {
+	if s.left--; s.left < 0 || s.timeIsUp() {
 		return false
 	}
 	_, errs := s.store(s.was, object)
@@ -63,6 +68,7 @@ func (s *search) mentioned(name string) bool { return strings.Contains(s.rules, 
 func (s *search) proveAll() {
 	for _, c := range s.changes {
 		s.prove(c, s.construct)
+		s.prove(c, s.sampled)
 	}
 	for _, c := range s.changes {
 		s.prove(c, s.seek)
@@ -71,7 +77,7 @@ func (s *search) proveAll() {
 
 // prove tries a way to prove a change, while there is time.
 func (s *search) prove(c *change, way func(*change) *Proof) {
-	s.changeDeadline = time.Now().Add(proofTime)
+	s.changeDeadline, s.left = time.Now().Add(proofTime), oldTries
 	if c.Proof == nil && !c.merged && !s.timeIsUp() {
 		c.Proof = way(c)
 	}
@@ -83,7 +89,7 @@ func (s *search) construct(c *change) *Proof {
 		return nil
 	}
 	nothing := func(string) bool { return false }
-	part := portion{whole: c.child == "", wanted: nothing}.part(s.was.structural, c.steps)
+	part := portion{whole: c.child == "", wanted: nothing, rules: s.rules + c.rule}.part(s.was.structural, c.steps)
 	g := s.generator(c, part, nil)
 	if g == nil {
 		return nil
@@ -92,13 +98,48 @@ func (s *search) construct(c *change) *Proof {
 	if err != nil {
 		return nil
 	}
-	return s.shows(c, object).proof()
+	return s.shows(c, bare(object)).proof()
+}
+
+// sampled looks for a sample that shows a change, as it is or without the field that the change is
+// about.
+func (s *search) sampled(c *change) *Proof {
+	for _, sample := range s.samples {
+		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() {
+			continue
+		}
+		object := bare(runtime.DeepCopyJSON(sample))
+		if v := s.shows(c, object); v.broken() {
+			return v.proof()
+		}
+		for _, p := range placesOf(object, c.steps) {
+			if fields, ok := p.value.(map[string]any); ok && c.child != "" {
+				delete(fields, c.child)
+			}
+		}
+		if v := s.shows(c, object); v.broken() {
+			return v.proof()
+		}
+	}
+	return nil
+}
+
+// bare takes away the metadata that rules do not see.
+func bare(object map[string]any) map[string]any {
+	if metadata, ok := object["metadata"].(map[string]any); ok {
+		maps.DeleteFunc(metadata, func(name string, _ any) bool {
+			return name != "name" && name != "generateName" && name != "namespace"
+		})
+	}
+	return object
 }
 
 // seek makes objects that the old definition accepts until one shows a change, and makes
 // that smaller.
 func (s *search) seek(c *change) *Proof {
-	part := portion{whole: true, wanted: s.mentioned}.part(s.was.structural, c.steps)
+	want := portion{whole: true, rules: s.rules + c.rule}
+	want.wanted = func(name string) bool { return s.mentioned(name) || strings.Contains(c.rule, "."+name) }
+	part := want.part(s.was.structural, c.steps)
 	g := s.generator(c, part, s.acceptedBefore)
 	if g == nil {
 		return nil
@@ -114,7 +155,7 @@ func (s *search) seek(c *change) *Proof {
 		if err != nil {
 			return nil
 		}
-		if v := s.shows(c, object); v.broken() {
+		if v := s.shows(c, bare(object)); v.broken() {
 			return s.smaller(c, g, v, src.Tree()).proof()
 		}
 	}
@@ -130,7 +171,7 @@ func (s *search) pair(c *change, g *generate.Generator) *Proof {
 		if err != nil {
 			return nil
 		}
-		if len(objects) > 0 {
+		if bare(object); len(objects) > 0 {
 			object["metadata"] = objects[0]["metadata"]
 		}
 		paths := c.about(placesOf(object, c.steps))
@@ -192,7 +233,7 @@ func (s *search) smaller(c *change, g *generate.Generator, v verdict, tree *draw
 		if err != nil {
 			return none, false
 		}
-		v := s.shows(c, object)
+		v := s.shows(c, bare(object))
 		return sized(v, src.Tree()), v.broken()
 	})
 	return small.Value
