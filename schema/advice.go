@@ -64,7 +64,7 @@ var advices = []advice{
 	{".default", "must not have unknown fields", "Specify these fields in the schema, or take them out of the default."},
 	{".default", "", "Give a default that the schema itself accepts."},
 
-	{"", "estimated rule cost total for entire OpenAPIv3 schema exceeds", "Lower the cost of the rules that are reported to contribute to it."},
+	{"", "estimated rule cost total for entire OpenAPIv3 schema exceeds", "Lower the cost of the rules that are reported to contribute to it. A server before 1.37 may accept them if they call matches(self, pattern), and not self.matches(pattern)."},
 	{"", "contributed to estimated rule cost total", costAdvice},
 	{"", "exceeds budget", costAdvice},
 	{"", "undefined field 'n'", quoteAdvice},
@@ -87,5 +87,6 @@ const metadataAdvice = "Remove it: of metadata, only name and generateName may b
 const quoteAdvice = "Specify the field, with its name in quotes: YAML takes a plain n for false, and a plain y for true."
 
 // The server has no estimate of how long a text is that an expression makes, and counts it where it
-// is added up, joined or searched.
-const costAdvice = "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it. The server takes text that an expression makes for unlimited: write all of it in one format, without + and join: \"at most %d\".format([self.size]), with %s for a value that is not an integer. Compare such text with ==, and do not search it."
+// is added up, joined or searched. Since cel-go v0.29 the global function matches has the cost of the
+// method (checker/cost.go, functionCost).
+const costAdvice = "Limit what the rule has to go through: set maxItems of lists, maxProperties of maps and maxLength of strings, in this schema and around it. The server takes text that an expression makes for unlimited: write all of it in one format, without + and join: \"at most %d\".format([self.size]), with %s for a value that is not an integer. Compare such text with ==, and do not search it. To a server before 1.37, matches(self, pattern) costs nothing, unlike self.matches(pattern): it may accept the rule."

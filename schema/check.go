@@ -58,6 +58,9 @@ func (f Problem) String() string {
 // be read, or is not a definition; the problems of the rest are returned beside it. A file
 // without any definition is an error too, so that a check of the wrong file does not pass.
 //
+// The server is that of Kubernetes 1.37: it refuses a rule whose global matches(self, pattern) may
+// cost too much, and servers before 1.37 do not count that cost.
+//
 // Like the server, Check goes step by step, and a problem can hide others: fix what it finds, and
 // run it again. Where a value has another type than its field, only the types of all other values
 // and the names of fields are checked. Where a schema is not structural, its defaults and CEL

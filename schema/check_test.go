@@ -164,6 +164,7 @@ func problemCases() []problemCase {
 
 		{"a rule that does not compile", with("a: {type: object, x-kubernetes-validations: [\n {rule: 'self.x > 1'}]}"), `15:11: ` + at + `.properties[a].x-kubernetes-validations[0].rule: Invalid value: compilation failed: ERROR: <input>:1:5: undefined field 'x'`, "correct the name"},
 		{"a costly rule", with("a: {type: array, items: {type: string}, x-kubernetes-validations: [\n {rule: 'self.all(x, self.all(y, x != y))'}]}"), `15:11: ` + at + `.properties[a].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x`, "maxItems of lists"},
+		{"a global matches", with("a: {type: array, items: {type: string}, x-kubernetes-validations: [\n {rule: 'self.all(x, matches(x, \"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$\"))'}]}"), `15:11: ` + at + `.properties[a].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x`, "before 1.37"},
 		{"rules that cost too much together", costly, `12:7: ` + at + `: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget`, "Lower the cost of the rules"},
 		{"a rule about the past of a list", with("a: {type: array, maxItems: 3, items: {type: string, x-kubernetes-validations: [\n {rule: self == oldSelf}]}}"), `15:11: ` + at + `.properties[a].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation`, "Make the list around it a map"},
 

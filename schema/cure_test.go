@@ -46,6 +46,7 @@ var cures = map[string][]cure{
 	"a key that may be missing":                   {{"{type: object, properties: {\n", "{type: object, required: [k], properties: {\n"}, {"k: {type: string", "k: {type: string, default: a"}},
 	"a rule that does not compile":                {{"a: {type: object", "a: {type: object, properties: {x: {type: integer}}"}, {"a: {type: object", "a: {type: object, properties: {a-b: {type: integer}}", "self.x", "self.a__dash__b"}},
 	"a costly rule":                               {{"a: {type: array, items: {type: string}", "a: {type: array, maxItems: 10, items: {type: string, maxLength: 10}"}},
+	"a global matches":                            {{"a: {type: array, items: {type: string}", "a: {type: array, maxItems: 10, items: {type: string, maxLength: 10}"}},
 	"rules that cost too much together":           {{"maxItems: 60", "maxItems: 6"}},
 	"a rule about the past of a list":             {{"items: {type: string, x-kubernetes-validations: [\n         {rule: self == oldSelf}]}", "items: {type: string}, x-kubernetes-validations: [{rule: self == oldSelf}]"}, {"items: {type: string,", "x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string, maxLength: 5}},"}},
 	"a selectable field that is not there":        {{"{type: object}", "{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}"}},

@@ -48,9 +48,11 @@ func (c *command) lint() *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint CRD...",
 		Short: "Report what the API server would not accept in definitions",
-		Long: `Report every problem for which the API server would not create a definition, with its
-place in the file, and with advice where the message is not enough. What the server accepts
-with a warning is reported as a warning. Warnings alone do not make the exit code 1.`,
+		Long: `Report every problem for which the API server of Kubernetes 1.37 would not create a
+definition, with its place in the file, and with advice where the message is not enough. What
+the server accepts with a warning is reported as a warning. Warnings alone do not make the exit
+code 1. Servers before 1.37 accept some CEL rules that cost too much for 1.37: the advice says
+which.`,
 		Example: `  # Check all definitions of a project
   crdcheck lint config/crd
 
