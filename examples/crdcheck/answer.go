@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,36 +19,80 @@ import (
 // answer is the result for an object.
 type answer struct {
 	place
-	Object   string               `json:"object"` // such as pizza.restaurant.example.com/margherita
-	Valid    *bool                `json:"valid,omitempty"`
-	Message  string               `json:"message,omitempty"`
-	Causes   []metav1.StatusCause `json:"causes,omitempty"`
-	Warnings []string             `json:"warnings,omitempty"`
-	Pruned   []string             `json:"pruned,omitempty"`
-	Result   json.RawMessage      `json:"result,omitempty"`
-	problems []string             // the message in parts
+	Object   string          `json:"object"` // such as pizza.restaurant.example.com/margherita
+	Valid    *bool           `json:"valid,omitempty"`
+	Message  string          `json:"message,omitempty"`
+	Causes   []cause         `json:"causes,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Pruned   []string        `json:"pruned,omitempty"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	problems []problem       // the message in parts
+	lineOf   func(path string) int
 }
 
-// refuse adds an error to the answer.
+// cause is an error of a field, and the line of that.
+type cause struct {
+	metav1.StatusCause
+	Line int `json:"line"`
+}
+
+// problem is a part of a message, and the line that it is about.
+type problem struct {
+	text string
+	line int
+}
+
+// decodedField is how the decoder names a field.
+var decodedField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
+
+// refuse adds an error to the answer. The server has the causes in an order that changes: here they
+// have that of the file, and those of no field come last.
 func (a *answer) refuse(err error) {
+	text := err.Error()
+	line := a.Line
+	if match := decodedField.FindStringSubmatch(text); match != nil {
+		line = a.lineOf(match[1])
+	}
+	var status apierrors.APIStatus
+	var causes []cause
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, c := range status.Status().Details.Causes {
+			causes = append(causes, cause{c, a.lineOf(strings.TrimPrefix(c.Field, "<nil>"))})
+		}
+	}
+	slices.SortStableFunc(causes, func(x, y cause) int {
+		last := func(c cause) int { return strings.Count(c.Field, "<nil>") }
+		return cmp.Or(last(x)-last(y), x.Line-y.Line, cmp.Compare(x.Field, y.Field), cmp.Compare(x.Message, y.Message))
+	})
+	a.Causes = append(a.Causes, causes...)
+	var all []string
+	for _, c := range causes {
+		line = causes[0].Line
+		all = append(all, fmt.Sprintf("%s: %s", cmp.Or(c.Field, "<nil>"), c.Message))
+		if len(causes) > 1 {
+			a.problems = append(a.problems, problem{all[len(all)-1], c.Line})
+		}
+	}
+	if len(causes) < 2 {
+		a.problems = append(a.problems, problem{text, line})
+	} else if head, _, many := strings.Cut(text, ": ["); many {
+		text = head + ": [" + strings.Join(all, ", ") + "]"
+	}
 	if a.Message != "" {
 		a.Message += "\n"
 	}
-	a.Message += err.Error()
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		a.problems = append(a.problems, err.Error())
-		return
+	a.Message += text
+}
+
+// findings are the problems and warnings for a report.
+func (a *answer) findings() (all []finding) {
+	for _, p := range a.problems {
+		all = append(all, finding{place{a.File, p.line, a.Item}, false, a.Object + ": " + p.text})
 	}
-	causes := status.Status().Details.Causes
-	a.Causes = append(a.Causes, causes...)
-	if len(causes) < 2 {
-		a.problems = append(a.problems, err.Error())
-		return
+	for _, w := range a.Warnings {
+		all = append(all, finding{a.place, true, a.Object + ": " + w})
 	}
-	for _, cause := range causes {
-		a.problems = append(a.problems, fmt.Sprintf("%s: %s", cmp.Or(cause.Field, "<nil>"), cause.Message))
-	}
+	return all
 }
 
 // finding reports whether the answer is one for the exit code.
@@ -66,7 +113,7 @@ func (c *command) check(ctx context.Context, what string, verdicts bool, crds, p
 	answers := []answer{}
 	c.each(ctx, what, len(subjects), func(i int) string { return subjects[i].String() }, func(i int) error {
 		s := subjects[i]
-		a := answer{place: s.place, Object: s.String()}
+		a := answer{place: s.place, Object: s.String(), lineOf: s.lineOf}
 		if s.version == nil {
 			a.refuse(s.noMatch())
 		} else if err := f(s, &a); err != nil {
@@ -93,6 +140,13 @@ func (c *command) check(ctx context.Context, what string, verdicts bool, crds, p
 			PassedOver int      `json:"passedOver"`
 			Errors     []string `json:"errors"`
 		}{answers, passedOver, append([]string{}, c.failures...)})
+	}
+	if slices.Contains(reports, c.output) {
+		var all []finding
+		for i := range answers {
+			all = append(all, answers[i].findings()...)
+		}
+		return c.report(all)
 	}
 	return c.printAnswers(answers, verdicts, passedOver)
 }
@@ -143,11 +197,11 @@ func (c *command) printVerdict(a *answer) {
 	case 0:
 		fmt.Fprintf(c.out, "%s valid\n", a.Object)
 	case 1:
-		fmt.Fprintf(c.out, "%s invalid\n    %s: %s\n", a.Object, a.place, indent(a.problems[0]))
+		fmt.Fprintf(c.out, "%s invalid\n    %s: %s\n", a.Object, a.place, indent(a.problems[0].text))
 	default:
 		fmt.Fprintf(c.out, "%s invalid\n    %s:\n", a.Object, a.place)
-		for _, text := range a.problems {
-			fmt.Fprintf(c.out, "    * %s\n", indent(text))
+		for _, p := range a.problems {
+			fmt.Fprintf(c.out, "    * %s\n", indent(p.text))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -25,7 +26,7 @@ type command struct {
 	in       io.Reader
 	out      *bufio.Writer // which keeps the first error, for the end
 	errOut   io.Writer
-	output   string // text or json
+	output   string // text, json, github or sarif
 	findings int
 	failed   bool     // something could not be read
 	failures []string // why
@@ -104,8 +105,12 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"text", "json"}, c.output) {
-				return fmt.Errorf("unable to match an output format for %q, allowed formats are: json,text", c.output)
+			formats := []string{"json", "text"}
+			if slices.Contains([]string{"lint", "validate", "diff"}, cmd.Name()) {
+				formats = append(formats, reports...)
+			}
+			if !slices.Contains(formats, c.output) {
+				return fmt.Errorf("unable to match an output format for %q, allowed formats are: %s", c.output, strings.Join(formats, ","))
 			}
 			crds, _ := cmd.Flags().GetStringArray("crd") // none, where there is no such flag
 			stdin := slices.DeleteFunc(slices.Concat(crds, args), func(path string) bool { return path != "-" })
@@ -115,12 +120,12 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. One of: (json, text).")
+	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. One of: (json, text), and for lint, validate and diff: (github, sarif).")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
 	root.SetHelpCommand(help(root))
-	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff())
+	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff(), c.version())
 	return root
 }
 
@@ -146,6 +151,15 @@ func help(root *cobra.Command) *cobra.Command {
 			}
 			return found.Help()
 		},
+	}
+}
+
+func (c *command) version() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of crdcheck",
+		Args:  cobra.NoArgs,
+		Run:   func(*cobra.Command, []string) { fmt.Fprintf(c.out, "crdcheck version %s\n", buildVersion()) },
 	}
 }
 

@@ -111,6 +111,8 @@ func TestWhatTheCommandPrints(t *testing.T) {
 	}{
 		{name: "lint", args: []string{"lint", "bad.yaml"}, code: exitFindings},
 		{name: "lint-json", args: []string{"lint", "-o", "json", "bad.yaml"}, code: exitFindings},
+		{name: "lint-github", args: []string{"lint", "-o", "github", "bad.yaml"}, code: exitFindings},
+		{name: "lint-sarif-json", args: []string{"lint", "-o", "sarif", "bad.yaml"}, code: exitFindings},
 		{name: "lint-good", args: []string{"lint", "project"}, code: exitOK},
 		{name: "lint-good-json", args: []string{"lint", "-o", "json", "project"}, code: exitOK},
 		{name: "lint-stdin", args: []string{"lint", "-"}, stdin: content(t, "bad.yaml"), code: exitFindings},
@@ -128,6 +130,8 @@ func TestWhatTheCommandPrints(t *testing.T) {
 
 		{name: "validate", args: []string{"validate", "--crd", "project", "objects.yaml"}, code: exitFindings},
 		{name: "validate-json", args: []string{"validate", "-o", "json", "--crd", "project", "objects.yaml"}, code: exitFindings},
+		{name: "validate-github", args: []string{"validate", "-o", "github", "--crd", "project", "objects.yaml"}, code: exitFindings},
+		{name: "validate-sarif-json", args: []string{"validate", "-o", "sarif", "--crd", "project", "-"}, stdin: unknownField, code: exitFindings},
 		{name: "validate-ignore", args: []string{"validate", "--validate=ignore", "--crd", "project", "objects.yaml"}, code: exitFindings},
 		{name: "validate-directory", args: []string{"validate", "--crd", "project/pizza.yaml", "project"}, code: exitError},
 		{name: "validate-good", args: []string{"validate", "--crd", "project", "-n", "rome", "-"}, stdin: `{"apiVersion":"restaurant.example.com/v1","kind":"Oven","metadata":{"name":"o"}}`, code: exitOK},
@@ -173,6 +177,9 @@ func TestWhatTheCommandPrints(t *testing.T) {
 
 		{name: "diff", args: []string{"diff", "project/pizza.yaml", "new.yaml"}, code: exitFindings},
 		{name: "diff-json", args: []string{"diff", "-o", "json", "project/pizza.yaml", "new.yaml"}, code: exitFindings},
+		{name: "diff-github", args: []string{"diff", "-o", "github", "project/pizza.yaml", "new.yaml"}, code: exitFindings},
+		{name: "diff-sarif-json", args: []string{"diff", "-o", "sarif", "project/pizza.yaml", "new.yaml"}, code: exitFindings},
+		{name: "diff-invalid", args: []string{"diff", "project/pizza.yaml", "bad.yaml"}, code: exitError},
 		{name: "diff-same", args: []string{"diff", "project", "-"}, stdin: content(t, "project/pizza.yaml") + "---\n" + content(t, "project/deep/others.yml"), code: exitOK},
 		{name: "diff-removed", args: []string{"diff", "project", "project/pizza.yaml"}, code: exitFindings},
 		{name: "diff-renamed", args: []string{"diff", "project/deep/others.yml", "-"}, stdin: strings.NewReplacer("ovens", "stoves", "Oven", "Stove").Replace(content(t, "project/deep/others.yml")), code: exitFindings},
@@ -214,8 +221,44 @@ func TestWhatTheCommandPrints(t *testing.T) {
 	}
 }
 
+// The server reports the errors of fields in an order that changes from run to run.
+func TestValidate_OrderIsThatOfTheFile(t *testing.T) {
+	crd := strings.Replace(content(t, "testdata/project/deep/others.yml"), "{type: object}",
+		"{type: object, properties: {a: {type: string}, b: {type: string}, c: {type: string}, d: {type: string}, e: {type: string}}}", 1)
+	object := "apiVersion: restaurant.example.com/v1\nkind: Oven\nmetadata: {name: o}\ne: 1\nd: 1\nc: 1\nb: 1\na: 1\n"
+	file := filepath.Join(t.TempDir(), "crd.yaml")
+	if err := os.WriteFile(file, []byte(crd), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		_, stdout, stderr := run(t, object, "validate", "-o", "json", "--crd", file, "-")
+		var answer struct {
+			Objects []struct {
+				Message string
+				Causes  []struct {
+					Field string
+					Line  int
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(stdout), &answer); err != nil || len(answer.Objects) != 1 {
+			t.Fatalf("%v\n%s%s", err, stdout, stderr)
+		}
+		got := ""
+		for _, c := range answer.Objects[0].Causes {
+			got += fmt.Sprintf("%s%d ", c.Field, c.Line)
+		}
+		if want := "e4 d5 c6 b7 a8 "; got != want {
+			t.Fatalf("the causes are %s, want %s", got, want)
+		}
+		if message := answer.Objects[0].Message; strings.Index(message, "e: ") > strings.Index(message, "a: Invalid") {
+			t.Fatalf("the message is in another order: %s", message)
+		}
+	}
+}
+
 func TestEachSubcommandHasHelp(t *testing.T) {
-	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff"} {
+	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff", "version"} {
 		if code, stdout, stderr := run(t, "", name, "--help"); code != exitOK || !strings.Contains(stdout, "crdcheck "+name) || stderr != "" {
 			t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
 		}
@@ -238,8 +281,10 @@ func TestAPathMayHaveACommaAndADirectoryMayBeALink(t *testing.T) {
 }
 
 func TestTheCommandHasAVersion(t *testing.T) {
-	if code, stdout, _ := run(t, "", "--version"); code != exitOK || !strings.HasPrefix(stdout, "crdcheck version ") {
-		t.Errorf("%d %s", code, stdout)
+	for _, arg := range []string{"--version", "version"} {
+		if code, stdout, _ := run(t, "", arg); code != exitOK || !strings.HasPrefix(stdout, "crdcheck version ") {
+			t.Errorf("%s: %d %s", arg, code, stdout)
+		}
 	}
 }
 

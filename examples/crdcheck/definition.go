@@ -18,6 +18,7 @@ import (
 type definitions struct {
 	list   []*schema.Definition
 	byKind map[runtimeschema.GroupKind]*schema.Definition
+	of     map[*schema.Definition]object    // where they are
 	faulty map[runtimeschema.GroupKind]bool // of these, nothing can be said
 	// incomplete says that there may be others, which could not be read.
 	incomplete bool
@@ -52,6 +53,7 @@ func (all definitions) version(gvk runtimeschema.GroupVersionKind) *schema.Versi
 func (c *command) parse(ctx context.Context, paths []string) definitions {
 	all := definitions{
 		byKind: map[runtimeschema.GroupKind]*schema.Definition{},
+		of:     map[*schema.Definition]object{},
 		faulty: map[runtimeschema.GroupKind]bool{},
 	}
 	var found []object
@@ -72,8 +74,9 @@ func (c *command) parse(ctx context.Context, paths []string) definitions {
 		d, err := compile(o)
 		if err != nil {
 			all.faulty[o.defined().kind()] = true
-			return fmt.Errorf("%s: %w", o.place, err)
+			return fmt.Errorf("%s: %w\nRun crdcheck lint for the line of each fault, and advice", o.place, err)
 		}
+		all.of[d] = o
 		kind := d.GroupKind()
 		if other, twice := first[kind]; !twice {
 			first[kind] = o.place

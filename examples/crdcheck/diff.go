@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,8 @@ import (
 
 // change is a change that breaks something, and how it is proven.
 type change struct {
+	File       string          `json:"file"`       // of the new definition
+	Line       int             `json:"line"`       // of the field there, or of what is around it
 	Definition string          `json:"definition"` // its kind and group
 	Effect     breaking.Effect `json:"effect"`
 	Version    string          `json:"version,omitempty"`
@@ -65,11 +68,11 @@ give them with --objects.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, after := c.parse(cmd.Context(), args[:1]), c.parse(cmd.Context(), args[1:]).list
+			old, now := c.parse(cmd.Context(), args[:1]), c.parse(cmd.Context(), args[1:])
 			before, changes := old.list, []change{}
 			samples, _ := c.subjects(cmd.Context(), old, objects)
 			if !c.failed { // what is missing would be taken for removed
-				changes = c.compare(cmd.Context(), before, after, samples)
+				changes = c.compare(cmd.Context(), old, now, samples)
 			}
 			unproven := 0
 			for _, change := range changes {
@@ -79,6 +82,13 @@ give them with --objects.`,
 			}
 			if c.findings = len(changes); allowUnproven {
 				c.findings -= unproven
+			}
+			if slices.Contains(reports, c.output) {
+				var all []finding
+				for _, b := range changes {
+					all = append(all, finding{place{File: b.File, Line: b.Line}, b.Unproven && allowUnproven, strings.TrimSpace(b.text())})
+				}
+				return c.report(all)
 			}
 			if c.output == "json" {
 				return c.printJSON(struct {
@@ -91,7 +101,7 @@ give them with --objects.`,
 				return nil
 			}
 			for _, change := range changes {
-				c.printChange(change)
+				fmt.Fprint(c.out, change.text())
 			}
 			total := count(len(changes)-unproven, "breaking change")
 			if unproven > 0 {
@@ -108,7 +118,8 @@ give them with --objects.`,
 
 // compare compares definitions of the same kind; if there is but one old and one new, they
 // are compared even if the kind has changed. Samples are tried as proofs.
-func (c *command) compare(ctx context.Context, before, after []*schema.Definition, samples []subject) []change {
+func (c *command) compare(ctx context.Context, old, now definitions, samples []subject) []change {
+	before, after := old.list, now.list
 	changes := []change{}
 	c.each(ctx, "diff", len(before), func(i int) string { return before[i].GroupKind().String() }, func(i int) error {
 		name := before[i].GroupKind().String()
@@ -117,7 +128,8 @@ func (c *command) compare(ctx context.Context, before, after []*schema.Definitio
 			at = 0
 		}
 		if at < 0 {
-			changes = append(changes, change{Definition: name, Effect: breaking.Clients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
+			o := old.of[before[i]]
+			changes = append(changes, change{File: o.File, Line: o.Line, Definition: name, Effect: breaking.Clients, What: "the definition is removed", Why: "all its objects are deleted, and clients find nothing"})
 			return nil
 		}
 		var objects []map[string]any
@@ -128,7 +140,8 @@ func (c *command) compare(ctx context.Context, before, after []*schema.Definitio
 			}
 		}
 		for _, b := range breaking.Changes(ctx, before[i], after[at], objects...) {
-			found := change{Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
+			o := now.of[after[at]]
+			found := change{File: o.File, Line: o.lineOfChange(b), Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
 			if b.Proof != nil {
 				found.Object, found.Stored, found.Altered = b.Proof.Object, b.Proof.Stored, b.Proof.Altered
 				for _, err := range b.Proof.Errors {
@@ -142,28 +155,30 @@ func (c *command) compare(ctx context.Context, before, after []*schema.Definitio
 	return changes
 }
 
-// printChange prints a change as text.
-func (c *command) printChange(b change) {
+// text is a change for a person to read.
+func (b change) text() string {
+	var text strings.Builder
 	where := b.Definition
 	for _, more := range []string{b.Version, b.Path} {
 		if more != "" {
 			where += " " + more
 		}
 	}
-	fmt.Fprintf(c.out, "%s: %s\n    Why (%s): %s.\n", where, b.What, b.Effect, b.Why)
+	fmt.Fprintf(&text, "%s: %s\n    Why (%s): %s.\n", where, b.What, b.Effect, b.Why)
 	if b.Stored != nil {
-		fmt.Fprintf(c.out, "    Stored: %s\n", b.Stored)
+		fmt.Fprintf(&text, "    Stored: %s\n", b.Stored)
 	}
 	if b.Object != nil {
-		fmt.Fprintf(c.out, "    Proof: %s\n", b.Object)
+		fmt.Fprintf(&text, "    Proof: %s\n", b.Object)
 	}
-	for _, text := range b.Errors {
-		fmt.Fprintf(c.out, "    Refused: %s\n", indent(text))
+	for _, err := range b.Errors {
+		fmt.Fprintf(&text, "    Refused: %s\n", indent(err))
 	}
-	for _, text := range b.Altered {
-		fmt.Fprintf(c.out, "    Altered: %s\n", text)
+	for _, altered := range b.Altered {
+		fmt.Fprintf(&text, "    Altered: %s\n", altered)
 	}
 	if b.Unproven {
-		fmt.Fprintf(c.out, "    %s\n", "Unproven: no object was found that shows it. There may be none; --objects may have one.")
+		fmt.Fprintf(&text, "    %s\n", "Unproven: no object was found that shows it. There may be none; --objects may have one.")
 	}
+	return text.String()
 }

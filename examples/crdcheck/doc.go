@@ -29,7 +29,9 @@
 // # Output
 //
 // The command prints its results to standard output, as text or, with -o json, as a JSON object that
-// includes the errors. It prints errors to standard error. On a terminal, standard error also shows
+// includes the errors. With -o github, lint, validate and diff print workflow commands of GitHub
+// Actions. With -o sarif, they print a SARIF 2.1.0 log. Both formats have the line of the field.
+// The command prints errors to standard error. On a terminal, standard error also shows
 // the progress of a long run. Scripts can use the exit code:
 //
 //   - 0: there are no findings, or only warnings.
@@ -44,5 +46,6 @@
 // Read command.go for the command line. input.go reads files, and document.go and object.go parse
 // them. definition.go compiles CRDs, and subject.go finds the objects that they specify. lint.go,
 // convert.go, validate.go, rewrite.go (prune and default) and diff.go implement the commands, and
-// answer.go prints the findings of validate, prune and default.
+// answer.go prints the findings of validate, prune and default. report.go has the formats for
+// code reviews.
 package crdcheck

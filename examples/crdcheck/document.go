@@ -169,6 +169,9 @@ func (d *document) readYAML(body []byte) {
 			text = "yaml: " + text[len(found[0]):]
 		}
 		d.text, d.unread = nil, d.text
+		if bytes.Contains(d.unread, []byte("{{")) {
+			text += "\nIt looks like a template: check what helm template prints"
+		}
 		d.err = fmt.Errorf("%s: %s", place{File: d.file, Line: line}, text)
 		return
 	}
@@ -184,6 +187,7 @@ func (d *document) readYAML(body []byte) {
 		text = append([]byte("--- "), body...) // to the server, it would be JSON without
 	}
 	d.add(object{place: place{File: d.file, Line: line}, text: text, asJSON: value, before: d.line - 1}, func() []int { return itemLinesOfYAML(&root, d.line-1) })
+	d.setNodes(d.objects[first:], &root)
 	if items := d.objects[first:]; len(items) > 0 && items[0].Item != "" {
 		if _, err := yaml.YAMLToJSONStrict(body); err != nil {
 			assignDuplicates(items, shiftLines(err.Error(), d.line-1))
@@ -191,20 +195,39 @@ func (d *document) readYAML(body []byte) {
 	}
 }
 
+// setNodes tells the objects of a document where their fields are.
+func (d *document) setNodes(objects []object, root *yamlv3.Node) {
+	for i := range objects {
+		o := &objects[i]
+		list := itemsOfYAML(root)
+		var at int
+		if _, err := fmt.Sscanf(o.Item, "items[%d]", &at); err == nil && at < len(list) {
+			o.node, o.before = list[at], d.line-1
+		} else if o.Item == "" && len(root.Content) > 0 {
+			o.node = root.Content[0]
+		}
+	}
+}
+
 // itemLinesOfYAML returns the lines on which the items of a List begin.
 func itemLinesOfYAML(root *yamlv3.Node, before int) (lines []int) {
+	for _, item := range itemsOfYAML(root) {
+		lines = append(lines, before+item.Line)
+	}
+	return lines
+}
+
+func itemsOfYAML(root *yamlv3.Node) []*yamlv3.Node {
 	if len(root.Content) == 0 {
 		return nil
 	}
 	list := root.Content[0]
 	for i := 0; i+1 < len(list.Content); i += 2 {
 		if list.Content[i].Value == "items" {
-			for _, item := range list.Content[i+1].Content {
-				lines = append(lines, before+item.Line)
-			}
+			return list.Content[i+1].Content
 		}
 	}
-	return lines
+	return nil
 }
 
 // yamlLine is how errors of YAML say where, yamlErrorLine is that at the beginning, and

@@ -3,6 +3,7 @@ package crdcheck
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,14 @@ which.`,
 					Faults      []fault  `json:"faults"`
 					Errors      []string `json:"errors"`
 				}{definitions, faults, append([]string{}, c.failures...)})
+			}
+			if slices.Contains(reports, c.output) {
+				var all []finding
+				for _, f := range faults {
+					message := strings.TrimSpace(strings.Join([]string{f.Definition, f.Path, f.Message}, " ") + "\n" + f.Advice)
+					all = append(all, finding{place{File: f.File, Line: f.Line}, f.Warning, message})
+				}
+				return c.report(all)
 			}
 			for _, f := range faults {
 				fmt.Fprintln(c.out, f.text())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
@@ -19,10 +20,11 @@ type object struct {
 	metav1.TypeMeta
 	name string // or the prefix of one that is generated
 
-	text       []byte   // as it would be sent to the server: JSON or YAML
-	before     int      // lines of the file before the text, if it is YAML
-	asJSON     []byte   // the same as JSON
-	duplicates []string // keys of YAML that are there twice, and that the text no longer has
+	text       []byte       // as it would be sent to the server: JSON or YAML
+	before     int          // lines of the file before the text, if it is YAML
+	asJSON     []byte       // the same as JSON
+	node       *yamlv3.Node // of YAML
+	duplicates []string     // keys of YAML that are there twice, and that the text no longer has
 }
 
 // gvk is what it says that it is; the group of one that cannot be read is empty.

@@ -47,7 +47,9 @@ func (v verdict) proof() *Proof {
 	if !v.broken() {
 		return nil
 	}
-	p := &Proof{Errors: v.errs}
+	// The server has them in an order that changes.
+	byText := func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }
+	p := &Proof{Errors: slices.SortedStableFunc(slices.Values(v.errs), byText)}
 	p.Object, _ = json.Marshal(v.object) // what was JSON is JSON
 	if v.stored != nil {
 		p.Stored, _ = json.Marshal(v.stored)
