@@ -13,6 +13,8 @@
 // [Remove] removes a version from spec.versions if it is no longer needed. Between the two
 // calls, move your clients to the new version, and set "served: false" for the old version.
 //
+// Inside an operator, a [Controller] does the work of Run whenever the storage version has changed.
+//
 // # How objects are rewritten
 //
 // Run sends an empty patch for each object, with the object's UID and resourceVersion as

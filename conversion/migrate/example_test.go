@@ -26,6 +26,18 @@ func Example() {
 	_ = retire // needs a cluster
 }
 
+// On a manager of controller-runtime: mgr.Add(controller).
+func ExampleController() {
+	lead := func(ctx context.Context, config *rest.Config) error { // where this replica is the leader
+		controller, err := migrate.NewController(config, []string{"pizzas.restaurant.example.com"})
+		if err != nil {
+			return err
+		}
+		return controller.Start(ctx)
+	}
+	_ = lead // it needs a cluster
+}
+
 func ExamplePolicyRules() {
 	for _, rule := range migrate.PolicyRules("pizzas.restaurant.example.com") {
 		fmt.Println(rule.Verbs, rule.Resources, rule.APIGroups, rule.ResourceNames)

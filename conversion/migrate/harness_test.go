@@ -1,6 +1,7 @@
 package migrate_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +50,36 @@ func withoutStatus(crd *apiextensionsv1.CustomResourceDefinition) {
 	for i := range crd.Spec.Versions {
 		crd.Spec.Versions[i].Subresources = nil
 	}
+}
+
+// user returns the config of a user with these rights alone.
+func (w *warehouse) user(name string, rules []rbacv1.PolicyRule) *rest.Config {
+	w.t.Helper()
+	ctx := w.t.Context()
+	admin, err := kubernetes.NewForConfig(w.Config)
+	check(w.t, err)
+	_, err = admin.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+	check(w.t, err)
+	_, err = admin.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}, metav1.CreateOptions{})
+	check(w.t, err)
+	config, err := controlplane.Shared(w.t).User(name)
+	check(w.t, err)
+	config.QPS = -1
+	boxes.Eventually(w.t, "the rules are known", func() error {
+		for _, r := range rules {
+			for _, verb := range r.Verbs {
+				if !allowed(w.t, config, verb, r) {
+					return fmt.Errorf("%s may not %s %v", name, verb, r)
+				}
+			}
+		}
+		return nil
+	})
+	return config
 }
 
 // allowed reports whether a user may do something.

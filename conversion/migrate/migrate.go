@@ -62,6 +62,10 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 	if err != nil {
 		return nil, err
 	}
+	return m.run(ctx)
+}
+
+func (m *migrator) run(ctx context.Context) (*Report, error) {
 	d, err := m.read(ctx)
 	if err != nil {
 		return nil, m.explain(err)
@@ -84,10 +88,13 @@ func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (
 // migrator holds the state of one call of Run or Remove.
 type migrator struct {
 	settings
-	name     string
-	limiter  flowcontrol.RateLimiter
-	dynamic  dynamic.Interface
-	metadata metadata.Interface
+	name string
+	// delegates reports whether the API for migrations is used, where there is one.
+	delegates        bool
+	delegatePatience time.Duration
+	limiter          flowcontrol.RateLimiter
+	dynamic          dynamic.Interface
+	metadata         metadata.Interface
 }
 
 func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, error) {
@@ -104,7 +111,7 @@ func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, err
 	if config.Timeout == 0 {
 		config.Timeout = requestTimeout
 	}
-	m := &migrator{settings: set, name: crd, limiter: set.limiter()}
+	m := &migrator{settings: set, name: crd, limiter: set.limiter(), delegatePatience: delegatePatience}
 	if m.dynamic, err = dynamic.NewForConfig(config); err == nil {
 		m.metadata, err = metadata.NewForConfig(config)
 	}
@@ -143,8 +150,15 @@ func (m *migrator) round(ctx context.Context, d *definition, report *Report) (do
 			return false, err
 		}
 		// Nothing that is written from now on is stored in an old version.
-		if since, err = m.now(ctx, d); err != nil {
-			return false, err
+		if m.delegates {
+			if since, err = m.delegate(ctx, d); err != nil {
+				return false, err
+			}
+		}
+		if since == "" {
+			if since, err = m.now(ctx, d); err != nil {
+				return false, err
+			}
 		}
 		if !m.dryRun {
 			c := &checkpoint{StorageVersion: d.storage, ResourceVersion: since, Generation: d.Generation, UID: d.UID, PropagationDelay: m.propagationDelay.String()}

@@ -26,6 +26,16 @@ func PolicyRules(crd string) []rbacv1.PolicyRule {
 	}
 }
 
+// ControllerRules returns the least that a [Controller] needs for a definition: [PolicyRules], and the
+// rights to watch the definition and to use the StorageVersionMigration API. The slice is the
+// caller's.
+func ControllerRules(crd string) []rbacv1.PolicyRule {
+	return append(PolicyRules(crd),
+		rbacv1.PolicyRule{APIGroups: []string{definitions.Group}, Resources: []string{definitions.Resource}, ResourceNames: []string{crd}, Verbs: []string{"watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{migrations.Group}, Resources: []string{migrations.Resource}, Verbs: []string{"get", "list", "create", "delete"}},
+	)
+}
+
 var reviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
 // permitted returns an error if the user lacks a permission to rewrite objects by patches

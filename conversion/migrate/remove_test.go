@@ -11,12 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
 )
 
@@ -120,40 +118,12 @@ func (w *warehouse) spec() map[string]any {
 
 func TestTheRulesAreTheLeast(t *testing.T) {
 	t.Parallel()
-	cp := controlplane.Shared(t)
 	w := newWarehouse(t)
 	plain := newWarehouse(t, withoutStatus)
 	w.Fill(10)
 	plain.Fill(5)
 	w.Store("v1")
 	plain.Store("v1")
-	admin, err := kubernetes.NewForConfig(cp.Config())
-	check(t, err)
-	user := func(name string, rules []rbacv1.PolicyRule) *rest.Config {
-		t.Helper()
-		_, err := admin.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
-		check(t, err)
-		_, err = admin.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
-		}, metav1.CreateOptions{})
-		check(t, err)
-		config, err := cp.User(name)
-		check(t, err)
-		config.QPS = -1
-		boxes.Eventually(t, "the rules are known", func() error {
-			for _, r := range rules {
-				for _, verb := range r.Verbs {
-					if !allowed(t, config, verb, r) {
-						return fmt.Errorf("%s may not %s %v", name, verb, r)
-					}
-				}
-			}
-			return nil
-		})
-		return config
-	}
 	run := func(config *rest.Config, crd string) error {
 		_, err := migrate.Run(t.Context(), config, crd, migrate.PropagationDelay(0))
 		if err == nil {
@@ -177,7 +147,7 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 				less = append(less[:i:i], less[i+1:]...)
 			}
 			n++
-			if err := run(user(fmt.Sprintf("less-%d", n), less), crd); err == nil {
+			if err := run(w.user(fmt.Sprintf("less-%d", n), less), crd); err == nil {
 				t.Errorf("%s %s of %v is not needed", verb, rule.Resources, rule.APIGroups)
 			} else if !strings.Contains(err.Error(), "may not "+verb+" ") && !apierrors.IsForbidden(err) {
 				t.Errorf("without %s %s: %v", verb, rule.Resources, err)
@@ -188,7 +158,7 @@ func TestTheRulesAreTheLeast(t *testing.T) {
 		t.Errorf("only %d rules were tried", n)
 	}
 	for _, crd := range []string{w.CRD, plain.CRD} {
-		config := user("enough-for-"+crd, migrate.PolicyRules(crd))
+		config := w.user("enough-for-"+crd, migrate.PolicyRules(crd))
 		err := run(config, crd)
 		refuses(t, err, "v1alpha1 is served") // by Remove: Run is through
 		if strings.Contains(err.Error(), "may not") || apierrors.IsForbidden(err) {

@@ -21,6 +21,8 @@
 //	live := controllerruntime.Getter(mgr.GetAPIReader(), corev1.SchemeGroupVersion.WithKind("Secret"))
 //	known, err := reference.NewTarget(secret, secrets, live)
 //
+// [Migrate] moves stored objects to the storage version, on the replica that leads.
+//
 // The package starts no manager, and registers no webhook.
 package controllerruntime
 

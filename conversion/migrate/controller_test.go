@@ -1,0 +1,176 @@
+package migrate_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	svmv1 "k8s.io/api/storagemigration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/crdkit/crdkit/conversion/migrate"
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	boxes "github.com/crdkit/crdkit/internal/testing/migratetest"
+)
+
+// control runs a controller for the boxes, with the least rights, until the test ends.
+func (w *warehouse) control(patience time.Duration) {
+	w.t.Helper()
+	config := w.user("controller-of-"+w.CRD, migrate.ControllerRules(w.CRD))
+	c, err := migrate.NewController(config, []string{w.CRD}, migrate.Rate(0), migrate.PropagationDelay(0))
+	check(w.t, err)
+	c.DelegatePatience(patience)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.Start(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+}
+
+// migrated waits until only v1 is stored.
+func (w *warehouse) migrated() {
+	w.t.Helper()
+	boxes.Eventually(w.t, "only v1 is stored", func() error {
+		if stored := w.StoredVersions(); !slices.Equal(stored, []string{"v1"}) {
+			return fmt.Errorf("status.storedVersions is %v, want [v1]", stored)
+		}
+		return nil
+	})
+	w.OnlyIn("v1")
+}
+
+// migrations returns the migrations of the boxes that the API has.
+func (w *warehouse) migrations() (all []svmv1.StorageVersionMigration) {
+	w.t.Helper()
+	client, err := kubernetes.NewForConfig(w.Config)
+	check(w.t, err)
+	list, err := client.StoragemigrationV1().StorageVersionMigrations().List(w.t.Context(), metav1.ListOptions{})
+	check(w.t, err)
+	for _, migration := range list.Items {
+		if migration.Spec.Resource.Group == w.Group {
+			all = append(all, migration)
+		}
+	}
+	return all
+}
+
+// manage does what kube-controller-manager does with migrations, up to a number of boxes
+// (kubernetes/pkg/controller/storageversionmigrator).
+func (w *warehouse) manage(most int) {
+	w.t.Helper()
+	client, err := kubernetes.NewForConfig(w.Config)
+	check(w.t, err)
+	ctx := w.t.Context()
+	boxes.Eventually(w.t, "a migration is asked for", func() error {
+		if len(w.migrations()) != 1 {
+			return fmt.Errorf("there are %d migrations, want 1", len(w.migrations()))
+		}
+		return nil
+	})
+	migration := &w.migrations()[0]
+	set := func(condition svmv1.MigrationConditionType) {
+		meta.SetStatusCondition(&migration.Status.Conditions, metav1.Condition{Type: string(condition), Status: metav1.ConditionTrue, Reason: "Test"})
+		migration, err = client.StoragemigrationV1().StorageVersionMigrations().UpdateStatus(ctx, migration, metav1.UpdateOptions{})
+		check(w.t, err)
+	}
+	set(svmv1.MigrationRunning)
+	list, err := w.Boxes("v1").List(ctx, metav1.ListOptions{})
+	check(w.t, err)
+	migration.Status.ResourceVersion = list.GetResourceVersion()
+	set(svmv1.MigrationRunning)
+	for i, box := range list.Items {
+		if i == most {
+			set(svmv1.MigrationFailed)
+			return
+		}
+		patch := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q}}`, box.GetUID(), box.GetResourceVersion())
+		_, err := w.Boxes("v1").Namespace(box.GetNamespace()).Patch(ctx, box.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "storage-version-migrator-controller"})
+		check(w.t, err)
+	}
+	set(svmv1.MigrationSucceeded)
+}
+
+func TestController_DrivesTheAPI(t *testing.T) {
+	t.Parallel()
+	controlplane.Shared(t).SkipIfOlder(t, "storagemigration.k8s.io/v1 is served")
+	for name, most := range map[string]int{"succeeded": -1, "failed halfway": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWarehouse(t)
+			w.Fill(10)
+			w.control(time.Hour)
+			w.Store("v1")
+			before := w.resourceVersions()
+			w.manage(most)
+			rewritten := w.resourceVersions()
+			w.migrated()
+			after := w.resourceVersions()
+			for box := range after {
+				if rewritten[box] != before[box] && after[box] != rewritten[box] {
+					t.Errorf("%s was written twice", box)
+				}
+			}
+		})
+	}
+}
+
+// The API would stop at the box, which its controller writes as any client does.
+func TestController_WithoutTheAPIWhereAdmissionRefuses(t *testing.T) {
+	t.Parallel()
+	controlplane.Shared(t).SkipIfOlder(t, "storagemigration.k8s.io/v1 is served")
+	w := newWarehouse(t)
+	w.Fill(10)
+	w.canary()
+	w.hook(w.Plural, w.refuse("box-00001"))
+	w.Store("v1")
+	w.control(time.Hour)
+	w.migrated()
+	if all := w.migrations(); len(all) > 0 {
+		t.Errorf("the migrations are %v, want none", all)
+	}
+}
+
+func TestController_WithoutAControllerOfTheAPI(t *testing.T) {
+	t.Parallel()
+	controlplane.Shared(t).SkipIfOlder(t, "storagemigration.k8s.io/v1 is served")
+	w := newWarehouse(t)
+	w.Fill(3)
+	w.Store("v1")
+	w.control(0)
+	w.migrated()
+	if all := w.migrations(); len(all) > 0 {
+		t.Errorf("the migrations are %v, want none", all)
+	}
+}
+
+func TestNewController_ChecksItsArguments(t *testing.T) {
+	config := controlplane.Shared(t).Config()
+	for name, test := range map[string]struct {
+		crds []string
+		opts []migrate.Option
+		want string
+	}{
+		"no definition": {nil, nil, "crds is empty"},
+		"a dry run":     {[]string{"a.example.com"}, []migrate.Option{migrate.DryRun()}, "DryRun is given"},
+		"a rate":        {[]string{"a.example.com"}, []migrate.Option{migrate.Rate(-1)}, "Rate is -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := migrate.NewController(config, test.crds, test.opts...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %v, want %q", err, test.want)
+			}
+		})
+	}
+}
