@@ -467,6 +467,28 @@ func TestChanges_UnionWithoutEnumIsProven(t *testing.T) {
 	}
 }
 
+// Each object with a small size is refused now: those that show the default are large.
+func TestChanges_AlteredObjectsAreAccepted(t *testing.T) {
+	old := property("{type: object, required: [size], properties: {size: {type: integer}, b: {type: string, default: x}}}")
+	new := strings.NewReplacer("integer", "integer, minimum: 5", "default: x", "default: z").Replace(old)
+	for _, c := range breaking.Changes(t.Context(), definition(t, old), definition(t, new)) {
+		if c.Effect != breaking.Altered {
+			continue
+		}
+		if _, err := definition(t, new).Version("v1").Create(t.Context(), c.Proof.Object); err != nil {
+			t.Errorf("%s: the new definition refuses %s: %v", c, c.Proof.Object, err)
+		}
+	}
+}
+
+func TestChanges_ItemsOfAnotherTypeAreOneChange(t *testing.T) {
+	old := property("{type: array, x-kubernetes-list-type: set, items: {type: string}}")
+	new := property("{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}}}}")
+	if got := breaks(t, old, new); len(got) != 1 || !strings.Contains(got[0], "the type string is now object") {
+		t.Errorf("the changes are %v, want one of the type", got)
+	}
+}
+
 func TestChanges_SameLanguageOfPatterns(t *testing.T) {
 	if got := breaks(t, property("{type: string, pattern: '^[a-zSA-Z]+$'}"), property("{type: string, pattern: '^[a-zA-Z]+$'}")); got != nil {
 		t.Errorf("the changes are %v, want none", got)

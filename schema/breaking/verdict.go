@@ -47,8 +47,9 @@ func (v verdict) proof() *Proof {
 	if !v.broken() {
 		return nil
 	}
-	// The server has them in an order that changes.
-	byText := func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) }
+	// The server has them in an order that changes. What is about no field ends the list.
+	text := func(err *field.Error) string { return strings.Replace(err.Error(), "<nil>", "~", 1) }
+	byText := func(a, b *field.Error) int { return strings.Compare(text(a), text(b)) }
 	p := &Proof{Errors: slices.SortedStableFunc(slices.Values(v.errs), byText)}
 	p.Object, _ = json.Marshal(v.object) // what was JSON is JSON
 	if v.stored != nil {
