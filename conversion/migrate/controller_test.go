@@ -76,7 +76,7 @@ func (w *warehouse) manage(most int) {
 	ctx := w.t.Context()
 	boxes.Eventually(w.t, "a migration is asked for", func() error {
 		if len(w.migrations()) != 1 {
-			return fmt.Errorf("there are %d migrations, want 1", len(w.migrations()))
+			return fmt.Errorf("migrations: there are %d, want 1", len(w.migrations()))
 		}
 		return nil
 	})

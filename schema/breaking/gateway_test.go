@@ -28,7 +28,7 @@ func gatewayAPI(t *testing.T, release, file string) string {
 	return string(text)
 }
 
-// What is left unproven are rules that the old ones imply, and one about more than 128 matches.
+// Some rules stay unproven: the old ones imply them, or they are about more than 128 matches.
 func TestChanges_OfTheGatewayAPIAreProven(t *testing.T) {
 	tier.VerifyOnly(t, "searches hundreds of fields under dozens of CEL rules")
 	unproven := 0

@@ -17,7 +17,7 @@ import (
 type portion struct {
 	whole  bool                   // all fields of the place itself
 	wanted func(name string) bool // and fields of that name, anywhere
-	// rules has the CEL rules, one a line. What they compare strings with is tried for these.
+	// rules has the CEL rules, one a line. Strings are tried that they compare fields with.
 	rules string
 }
 
@@ -110,7 +110,7 @@ func rulesOf(s *structuralschema.Structural) string {
 	return rules.String()
 }
 
-// What CEL rules compare a field with, and the strings in it.
+// These find comparisons of a field in CEL rules, and the strings in them.
 var (
 	compared = regexp.MustCompile(`\.(\w+)\s*(?:==|!=|in)\s*(\[[^\]]*\]|'[^']*'|"[^"]*")`)
 	quoted   = regexp.MustCompile(`'[^']*'|"[^"]*"`)

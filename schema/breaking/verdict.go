@@ -47,7 +47,7 @@ func (v verdict) proof() *Proof {
 	if !v.broken() {
 		return nil
 	}
-	// The server has them in an order that changes. What is about no field ends the list.
+	// The server has them in an order that changes. Errors without a field come last.
 	text := func(err *field.Error) string { return strings.Replace(err.Error(), "<nil>", "~", 1) }
 	byText := func(a, b *field.Error) int { return strings.Compare(text(a), text(b)) }
 	p := &Proof{Errors: slices.SortedStableFunc(slices.Values(v.errs), byText)}
