@@ -113,7 +113,8 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 				return fmt.Errorf("unable to match an output format for %q, allowed formats are: %s", c.output, strings.Join(formats, ","))
 			}
 			crds, _ := cmd.Flags().GetStringArray("crd") // none, where there is no such flag
-			stdin := slices.DeleteFunc(slices.Concat(crds, args), func(path string) bool { return path != "-" })
+			objects, _ := cmd.Flags().GetStringArray("objects")
+			stdin := slices.DeleteFunc(slices.Concat(crds, objects, args), func(path string) bool { return path != "-" })
 			if len(stdin) > 1 {
 				return errors.New("standard input can be read only once")
 			}

@@ -191,6 +191,7 @@ func TestWhatTheCommandPrints(t *testing.T) {
 		{name: "usage-no-file", args: []string{"lint"}, code: exitError},
 		{name: "usage-no-crd", args: []string{"validate", "objects.yaml"}, code: exitError},
 		{name: "usage-validate", args: []string{"validate", "--validate=often", "--crd", "project", "objects.yaml"}, code: exitError},
+		{name: "usage-stdin-objects-twice", args: []string{"diff", "--objects", "-", "-", "new.yaml"}, code: exitError},
 		{name: "usage-stdin-twice", args: []string{"diff", "-", "-"}, code: exitError},
 		{name: "usage-stdin-objects", args: []string{"validate", "--crd", "project", "-", "-"}, code: exitError},
 		{name: "usage-stdin-crds", args: []string{"validate", "--crd", "-", "--crd", "-", "objects.yaml"}, code: exitError},

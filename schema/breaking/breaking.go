@@ -99,9 +99,9 @@ type Proof struct {
 // A new CEL rule that refuses nothing which the old definition accepts is left out where that can
 // be told: it is about a field or a value that is new too, or an old rule says the same.
 //
-// Samples are objects of the kind, such as those in a cluster. The search tries those of a version
-// before it makes others, which helps where few objects satisfy the old rules. They are not
-// changed.
+// Samples are objects of the kind, such as those in a cluster. The search tries those of a version,
+// and copies of them with another value where the change is, before it makes others. This helps
+// where few objects satisfy the old rules.
 //
 // For each version, the search stops after a minute, or when the context ends, and the changes that
 // are left are unproven. Apart from that, the result is the same each time.

@@ -409,11 +409,14 @@ func TestChanges_SamplesProve(t *testing.T) {
 		"spec": map[string]any{"a": map[string]any{"size": int64(7),
 			"package": "x@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}}}
 	for _, test := range []struct{ name, old, new, shows string }{
+		{"a field that it lacks", "note: {type: string}", "note: {type: string, maxLength: 5}", `"note":"aaaaaa"`},
 		{"a bound", "integer", "integer, maximum: 3", `"size":7`},
 		{"a default", "integer", "integer, default: 3", `08"}`},
+		{"a bound that it does not reach", "integer", "integer, maximum: 8", `"size":9`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			old, new := definition(t, property(locked)), definition(t, property(strings.Replace(locked, test.old, test.new, 1)))
+			text := strings.Replace(locked, "size:", "note: {type: string}, size:", 1)
+			old, new := definition(t, property(text)), definition(t, property(strings.Replace(text, test.old, test.new, 1)))
 			changes := breaking.Changes(t.Context(), old, new, sample)
 			if len(changes) != 1 || changes[0].Proof == nil || !strings.Contains(string(changes[0].Proof.Object), test.shows) {
 				t.Fatalf("the changes are %v, want one that %s proves", changes, test.shows)

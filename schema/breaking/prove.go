@@ -18,6 +18,8 @@ const (
 	// proofTries is how many objects are judged for one change, shrinkTries how many more to
 	// make a proof smaller, and pairObjects of how many objects updates are made.
 	proofTries, shrinkTries, pairObjects = 200, 100, 24
+	// graftTries is how many values are tried in one sample.
+	graftTries = 20
 	// oldTries is how many objects the old definition validates for one change.
 	oldTries = 300
 	// proofTime bounds the time for one change, and allTime that for all of a version, on a machine
@@ -101,9 +103,11 @@ func (s *search) construct(c *change) *Proof {
 	return s.shows(c, bare(object)).proof()
 }
 
-// sampled looks for a sample that shows a change, as it is or without the field that the change is
-// about.
+// sampled looks for a sample that shows a change: as it is, without the field that the change is
+// about, or with another value at the place, or around it.
 func (s *search) sampled(c *change) *Proof {
+	part := portion{whole: true, wanted: s.mentioned, rules: s.rules + c.rule}.part(s.was.structural, c.steps)
+	g := s.generator(c, part, nil)
 	for _, sample := range s.samples {
 		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() {
 			continue
@@ -120,8 +124,42 @@ func (s *search) sampled(c *change) *Proof {
 		if v := s.shows(c, object); v.broken() {
 			return v.proof()
 		}
+		for i := 0; g != nil && i < graftTries && !s.timeIsUp(); i++ {
+			made, err := g.Object(source(i))
+			if err != nil {
+				break
+			}
+			if v := s.shows(c, graft(object, made, c.steps)); v.broken() {
+				return v.proof()
+			}
+		}
 	}
 	return nil
+}
+
+// graft returns a copy of an object with a value of another one, at the place that steps lead to. If
+// the object has nothing there, it gets the nearest value around it that it lacks.
+func graft(object, from map[string]any, steps []string) map[string]any {
+	grafted := runtime.DeepCopyJSON(object)
+	for n := len(steps); n > 0; n-- {
+		at, values := placesOf(grafted, steps[:n]), placesOf(from, steps[:n])
+		around := placesOf(grafted, steps[:n-1])
+		if len(values) == 0 {
+			continue
+		}
+		if len(at) > 0 {
+			replace(grafted, at[0].keys, values[0].value)
+			break
+		}
+		if len(around) > 0 {
+			fields, isObject := around[0].value.(map[string]any)
+			if name, isName := values[0].keys[n-1].(string); isObject && isName {
+				fields[name] = values[0].value
+				break
+			}
+		}
+	}
+	return grafted
 }
 
 // bare takes away the metadata that rules do not see.
