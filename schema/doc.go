@@ -10,7 +10,7 @@
 // fixed order for errors of different fields.)
 //
 //   - [Version.Create], [Version.Update] and [Version.UpdateStatus] do what a POST or PUT
-//     does. [Version.Read] does what a GET does.
+//     does. [Version.Read] does what a GET does. [Convert] stands in for a conversion webhook.
 //   - [Version.Prune], [Version.Default], [Version.Validate] and [Version.ValidateUpdate]
 //     are single steps.
 //   - [Check] lists the problems of a definition, each with its line in the file and with
@@ -58,7 +58,7 @@
 //
 // # What it does not do
 //
-// It stores nothing and calls no webhooks: package offline is a whole server, with storage,
+// It stores nothing and calls no admission webhooks: package offline is a whole server, with storage,
 // lists, watches, patches, conversion and admission. A rule at the root that compares the
 // whole object with the old one sees managedFields on a server, and not here.
 //

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -18,10 +19,10 @@ import (
 // version: the object is pruned and gets its defaults by the schema of the version in which it is
 // stored; then, if this version is another one, it is converted and pruned again, but gets no
 // defaults of this version. Invalid metadata is dropped. The stored object is JSON or YAML, and
-// the result's Stored is nil. If a webhook would convert the object, that is an error
-// (customresource_handler.go, crdConversionRESTOptionsGetter).
-func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
-	_, r, err := v.begin(ctx, "get", nil)
+// the result's Stored is nil. If a webhook would convert the object, it is an error not to give
+// [Convert] (customresource_handler.go, crdConversionRESTOptionsGetter).
+func (v *Version) Read(ctx context.Context, stored []byte, opts ...Option) (*Result, error) {
+	ctx, r, err := v.begin(ctx, "get", opts)
 	if err != nil {
 		return r.fail(err)
 	}
@@ -29,7 +30,7 @@ func (v *Version) Read(ctx context.Context, stored []byte) (*Result, error) {
 	if err != nil {
 		return r.fail(err)
 	}
-	if err := v.restore(u); err != nil {
+	if err := r.restore(ctx, u); err != nil {
 		return r.fail(err)
 	}
 	return r.answer(&Result{Warnings: r.warnings}, u)
@@ -56,26 +57,37 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 // restore does, in place, what the server does to an object that it has decoded from storage:
 // it is coerced and gets its defaults in the version in which it is stored, and is converted
 // to this one (customresource_handler.go, crdConversionRESTOptionsGetter).
-func (v *Version) restore(u *unstructured.Unstructured) error {
-	if _, err := v.definition.coerce(u, true, false); err != nil {
+func (r *request) restore(ctx context.Context, u *unstructured.Unstructured) error {
+	if _, err := r.definition.coerce(u, true, false); err != nil {
 		return internalError(err.Error())
 	}
-	v.definition.setDefaults(u)
-	return v.definition.convert(u, v.name)
+	r.definition.setDefaults(u)
+	return r.convert(ctx, u, r.name)
 }
 
-// convert converts an object to another version, in place, where that takes no webhook: only
-// apiVersion changes, and what the schema of that version does not have is pruned
-// (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go).
-func (d *Definition) convert(u *unstructured.Unstructured, version string) error {
-	if from := u.GroupVersionKind().Version; from != version && d.crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
-		return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first", from, version)
+// convert converts an object to another version, in place. Where that takes no webhook, only
+// apiVersion changes (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go). What the
+// schema of that version does not have is pruned.
+func (r *request) convert(ctx context.Context, u *unstructured.Unstructured, version string) error {
+	to := schema.GroupVersion{Group: r.definition.crd.Spec.Group, Version: version}
+	if from := u.GroupVersionKind().Version; from != version && r.definition.usesWebhook() {
+		if r.webhook == nil {
+			return fmt.Errorf("schema: the object has version %s, and a webhook converts it to %s: convert it first, or give Convert", from, version)
+		}
+		if err := r.callWebhook(ctx, u, to); err != nil {
+			return cmp.Or(ctx.Err(), internalError(err.Error()))
+		}
 	}
-	u.SetAPIVersion(schema.GroupVersion{Group: d.crd.Spec.Group, Version: version}.String())
-	if _, err := d.coerce(u, false, false); err != nil {
+	u.SetAPIVersion(to.String())
+	if _, err := r.definition.coerce(u, false, false); err != nil {
 		return internalError(err.Error())
 	}
 	return nil
+}
+
+// usesWebhook reports whether a webhook converts the objects.
+func (d *Definition) usesWebhook() bool {
+	return d.crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
 // internalError is an error that the server did not mean to return

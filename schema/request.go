@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +22,8 @@ type Result struct {
 	// Stored is what a write leaves in storage: the object in the storage version, in JSON.
 	// Where that is not the version of the request, it has been converted and has lost what
 	// the schema of the storage version does not have. If a webhook would have to convert
-	// it, Stored is nil and Object is as it was before that. A read has no Stored.
+	// it, and [Convert] is not given, Stored is nil and Object is as it was before that. A read
+	// has no Stored.
 	Stored json.RawMessage
 	// Warnings are those of the response, each once, in the server's order. (Where they
 	// have more than 4096 characters in all, the server cuts them short to fit in a
@@ -65,6 +65,7 @@ type request struct {
 	*Version
 	fieldValidation string // empty for the server's default
 	namespace       string // of a create; empty for the one in the object
+	webhook         func(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
 
 	warnings []string
 	warned   map[string]bool
@@ -129,20 +130,20 @@ func (r *request) fail(err error) (*Result, error) { return &Result{Warnings: r.
 
 // finish is the result of a request that succeeds: what is stored, and what the server reads back
 // from there.
-func (r *request) finish(u *unstructured.Unstructured) (*Result, error) {
+func (r *request) finish(ctx context.Context, u *unstructured.Unstructured) (*Result, error) {
 	out := &Result{Warnings: r.warnings}
 	var err error
 	stores := r.name == r.definition.storage
-	if stores || r.definition.crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
+	if stores || r.webhook != nil || !r.definition.usesWebhook() {
 		if !stores {
-			if err := r.definition.convert(u, r.definition.storage); err != nil {
+			if err := r.convert(ctx, u, r.definition.storage); err != nil {
 				return r.fail(err)
 			}
 		}
 		if out.Stored, err = json.Marshal(u.Object); err != nil {
 			return r.fail(err)
 		}
-		if err := r.restore(u); err != nil {
+		if err := r.restore(ctx, u); err != nil {
 			return r.fail(err)
 		}
 	}

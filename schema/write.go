@@ -68,7 +68,7 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 	// Two objects that are created alike are stored alike here.
 	u.SetUID("")
 	u.SetCreationTimestamp(metav1.Time{})
-	return r.finish(u)
+	return r.finish(ctx, u)
 }
 
 // setNamespace gives an object the namespace of the request. The error is that it has another one.
@@ -146,7 +146,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 		return r.fail(err)
 	}
 	r.dedupOwnerReferences(u)
-	if err := v.restore(old); err != nil {
+	if err := r.restore(ctx, old); err != nil {
 		return r.fail(err)
 	}
 	if err := r.checkUID(u, old); err != nil {
@@ -170,7 +170,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	if err := (storage.APIObjectVersioner{}).PrepareObjectForStorage(u); err != nil {
 		return r.fail(err)
 	}
-	return r.finish(u)
+	return r.finish(ctx, u)
 }
 
 // checkName returns an error if an object has another name than the request
