@@ -37,6 +37,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"schema":                     offline,
 		"schema/offline":             {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},
 		"schema/breaking":            offline,
+		"schema/rehearse":            offline,
 		"roundtrip":                  slices.Concat(cluster, []string{this + "/admission", this + "/webhook", this + "/examples"}),
 		"webhook":                    {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, prometheus, cel, this + "/examples"},
 		"webhook/authority":          slices.Concat(serving, []string{extensions, this + "/webhook/registration"}),

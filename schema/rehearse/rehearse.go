@@ -1,0 +1,250 @@
+package rehearse
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/fieldpath"
+	"github.com/crdkit/crdkit/schema"
+)
+
+// Release is one side of an upgrade.
+type Release struct {
+	Definitions []*schema.Definition
+	// Webhook converts objects of definitions whose conversion strategy is Webhook. A new release
+	// with such a definition needs it. Without that of an old release, its objects are only read in
+	// the version in which they are stored: see [Report.Unchecked].
+	Webhook Webhook
+}
+
+// Object is a stored object.
+type Object struct {
+	// Where it is from, for messages: such as a file and a line.
+	Where string
+	// Text is JSON or YAML, and has the version in which the object is stored. An object in a served
+	// version that the old definition does not store, as kubectl get prints it, is converted to
+	// the storage version first.
+	Text []byte
+}
+
+// Option changes how Run works.
+type Option func(*rehearsal) error
+
+// Redact keeps the values of fields out of the report: out of examples, and out of errors that
+// quote them. A path is such as spec.password or spec.users[*].token, with [*] for all elements
+// of a list or map. Where versions have the field in different places, give the path in each.
+func Redact(paths ...string) Option {
+	return func(r *rehearsal) error {
+		for _, path := range paths {
+			steps, err := fieldpath.Parse(path)
+			if err != nil {
+				return fmt.Errorf("rehearse: redacted path %w", err)
+			}
+			r.redact = append(r.redact, steps)
+		}
+		return nil
+	}
+}
+
+// A batch is what the API server's lists have at most by default, in objects; and at most so many
+// bytes, which bounds the memory.
+const (
+	maxBatch      = 500
+	maxBatchBytes = 8 << 20
+)
+
+// Run replays objects through an upgrade from the old release to the new one and back, and
+// reports what breaks. Objects that cannot be rehearsed, and errors of the sequence, are in the
+// report, as findings of the step [Input].
+//
+// The error is one of the options; or a kind is defined twice, or has no webhook that converts it;
+// or the context ended; or a webhook is unreachable, see [ErrUnreachable]. In the latter two cases
+// the report has what was found until then. Webhooks are called by several goroutines.
+func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
+	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]*int{}}
+	for _, opt := range opts {
+		if err := opt(r); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r.old, err = sides(before, "old"); err != nil {
+		return nil, err
+	}
+	if r.new, err = sides(after, "new"); err != nil {
+		return nil, err
+	}
+	for kind, side := range r.new {
+		if r.old[kind] != nil && side.usesWebhook && side.webhook == nil {
+			return nil, fmt.Errorf("rehearse: %s of the new release is converted by a webhook: want Release.Webhook", kind)
+		}
+	}
+	ctx, r.abort = context.WithCancelCause(ctx)
+	defer r.abort(nil)
+	pending := map[runtimeschema.GroupKind]*batch{}
+	for o, err := range objects {
+		r.objects++
+		if context.Cause(ctx) != nil {
+			break
+		}
+		it := &item{rehearsal: r, where: o.Where}
+		if err == nil {
+			err = it.parse(o.Text)
+		}
+		if err != nil {
+			it.fail(Input, Invalid, "", err)
+			r.merge([]*item{it})
+			continue
+		}
+		b := pending[it.kind]
+		if b == nil {
+			b = &batch{}
+			pending[it.kind] = b
+		}
+		b.items, b.size = append(b.items, it), b.size+len(it.stored)
+		if len(b.items) == maxBatch || b.size >= maxBatchBytes {
+			r.rehearse(ctx, b.items)
+			delete(pending, it.kind)
+		}
+	}
+	for _, b := range pending {
+		r.rehearse(ctx, b.items)
+	}
+	return r.report(), context.Cause(ctx)
+}
+
+// rehearsal is a call of Run.
+type rehearsal struct {
+	old, new map[runtimeschema.GroupKind]*side
+	redact   redactor
+	abort    context.CancelCauseFunc
+
+	objects   int
+	found     map[cause]*found
+	calls     map[Call]*int // how many objects
+	mu        sync.Mutex    // of unchecked
+	unchecked []string
+}
+
+type batch struct {
+	items []*item
+	size  int // in bytes
+}
+
+// rehearse rehearses objects of a kind side by side, so that they can be converted together.
+func (r *rehearsal) rehearse(ctx context.Context, items []*item) {
+	var done sync.WaitGroup
+	m := &meeting{rehearsal: r, running: len(items)}
+	for i, it := range items {
+		it.number = i
+		done.Go(func() {
+			defer m.leave(ctx)
+			it.run(ctx, m)
+		})
+	}
+	done.Wait()
+	if context.Cause(ctx) == nil { // else, failures may be due to that
+		r.merge(items)
+	}
+}
+
+// side is a kind in a release.
+type side struct {
+	*schema.Definition
+	release     string // old or new
+	webhook     Webhook
+	usesWebhook bool
+	reviews     string   // the version of ConversionReview
+	address     string   // of the webhook
+	served      []string // the storage version first
+	stored      []string
+	namespaced  bool
+}
+
+func sides(release Release, name string) (map[runtimeschema.GroupKind]*side, error) {
+	all := map[runtimeschema.GroupKind]*side{}
+	for _, d := range release.Definitions {
+		crd := d.CustomResourceDefinition()
+		s := &side{Definition: d, release: name, webhook: release.Webhook, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped}
+		if all[d.GroupKind()] != nil {
+			return nil, fmt.Errorf("rehearse: %s is defined twice in the %s release", d.GroupKind(), name)
+		}
+		all[d.GroupKind()] = s
+		for _, v := range d.Versions() {
+			if d.Version(v).Served() {
+				s.served = append(s.served, v)
+			}
+		}
+		if i := slices.Index(s.served, d.StorageVersion()); i >= 0 {
+			s.served = slices.Insert(slices.Delete(s.served, i, i+1), 0, d.StorageVersion())
+		}
+		s.stored = append(crd.Status.StoredVersions, d.StorageVersion())
+		if c := crd.Spec.Conversion; c.Strategy == apiextensionsv1.WebhookConverter && len(d.Versions()) > 1 {
+			s.usesWebhook = true
+			supported := func(v string) bool { return v == "v1" || v == "v1beta1" }
+			if i := slices.IndexFunc(c.Webhook.ConversionReviewVersions, supported); i >= 0 {
+				s.reviews = c.Webhook.ConversionReviewVersions[i]
+			}
+			if config := c.Webhook.ClientConfig; config.URL != nil {
+				s.address = *config.URL
+			} else if service := config.Service; service != nil {
+				s.address = fmt.Sprintf("service %s/%s", service.Namespace, service.Name)
+				if service.Path != nil {
+					s.address += *service.Path
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// parse fills in the object. It gets the namespace that the server would have given it, and loses
+// what each write renews. Errors do not quote the object: that may have secrets.
+func (it *item) parse(text []byte) (err error) {
+	if !json.Valid(text) {
+		if text, err = yaml.YAMLToJSON(text); err != nil {
+			return err
+		}
+	}
+	u := unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(text, &u.Object); err != nil || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return cmp.Or(err, errors.New("the value is not an object"))
+	}
+	gvk := u.GroupVersionKind()
+	it.kind, it.version, it.name = gvk.GroupKind(), gvk.Version, u.GetName()
+	old := it.old[it.kind]
+	switch {
+	case gvk.Kind == "":
+		return errors.New("the object has no kind")
+	case old == nil:
+		return fmt.Errorf("no matches for kind %q in version %q among the old definitions", gvk.Kind, u.GetAPIVersion())
+	case !slices.Contains(old.served, it.version) && !slices.Contains(old.stored, it.version):
+		return fmt.Errorf("version %s is neither served nor stored by the old definition: want one of %s", it.version, strings.Join(old.Versions(), ", "))
+	case it.name == "":
+		return errors.New("metadata.name is required: want an object as a server has stored it")
+	case old.namespaced && u.GetNamespace() == "":
+		u.SetNamespace(metav1.NamespaceDefault)
+	}
+	if u.GetNamespace() != "" {
+		it.name = u.GetNamespace() + "/" + it.name
+	}
+	u.SetResourceVersion("")
+	u.SetManagedFields(nil)
+	it.stored, err = json.Marshal(u.Object)
+	return err
+}

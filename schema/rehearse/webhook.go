@@ -1,0 +1,227 @@
+package rehearse
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/klog/v2"
+)
+
+// Webhook sends a ConversionReview, as JSON, and returns the answer. With an error, the objects of
+// the review cannot be converted; but [ErrUnreachable] ends the rehearsal.
+type Webhook func(ctx context.Context, review []byte) (answer []byte, err error)
+
+// ErrUnreachable is what errors.Is finds where no webhook answers, so that the objects are not
+// the cause.
+var ErrUnreachable = errors.New("webhook unreachable")
+
+// maxAnswer is the size of the largest answer that is read.
+const maxAnswer = 256 << 20
+
+// Handler calls a webhook in this process, such as conversion.NewHandler returns.
+func Handler(h http.Handler) Webhook {
+	return URL("http://in-process/", &http.Client{Transport: transport{h}})
+}
+
+// transport is a connection to a handler in this process.
+type transport struct{ http.Handler }
+
+// RoundTrip implements [http.RoundTripper]. After a panic, net/http closes the connection.
+func (t transport) RoundTrip(r *http.Request) (_ *http.Response, err error) {
+	a := &answer{header: http.Header{}, code: http.StatusOK}
+	defer func() {
+		if recover() != nil {
+			err = io.EOF
+		}
+	}()
+	// What the handler would log is in the report.
+	t.ServeHTTP(a, r.WithContext(klog.NewContext(r.Context(), logr.Discard())))
+	return &http.Response{StatusCode: a.code, Header: a.header, Body: io.NopCloser(&a.body), Request: r}, nil
+}
+
+// answer implements [http.ResponseWriter].
+type answer struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header         { return a.header }
+func (a *answer) WriteHeader(code int)        { a.code = code }
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// URL calls a webhook at a URL. If no connection can be made, the error is [ErrUnreachable].
+func URL(url string, client *http.Client) Webhook {
+	return func(ctx context.Context, review []byte) ([]byte, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(review))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		var broken *net.OpError
+		var untrusted *tls.CertificateVerificationError
+		switch {
+		case errors.As(err, &broken) && broken.Op == "dial", errors.As(err, &untrusted):
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		case err != nil:
+			return nil, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		switch {
+		case err != nil:
+			return nil, err
+		case len(text) > maxAnswer:
+			return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		case response.StatusCode != http.StatusOK:
+			return nil, fmt.Errorf("status %s: %s", http.StatusText(response.StatusCode), text[:min(len(text), 1000)])
+		}
+		return text, nil
+	}
+}
+
+// meeting is where the objects of a batch wait for their conversion, until all that have not ended
+// wait. Then those of one version go into one review, as from a list of the API server.
+type meeting struct {
+	*rehearsal
+	mu      sync.Mutex
+	running int // objects that do not wait
+	waiting []*question
+}
+
+// question is an object to be converted.
+type question struct {
+	*item
+	side     *side
+	object   []byte
+	to       runtimeschema.GroupVersion
+	answered sync.WaitGroup
+	answer   []byte
+	err      error
+}
+
+// call is what the objects of a review have in common.
+func (q *question) call() Call {
+	from := metav1.TypeMeta{}
+	_ = json.Unmarshal(q.object, &from) // it was made of an object
+	return Call{
+		Kind: q.kind.String(), Release: q.side.release, Webhook: q.side.address,
+		From: runtimeschema.FromAPIVersionAndKind(from.APIVersion, "").Version, To: q.to.Version,
+	}
+}
+
+// convert waits for the conversion of an object.
+func (m *meeting) convert(ctx context.Context, q *question) ([]byte, error) {
+	q.answered.Add(1)
+	m.mu.Lock()
+	m.waiting = append(m.waiting, q)
+	m.mu.Unlock()
+	m.leave(ctx)
+	q.answered.Wait()
+	return q.answer, q.err
+}
+
+// leave is called by an object that ends or waits. The last one sends what the others wait for.
+func (m *meeting) leave(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running--; m.running > 0 || len(m.waiting) == 0 {
+		return
+	}
+	asked := m.waiting
+	m.waiting, m.running = nil, len(asked)
+	slices.SortFunc(asked, func(a, b *question) int { return a.number - b.number })
+	reviews := map[Call][]*question{}
+	for _, q := range asked {
+		reviews[q.call()] = append(reviews[q.call()], q)
+	}
+	for call, questions := range reviews {
+		if m.calls[call] == nil {
+			m.calls[call] = new(int)
+		}
+		*m.calls[call] += len(questions)
+		m.ask(ctx, call, questions)
+	}
+	for _, q := range asked {
+		q.answered.Done()
+	}
+}
+
+// ask sends a review. If it fails, each half is asked alone, down to the objects that fail.
+func (m *meeting) ask(ctx context.Context, call Call, questions []*question) {
+	answers, err := review(ctx, questions)
+	switch {
+	case context.Cause(ctx) != nil:
+		err = context.Cause(ctx)
+	case errors.Is(err, ErrUnreachable):
+		q := questions[0]
+		m.abort(fmt.Errorf("rehearse: %s %s (%s): conversion from %s to %s by the %s release: %w", q.kind, q.name, q.where, call.From, call.To, call.Release, err))
+	case err != nil && len(questions) > 1:
+		half := len(questions) / 2
+		m.ask(ctx, call, questions[:half])
+		m.ask(ctx, call, questions[half:])
+		return
+	}
+	for i, q := range questions {
+		if q.err = err; err == nil {
+			q.answer = answers[i].Raw
+		}
+	}
+}
+
+// review asks the webhook, and checks the answer as the API server does
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go,
+// getConvertedObjectsFromResponse).
+func review(ctx context.Context, questions []*question) ([]runtime.RawExtension, error) {
+	s := questions[0].side
+	asked := apiextensionsv1.ConversionReview{
+		TypeMeta: metav1.TypeMeta{Kind: "ConversionReview", APIVersion: "apiextensions.k8s.io/" + s.reviews},
+		Request:  &apiextensionsv1.ConversionRequest{UID: uuid.NewUUID(), DesiredAPIVersion: questions[0].to.String()},
+	}
+	for _, q := range questions {
+		asked.Request.Objects = append(asked.Request.Objects, runtime.RawExtension{Raw: q.object})
+	}
+	body, err := json.Marshal(asked)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.webhook(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	var got apiextensionsv1.ConversionReview
+	if err := json.Unmarshal(text, &got); err != nil {
+		return nil, err
+	}
+	switch response := got.Response; {
+	case s.reviews == "v1" && got.TypeMeta != asked.TypeMeta:
+		return nil, fmt.Errorf("expected webhook response of %v, got %v", asked.GroupVersionKind(), got.GroupVersionKind())
+	case response == nil:
+		return nil, errors.New("no response provided")
+	case s.reviews == "v1" && response.UID != asked.Request.UID:
+		return nil, fmt.Errorf("expected response.uid=%q, got %q", asked.Request.UID, response.UID)
+	case response.Result.Status != metav1.StatusSuccess && response.Result.Message != "":
+		return nil, errors.New(response.Result.Message)
+	case response.Result.Status != metav1.StatusSuccess:
+		return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", response.Result.Status)
+	case len(response.ConvertedObjects) != len(questions):
+		return nil, fmt.Errorf("returned %d objects, expected %d", len(response.ConvertedObjects), len(questions))
+	}
+	return got.Response.ConvertedObjects, nil
+}
