@@ -112,9 +112,12 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 			if !slices.Contains(formats, c.output) {
 				return fmt.Errorf("unable to match an output format for %q, allowed formats are: %s", c.output, strings.Join(formats, ","))
 			}
-			crds, _ := cmd.Flags().GetStringArray("crd") // none, where there is no such flag
-			objects, _ := cmd.Flags().GetStringArray("objects")
-			stdin := slices.DeleteFunc(slices.Concat(crds, objects, args), func(path string) bool { return path != "-" })
+			paths := slices.Clone(args)
+			for _, flag := range []string{"crd", "from", "to", "objects"} {
+				more, _ := cmd.Flags().GetStringArray(flag) // none, where there is no such flag
+				paths = append(paths, more...)
+			}
+			stdin := slices.DeleteFunc(paths, func(path string) bool { return path != "-" })
 			if len(stdin) > 1 {
 				return errors.New("standard input can be read only once")
 			}
@@ -126,7 +129,7 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
 	root.SetHelpCommand(help(root))
-	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff(), c.version())
+	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff(), c.rehearse(), c.version())
 	return root
 }
 

@@ -259,7 +259,7 @@ func TestValidate_OrderIsThatOfTheFile(t *testing.T) {
 }
 
 func TestEachSubcommandHasHelp(t *testing.T) {
-	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff", "version"} {
+	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff", "rehearse", "version"} {
 		if code, stdout, stderr := run(t, "", name, "--help"); code != exitOK || !strings.Contains(stdout, "crdcheck "+name) || stderr != "" {
 			t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
 		}

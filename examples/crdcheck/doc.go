@@ -1,6 +1,6 @@
 // Package crdcheck implements a command that checks CustomResourceDefinitions (CRDs) and custom
 // objects without a cluster. It reports the results that an API server would return. Of crdkit it
-// uses only packages schema and schema/breaking.
+// uses only packages schema, schema/breaking and schema/rehearse.
 //
 //	go build -o bin/ ./examples/crdcheck/cmd/crdcheck
 //
@@ -10,6 +10,7 @@
 //	crdcheck prune --crd config/crd pizza.yaml      # report the fields that would be pruned
 //	crdcheck default --crd config/crd pizza.yaml    # report the defaults that would be set
 //	crdcheck diff old.yaml new.yaml                 # report what an upgrade of a CRD would break
+//	crdcheck rehearse --from old --to new --objects snapshot.yaml # replay an upgrade with stored objects
 //
 // # Input
 //
@@ -24,7 +25,8 @@
 //
 // In a file on the command line, objects of other groups are skipped with a warning. Everything else that
 // is not expected is an error. If the group of an object has CRDs, but none of them serves its kind or
-// version, the object is always a finding, because the kind or version may be misspelled.
+// version, the object is always a finding, because the kind or version may be misspelled. For
+// rehearse, it is an error, and objects of other groups are counted.
 //
 // # Output
 //
@@ -35,8 +37,8 @@
 // the progress of a long run. Scripts can use the exit code:
 //
 //   - 0: there are no findings, or only warnings.
-//   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, or breaking
-//     changes. A possibly breaking change without a proof counts too, unless diff has
+//   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, breaking
+//     changes, or data that an upgrade loses. A possibly breaking change without a proof counts too, unless diff has
 //     --allow-unproven.
 //   - 2: the command line is wrong, some input could not be read, there was nothing to check, or
 //     the results could not be written. The command still checks all input that it can read.
@@ -47,5 +49,6 @@
 // them. definition.go compiles CRDs, and subject.go finds the objects that they specify. lint.go,
 // convert.go, validate.go, rewrite.go (prune and default) and diff.go implement the commands, and
 // answer.go prints the findings of validate, prune and default. report.go has the formats for
-// code reviews.
+// code reviews. rehearse.go implements rehearse: stored.go reads files of any size, and webhook.go
+// starts webhooks.
 package crdcheck

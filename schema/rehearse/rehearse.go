@@ -2,7 +2,6 @@ package rehearse
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -222,8 +221,11 @@ func (it *item) parse(text []byte) (err error) {
 		}
 	}
 	u := unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(text, &u.Object); err != nil || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return cmp.Or(err, errors.New("the value is not an object"))
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return errors.New("the value is not an object")
+	}
+	if err := utiljson.Unmarshal(text, &u.Object); err != nil {
+		return err
 	}
 	gvk := u.GroupVersionKind()
 	it.kind, it.version, it.name = gvk.GroupKind(), gvk.Version, u.GetName()

@@ -1,0 +1,286 @@
+package crdcheck
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/schema/rehearse"
+)
+
+// maxStored is the size of the largest object, as text. The API server reads 3 MiB of JSON.
+const maxStored = 16 << 20
+
+// stored reads objects one after another, so that a snapshot may be larger than the memory: values
+// of JSON, or documents of YAML, which may be Lists as kubectl get prints them.
+type stored struct {
+	name  string
+	yield func(rehearse.Object, error) bool
+	ended bool // the caller wants no more
+}
+
+// readStored calls yield with each object, and with what cannot be read, until that returns false.
+func readStored(name string, in io.Reader, yield func(rehearse.Object, error) bool) {
+	s := &stored{name: name, yield: yield}
+	r := bufio.NewReader(in)
+	first, err := peek(r)
+	switch {
+	case err == io.EOF:
+	case err != nil:
+		s.fail(0, err)
+	case first == '{' || first == '[':
+		s.json(r)
+	default:
+		s.yaml(r)
+	}
+}
+
+// peek returns the first character that is not space, and leaves it there.
+func peek(r *bufio.Reader) (byte, error) {
+	for {
+		c, err := r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if bytes.IndexByte([]byte(" \t\r\n\xEF\xBB\xBF"), c) < 0 {
+			return c, r.UnreadByte()
+		}
+	}
+}
+
+// give yields an object, or the items of a List that has been read whole.
+func (s *stored) give(where string, text []byte, err error) {
+	if s.ended {
+		return
+	}
+	var list struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
+	}
+	if err == nil && json.Unmarshal(text, &list) == nil && strings.HasSuffix(list.Kind, "List") && list.Items != nil {
+		for i, item := range list.Items {
+			s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)
+		}
+		return
+	}
+	s.ended = !s.yield(rehearse.Object{Where: where, Text: text}, err)
+}
+
+func (s *stored) fail(line int, err error) {
+	where := s.name
+	if line > 0 {
+		where = fmt.Sprintf("%s:%d", s.name, line)
+	}
+	s.give(where, nil, err)
+}
+
+// limited ends a read that takes too much for one object.
+type limited struct {
+	io.Reader
+	left int
+}
+
+var errTooLarge = fmt.Errorf("an object has more than %d MiB", maxStored>>20)
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errTooLarge
+	}
+	n, err := l.Reader.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}
+
+// json reads values of JSON. The items of a List are read one by one.
+func (s *stored) json(r io.Reader) {
+	source := &limited{r, maxStored}
+	decoder := json.NewDecoder(source)
+	for number := 1; !s.ended; number++ {
+		source.left = maxStored
+		where := fmt.Sprintf("%s: document %d", s.name, number)
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return
+		}
+		if err == nil && token != json.Delim('{') {
+			err = fmt.Errorf("%v is not an object", token)
+		}
+		if err == nil {
+			err = s.jsonObject(where, source, decoder)
+		}
+		if err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			s.give(where, nil, err)
+			return
+		}
+	}
+}
+
+// jsonObject reads the members of an object, and yields what it has in items, or itself.
+func (s *stored) jsonObject(where string, source *limited, decoder *json.Decoder) error {
+	object := []byte("{")
+	items := -1
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if name != "items" {
+			if err := decoder.Decode(&value); err != nil {
+				return err
+			}
+			key, _ := json.Marshal(name)
+			object = append(append(append(append(object, key...), ':'), value...), ',')
+			if len(object) > maxStored {
+				return errTooLarge
+			}
+			continue
+		}
+		if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
+			return errors.Join(err, errors.New("items is not a list"))
+		}
+		for items = 0; decoder.More(); items++ {
+			source.left = maxStored
+			if err := decoder.Decode(&value); err != nil {
+				return err
+			}
+			if s.give(fmt.Sprintf("%s: items[%d]", s.name, items), bytes.Clone(value), nil); s.ended {
+				return nil
+			}
+		}
+		if _, err := decoder.Token(); err != nil { // ]
+			return err
+		}
+	}
+	if _, err := decoder.Token(); err != nil { // }
+		return err
+	}
+	object = append(bytes.TrimSuffix(object, []byte(",")), '}')
+	if items >= 0 {
+		return checkList(object)
+	}
+	s.give(where, object, nil)
+	return nil
+}
+
+// yamlDocument is a document of YAML that is being read. Of one with items at the root, these are
+// read one by one: each begins with a dash, all in the same column, and goes on with what is
+// indented by more.
+type yamlDocument struct {
+	line    int // on which it begins
+	rest    []byte
+	isList  bool
+	inItems bool
+	dash    int // the column of the dashes, -1 before the first one
+
+	itemLine int
+	item     []byte
+}
+
+// yaml reads documents of YAML line by line.
+func (s *stored) yaml(r *bufio.Reader) {
+	d := yamlDocument{line: 1}
+	for line := 1; !s.ended; line++ {
+		l, err := readLine(r)
+		if len(d.rest)+len(d.item)+len(l) > maxStored {
+			err = errTooLarge
+		}
+		switch {
+		case err != nil && err != io.EOF:
+			s.fail(line, err)
+			return
+		case len(l) == 0:
+			s.endDocument(&d)
+			return
+		case bytes.HasPrefix(l, []byte("---")) && isMarker(l):
+			s.endDocument(&d)
+			d = yamlDocument{line: line, rest: l[len("---"):]}
+		case isMarker(l):
+			s.endDocument(&d)
+			d = yamlDocument{line: line, rest: []byte("\n")}
+		default:
+			s.yamlLine(&d, line, l)
+		}
+	}
+}
+
+func (s *stored) yamlLine(d *yamlDocument, line int, l []byte) {
+	content := bytes.TrimRight(l, " \t\r\n")
+	indent := len(content) - len(bytes.TrimLeft(content, " "))
+	blank := indent == len(content) || content[indent] == '#'
+	isDash := !blank && content[indent] == '-' && (len(content) == indent+1 || content[indent+1] == ' ')
+	switch {
+	case string(content) == "items:":
+		s.endItem(d)
+		d.isList, d.inItems, d.dash = true, true, -1
+	case d.inItems && isDash && (d.dash < 0 || d.dash == indent):
+		s.endItem(d)
+		l[indent] = ' '
+		d.dash, d.itemLine, d.item = indent, line, l
+	case d.inItems && (blank || d.dash >= 0 && indent > d.dash):
+		d.item = append(d.item, l...)
+	default:
+		s.endItem(d)
+		d.inItems = false
+		d.rest = append(d.rest, l...)
+	}
+}
+
+func (s *stored) endItem(d *yamlDocument) {
+	s.yamlText(d.itemLine, d.item)
+	d.item = nil
+}
+
+func (s *stored) endDocument(d *yamlDocument) {
+	if !d.isList {
+		s.yamlText(d.line, d.rest)
+		return
+	}
+	s.endItem(d)
+	if rest, err := yaml.YAMLToJSON(d.rest); err != nil {
+		s.fail(d.line, errors.New("yaml: what is beside items cannot be read")) // its lines have moved
+	} else if err := checkList(rest); err != nil {
+		s.fail(d.line, err)
+	}
+}
+
+// checkList returns an error if what has items, which have been read, is no List.
+func checkList(rest []byte) error {
+	var list struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(rest, &list); err != nil || !strings.HasSuffix(list.Kind, "List") {
+		return fmt.Errorf("kind %q has items: want a kind that ends in List", list.Kind)
+	}
+	return nil
+}
+
+// readLine is ReadBytes, but ends where a line is too long.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		if err != bufio.ErrBufferFull || len(line) > maxStored {
+			return line, err
+		}
+	}
+}
+
+// yamlText yields the object in a text of YAML. Errors have the line in the file.
+func (s *stored) yamlText(line int, text []byte) {
+	value, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		s.fail(line, errors.New(shiftLines(err.Error(), line-1)))
+	} else if string(value) != "null" {
+		s.give(fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value, nil)
+	}
+}
