@@ -17,8 +17,9 @@ import (
 // Convert stands in for the conversion webhook of a definition whose strategy is Webhook: convert
 // gets an object as JSON, and returns it in another version, as Convert of a conversion.Registry
 // does. The server's rules for the answer hold: only labels and annotations of the metadata may
-// differ. An error is the server's, with the words of convert in it
-// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go).
+// differ. An error is that of the server's converter, with the words of convert in it
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). When a read fails, the
+// storage of newer servers puts "StorageError: corrupt object" and the key before that.
 func Convert(convert func(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)) Option {
 	return func(r *request) { r.webhook = convert }
 }

@@ -66,7 +66,11 @@ func objects(texts ...string) iter.Seq2[rehearse.Object, error] {
 
 // webhook converts with a function that changes the spec. An error refuses the whole review.
 func webhook(convert func(name, to string, spec map[string]any) error) rehearse.Webhook {
-	return rehearse.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return rehearse.Handler(handler(convert))
+}
+
+func handler(convert func(name, to string, spec map[string]any) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
 			Kind       string `json:"kind"`
 			APIVersion string `json:"apiVersion"`
@@ -92,7 +96,7 @@ func webhook(convert func(name, to string, spec map[string]any) error) rehearse.
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": review.Kind, "apiVersion": review.APIVersion,
 			"response": map[string]any{"uid": review.Request.UID, "convertedObjects": review.Request.Objects, "result": result}})
-	}))
+	})
 }
 
 // rename renames fields on the way to v2, and back.
