@@ -71,8 +71,8 @@ const (
 // reports what breaks. Objects that cannot be rehearsed, and errors of the sequence, are in the
 // report, as findings of the step [Input].
 //
-// The error is one of the options; or a kind is defined twice, or has no webhook that converts it;
-// or the context ended; or a webhook is unreachable, see [ErrUnreachable]. In the latter two cases
+// The error is one of the options; or a kind is defined twice, or has no webhook that converts it,
+// or no definition has a webhook that is given; or the context ended; or a webhook is unreachable, see [ErrUnreachable]. In the latter two cases
 // the report has what was found until then. Webhooks are called by several goroutines.
 func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
 	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]*int{}}
@@ -92,6 +92,9 @@ func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, e
 		if r.old[kind] != nil && side.usesWebhook && side.webhook == nil {
 			return nil, fmt.Errorf("rehearse: %s of the new release is converted by a webhook: want Release.Webhook", kind)
 		}
+	}
+	if err := errors.Join(before.check("old"), after.check("new")); err != nil {
+		return nil, err
 	}
 	ctx, r.abort = context.WithCancelCause(ctx)
 	defer r.abort(nil)
@@ -160,6 +163,21 @@ func (r *rehearsal) rehearse(ctx context.Context, items []*item) {
 	if context.Cause(ctx) == nil { // else, failures may be due to that
 		r.merge(items)
 	}
+}
+
+// check finds a webhook that no definition calls: controller-gen writes definitions without it.
+func (release Release) check(name string) error {
+	several := false
+	for _, d := range release.Definitions {
+		several = several || len(d.Versions()) > 1
+		if d.CustomResourceDefinition().Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
+			return nil
+		}
+	}
+	if !several || release.Webhook == nil {
+		return nil
+	}
+	return fmt.Errorf("rehearse: spec.conversion.strategy is None in all definitions of the %s release, which has a webhook: want Webhook, as the cluster has it", name)
 }
 
 // side is a kind in a release.

@@ -365,6 +365,16 @@ func TestRun_RefusesWrongReleases(t *testing.T) {
 			_, err := rehearse.Run(t.Context(), release(nil, one), release(nil, two), objects())
 			return err
 		},
+		"rehearse: spec.conversion.strategy is None in all definitions of the new release, which has a webhook: want Webhook, as the cluster has it": func() error {
+			crd := two.CustomResourceDefinition()
+			crd.Spec.Conversion = nil
+			none, err := schema.New(crd)
+			if err != nil {
+				return err
+			}
+			_, err = rehearse.Run(t.Context(), release(nil, one), release(webhook(nil), none), objects())
+			return err
+		},
 		`rehearse: redacted path "spec..a": a field has no name, or an odd one`: func() error {
 			_, err := rehearse.Run(t.Context(), release(nil, one), release(nil, one), objects(), rehearse.Redact("spec..a"))
 			return err
