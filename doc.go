@@ -6,6 +6,7 @@
 // HTTP handlers:
 //
 //   - [github.com/crdkit/crdkit/scheme] builds and checks the scheme of an API.
+//   - [github.com/crdkit/crdkit/scheme/resource] serves kinds from an aggregated API server.
 //   - [github.com/crdkit/crdkit/conversion] converts objects between the versions of a kind.
 //   - [github.com/crdkit/crdkit/conversion/migrate] moves stored objects to a new storage
 //     version.
@@ -19,8 +20,12 @@
 //     a test process.
 //   - [github.com/crdkit/crdkit/schema/breaking] finds the breaking changes of a new
 //     CustomResourceDefinition.
+//   - [github.com/crdkit/crdkit/schema/rehearse] replays stored objects through an upgrade and
+//     a rollback.
 //   - [github.com/crdkit/crdkit/admission] serves admission webhooks, which validate and
 //     change objects.
+//   - [github.com/crdkit/crdkit/admission/plugin] runs admission functions in an aggregated API
+//     server.
 //   - [github.com/crdkit/crdkit/admission/validate] validates changes of fields.
 //   - [github.com/crdkit/crdkit/admission/metrics] exports metrics of the admission webhooks.
 //   - [github.com/crdkit/crdkit/admission/reference] validates references to other objects.

@@ -67,6 +67,7 @@ func main() {
 	exitOn(b.admission())
 	exitOn(b.reference())
 	exitOn(b.schema())
+	exitOn(b.rehearse())
 	exitOn(b.offline())
 	exitOn(size())
 	b.roundtrip() // exits

@@ -66,8 +66,8 @@ func (r *request) restore(ctx context.Context, u *unstructured.Unstructured) err
 }
 
 // convert converts an object to another version, in place. Where that takes no webhook, only
-// apiVersion changes (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go). What the
-// schema of that version does not have is pruned.
+// apiVersion changes (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go). Fields that
+// the schema of that version does not have are pruned.
 func (r *request) convert(ctx context.Context, u *unstructured.Unstructured, version string) error {
 	to := schema.GroupVersion{Group: r.definition.crd.Spec.Group, Version: version}
 	if from := u.GroupVersionKind().Version; from != version && r.definition.usesWebhook() {

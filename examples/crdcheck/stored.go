@@ -22,7 +22,7 @@ const maxStored = 16 << 20
 type stored struct {
 	name  string
 	yield func(rehearse.Object, error) bool
-	ended bool // the caller wants no more
+	ended bool // the caller has enough
 }
 
 // readStored calls yield with each object, and with what cannot be read, until that returns false.
@@ -253,7 +253,7 @@ func (s *stored) endDocument(d *yamlDocument) {
 	}
 }
 
-// checkList returns an error if what has items, which have been read, is no List.
+// checkList returns an error if the kind of what has items, which have been read, is not that of a List.
 func checkList(rest []byte) error {
 	var list struct {
 		Kind string `json:"kind"`

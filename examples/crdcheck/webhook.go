@@ -1,12 +1,14 @@
 package crdcheck
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -73,7 +75,7 @@ func (w *webhookFlags) start(ctx context.Context, c *command) (old, now rehearse
 		if one.url == "" {
 			continue
 		}
-		*one.into = rehearse.URL(one.url, client)
+		*one.into = webhookAt(one.url, client)
 		if one.command == "" {
 			continue
 		}
@@ -124,5 +126,39 @@ func (c *command) awaitServer(ctx context.Context, address string, ended <-chan 
 			return fmt.Errorf("%s does not answer: %w", address, err)
 		case <-time.After(50 * time.Millisecond):
 		}
+	}
+}
+
+// maxAnswer is the size of the largest answer that is read.
+const maxAnswer = 256 << 20
+
+// webhookAt calls a webhook at a URL.
+func webhookAt(url string, client *http.Client) rehearse.Webhook {
+	return func(ctx context.Context, review []byte) ([]byte, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(review))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		var broken *net.OpError
+		var untrusted *tls.CertificateVerificationError
+		switch {
+		case errors.As(err, &broken) && broken.Op == "dial", errors.As(err, &untrusted):
+			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
+		case err != nil:
+			return nil, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		switch {
+		case err != nil:
+			return nil, err
+		case len(text) > maxAnswer:
+			return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		case response.StatusCode != http.StatusOK:
+			return nil, fmt.Errorf("status %s: %s", http.StatusText(response.StatusCode), text[:min(len(text), 1000)])
+		}
+		return text, nil
 	}
 }

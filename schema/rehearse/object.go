@@ -188,7 +188,7 @@ func (it *item) converting(s *side) schema.Option {
 	})
 }
 
-// compare adds how a view differs from the one before. What could not be read before is left out.
+// compare adds how a view differs from the one before. An object that could not be read before is left out.
 func (it *item) compare(step Step, version string, s *side, before, after view) {
 	if before.err != nil || after.err != nil {
 		if before.err == nil {

@@ -33,7 +33,7 @@ type Effect string
 
 // The effects, in the order of reports.
 const (
-	// Invalid: it is no object that a server could have stored.
+	// Invalid: no server could have stored it.
 	Invalid Effect = "invalid"
 	// Unreadable: a read in Version fails, and with it each list and watch in Version, for all objects.
 	Unreadable Effect = "unreadable"
@@ -138,7 +138,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// maxFindings bounds the report, and with it the memory. What is left is counted.
+// maxFindings bounds the report, and with it the memory. The other causes are counted together.
 const maxFindings = 1000
 
 // cause is what the objects of a finding have in common.

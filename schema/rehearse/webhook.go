@@ -3,12 +3,10 @@ package rehearse
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -26,32 +24,31 @@ import (
 // the review cannot be converted; but [ErrUnreachable] ends the rehearsal.
 type Webhook func(ctx context.Context, review []byte) (answer []byte, err error)
 
-// ErrUnreachable is what errors.Is finds where no webhook answers, so that the objects are not
-// the cause.
+// ErrUnreachable is what a [Webhook] wraps where it cannot be called at all, so that the objects are
+// not the cause.
 var ErrUnreachable = errors.New("webhook unreachable")
 
-// maxAnswer is the size of the largest answer that is read.
-const maxAnswer = 256 << 20
-
-// Handler calls a webhook in this process, such as conversion.NewHandler returns.
+// Handler calls a webhook in this process, such as conversion.NewHandler returns. It logs nothing:
+// errors are in the report.
 func Handler(h http.Handler) Webhook {
-	return URL("http://in-process/", &http.Client{Transport: transport{h}})
-}
-
-// transport is a connection to a handler in this process.
-type transport struct{ http.Handler }
-
-// RoundTrip implements [http.RoundTripper]. After a panic, net/http closes the connection.
-func (t transport) RoundTrip(r *http.Request) (_ *http.Response, err error) {
-	a := &answer{header: http.Header{}, code: http.StatusOK}
-	defer func() {
-		if recover() != nil {
-			err = io.EOF
+	return func(ctx context.Context, review []byte) (_ []byte, err error) {
+		ctx = klog.NewContext(ctx, logr.Discard())
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "/", bytes.NewReader(review))
+		if err != nil {
+			return nil, err
 		}
-	}()
-	// What the handler would log is in the report.
-	t.ServeHTTP(a, r.WithContext(klog.NewContext(r.Context(), logr.Discard())))
-	return &http.Response{StatusCode: a.code, Header: a.header, Body: io.NopCloser(&a.body), Request: r}, nil
+		request.Header.Set("Content-Type", "application/json")
+		defer func() {
+			if recover() != nil {
+				err = io.EOF // net/http closes the connection
+			}
+		}()
+		a := &answer{header: http.Header{}, code: http.StatusOK}
+		if h.ServeHTTP(a, request); a.code != http.StatusOK {
+			return nil, fmt.Errorf("status %s: %s", http.StatusText(a.code), a.body.Bytes())
+		}
+		return a.body.Bytes(), nil
+	}
 }
 
 // answer implements [http.ResponseWriter].
@@ -64,37 +61,6 @@ type answer struct {
 func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(code int)        { a.code = code }
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
-
-// URL calls a webhook at a URL. If no connection can be made, the error is [ErrUnreachable].
-func URL(url string, client *http.Client) Webhook {
-	return func(ctx context.Context, review []byte) ([]byte, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(review))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
-		}
-		request.Header.Set("Content-Type", "application/json")
-		response, err := client.Do(request)
-		var broken *net.OpError
-		var untrusted *tls.CertificateVerificationError
-		switch {
-		case errors.As(err, &broken) && broken.Op == "dial", errors.As(err, &untrusted):
-			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
-		case err != nil:
-			return nil, err
-		}
-		defer func() { _ = response.Body.Close() }()
-		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-		switch {
-		case err != nil:
-			return nil, err
-		case len(text) > maxAnswer:
-			return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
-		case response.StatusCode != http.StatusOK:
-			return nil, fmt.Errorf("status %s: %s", http.StatusText(response.StatusCode), text[:min(len(text), 1000)])
-		}
-		return text, nil
-	}
-}
 
 // meeting is where the objects of a batch wait for their conversion, until all that have not ended
 // wait. Then those of one version go into one review, as from a list of the API server.
