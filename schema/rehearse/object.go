@@ -49,7 +49,7 @@ func (it *item) run(ctx context.Context, m *meeting) {
 		return
 	}
 	it.see(it.stored)
-	before := it.readAll(ctx, old, it.stored)
+	before := it.readAll(ctx, old, it.stored, it.version)
 	for _, v := range old.served {
 		it.fail(Before, Unreadable, v, before[v].err)
 	}
@@ -57,7 +57,7 @@ func (it *item) run(ctx context.Context, m *meeting) {
 		it.fail(Upgrade, Unreadable, "", errors.New("the definition is removed, and all objects of the kind with it"))
 		return
 	}
-	after := it.readAll(ctx, now, it.stored)
+	after := it.readAll(ctx, now, it.stored, it.version)
 	for _, v := range now.served {
 		if before[v].known() {
 			it.compare(Upgrade, v, old, before[v], after[v])
@@ -75,7 +75,7 @@ func (it *item) run(ctx context.Context, m *meeting) {
 	if bytes.Equal(written, it.stored) {
 		return // a rollback finds what it knows
 	}
-	back := it.readAll(ctx, old, written)
+	back := it.readAll(ctx, old, written, now.StorageVersion())
 	for _, v := range old.served {
 		b, r := before[v], back[v]
 		if !b.known() || b.err != nil || !r.known() {
@@ -105,11 +105,12 @@ func (it *item) store(ctx context.Context, old *side) bool {
 	return false
 }
 
-// readAll reads a stored object in every served version that the release can convert it to.
-func (it *item) readAll(ctx context.Context, s *side, stored []byte) map[string]view {
+// readAll reads an object that is stored in a version, in every served version that the release can
+// convert it to.
+func (it *item) readAll(ctx context.Context, s *side, stored []byte, version string) map[string]view {
 	views := map[string]view{}
 	for _, v := range s.served {
-		if s.usesWebhook && s.webhook == nil && !bytes.Contains(stored, []byte(`"apiVersion":"`+it.kind.Group+"/"+v+`"`)) {
+		if s.usesWebhook && s.webhook == nil && v != version {
 			it.skip(fmt.Sprintf("%s as %s by the old release: the webhook that converts it is not given", it.kind, v))
 			continue
 		}

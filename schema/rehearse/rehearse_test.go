@@ -320,10 +320,14 @@ func TestRun_ReportsInputThatIsNoObject(t *testing.T) {
 	}
 }
 
+// anything is the schema of an object that may be embedded, with an apiVersion of its own.
+const anything = "{type: object, x-kubernetes-preserve-unknown-fields: true}"
+
 func TestRun_SaysWhatTheOldWebhookIsNeededFor(t *testing.T) {
-	old, now := definition(t, "v1*: a", "v2: b"), definition(t, "v1: a", "v2*: b")
+	const a, b = "{type: object, properties: {a: {type: string}, any: " + anything + "}}", "{type: object, properties: {b: {type: string}, any: " + anything + "}}"
+	old, now := definition(t, "v1*: "+a, "v2: "+b), definition(t, "v1: "+a, "v2*: "+b)
 	report, err := rehearse.Run(t.Context(), release(nil, old), release(webhook(rename("a", "b")), now),
-		objects(job("x", "v1", `{"a":"1"}`), job("y", "v2", `{"b":"1"}`)))
+		objects(job("x", "v1", `{"a":"1","any":{"apiVersion":"example.com/v2"}}`), job("y", "v2", `{"b":"1"}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
