@@ -19,7 +19,8 @@
 //  2. The new one reads it, in each served version ([Upgrade]).
 //  3. A client of each version writes what it has read, without a change ([Update]). Errors that
 //     the server forgives in such an update are forgiven.
-//  4. The new one reads what the storage version has written ([Migration]).
+//  4. The new one reads what the storage version has written ([Migration]): also in the version in
+//     which the object was stored, if that is no longer served.
 //  5. The old one reads that, and a client writes it without a change ([Rollback]).
 //
 // Each read is compared with the one before: what a client sees in one version must stay. The

@@ -72,6 +72,10 @@ func (it *item) run(ctx context.Context, m *meeting) {
 	for _, v := range now.served {
 		it.compare(Migration, v, now, after[v], migrated[v])
 	}
+	if v := it.version; !slices.Contains(now.served, v) && slices.Contains(now.Versions(), v) {
+		// No client reads this version any longer, but what it had must still be there.
+		it.compare(Migration, v, now, it.read(ctx, now, v, it.stored), it.read(ctx, now, v, written))
+	}
 	if bytes.Equal(written, it.stored) {
 		return // a rollback finds what it knows
 	}

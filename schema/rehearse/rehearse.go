@@ -202,10 +202,19 @@ func sides(release Release, name string) (map[runtimeschema.GroupKind]*side, err
 			return nil, fmt.Errorf("rehearse: %s is defined twice in the %s release", d.GroupKind(), name)
 		}
 		all[d.GroupKind()] = s
-		for _, v := range d.Versions() {
-			if d.Version(v).Served() {
-				s.served = append(s.served, v)
+		for i := range crd.Spec.Versions {
+			if v := &crd.Spec.Versions[i]; v.Served {
+				s.served = append(s.served, v.Name)
+			} else {
+				v.Served = true // to be read here: see item.run
 			}
+		}
+		if len(s.served) < len(d.Versions()) {
+			all, err := schema.New(crd)
+			if err != nil {
+				return nil, err
+			}
+			s.Definition = all
 		}
 		if i := slices.Index(s.served, d.StorageVersion()); i >= 0 {
 			s.served = slices.Insert(slices.Delete(s.served, i, i+1), 0, d.StorageVersion())

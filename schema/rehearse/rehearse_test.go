@@ -19,8 +19,8 @@ import (
 )
 
 // definition returns a definition of Jobs. A version is such as "v1: a, b?" with the type string
-// of each field of the spec, "v1*: …" for the one that is stored, and "v1*: {…}" for a whole schema
-// of the spec. With two versions or more, a webhook converts.
+// of each field of the spec, "v1*: …" for the one that is stored, "v1-: …" for one that is not
+// served, and "v1*: {…}" for a whole schema of the spec. With two versions or more, a webhook converts.
 func definition(t testing.TB, versions ...string) *schema.Definition {
 	t.Helper()
 	var all []string
@@ -33,9 +33,8 @@ func definition(t testing.TB, versions ...string) *schema.Definition {
 			}
 			spec = "{type: object, properties: {" + strings.Join(fields, ", ") + "}}"
 		}
-		stored := strings.HasSuffix(name, "*")
-		all = append(all, fmt.Sprintf(`{name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}`,
-			strings.TrimSuffix(name, "*"), stored, spec))
+		all = append(all, fmt.Sprintf(`{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}`,
+			strings.TrimRight(name, "*-"), !strings.HasSuffix(name, "-"), strings.HasSuffix(name, "*"), spec))
 	}
 	conversion := ""
 	if len(versions) > 1 {
@@ -174,6 +173,15 @@ func TestRun_ReportsEachStep(t *testing.T) {
 			want: []string{
 				"Job.example.com v1: spec.b: removed after the migration (1 object)",
 				"Job.example.com v1: spec.b: removed after a rollback (1 object)",
+			},
+		},
+		// No client reads v1 any longer, and none could read v2 before.
+		"the version is no longer served, and lost a field": {
+			old: []string{"v1*: a, b"}, new: []string{"v1-: a, b", "v2*: a"},
+			newHook: none, objects: []string{job("x", "v1", `{"a":"1","b":"2"}`)},
+			want: []string{
+				"Job.example.com v1: spec.b: removed after the migration (1 object)",
+				"Job.example.com v1: unreadable after a rollback: schema: the stored object is a example.com/v2, Kind=Job, not a Job.example.com in one of the versions v1 (1 object)",
 			},
 		},
 		"the old release does not know the storage version": {
