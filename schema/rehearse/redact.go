@@ -43,6 +43,25 @@ func (r redactor) secrets(forms [][]byte) (secrets []string) {
 	return slices.Compact(secrets)
 }
 
+// path returns a path of a finding without the keys that a redacted value has.
+func (r redactor) path(path string) string {
+	for _, steps := range r {
+		whole := ""
+		for _, s := range steps {
+			if s.All {
+				whole += "[]"
+			} else {
+				whole += "." + s.Name
+			}
+		}
+		whole = strings.TrimPrefix(whole, ".")
+		if rest, below := strings.CutPrefix(path, whole); below && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[")) {
+			return whole
+		}
+	}
+	return path
+}
+
 // visit replaces the values at a path. A step goes through a list, even without [*].
 func visit(value any, path []fieldpath.Step, f func(any) any) any {
 	if len(path) == 0 {

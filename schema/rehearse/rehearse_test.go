@@ -450,7 +450,7 @@ func TestRun_BoundsFindings(t *testing.T) {
 
 func TestRedact_KeepsValuesOut(t *testing.T) {
 	old := definition(t, "v1*: {type: object, x-kubernetes-preserve-unknown-fields: true}")
-	now := definition(t, "v1*: {type: object, properties: {pin: {type: integer}}}", "v2: a")
+	now := definition(t, "v1*: {type: object, properties: {pin: {type: integer}, keys: {type: object}}}", "v2: a")
 	const secret = "hush \"ü"
 	object := strings.Replace(job("x", "v1", `{"password":"hush \"\u00fc","users":[{"token":"t0ken"}],"pin":4711,"keys":{"k3y":{"of":"l0ck"}},"open":"yes"}`),
 		`"uid":`, `"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"spec\":{\"password\":\"hush \\\"\\u00fc\"}}","pins":"x4711x"},"uid":`, 1)

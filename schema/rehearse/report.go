@@ -168,7 +168,7 @@ func (r *rehearsal) merge(items []*item) {
 		secrets := r.redact.secrets(append(it.seen, it.stored))
 		counted := map[cause]bool{}
 		for _, f := range it.found {
-			f.message = text(f.message, secrets)
+			f.Path, f.message = r.redact.path(f.Path), text(f.message, secrets)
 			if f.Cause = it.general(f.message); r.found[f.cause] == nil && len(r.found) >= maxFindings {
 				f.Path, f.Cause = "", "other causes"
 			}
