@@ -1,0 +1,48 @@
+package rehearse_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crdkit/crdkit/schema"
+	"github.com/crdkit/crdkit/schema/rehearse"
+)
+
+// FuzzRun checks that any text as an object, and as the answer of a webhook, ends in a report that
+// can be encoded.
+func FuzzRun(f *testing.F) {
+	const head = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1","response":{"result":{"status":"Success"},"convertedObjects":[`
+	f.Add(job("x", "v1", `{"a":"1","b":null}`), head+job("x", "v2", `{"a":"1"}`)+`]}}`)
+	f.Add(job("x", "v1", `[]`), head+`null]}}`)
+	f.Add("apiVersion: example.com/v1\nkind: Job\nmetadata: {name: x, labels: 1}\n", `{}`)
+	f.Add(`{"apiVersion":"example.com/v1","kind":"Job","metadata":[]}`, `[`)
+	old := definition(f, "v1*: a, b")
+	crd := definition(f, "v1*: a", "v2: a").CustomResourceDefinition()
+	crd.Spec.Conversion.Webhook.ConversionReviewVersions = []string{"v1beta1"} // of which no UID is checked
+	now := compile(f, crd)
+	f.Fuzz(func(t *testing.T, object, answer string) {
+		hook := func(context.Context, []byte) ([]byte, error) { return []byte(answer), nil }
+		report, err := rehearse.Run(t.Context(), release(nil, old), release(hook, now), objects(object), rehearse.Redact("spec.a", "metadata.labels[*]"))
+		if err != nil || report.Objects != 1 {
+			t.Fatalf("%q: %v, %d objects", object, err, report.Objects)
+		}
+		if _, err := json.Marshal(report); err != nil {
+			t.Errorf("%q: %v", object, err)
+		}
+		for _, finding := range report.Findings {
+			_ = finding.String()
+		}
+	})
+}
+
+func compile(f *testing.F, crd *apiextensionsv1.CustomResourceDefinition) *schema.Definition {
+	f.Helper()
+	d, err := schema.New(crd)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return d
+}
