@@ -21,10 +21,10 @@
 //	admission.Validate(smallScale, admission.Subresource("scale"))
 //
 // [RequestFrom] and [OldFrom] give your function the rest of the request. [Warn] and
-// [AuditAnnotation] add to the response. The logger of the context has the values kind,
-// object, operation, user and uid. Your function may retain the object after it returns, but
-// other functions may be given the same object. The context is valid until your function
-// returns.
+// [AuditAnnotation] add to the response. The logger of the context (klog.FromContext) has the
+// values kind, object, operation, user and uid. Your function may retain the object after it
+// returns, but other functions may be given the same object. The context is valid until your
+// function returns.
 //
 // # What is preserved
 //
@@ -40,16 +40,17 @@
 //  2. Elements match if their keys are equal and no other element has these keys. Elements
 //     with different keys never match. [ListMapKeys], [ListMapKeysOf] and the patchMergeKey
 //     tags of the Go type declare keys.
-//  3. Elements that share the most values at equal paths, at any depth, match. Values that no
-//     other element has count first. The shared values must outweigh the strings that were
-//     replaced. An element that was edited and moved must share a value that no other element
-//     has, or have only gained or lost fields.
+//  3. Elements that share the most values at equal paths, at any depth, match. The number of
+//     shared values that no other element has decides; other shared values break ties. There
+//     must be more shared values than replaced strings, or as many if one of the values is
+//     unique. An element that was both edited and moved matches in two cases only. It shares a
+//     value that no other element has, or fields were only added or removed.
 //  4. A single element between two unchanged neighbors matches the single element that was
 //     there before, unless a string in it was replaced.
 //
-// A string that changes only in case, white space or punctuation is not replaced. A zero value
-// counts as absent. If several matches are equally likely, all elements in the tie stay
-// unmatched.
+// In these rules, a string does not count as replaced if only its case, white space or
+// punctuation changes. A zero value counts as absent. If several matches are equally likely,
+// all elements in the tie stay unmatched.
 //
 // An unmatched element is written as the Go type encodes it, and its unknown fields are
 // dropped. Without keys, a new element may match a removed element with which it shares a
@@ -59,14 +60,15 @@
 // # Denied and undecided requests
 //
 // A request is denied if a function returns one of these errors, or the converter returns it
-// for the new object. The parts of an [errors.Join] count separately.
+// for the new object. Each part of an [errors.Join] is treated as an error of its own. If any
+// part denies, the request is denied.
 //
 //   - A [k8s.io/apimachinery/pkg/util/validation/field.ErrorList], a field.Error or an
 //     aggregate of field errors, even if another error wraps it. The code is 422, with one
 //     cause for each field error.
-//   - An API error with a code from 400 to 499, except 401, 404, 408 and 429, that no other
-//     error wraps. The response has the Status of the error.
-//     [k8s.io/apimachinery/pkg/api/errors.NewForbidden] returns such an error.
+//   - An unwrapped API error with a code from 400 to 499, except 401, 404, 408 and 429. If
+//     another error wraps it, the request is left undecided. The response has the Status of the
+//     error. [k8s.io/apimachinery/pkg/api/errors.NewForbidden] returns such an error.
 //
 // An object from the user that does not fit its Go type is denied with code 400. Every other
 // error, and a panic, leaves the request undecided. The response is an HTTP error with a

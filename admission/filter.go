@@ -13,9 +13,9 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// Filter restricts the requests for which a function is called. A function with several
-// filters is called for requests that match all of them. [NewHandler] panics if a filter is
-// invalid.
+// Filter restricts the requests for which a function is called. A request must match all
+// filters of a function. IfChanged and On describe what happens if they are repeated.
+// [NewHandler] panics if a filter is invalid.
 type Filter func(*function)
 
 // Subresource restricts a function to requests for the named subresource, such as status,
@@ -126,11 +126,12 @@ func IfChanged(paths ...string) Filter {
 
 // UnlessDeleting excludes requests for objects that are already being deleted. Such an object
 // has a deletionTimestamp, and waits until its finalizers are removed. Use this filter for
-// rules that an object may violate. Otherwise the webhook may deny the update that removes the
-// last finalizer, and the object, and often its namespace, exists forever.
+// rules that stored objects may violate, such as newer rules. Otherwise the webhook may deny
+// the update that removes the last finalizer, and the object, and often its namespace, exists
+// forever.
 //
-// Only the deletionTimestamp of the stored object counts. In a mutating webhook, users can set
-// the deletionTimestamp of the new object.
+// Only the deletionTimestamp of the stored object counts. The deletionTimestamp of the new
+// object is ignored, because a mutating webhook gets whatever value the user sent.
 func UnlessDeleting() Filter {
 	return func(f *function) { f.unlessDeleting = true }
 }

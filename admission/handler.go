@@ -33,8 +33,8 @@ type Converter interface {
 // ConvertWith lets each function of the handler serve every version of its kind. An object of
 // another version is converted to the version of the function. The changes of a mutating
 // function are converted back to the version of the request. Only these changes are in the
-// patch, so that fields which the Go types of both versions lack are preserved. Field errors
-// of a validating function have paths in the version of the function.
+// patch. All other fields are preserved, including fields that neither Go type has. Field
+// errors of a validating function have paths in the version of the function.
 //
 // A field error of the converter for the new object denies the request, like a field error of
 // a function. An error of the converter for the stored object (oldObject) never denies. It
@@ -80,11 +80,11 @@ type handler struct {
 // AdmissionReviews of admission.k8s.io/v1 and v1beta1 on any path, and answers in the version
 // of the request. The scheme maps Go types to kinds; see package scheme.
 //
-// On CREATE and UPDATE, the functions of [Mutate] are called in the order of the options. Each
-// function gets the result of the previous function. If one returns an error, no further
-// function is called. Otherwise, all validating functions for the operation are then called
-// with the result, and their errors are joined. A validating webhook must not have functions
-// of Mutate, because the API server rejects its patch.
+// On CREATE and UPDATE, the functions added with [Mutate] are called in the order of the
+// options. Each function gets the result of the previous function. If one returns an error, no
+// further function is called. Otherwise, all validating functions for the operation are then
+// called with the result, and their errors are joined. A validating webhook must not have
+// functions of Mutate, because the API server rejects its patch.
 //
 // A function is called for objects of its own kind and version. See [ConvertWith] for other
 // versions, and [Filter] for restrictions. A function is called for a subresource such as
@@ -92,21 +92,22 @@ type handler struct {
 // another kind.
 //
 // A request for an operation or a subresource without a function is allowed. A request for a
-// kind or version without a function is left undecided, because the rules of the webhook then
-// do not fit the handler. Package webhook/registration derives the rules from the handler.
+// kind or version without a function is left undecided. The webhook is then registered for
+// objects that the handler does not serve. Package webhook/registration derives the rules from
+// the handler.
 //
 // Functions see objects without metadata.managedFields, which are preserved.
 //
 // The response to an undecided request is an HTTP error with a Status:
 //
-//   - The code is 429, or 500 and above, if the error is or wraps an API error with such a
-//     code. It is 504 if the error wraps [context.DeadlineExceeded] or [context.Canceled], and
-//     otherwise 500.
+//   - If the error is or wraps an API error with code 429 or at least 500, the response has
+//     this code. It is 504 if the error wraps [context.DeadlineExceeded] or [context.Canceled],
+//     and otherwise 500.
 //   - The details have the UID of the request, and its review version in a cause of type
 //     ReviewVersion.
-//   - If the details have retryAfterSeconds, so does the header Retry-After. With this header,
-//     the API server first retries (client-go/rest/with_retry.go). Then it applies the
-//     failurePolicy.
+//   - If the details of that error have retryAfterSeconds, the response has the header
+//     Retry-After with this value. With this header, the API server first retries
+//     (client-go/rest/with_retry.go). Then it applies the failurePolicy.
 //
 // A request that is not a review gets an HTTP error with a Status of code 400, 405 (not a
 // POST), 413 (more than 16 MiB) or 415 (not JSON).

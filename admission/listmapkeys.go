@@ -31,9 +31,9 @@ import (
 //
 //   - The path, a name in it or a key is empty, the path contains brackets, or there are no
 //     keys.
-//   - No Go type that the scheme has for the served kinds and versions has a list at the path
-//     whose elements have all keys. If the scheme lacks a type for a served kind and version,
-//     any path is valid.
+//   - In the Go types of the served kinds and versions, the path leads to no list whose
+//     elements have all keys. If the scheme lacks a type for a served kind and version, any
+//     path is valid.
 func ListMapKeys(path string, keys ...string) Option {
 	return func(h *handler) {
 		h.listKeys.declared = append(h.listKeys.declared, declaredKeys{path, keys})

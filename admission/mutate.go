@@ -23,8 +23,8 @@ import (
 // request (reinvocationPolicy). It must accept invalid objects, because the API server
 // validates the object against the schema later. It must be safe for concurrent use.
 //
-// If the object of the request lacks a struct, the patch adds the fields that the function set
-// in it, without the zero values of the other fields. With [ConvertWith], a change that the
+// If the object has no spec, for example, and your function sets spec.size, the patch adds only
+// spec.size. It does not add zero values of other fields. With [ConvertWith], a change that the
 // version of the request cannot express is lost.
 //
 // If the function returns an error, no further functions are called. The package documentation

@@ -17,8 +17,9 @@
 //  1. The replica serves HTTPS. /healthz returns ok.
 //  2. The replica has a certificate from the CA that all replicas share (webhook/authority).
 //  3. The registered webhooks point to the Service of the operator, and have the CA
-//     (webhook/registration). Now the API server can convert objects. If the manifests have
-//     not been applied, the replica waits for them.
+//     (webhook/registration). Now the API server can convert objects. If the webhook
+//     configurations and CustomResourceDefinitions have not been applied yet, the replica waits
+//     for them.
 //  4. The informers run. Informers of kinds that this operator converts could not sync
 //     earlier, because the API server would find no webhook.
 //  5. The informers have synced. /readyz returns ok, and the controllers run.
@@ -40,10 +41,10 @@
 // informers have synced. But the informer of a converted kind can sync only if a ready replica
 // converts. Therefore the first replica would wait for itself forever.
 //
-// To prevent this, an informer that cannot list its objects because no webhook converts them
-// does not delay readiness. Functions that need the informer must leave requests undecided
-// until it has synced, like the functions of package admission/reference. An informer that
-// cannot list for another reason, such as a missing permission, does delay readiness. A
+// To prevent this, readiness does not wait for an informer whose list fails only because no
+// webhook converts its objects yet. Functions that need the informer must leave requests
+// undecided until it has synced, like the functions of package admission/reference. An informer
+// that cannot list for another reason, such as a missing permission, does delay readiness. A
 // rollout of a broken release then stops.
 //
 // Once the registration has been right, later differences do not make the replica unready. If
