@@ -22,9 +22,8 @@
 //
 // [RequestFrom] and [OldFrom] give your function the rest of the request. [Warn] and
 // [AuditAnnotation] add to the response. The logger of the context (klog.FromContext) has the
-// values kind, object, operation, user and uid. Your function may retain the object after it
-// returns, but other functions may be given the same object. The context is valid until your
-// function returns.
+// values kind, object, operation, user and uid. Your function may retain the object, but later
+// functions may change it. The context is valid until your function returns.
 //
 // # What is preserved
 //

@@ -25,9 +25,9 @@ import (
 // object. A path cannot lead into a list; to move fields of list elements, use [Each]. If
 // the field at a path is absent, nothing is moved.
 //
-// Missing objects on the path of a destination are created. If a move leaves an object on
-// its path empty, the object is removed. Therefore an object that was empty before is lost
-// on the way back, unless the spoke is [Lossless].
+// Missing objects on the path of a destination are created. If a move leaves an object on its
+// path empty, the object is removed. If an object existed but was empty, the way back therefore
+// removes it, unless the spoke is [Lossless].
 //
 // If only one of the versions has a field, no move can express this difference. Use
 // [AddSpoke] or [AddUnstructuredSpoke] instead, because AddFields leaves the field in the
@@ -35,8 +35,8 @@ import (
 //
 //   - The API server prunes the field from its answers. A client that writes the object
 //     back removes the field.
-//   - The API server does not prune an object that it converts for managedFields. Then
-//     server-side apply fails with "field not declared in schema"
+//   - To track managedFields, the API server also converts objects, and does not prune the
+//     results. Then server-side apply fails with "field not declared in schema"
 //     (apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
 //
 // The option roundtrip.CRD finds such fields.

@@ -22,8 +22,8 @@ import (
 //
 // Every version of a kind converts to every other version, including the hub, which may be the
 // internal version ([runtime.APIVersionInternal]). A list converts with its items if the scheme
-// has the lists of both versions. The laws of package conversion hold: metadata is copied, except
-// that a function may change labels and annotations, and an error names the object once.
+// has the lists of both versions. As in [Registry.Convert], metadata is copied, and functions
+// may change only labels and annotations. An error begins with the name of the object.
 //
 // As with the functions of conversion-gen, a result may share memory with its source
 // (see [runtime.Scheme.UnsafeConvertToVersion]). Conversions with [Lossless] or [AddFields] encode

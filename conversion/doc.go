@@ -10,7 +10,7 @@
 //
 // One version of each kind is the hub. The other versions are its spokes, which are converted
 // into each other through the hub. Your function copies all fields from in to out, except for
-// apiVersion, kind and metadata. It also copies the fields that are equal in both versions:
+// apiVersion, kind and metadata. This includes the fields that are the same in both versions:
 //
 //	func pizzaToHub(ctx context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 //
@@ -57,13 +57,14 @@
 // # Limits
 //
 // A request may have at most 256 MiB. Its JSON, and the JSON of the answer, may be nested at
-// most 10,000 levels deep, because the API server reads no deeper answer. Three of these
-// levels belong to the ConversionReview. Up to GOMAXPROCS goroutines convert a list of 200
-// objects or more.
+// most 10,000 levels deep, because the API server reads no deeper answer. Three of these levels
+// belong to the ConversionReview. Up to GOMAXPROCS goroutines convert a list of at least 200
+// objects.
 //
 // Conversion stops when the context of the request is done. The API server has no time limit
-// for a conversion. It closes the connection when the time limit of its own request is over.
-// The logger of the context (klog.FromContext) logs failures, but not successes.
+// for a conversion. It closes the connection when the client's request, for which it needs the
+// conversion, times out. The logger of the context (klog.FromContext) logs failures, but not
+// successes.
 //
 // The time to parse a resource.Quantity is not limited. resource.ParseQuantity takes one
 // second for 1e-7620000, and a hundred times longer if the exponent has one more digit. The
@@ -75,6 +76,5 @@
 //	// +kubebuilder:validation:MaxLength=20
 //	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 //
-// The package does not default, validate or store objects. It does not talk to a cluster, and
-// does not import client-go.
+// The package does not default, validate or store objects. It does not connect to a cluster.
 package conversion

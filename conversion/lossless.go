@@ -46,18 +46,19 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // On the way to the hub, the annotation is removed, and its differences are applied to the
 // converted object. These differences are left out:
 //
-//   - a difference that would change the spoke, because it contradicts an edit of the user
+//   - a difference that contradicts an edit of the user: with it, the hub object would convert
+//     back to a different spoke
 //   - a difference in a list element that the user removed
 //
-// All other differences are restored, because users cannot remove fields that they cannot
-// see. They are restored even if the user removed all that the spoke showed of a list or an
-// object. If the spoke has not been edited, all differences are restored, or the conversion
-// fails.
+// All other differences are restored, because users cannot remove fields that they cannot see.
+// For example, if the user removed every field of an object that the spoke shows, its hub-only
+// fields are still restored. If the spoke has not been edited, all differences are restored, or
+// the conversion fails.
 //
 // A difference can contradict an edit of another field. Lossless finds such differences by
-// trial conversions, and starts at the paths nearest to the edit. The trials end when they
-// have converted 4 MiB plus 32 times the size of the hub object. If it is still unknown
-// which differences of a group contradict the edit, the whole group is left out.
+// trial conversions, and starts at the paths nearest to the edit. The trials end when they have
+// converted 4 MiB plus 32 times the size of the hub object. The trials test differences in
+// groups. A group that has not been decided by then is left out.
 //
 // # List elements
 //
@@ -94,14 +95,14 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 //   - cannot be parsed, or is larger than [MaxAnnotationBytes],
 //   - was made for another spoke, or for a hub version that the registry does not convert,
-//   - contradicts the spoke for which it was made,
+//   - would change the spoke for which it was made, without any edit,
 //   - results in an object that cannot be converted to the spoke, or
 //   - is rejected by [VerifyRestored].
 //
 // Then the conversion returns a [field.Error] at metadata.annotations, unless
-// [DropInvalidAnnotation] is set. With the option ConvertWith, handlers of package
-// admission deny writes of an invalid annotation. They check an update that removes the
-// annotation like any other update.
+// [DropInvalidAnnotation] is set. With the option ConvertWith, handlers of package admission
+// deny writes of an invalid annotation. An update that removes the annotation is decided by
+// your functions, like any other update.
 //
 // # Security
 //

@@ -15,9 +15,9 @@ type Observation struct {
 	// does not know are counted under the empty kind. The map is empty if the review
 	// failed.
 	Objects map[schema.GroupVersionKind]int
-	// Failed is the kind and version of the first object that failed. It is empty if no
-	// object failed, and if the registry does not know the kind and version. A client can
-	// send any name, and such names must not become labels of a metric.
+	// Failed is the kind and version of the first object that failed. It is empty if no object
+	// failed, or if the registry does not know the kind and version. A client can send any
+	// name, and such names must not become labels of a metric.
 	Failed schema.GroupVersionKind
 	// Err is the reason why the review failed, or nil.
 	Err error

@@ -21,15 +21,16 @@ import (
 // changes other metadata, the conversion fails. The registry sets apiVersion and kind
 // afterwards.
 //
-// A function must not change in, and must be safe for concurrent use. It may retain both
-// objects after it returns. It can be called more than once for an object, see [Lossless].
+// A function must not modify its input object, and must be safe for concurrent use. It may
+// retain both objects after it returns. It can be called more than once for an object, see
+// [Lossless].
 //
 // A function should copy slices, maps and pointers, instead of assigning them from in to
 // out. The registry supports objects that share memory, but other callers of the function
 // may not. Package roundtrip reports such functions.
 //
-// If a function returns an error, the conversion fails, and the user gets the error after
-// the name of the object. If a function panics, the panic becomes such an error.
+// If a function returns an error, the conversion fails. The user sees a message with the name
+// of the object, followed by the error. If a function panics, the panic becomes such an error.
 //
 // AddSpoke cannot detect functions in the wrong order, because an old version may be the
 // hub. If the functions are swapped, the intended hub becomes a spoke, and the intended

@@ -20,8 +20,8 @@ type AccessReviews interface {
 
 // Authorize denies a reference if the user of the request lacks a permission for the target.
 // The verb of the permission defaults to get. Without this option, a controller that follows
-// references may read objects for users who may not read them. The denial is a field.Forbidden
-// with the message of the API server
+// references can read objects on behalf of users who lack the permission. The denial is a
+// field.Forbidden with the message of the API server
 // (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go).
 //
 // The request is left undecided if a review fails. It is also undecided if a review neither

@@ -34,8 +34,8 @@ type options struct {
 	authorizer *authorizer
 }
 
-// Policy reports whether objects in the namespace from may reference the target to, in another
-// namespace. It must be safe for concurrent use.
+// Policy reports whether objects in one namespace (from) may reference a target in another
+// namespace (to). It must be safe for concurrent use.
 type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
 
 // CrossNamespace allows references to another namespace if the policy allows them. Without
@@ -66,11 +66,11 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 //     no [*].
 //
 // A name that is forbidden or invalid is not looked up, so that the response does not reveal
-// whether the target exists. If a check fails, the function returns an error, which leaves the
-// request undecided. See "Undecided requests" in the package documentation.
+// whether the target exists. If a check cannot be completed, the function returns an error,
+// which leaves the request undecided. See "Undecided requests" in the package documentation.
 //
-// The calls of the policy, the permission checks and the live reads for one object share a
-// time limit of two seconds. It includes the wait for [RequestRate].
+// Calls to the policy of CrossNamespace, permission checks and live reads for one object share
+// a time limit of two seconds. It includes the wait for [RequestRate].
 //
 // In an update, only references that are new, or no longer optional, are checked. If the old
 // object cannot be decoded, all references are new. If the object is being deleted, targets

@@ -24,24 +24,25 @@ import (
 // one value of a map. A path may begin with a dot, like the paths of a
 // CustomResourceDefinition's additionalPrinterColumns.
 type Field struct {
-	// Name is the path of the target's name, a string. An empty name is not a reference.
+	// Name is the path of the string that holds the target's name. An empty name is not a
+	// reference.
 	Name string
 	// Namespace is the path of the target's namespace, a string. If the path or its value is
-	// empty, the namespace of the referrer is used. If the path has a [*], it must equal Name
-	// up to its last [*], so that both are in the same element.
+	// empty, the namespace of the referrer is used. If Namespace has a [*], its part up to the
+	// last [*] must also begin Name. Both are then in the same element.
 	Namespace string
 	// Optional means that the targets need not exist; see [Ref].
 	Optional bool
 }
 
-// Fields returns a function that finds the references of an object of type T, at all the
-// fields. A path without a value, and a value that is not a string, are not references.
+// Fields returns a function that finds the references in the given fields of an object of type
+// T. A path without a value, and a value that is not a string, are not references.
 //
 // Fields returns an error in these cases, and joins the errors of all fields:
 //
 //   - There is no field, or T is not a pointer to a struct.
-//   - A path cannot be parsed, or T has no such string field by its JSON tags.
-//   - The Namespace of a field has a [*], and differs from Name before it.
+//   - A path cannot be parsed, or does not lead to a string, according to the JSON tags of T.
+//   - The Namespace of a field has a [*], and the part up to its last [*] differs from Name.
 //
 // If T is *unstructured.Unstructured, Fields can only check paths of labels and annotations.
 // If an object then has a list where the path has no [*], [Exists] denies the request with a

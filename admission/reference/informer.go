@@ -9,8 +9,8 @@ import (
 // [cache.SharedIndexInformer] is an Informer, and so is every informer of a controller-runtime
 // cache (see interop/controllerruntime).
 //
-// If an informer has the method IsStopped() bool, like both of these, checks fail after it has
-// stopped.
+// Both have the method IsStopped() bool. If an informer has this method, requests are left
+// undecided after it has stopped.
 type Informer interface {
 	HasSynced() bool
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)

@@ -27,13 +27,13 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 
 // NotReferenced returns a validating function for [admission.ValidateDelete]. It denies the
 // deletion of an object of type T while other objects reference it. The error is a Forbidden
-// API error with the names of the first ten referrers, and the number of all. The user sees
-// these names even without permission to read the referrers. A referrer that is in two
-// Referrers counts twice.
+// API error with the names of the first ten referrers and the total number. The user sees these
+// names even without permission to read the referrers. A referrer that is in two Referrers
+// counts twice.
 //
-// All Referrers must be of one target, the resource of T. Requests for other resources are
-// allowed, and so are repeated deletions of an object that is already being deleted. A dry run
-// is answered like the real request.
+// All Referrers must have the same target resource: the resource of T. Requests for other
+// resources are allowed, and so are repeated deletions of an object that is already being
+// deleted. A dry run is answered like the real request.
 //
 // The function leaves the request undecided in these cases:
 //
@@ -44,11 +44,11 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 // denial ends the request, but the objects before it are already deleted.
 //
 // When a namespace is deleted, the namespace controller deletes its objects, and retries after
-// a denial. For its service account, referrers in the same namespace do not count, because
-// they are deleted too. Otherwise two objects that reference each other would keep the
-// namespace forever. Referrers in other namespaces count, even if these namespaces are being
-// deleted. If kube-controller-manager runs without a service account for each controller,
-// referrers in the same namespace count as well.
+// a denial. In requests from that controller's service account, referrers in the same namespace
+// do not count, because they are deleted too. Otherwise, two objects that reference each other
+// would block the deletion of the namespace forever. Referrers in other namespaces count, even
+// if these namespaces are being deleted. If kube-controller-manager runs without a service
+// account for each controller, referrers in the same namespace count as well.
 //
 // NotReferenced panics if there are no Referrers, or if they have different targets.
 func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.Context, obj T) (field.ErrorList, error) {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Referrers is an index of the referrers of one resource, by their targets of another
-// resource. It follows an informer, and is safe for concurrent use.
+// Referrers indexes the objects of one resource by the objects of another resource that they
+// reference. It follows an informer, and is safe for concurrent use.
 type Referrers struct {
 	resource schema.GroupResource
 	target   Resource
@@ -25,7 +25,7 @@ type Referrers struct {
 }
 
 // NewReferrers returns an index of the objects of the resource, by the targets that refs finds
-// in them. It registers an event handler at the informer, which you start. Several Referrers
+// in them. It registers an event handler with the informer, which you start. Several Referrers
 // may share an informer.
 //
 // T is the type of the objects in the informer: a pointer to a struct for a typed informer,
@@ -116,8 +116,8 @@ func (r *Referrers) Of(namespace, name string) []cache.ObjectName {
 func (r *Referrers) HasSynced() bool { return r.source.ready() == nil }
 
 // Check is a readiness check for webhook.Checks. It returns an error until the informer has
-// synced, and after it has stopped. It also returns an error if the references of an object
-// could not be found; see [NewReferrers]. The request may be nil.
+// synced, and after it has stopped. It also returns an error if it could not extract the
+// references of an object; see [NewReferrers]. The request may be nil.
 func (r *Referrers) Check(*http.Request) error {
 	if err := r.broken.Load(); err != nil {
 		return *err

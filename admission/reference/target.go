@@ -27,31 +27,32 @@ type Target struct {
 	known map[cache.ObjectName]struct{}
 }
 
-// Getter reads one object from the API server. It returns nil if the object exists, and an
-// error that [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes if it does not exist.
-// The namespace is empty for a cluster-scoped resource.
+// Getter reads one object from the API server. It returns nil if the object exists. If the
+// object does not exist, it returns an error that
+// [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes. The namespace is empty for a
+// cluster-scoped resource.
 //
-// A Getter must bypass all caches, by an empty resourceVersion and not "0". It must return
-// when the context is done, and must be safe for concurrent use.
+// A Getter must bypass all caches: it must use an empty resourceVersion, not "0". It must
+// return when the context is done, and must be safe for concurrent use.
 type Getter func(ctx context.Context, namespace, name string) error
 
 // RequestOption limits the live reads of a [Target].
 type RequestOption func(*Target)
 
-// RequestRate limits the live reads of a [Target] to qps per second with bursts of up to
-// burst, like QPS and Burst of rest.Config. The defaults are 20 and 100. Reads that exceed the
-// limit wait. If the wait would exceed the time limit of [Exists], the request is left
-// undecided with code 429.
+// RequestRate limits the live reads of a [Target]. The parameters mean the same as QPS and
+// Burst of rest.Config. The defaults are 20 and 100. Reads that exceed the limit wait. If the
+// wait would exceed the time limit of [Exists], the request is left undecided with code 429.
 //
-// The limit is shared by all users. A user who exhausts it by names that do not exist delays
-// only references that are missing from the informer.
+// The limit is shared by all users. A user who exhausts it with nonexistent names delays only
+// checks of targets that are missing from the informer.
 func RequestRate(qps float32, burst int) RequestOption {
 	return func(t *Target) { t.rate = rate.NewLimiter(rate.Limit(qps), burst) }
 }
 
-// NewTarget returns a Target of the resource that remembers the names of the objects in the
-// informer, 62 bytes for each name. It registers an event handler at the informer, which you
-// start. If a name is missing from the informer, get queries the API server; see [Metadata].
+// NewTarget returns a Target of the resource. It remembers the names of the objects in the
+// informer, and uses 62 bytes of memory for each name. It registers an event handler with the
+// informer, which you start. If a name is missing from the informer, get queries the API
+// server; see [Metadata].
 //
 // NewTarget returns an error if qps or burst of [RequestRate] is not positive, or if the
 // informer rejects the event handler.

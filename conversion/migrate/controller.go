@@ -22,22 +22,24 @@ const (
 	delegatePatience = 5 * time.Minute
 )
 
-// Controller does what [Run] does for some definitions, whenever their storage version has
-// changed, from inside an operator. One replica at a time should run it.
+// Controller runs inside an operator. It does what [Run] does for the given CRDs whenever their
+// storage version has changed. One replica at a time should run it.
 type Controller struct {
 	migrators []*migrator
 }
 
-// NewController returns a controller for definitions that are named as [Run] names them. The options
-// are those of Run, without [DryRun]. [Rate] is for all definitions together, and [Observe] is called
-// for each, also at the same time. The error has all that is wrong with the arguments.
+// NewController returns a controller for the named CRDs. The names have the same form as for
+// [Run]. The options are those of Run, without [DryRun]. [Rate] limits all CRDs together. The
+// function of [Observe] is called for each CRD, possibly concurrently. The error reports
+// everything that is wrong with the arguments.
 //
-// Where the API server has storagemigration.k8s.io/v1 (Kubernetes 1.37), the cluster rewrites the
-// objects. It patches the objects themselves, stops at the first one that admission refuses, and does
-// not notice what admission changes. So each patch is tried with dryRun first: if admission would
-// refuse or change an object, or managedFields would be lost, the controller rewrites the objects
-// itself, as Run does. So it does for what the cluster leaves behind, and if no controller of the
-// cluster begins within five minutes.
+// Where the API server has storagemigration.k8s.io/v1 (Kubernetes 1.37), the cluster rewrites
+// the objects. Its migrator patches the objects, not their status. It stops at the first
+// refusal, and does not notice changes by admission. Therefore the Controller first tries each
+// patch with dryRun. If an object would be refused or changed, or would lose managedFields, the
+// Controller rewrites the objects itself, as Run does. It also rewrites objects that the
+// cluster leaves behind, and all objects if the cluster's migrator does not begin within five
+// minutes.
 func NewController(config *rest.Config, crds []string, opts ...Option) (*Controller, error) {
 	c := &Controller{}
 	var errs []error
@@ -62,12 +64,13 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 	return c, errors.Join(errs...)
 }
 
-// Start migrates until the context ends, and then returns nil. Errors are logged with the logger of
-// the context, and tried again: what is refused, after a minute, or when the definition changes.
-// [ControllerRules] has the rights that it needs.
+// Start migrates until the context ends, and then returns nil. Errors are logged with the
+// logger of the context, and the migration is retried. After a refusal, it is retried after a
+// minute, or when the CRD changes. [ControllerRules] has the rights that it needs.
 //
-// With NeedLeaderElection, a Controller is a Runnable for a manager of controller-runtime. Without a
-// manager, call Start where k8s.io/client-go/tools/leaderelection says that this replica leads.
+// A Controller is a Runnable of controller-runtime. Because of its NeedLeaderElection method, a
+// manager runs it only on the leader. Without a manager, call Start in the OnStartedLeading
+// callback of k8s.io/client-go/tools/leaderelection.
 func (c *Controller) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, m := range c.migrators {

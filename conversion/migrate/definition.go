@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// CheckpointAnnotation is set on a CRD while its objects are being migrated. It contains
-// the resourceVersion after which all written objects are stored in the storage version.
-// Remove it if you copy the keys of one etcd to another, because resourceVersions start
-// again there.
+// CheckpointAnnotation is set on a CRD while its objects are being migrated. It contains a
+// resourceVersion. All objects that were written after it are stored in the storage version.
+// Remove it if you copy the keys of one etcd to another, because resourceVersions start again
+// there.
 const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")

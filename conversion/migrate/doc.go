@@ -29,20 +29,20 @@
 // If the CRD has no status subresource, Run first sends each patch with dryRun. If admission
 // would change or refuse the object, Run reports the object and leaves it unchanged.
 //
-// Up to v1.36, the API server drops managedFields if it cannot convert the object to one of
-// the versions in them. If an object's managedFields contain another version than the storage
+// Up to v1.36, the API server drops managedFields if it cannot convert the object to one of the
+// versions in them. If an object's managedFields contain a version other than the storage
 // version, Run also sends the patch with dryRun first. If the object would lose its
 // managedFields, Run reports it and leaves it unchanged. If the conversion webhook fails just
-// after that, Run restores the managedFields at once. Only if Run is killed at this moment,
-// the objects that are being patched lose them.
+// after that, Run restores the managedFields at once. The objects that are being patched lose
+// their managedFields only if Run is killed at this moment.
 //
 // # Interrupted runs
 //
-// An object that is written after the start of the migration is stored in the new version,
-// and has a higher resourceVersion (KEP-5504: these are comparable numbers). Run does not
-// rewrite such objects. It stores the resourceVersion of the start in an annotation of the
-// CRD, [CheckpointAnnotation], until all objects are migrated. If Run is interrupted, call it
-// again: it lists all objects, but rewrites only the remaining ones. Several runs may run at
+// An object that is written after the migration starts is stored in the new version. Its
+// resourceVersion is higher than at the start (KEP-5504 makes resourceVersions comparable). Run
+// does not rewrite such objects. It stores the resourceVersion of the start in an annotation of
+// the CRD, [CheckpointAnnotation], until all objects are migrated. If Run is interrupted, call
+// it again: it lists all objects, but rewrites only the remaining ones. Several runs may run at
 // the same time.
 //
 // If the generation of the CRD changes, objects may have been stored in yet another version,
@@ -54,9 +54,9 @@
 //   - The package does not choose the storage version, or change which versions are served.
 //   - It migrates custom resources only.
 //   - It does not check the conversion. As in any other write, fields are lost if the
-//     conversion drops them, or if the schema of the storage version prunes them. Test the
-//     conversion with package roundtrip before.
+//     conversion drops them, or if the schema of the storage version prunes them. First, test
+//     the conversion with package roundtrip.
 //   - It cannot detect in which version an object is stored, because the API server does not
 //     expose that.
-//   - It does not move the owner of a field to another version: see [ForgetOwners].
+//   - It does not change the versions in managedFields: see [ForgetOwners].
 package migrate

@@ -35,18 +35,18 @@ type Report struct {
 	Problems []Problem
 }
 
-// Run rewrites all stored objects of a CRD in its storage version, and then removes the
-// other versions from status.storedVersions. crd is the name of the CRD, such as
-// "pizzas.restaurant.example.com". If status.storedVersions contains only the storage
-// version, Run rewrites nothing. The storage version must be served, because objects could
-// lose fields in another version. Run needs the permissions of [PolicyRules].
+// Run rewrites all stored objects of a CRD in its storage version, and then removes the other
+// versions from status.storedVersions. crd is the name of the CRD, such as
+// "pizzas.restaurant.example.com". If status.storedVersions contains only the storage version,
+// Run rewrites nothing. The storage version must be served, because patching objects through
+// another version could lose fields. Run needs the permissions of [PolicyRules].
 //
-// If an object cannot be rewritten, Run continues with the others. Reasons are that
-// admission or validation refuses the object, or that its conversion fails. The report then
-// contains the object, and status.storedVersions is not changed. Run returns an error that
-// matches [ErrRefused], and names the objects in the report. After you have fixed the
-// cause, call Run again: it rewrites only the remaining objects. If Run is interrupted at
-// any point, no field is lost. For managedFields, see the package documentation.
+// If an object cannot be rewritten, Run continues with the others. Reasons are that admission
+// or validation refuses the object, or that its conversion fails. The report then contains the
+// object, and status.storedVersions is not changed. Run returns an error that matches
+// [ErrRefused]. The report names the objects. After you have fixed the cause, call Run again:
+// it rewrites only the remaining objects. If Run is interrupted at any point, no field is lost.
+// For managedFields, see the package documentation.
 //
 // If an object cannot be read in any served version, all lists that contain it fail. Run
 // then returns an error without rewriting the objects after it.

@@ -34,9 +34,9 @@ func Rate(perSecond float64) Option {
 // seconds. With [DryRun], Run does not wait. Remove ignores this option.
 //
 // After a change of the storage version, some API servers still store objects in the old
-// version, until they have seen the change. A request that is in progress at that moment is
-// stored in the old version even later, for example if it waits for an admission webhook.
-// The limit is the API server's --request-timeout, by default 60 seconds
+// version, until they have seen the change. A request in progress at that moment may store its
+// object in the old version afterwards, for example after it has waited for an admission
+// webhook. Such a request ends within the API server's --request-timeout, by default 60 seconds
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, tearDown).
 //
 // If the delay is too short, an object can remain in the old version unnoticed. After that
@@ -52,9 +52,10 @@ func Observe(f func(Progress)) Option {
 	return func(s *settings) { s.observe = f }
 }
 
-// DryRun changes nothing. Run sends its patches with dryRun=All, so admission webhooks and
-// validation handle them like other requests. The report then contains the objects that
-// they would refuse. Remove only checks whether it could remove the version.
+// With DryRun, [Run] and [Remove] change nothing in the cluster. Run sends its patches with
+// dryRun=All, so admission webhooks and validation handle them like other requests. The report
+// then contains the objects that they would refuse. Remove only checks whether it could remove
+// the version.
 func DryRun() Option {
 	return func(s *settings) { s.dryRun = true }
 }
@@ -67,13 +68,13 @@ func DryRun() Option {
 //     longer removes the field.
 //   - Other managers get no conflicts over these fields.
 //
-// A manager that uses server-side apply can keep its fields: let it apply once in another
-// version before. A manager that uses update cannot move to another version.
+// A manager that uses server-side apply can keep its fields: first let it apply once in another
+// version. A manager that uses update cannot move to another version.
 //
 // The entries must be removed, because the API server cannot convert objects to a missing
 // version. If a version is removed while managedFields contain it, then up to v1.36 each
-// server-side apply of such an object fails. Each other write drops all managedFields of
-// the object.
+// server-side apply of such an object fails. Any other write drops all managedFields of the
+// object.
 //
 // Only requests for the resource itself can write managedFields, so admission is called. If
 // admission would refuse or change an object, Remove leaves the object unchanged, and does

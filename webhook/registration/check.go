@@ -25,8 +25,8 @@ import (
 //   - in which a webhook that points to this operator lacks a CA certificate of the
 //     [Bundle], or while the Bundle has no certificates, or
 //   - that is a CRD whose conversion points to this operator, although no conversion is
-//     declared for it. In this case, the API server cannot read objects, whatever the
-//     operator answers.
+//     declared for it. The API server then cannot read the objects of this CRD in other
+//     versions. Remove the conversion from the CRD, or declare it.
 //
 // If Inject has no Bundle, Check does not check CA certificates.
 //
@@ -37,10 +37,10 @@ func (w *Webhooks) Check(*http.Request) error {
 	return w.each(func(s *objectState) error { return s.unreachable })
 }
 
-// CheckBundle returns an error unless every webhook in the cluster that points to this
-// operator has all certificates of a PEM bundle. If it returns nil, API servers that have
-// seen these webhooks trust serving certificates that one of the certificates has signed.
-// Like [Webhooks.Check], CheckBundle makes no requests.
+// CheckBundle returns an error unless every webhook in the cluster that points to this operator
+// has all certificates of a PEM bundle. If it returns nil, you can serve with certificates that
+// a CA in pem has signed. API servers trust them once they have read the updated objects. Like
+// [Webhooks.Check], CheckBundle makes no requests.
 func (w *Webhooks) CheckBundle(pem []byte) error {
 	return w.each(func(s *objectState) error {
 		if !s.read {

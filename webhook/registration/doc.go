@@ -25,20 +25,19 @@
 //   - a handler that is not from package admission,
 //   - a function for another kind without a CRD,
 //   - a function for every kind, or
-//   - a function for a subresource of another kind, such as scale.
+//   - a function for a subresource that has a kind of its own, such as scale (kind Scale).
 //
-// A function that gets only the metadata of objects is registered for all versions of its kind. If
-// another function of the handler handles the same requests in certain versions, the rules list
-// only these versions. The API server then converts other versions to one of these, and all
-// functions are called. With the match policy Exact, the rules list all versions, because the API
-// server does not convert.
+// A function that gets only the metadata of objects is registered for all versions of its kind.
+// If the handler also has a function with a Go type for the same requests, the rules list only
+// the versions of such functions. The API server then converts other versions to one of these,
+// and all functions are called. With the match policy Exact, the rules list all versions,
+// because the API server does not convert.
 //
 // # Namespaces
 //
 // By default, a webhook is not called for objects in kube-system and in the operator's own
-// namespace. Otherwise the cluster or the operator could not start while no replica runs. Custom
-// resources in these namespaces are neither defaulted nor validated by webhooks. Cluster-scoped
-// resources are never exempt. See [Mutating] for the namespaceSelector.
+// namespace. Otherwise the cluster or the operator could not start while no replica runs.
+// Cluster-scoped resources are never exempt. See [Mutating] for the namespaceSelector.
 //
 // # Installing, updating and uninstalling
 //
@@ -53,13 +52,14 @@
 // bundle into all webhooks that point to them. On paths that they do not serve, they answer 404,
 // and the failure policy applies. Therefore:
 //
-//   - Keep the paths. Handlers of package admission allow operations that they do not handle.
+//   - Keep the paths. You may add operations to an existing path: handlers of package admission
+//     allow operations that they do not handle.
 //   - Add a webhook with the failure policy Ignore. Change it to Fail in a later release.
 //   - Add a conversion first, and change the storage version in a later release. Requests for other
 //     versions fail until a replica serves the conversion.
-//   - Remove a webhook from the cluster when you remove it from the declaration. If no webhook of
-//     its configuration is left, delete the configuration. Replicas that declare it and start
-//     afterwards do not become ready.
+//   - Remove a webhook from the cluster when you remove it from the declaration. If no webhook
+//     of its configuration is left, delete the configuration after the rollout: replicas of the
+//     earlier release that start later do not become ready.
 //
 // To uninstall, delete the webhook configurations first, because they block requests when no
 // replica runs. Then delete the CRDs and their objects, while a replica still converts the objects

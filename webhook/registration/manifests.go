@@ -108,10 +108,10 @@ func list(texts []string) (all []any) {
 //   - the MutatingWebhookConfiguration
 //   - the ValidatingWebhookConfiguration
 //
-// A configuration without webhooks is left out. The CA bundle is set in all webhooks. If it
-// is empty, the objects have no CA bundle, and [Webhooks.Inject] writes it: see
-// "Installing, updating and uninstalling" in the package documentation. Manifests returns
-// an error if caBundle has no PEM certificates.
+// A configuration without webhooks is left out. The CA bundle is set in all webhooks. If it is
+// empty, the objects have no CA bundle, and [Webhooks.Inject] writes it: see "Installing,
+// updating and uninstalling" in the package documentation. Manifests returns an error if
+// caBundle is not empty and has no PEM certificates.
 func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	if len(caBundle) > 0 {
 		if _, err := cert.ParseCertsPEM(caBundle); err != nil {
