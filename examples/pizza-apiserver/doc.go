@@ -4,14 +4,12 @@
 //
 // Read these files:
 //
-//   - scheme.go for the kinds;
+//   - scheme.go for the kinds, and the registration of the conversion functions in the codecs;
 //   - conversion.go for the conversion of the versions through the internal hub of package
-//     restaurant, and register.go for the registration of these functions in the codecs;
+//     restaurant;
 //   - defaults.go and validation.go for defaulting and validation;
 //   - admission.go for the checks against other objects;
-//   - strategy.go and storage.go for how objects are written to etcd;
-//   - table.go for the columns of kubectl get;
-//   - openapi.go for the schema;
+//   - resources.go for the resources, with the columns of kubectl get;
 //   - server.go for the server.
 //
 // The program is in cmd/pizza-apiserver.

@@ -68,8 +68,7 @@
 //	{"key":{"name":"ham"}}                     the element of a list with keys that has this key
 //	{"at":3}                                   in any other list, the one with this index in before
 //
-// [Changes.Compact] keeps hashes of the elements instead of them: then an element that the
-// user edited is not found.
+// [Changes.Compact] keeps hashes of the elements instead: then an edited element is not found.
 //
 // A change is void where the third object is no longer as before was, except that an
 // object at the top, such as spec, is made again. Where before had nothing and the user
