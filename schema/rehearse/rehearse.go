@@ -99,6 +99,11 @@ func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, e
 	ctx, r.abort = context.WithCancelCause(ctx)
 	defer r.abort(nil)
 	pending := map[runtimeschema.GroupKind]*batch{}
+	var running sync.WaitGroup // one batch, while the next is parsed
+	rehearse := func(b *batch) {
+		running.Wait()
+		running.Go(func() { r.rehearse(ctx, b.items) })
+	}
 	for o, err := range objects {
 		r.objects++
 		if context.Cause(ctx) != nil {
@@ -120,13 +125,14 @@ func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, e
 		}
 		b.items, b.size = append(b.items, it), b.size+len(it.stored)
 		if len(b.items) == maxBatch || b.size >= maxBatchBytes {
-			r.rehearse(ctx, b.items)
+			rehearse(b)
 			delete(pending, it.kind)
 		}
 	}
 	for _, b := range pending {
-		r.rehearse(ctx, b.items)
+		rehearse(b)
 	}
+	running.Wait()
 	return r.report(), context.Cause(ctx)
 }
 
@@ -139,7 +145,7 @@ type rehearsal struct {
 	objects   int
 	found     map[cause]*found
 	calls     map[Call]*int // how many objects
-	mu        sync.Mutex    // of unchecked
+	mu        sync.Mutex    // of found and unchecked
 	unchecked []string
 }
 

@@ -382,7 +382,7 @@ func TestRun_RefusesWrongReleases(t *testing.T) {
 			_, err = rehearse.Run(t.Context(), release(nil, one), release(webhook(nil), none), objects())
 			return err
 		},
-		`rehearse: redacted path "spec..a": a field has no name, or an odd one`: func() error {
+		`rehearse: redacted path "spec..a": expected a field name without ], * and quotes`: func() error {
 			_, err := rehearse.Run(t.Context(), release(nil, one), release(nil, one), objects(), rehearse.Redact("spec..a"))
 			return err
 		},

@@ -161,6 +161,8 @@ type found struct {
 
 // merge adds what was found for objects, in their order.
 func (r *rehearsal) merge(items []*item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, it := range items {
 		if len(it.found) == 0 {
 			continue
