@@ -52,7 +52,7 @@ func Observe(f func(Progress)) Option {
 	return func(s *settings) { s.observe = f }
 }
 
-// With DryRun, [Run] and [Remove] change nothing in the cluster. Run sends its patches with
+// DryRun lets [Run] and [Remove] change nothing in the cluster. Run sends its patches with
 // dryRun=All, so admission webhooks and validation handle them like other requests. The report
 // then contains the objects that they would refuse. Remove only checks whether it could remove
 // the version.
