@@ -32,7 +32,7 @@ func TestReadme_Bug(t *testing.T) {
 		t.Fatalf("the bug was not found:\n%s", out)
 	}
 	for _, b := range mdtest.Read(t, "README.md").Blocks("") {
-		if !strings.Contains(b.Text, "the law round-trip") {
+		if !strings.Contains(b.Text, "the round-trip law") {
 			continue
 		}
 		for line := range strings.Lines(b.Text) {

@@ -17,16 +17,19 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// CRD checks conversions against CustomResourceDefinitions too, and makes the objects by their
-// schemas. The text is YAML or JSON, of one or of several definitions, as [schema.ParseAll]
-// reads it. Definitions of kinds that the registry does not convert are passed over; one of a
-// kind that it does convert must have all of the registry's versions.
+// CRD generates objects from the schemas of CustomResourceDefinitions (CRDs), and adds the laws
+// [Acceptance], [Decoding] and [Drift]. The argument is YAML or JSON with one or more CRDs: see
+// [schema.ParseAll]. CRDs of kinds that the registry does not convert are ignored. A CRD of a
+// kind that the registry converts must have all versions of the registry.
 //
-// The objects are what the API server would accept, and have its defaults, except where
-// [Defaulting] is checked. Where a version has a Go type, they are such as it can decode;
-// [Decoding] is about the others. The functions of [Funcs] do not apply to them, but to an
-// internal hub, which has no schema. A conversion may lose
-// what means nothing, such as an order, if that is declared: see [Normalize].
+// The API server would accept the generated objects, except for the law [OutsideSchema]. The
+// objects have the defaults of the schema, except for the laws [Defaulting] and OutsideSchema.
+// If a version has a Go type, only objects that the Go type can decode are generated, except for
+// the law Decoding.
+//
+// The functions of [Funcs] do not apply to these objects. They apply to an internal hub, which
+// has no schema. If a conversion loses something that has no meaning, such as an order, declare
+// the difference with [Normalize].
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)
@@ -37,7 +40,7 @@ func CRD(text []byte) Option {
 	}
 }
 
-// definition returns the definition of a kind; nil if none was given.
+// definition returns the CRD of a kind, or nil.
 func (c *config) definition(kind conversion.Kind) *schema.Definition {
 	i := slices.IndexFunc(c.definitions, func(d *schema.Definition) bool { return d.GroupKind() == kind.GroupKind })
 	if i < 0 {
@@ -46,7 +49,7 @@ func (c *config) definition(kind conversion.Kind) *schema.Definition {
 	return c.definitions[i]
 }
 
-// checkDefinitions returns what the definitions lack.
+// checkDefinitions returns an error if a CRD lacks a version, or if no CRD is used.
 func (c *config) checkDefinitions(reg *conversion.Registry) error {
 	var faults []error
 	used := 0

@@ -1,6 +1,7 @@
-// Package roundtrip answers one question: does conversion lose nothing?
+// Package roundtrip tests that conversions between the versions of a kind preserve all data.
 //
-// It is for the tests of conversion functions:
+// Add these functions to the tests of your conversions, where reg is a registry of package
+// conversion, and crd contains your CustomResourceDefinitions (CRDs):
 //
 //	func TestConversion(t *testing.T) {
 //		roundtrip.Test(t, reg, roundtrip.CRD(crd), roundtrip.History("testdata/history"))
@@ -8,27 +9,34 @@
 //	func FuzzConversion(f *testing.F) { roundtrip.Fuzz(f, reg, roundtrip.CRD(crd)) }
 //	func TestStored(t *testing.T)     { roundtrip.Golden(t, reg, "testdata/golden", "v1.2.0") }
 //
-// [Test] makes random objects of each version of each kind in a registry of package
-// conversion, converts them, and checks each [Law]. [Fuzz] checks the same laws under
-// go test -fuzz, [Golden] keeps what releases have promised, and [TestScheme] checks the
-// encodings of a plain runtime.Scheme.
+// The package provides these functions:
 //
-// With a CustomResourceDefinition, see [CRD], the objects are what the API server would accept.
-// Without it, they are made of the Go types, and functions add what these do not express: see
-// [Funcs]. Values at which conversions fail come early and often: lists and maps that are nil,
-// empty or long, strings with a length next to a usual bound or with a meaning in YAML, numbers
-// of any magnitude and sign, old times. With a schema, so do values at the bounds of each
-// version and next to them.
+//   - [Test] generates random objects of each version, converts them, and checks each [Law].
+//   - [Fuzz] checks the same laws with go test -fuzz.
+//   - [Golden] checks that stored objects convert exactly as in earlier releases.
+//   - [TestScheme] checks the encodings, deep copies and defaults of the Go types of a runtime.Scheme.
 //
-// With the definitions of earlier releases, see [History], the objects are also what clusters may
-// still store: what any of these releases accepted, with what later ones have let pass since. One
-// object that does not convert makes each list and watch of its kind fail.
+// # Generated objects
 //
-// # When a law is broken
+// With the option [CRD], the API server would accept the generated objects. Without it, objects
+// are generated from the Go types, and the option [Funcs] adds rules that Go types do not express.
 //
-// The failure shows the smallest object that breaks it, and how to have it again:
+// Objects often contain values that break conversions:
 //
-//	Job v1alpha1→v1→v1alpha1: the law round-trip does not hold for this object:
+//   - lists and maps that are nil, empty or long.
+//   - strings that have a special meaning in YAML, or a length near a usual limit.
+//   - numbers of any magnitude and sign.
+//   - times long ago.
+//   - with a schema, values at and next to the limits of each version.
+//
+// With the option [History], Test also generates the objects that earlier releases of your operator
+// may have stored. A single object that does not convert makes each list and watch of its kind fail.
+//
+// # Failures
+//
+// A failure shows the smallest object that was found, and the command that reproduces the failure:
+//
+//	Job v1alpha1→v1→v1alpha1: the round-trip law does not hold for this object:
 //
 //		apiVersion: batch.example.com/v1alpha1
 //		kind: Job
@@ -42,21 +50,24 @@
 //
 //		- spec.replicas: 0
 //
-// The smallest object too is one that the functions of [Funcs] would make, or that the API
-// server would accept. CATALOGUE.md has the mistakes that the tests of this package plant, and
-// how soon each is found.
+//	The object is the smallest of 67 objects that were tried. It was made from object 3 of seed 25844. To reproduce the failure, run:
 //
-// [Normalize] declares what two objects may differ in, [Refuse] what old objects do not
-// convert, and [Without] leaves a law out. Each needs a reason, which the output shows.
+//		CRDKIT_ROUNDTRIP_SEED=25844 CRDKIT_ROUNDTRIP_ITERATIONS=3 go test -run '^TestConversion$/^Job$/^v1alpha1→v1→v1alpha1$/^round-trip$' .
 //
-// # Environment
+// The smallest object also satisfies the functions of [Funcs], or the schema. CATALOGUE.md lists the
+// mistakes that the laws find, and how many objects each mistake takes.
 //
-// For one run, CRDKIT_ROUNDTRIP_SEED and CRDKIT_ROUNDTRIP_ITERATIONS override the options, and
-// CRDKIT_ROUNDTRIP_UPDATE=true writes golden files.
+// To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a law
+// with [Without]. The reason that you give is part of the test's output.
 //
-// # What it does not do
+// # Environment variables
 //
-// It does not ask an API server: what it knows about definitions is what package schema
-// knows. It compares a Go type with a schema field by field, but not the ranges of numbers,
-// and nothing that a type decodes by itself.
+// CRDKIT_ROUNDTRIP_SEED overrides [Seed], and CRDKIT_ROUNDTRIP_ITERATIONS overrides [Iterations].
+// With CRDKIT_ROUNDTRIP_UPDATE=true, Golden writes golden files.
+//
+// # Limitations
+//
+// The tests do not send objects to an API server: package schema validates, prunes and defaults them.
+// [Drift] compares the fields of a Go type and a schema, but not the ranges of numbers. It does not
+// look into types that decode themselves.
 package roundtrip

@@ -19,20 +19,21 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-// normalizer makes objects of a type equal that mean the same.
+// normalizer is an option [Normalize].
 type normalizer struct {
 	reason    string
 	object    reflect.Type
 	normalize func(runtime.Object)
 }
 
-// Normalize declares that objects of type T are equal if they are after normal, which changes
-// an object in place: it sorts a list whose order does not matter, fills in what absence
-// means, or clears a field that does not come back. The reason is part of the output; it must
-// not be empty.
+// Normalize declares differences between objects of type T that do not matter. If two objects
+// differ, they are compared again after the function normal has changed both in place. For
+// example, normal sorts a list whose order does not matter, sets the value that a missing field
+// stands for, or clears a field that is not preserved. The output of the test includes the
+// reason, which must not be empty.
 //
-// T is a pointer to a Go type in the registry's scheme, or [unstructured.Unstructured], which
-// stands for each version without a Go type.
+// T is a pointer to a Go type in the registry's scheme. For all versions without a Go type, T is
+// *[unstructured.Unstructured].
 func Normalize[T runtime.Object](reason string, normal func(T)) Option {
 	return func(c *config) {
 		if reason == "" || normal == nil {

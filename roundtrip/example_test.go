@@ -28,7 +28,7 @@ func ExampleTest() {
 		panic(err)
 	}
 
-	// A version that has no quantities does not keep them: these pizzas have none.
+	// v1alpha1 has no quantities, so the generated pizzas have none.
 	plain := func(t *v1beta1.PizzaTopping, c randfill.Continue) { c.Fill(&t.Name) }
 	testConversion := func(t *testing.T) {
 		roundtrip.Test(t, reg, roundtrip.Funcs(plain))
@@ -59,7 +59,7 @@ func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) err
 	return nil
 }
 
-// run does what go test does with a test, and is quiet about it.
+// run runs a test without output, and reports whether it passes.
 func run(test func(t *testing.T)) bool {
 	verbose := flag.Lookup("test.v").Value
 	defer verbose.Set(verbose.String())

@@ -10,17 +10,20 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// fuzzSeeds is with how many objects for each law on each path the engine begins.
+// fuzzSeeds is the number of inputs for each law on each path with which the engine starts.
 const fuzzSeeds = 2
 
-// Fuzz is [Test] as a fuzz target: the engine of go test -fuzz makes the draws of which objects
-// are made, and -fuzztime says how many. The first draw chooses a law and a path, by a hash of
-// what Test would call the subtest, so that an input goes on meaning the same when there are new
-// ones; the others make the object. Draws beyond the end of an input are zero, so a shorter input
-// is a smaller object.
+// Fuzz checks the laws of [Test] as a fuzz target, so that go test -fuzz generates the objects.
+// The flag -fuzztime limits the time or the number of objects. Fuzz skips the laws of [Without], and
+// [Drift], which needs no objects.
 //
-// The engine keeps inputs that fail under testdata/fuzz, and the report shows the smallest object
-// that an input could be reduced to.
+// An input is a list of random numbers. The first number selects a law and a path. It is a hash
+// of their names, so that stored inputs keep their meaning if laws or paths are added. The other
+// numbers generate the object. Missing numbers are zero, so that a shorter input gives a smaller
+// object.
+//
+// The fuzzing engine stores failing inputs in testdata/fuzz. The report shows the smallest
+// failing object that was found from the input.
 func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 	f.Helper()
 	cfg, err := newConfigFor(reg, opts)

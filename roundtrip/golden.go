@@ -19,20 +19,29 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// Golden keeps a promise to objects that are stored already: what a release of a program
-// has made of them, later releases make of them too.
+// Golden checks that a release converts stored objects exactly as earlier releases did.
 //
-// For each release there is a folder in dir, and in it a file for each kind and version,
-// such as testdata/golden/v1.2.0/Pizza.v1alpha1.restaurant.example.com.json. It holds an
-// object of that version, made as [Test] makes them, and what it converts to in each other
-// version. Golden checks the files of all releases, in a subtest each: the Go type of the
-// version must write the object as it is, and the object must convert to the same text, but
-// for white space between the tokens. To a version that there is no longer, it need not
-// convert.
+// Golden files record one object of each kind and version for each release, such as
+// testdata/golden/v1.2.0/Pizza.v1alpha1.restaurant.example.com.json. A file contains the object
+// and the result of its conversion to each other version. The argument dir is the folder of all
+// releases, such as testdata/golden, and release is the name of the current release, such as
+// v1.2.0.
 //
-// It is a failure if a file of the given release is missing; with CRDKIT_ROUNDTRIP_UPDATE=true,
-// its files are written first. Those of other releases are never written: if a promise cannot be
-// kept, remove the file. Of the options, [Funcs], [CRD] and [Seed] count, which is 1 by default.
+// To write the files of the current release, run the test with CRDKIT_ROUNDTRIP_UPDATE=true.
+// Files of other releases are never written. Without the variable, Golden fails if a file of the
+// current release is missing.
+//
+// Golden checks the files of all releases, with a subtest for each file. The requirements are:
+//
+//   - The registry has the version of the object. If the version has a Go type, the type encodes
+//     the object as in the file.
+//   - The object converts to each version in the file with the same JSON. Only white space may
+//     differ. Versions that the registry no longer has are skipped.
+//
+// If you change a conversion on purpose, or remove a version, remove the files that fail.
+//
+// Objects are generated as in [Test]. The options [Funcs], [CRD] and [Seed] apply when files are
+// written; the seed is 1 by default. Other options have no effect on Golden.
 func Golden(t *testing.T, reg *conversion.Registry, dir, release string, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfigFor(reg, opts)
@@ -177,7 +186,7 @@ func addFields(fields map[string]bool, path string, v any) {
 	}
 }
 
-// checkGolden returns what has become different from what a file says.
+// checkGolden returns the differences between a golden file and the current conversions.
 func checkGolden(t *testing.T, reg *conversion.Registry, text []byte) error {
 	var file golden
 	if err := json.Unmarshal(text, &file); err != nil {
@@ -216,7 +225,7 @@ func checkGolden(t *testing.T, reg *conversion.Registry, text []byte) error {
 	return errors.Join(faults...)
 }
 
-// sameText compares texts of JSON, except for the white space between the tokens.
+// sameText compares JSON, except for the white space between the tokens.
 func sameText(what string, want, got []byte) error {
 	var w, g bytes.Buffer
 	if err := errors.Join(json.Compact(&w, want), json.Compact(&g, got)); err != nil {

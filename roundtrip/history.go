@@ -14,21 +14,27 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// History checks [Total] too: that all that earlier releases may have stored converts. Each path is
-// a release, the oldest first: a file of CustomResourceDefinitions, as [CRD] takes them, or a
-// folder of such files, with the extension yaml, yml or json. A folder of folders has a release in
-// each, in the order of their versions: v0.9 comes before v0.10.
+// History adds the law [Total], which checks that all objects that earlier releases of your
+// operator may have stored can be converted. The arguments are paths, with the oldest release
+// first. A path is one of these:
+//
+//   - a file with CRDs of one release, in the format of [CRD].
+//   - a folder with files of one release, with the extension yaml, yml or json.
+//   - a folder with a folder for each release. The releases are sorted by version, so that v0.9
+//     comes before v0.10.
+//
+// Each kind of a release needs a current CRD from the option [CRD]. CRDs of kinds that the
+// registry does not convert are ignored. The test fails if a release has no kind that the
+// registry converts, or if the registry has none of the versions of a kind.
 //
 //	roundtrip.Test(t, reg, roundtrip.CRD(crd), roundtrip.History("testdata/history"))
 //
-// Definitions of kinds that the registry does not convert are passed over, but each release needs
-// one that it does convert, with a version that it still has. Today's definition of the kind must
-// be there: see [CRD].
-//
-// A release stores objects in its storage version. With the strategy None, an object written in
-// another version gets another apiVersion, and loses the fields that the schema lacks. A file
-// without a conversion stanza has that strategy too, as controller-gen writes none. So it counts
-// only if today's definition has the strategy Webhook.
+// A release stores objects in its storage version. With the conversion strategy None, the API
+// server stores an object of another version under a new apiVersion, and drops the fields that
+// the schema of the storage version lacks. Total generates such objects if a release has the
+// strategy None and the current CRD has the strategy Webhook. A CRD without a conversion stanza
+// has the strategy None. Because controller-gen never writes this stanza, Total ignores the
+// strategy None of all releases if the current CRD has it too.
 func History(paths ...string) Option {
 	return func(c *config) {
 		for _, path := range paths {
@@ -41,14 +47,14 @@ func History(paths ...string) Option {
 	}
 }
 
-// release is the definition of one kind in an earlier release.
+// release is the CRD of one kind in an earlier release.
 type release struct {
 	*schema.Definition
 	name string // the path that was given, or a folder in it
 	file string
 }
 
-// readReleases reads what a path of [History] has.
+// readReleases reads the releases at a path of [History].
 func readReleases(path string) (all []release, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -105,7 +111,7 @@ func readRelease(name string, files ...string) (all []release, err error) {
 	return all, err
 }
 
-// versionOf returns the version that a release is named for; the lowest for other names.
+// versionOf returns the version in the name of a folder, or 0.0.
 func versionOf(path string) *version.Version {
 	for _, parse := range []func(string) (*version.Version, error){version.ParseSemantic, version.ParseGeneric} {
 		if v, err := parse(filepath.Base(path)); err == nil {
@@ -115,7 +121,7 @@ func versionOf(path string) *version.Version {
 	return version.MajorMinor(0, 0)
 }
 
-// checkHistory returns what the releases lack.
+// checkHistory returns an error for each release that Total could not check.
 func (c *config) checkHistory(reg *conversion.Registry) error {
 	kinds := reg.Kinds()
 	kindOf := func(r release) int {

@@ -10,87 +10,102 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// Law is something that holds for every object if a conversion is right. Its name is the
-// last part of a subtest's.
+// Law is a property that every object has if the conversions are correct. The name of a law is
+// the last part of the name of each subtest that checks the law.
+//
+// The laws are described for a path of [Test]. A is the version with which the path begins, B is
+// another version, and C is a third version. A→B→A means that an object of A is converted to B,
+// and the result is converted back to A.
 type Law string
 
 const (
-	// RoundTrip: A→B→A gives the object back. If A is an internal hub, it gives back a Go value
-	// that is equal, where nil and empty are the same. An object that does not convert is reported
-	// here, and by Partial, and not by the other laws too.
+	// RoundTrip requires that A→B→A returns the original object. If A is the internal hub, the
+	// law compares Go values, and nil equals empty. RoundTrip and Partial report an error of a
+	// conversion. Most other laws ignore such an object, so that a failure is not reported
+	// several times.
 	RoundTrip Law = "round-trip"
-	// Partial: an object of which any top-level members are left out, except for its
-	// metadata, converts and comes back. The API server sends such objects when it
-	// tracks who owns which field (apiextensions-apiserver's structured merge).
+	// Partial requires that A→B→A returns the original object even if some of its top-level
+	// fields are missing. Only apiVersion, kind and metadata are always present. The API server
+	// converts such objects when it computes the owners of fields (the structured merge of
+	// apiextensions-apiserver).
 	Partial Law = "partial"
-	// Edited: an object that was converted from A to B and is then edited there keeps the
-	// edits: B→A→B gives it back, except for its labels and annotations. A conversion that
-	// puts into an annotation what B cannot express, and takes it out again without looking
-	// at what has changed since, brings old data back to life.
+	// Edited requires that edits are preserved. An object of B is converted to A, and its
+	// top-level fields are then edited in A. A→B→A must return the edited object, but metadata
+	// is not compared. The law is broken by a conversion that stores in an annotation what A
+	// cannot represent, and later restores the stored values without checking whether the object
+	// has been edited.
 	Edited Law = "edited"
-	// Annotations: an object that was converted from A to B still converts to A when a user
-	// has written other text, which is not JSON, into the annotations that the conversion has
-	// made. One object that does not convert makes each list of its kind fail. Those of
-	// [conversion.Lossless] are left alone: see [conversion.DropInvalidAnnotation].
+	// Annotations requires that an object of B that was converted to A converts back to B even
+	// if a user has overwritten the annotations that the conversion added. The law replaces
+	// their values with strings that begin with { and are hardly ever JSON. A single object that
+	// does not convert makes each list of its kind fail. The annotation of [conversion.Lossless]
+	// is exempt, because whether it may be invalid is an option: see
+	// [conversion.DropInvalidAnnotation].
 	Annotations Law = "annotations"
-	// Metadata: except for labels and annotations, each member of metadata has the same
-	// text after A→B. The registry sees to that: it refuses what a function has changed,
-	// which is then an error for RoundTrip.
+	// Metadata requires that A→B does not change the JSON of any field of metadata except labels
+	// and annotations. The registry enforces the law: if a conversion function changes another
+	// field, the conversion returns an error, which RoundTrip reports.
 	Metadata Law = "metadata"
-	// Determinism: the same object converts to the same bytes each time.
+	// Determinism requires that A→B always returns the same bytes for the same object. The
+	// object is converted 16 times, by two goroutines at the same time.
 	Determinism Law = "determinism"
-	// InputUntouched: no conversion function changes the object that it is given.
+	// InputUntouched requires that no conversion function changes its input.
 	InputUntouched Law = "input-untouched"
-	// Aliasing: what a conversion function makes has no memory in common with what it is
-	// given, nor with what it has made before. The registry itself copes with functions that share
-	// memory; other callers, who may have their objects from an informer's cache, do not.
-	// Functions of [conversion.AddSchemeFunctions] are exempt: conversion-gen makes them share
-	// memory on purpose.
+	// Aliasing requires that the output of a conversion function shares no memory with its
+	// input, nor with the output of an earlier call. The registry works even if functions share
+	// memory. Other callers of your functions may not: if such a caller converts an object from
+	// an informer's cache and changes the result, it changes the cache. The functions of
+	// [conversion.AddSchemeFunctions] are exempt, because conversion-gen generates functions
+	// that share memory on purpose.
 	Aliasing Law = "aliasing"
-	// Defaulting: to default an object of A and then to convert it to B gives the same as
-	// to convert it and then to default it. Defaults are those of the registry's scheme
-	// ([runtime.Scheme.Default]) and of the [CRD].
+	// Defaulting requires that defaulting an object of A and converting it to B gives the same
+	// result as converting it to B and defaulting the result. The defaults are the defaults of
+	// the registry's scheme ([runtime.Scheme.Default]) and of the [CRD].
 	Defaulting Law = "defaulting"
-	// PathIndependence: A→C→B gives the same as A→B.
+	// PathIndependence requires that A→C→B returns the same object as A→B.
 	PathIndependence Law = "path-independence"
-	// Acceptance: what an object that the API server accepts becomes is accepted too: it
-	// is valid by the schema of the [CRD], and pruning takes nothing away from it. A Go type
-	// that writes a struct which the object did not have, such as an empty spec, may break
-	// it: make it a pointer, or omitzero.
+	// Acceptance requires that the API server accepts the result of A→B for each object of A
+	// that it accepts. The result must be valid for the schema of B in the [CRD], and pruning
+	// must not remove any field of the result. A Go type can break the law if it writes a struct
+	// that the object did not have, such as an empty spec: declare the field as a pointer, or
+	// with omitzero.
 	Acceptance Law = "acceptance"
-	// OutsideSchema: an object that breaks a rule of the schema in the [CRD] converts and comes
-	// back, or is refused with an error; no function panics. Such objects may be stored: they
-	// were there before the schema became stricter (KEP-4008). It is checked on request, see
-	// [With].
+	// OutsideSchema requires that no function panics for an object of A that violates the schema
+	// in the [CRD]. The conversions must return an error, or A→B→A must return the original
+	// object. Such objects can be stored since before the schema became stricter (KEP-4008). The
+	// law is only checked with the option [With].
 	OutsideSchema Law = "outside-schema"
-	// Total: what any release in the [History] has stored converts from the version in which it is
-	// stored to each other version, and what a client reads and sends back comes back. Values are
-	// those that its schema accepted, and those that ratcheting has kept since: nulls, values
-	// beyond today's bounds, of other types, with duplicate keys. One object that does not convert
-	// makes each list and watch of its kind fail. See [Refuse].
+	// Total requires that each object that a release in the [History] may have stored in A
+	// converts to B, and is preserved if a client reads it in B and sends it back. Fields have
+	// values that the release accepted, or that later releases tolerated in updates
+	// (ratcheting): nulls, values that today's schema rejects, values of other types, and lists
+	// with duplicate keys. A single object that does not convert makes each list and watch of
+	// its kind fail. [Refuse] declares exceptions.
 	Total Law = "total"
-	// Decoding: the Go type of a version can decode each object that the schema in the [CRD]
-	// accepts. controller-gen writes schemas that accept more: a string for a
-	// [k8s.io/apimachinery/pkg/apis/meta/v1.Duration], for example. Users who write such an
-	// object get an error of decoding from each webhook, and informers stop.
+	// Decoding requires that the Go type of a version can decode each object that the schema of
+	// the version in the [CRD] accepts. A schema of controller-gen may accept more than its Go
+	// type can decode, for example any string for a
+	// [k8s.io/apimachinery/pkg/apis/meta/v1.Duration]. If a user writes such an object, each
+	// webhook fails to decode it, and informers stop.
 	Decoding Law = "decoding"
-	// Drift: the Go type of a version and its schema in the [CRD] have the same fields.
+	// Drift requires that the Go type of a version and the schema of the version in the [CRD]
+	// have the same fields.
 	Drift Law = "drift"
 )
 
 var allLaws = append([]Law{RoundTrip, Partial, Edited, Annotations, Metadata, Determinism, InputUntouched, Aliasing, Defaulting, PathIndependence, Acceptance, OutsideSchema, Total, Decoding, Drift}, schemeLaws...)
 
-// check returns how an object breaks a law; nil if it does not.
+// check returns how an object breaks a law, or nil.
 type check func(ctx context.Context, s *subject, object []byte) *failure
 
-// lawOnPath is how a law is checked, and whether the path leads back.
+// lawOnPath is the check of a law. If back is set, the path leads back to its first version.
 type lawOnPath struct {
 	law   Law
 	back  bool
 	check check
 }
 
-// laws are those that two versions, or one and an internal hub, are enough for.
+// laws are the laws that need two versions, or one version and an internal hub.
 var laws = []lawOnPath{
 	{RoundTrip, true, roundTrip},
 	{Partial, true, roundTrip},
@@ -103,7 +118,7 @@ var laws = []lawOnPath{
 	{Defaulting, false, defaulting},
 }
 
-// subject is one law on one path: what one subtest is about.
+// subject is one law on one path, and therefore one subtest.
 type subject struct {
 	registry *conversion.Registry
 	cfg      *config

@@ -17,7 +17,7 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// Option changes what the functions of this package do.
+// Option configures the functions of this package.
 type Option func(*config)
 
 type config struct {
@@ -36,26 +36,30 @@ type config struct {
 	faults      []error
 }
 
-// Funcs adds functions that fill values of a type, as package sigs.k8s.io/randfill has
-// them: func(*T, randfill.Continue), for an object or for any part of it. They are for
-// what the Go type does not say: the values of an enum, a bound, fields that belong
-// together. Of two for a type, the last counts; they also replace those for metadata and
-// the like.
+// Funcs adds functions that fill values with random data. They replace the package's own
+// functions for the same type, such as the function for metadata. If several functions fill the
+// same type, the last one is called. Use Funcs for rules that a Go type does not express, such
+// as the values of an enum, a bound, or fields that depend on each other.
 //
-// Lists of functions as Kubernetes has them, [fuzzer.FuzzerFuncs], are accepted too.
-// Functions for github.com/google/gofuzz are, if they go through package
+// A function has the type func(*T, randfill.Continue), where T is the type of the object or of
+// any part of it (package sigs.k8s.io/randfill). A pointer is sometimes left nil. To decide
+// yourself when it is nil, add a func(**T, randfill.Continue).
+//
+// Funcs also accepts functions that return a list of such functions, as in Kubernetes:
+// [fuzzer.FuzzerFuncs]. For functions of github.com/google/gofuzz, see package
 // [github.com/crdkit/crdkit/roundtrip/gofuzz].
 //
-// A pointer may be nil unless it has a function of its own: func(**T, randfill.Continue).
+// A function must take all its randomness from its randfill.Continue. It must terminate if each
+// random number is zero, because the smallest objects of a report are generated with zeros. If
+// it does not terminate, such an object is skipped.
 //
-// All randomness of a function must come from its randfill.Continue. If all of its draws
-// are zero, a function must come to an end; the examples that are reported shrink towards
-// what it makes then.
+// If each kind of the registry has a CRD and no internal hub, Funcs is an error, because no
+// function would be called.
 func Funcs(functions ...any) Option {
 	return func(c *config) { c.funcs = append(c.funcs, functions...) }
 }
 
-// functions returns those of [Funcs] as randfill has them.
+// functions returns the functions of [Funcs] in the form of randfill.
 func (c *config) functions(s *runtime.Scheme) []any {
 	var all []any
 	for _, f := range c.funcs {
@@ -71,9 +75,10 @@ func (c *config) functions(s *runtime.Scheme) []any {
 	return all
 }
 
-// Iterations is how many objects each law is checked with on each path. By default, all laws
-// and paths of a kind share two seconds, but each law has a hundred objects on each path, even
-// if that takes longer, as it does with the race detector or with many rules of CEL.
+// Iterations sets the number of objects for each law on each path. By default, all laws and
+// paths of a kind together take about two seconds, but at least 100 objects are checked for each
+// law on each path. The test takes longer if these objects need more time, for example with the
+// race detector or with many CEL rules.
 func Iterations(n int) Option {
 	return func(c *config) {
 		if n < 1 {
@@ -83,13 +88,15 @@ func Iterations(n int) Option {
 	}
 }
 
-// Seed makes all runs check the same objects. The default is another seed each time; it
-// is part of each failure.
+// Seed sets the seed of the random objects, so that each run checks the same objects. By
+// default, [Test] and [TestScheme] choose another seed for each run, and each failure shows the
+// seed. [Fuzz] and [Golden] use seed 1 by default.
 func Seed(n uint64) Option {
 	return func(c *config) { c.seed, c.seeded = n, true }
 }
 
-// With adds a law that is checked on request alone: [OutsideSchema], which needs a [CRD].
+// With adds a law that is not checked by default. The only such law is [OutsideSchema], which
+// requires a [CRD].
 func With(law Law) Option {
 	return func(c *config) {
 		if law != OutsideSchema {
@@ -99,8 +106,7 @@ func With(law Law) Option {
 	}
 }
 
-// Without leaves out a law: its subtests are skipped, and say the reason, which must not
-// be empty.
+// Without skips the subtests of a law, and logs the reason, which must not be empty.
 func Without(law Law, reason string) Option {
 	return func(c *config) {
 		if !slices.Contains(allLaws, law) || reason == "" {
@@ -110,13 +116,13 @@ func Without(law Law, reason string) Option {
 	}
 }
 
-// fault notes what is wrong with the options.
+// fault records an error of an option.
 func (c *config) fault(format string, args ...any) {
 	c.faults = append(c.faults, fmt.Errorf(format, args...))
 }
 
-// newConfig returns what the options and the environment say, and all that is
-// wrong with it.
+// newConfig returns the configuration of the options and the environment, and joins all their
+// errors.
 func newConfig(opts []Option) (*config, error) {
 	c := &config{seed: rand.Uint64(), without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
 	for _, opt := range opts {
@@ -143,7 +149,7 @@ const (
 	updateVariable     = "CRDKIT_ROUNDTRIP_UPDATE"
 )
 
-// override changes what the options say to what the environment says.
+// override applies the environment variables, which take precedence over the options.
 func (c *config) override() {
 	if text := os.Getenv(seedVariable); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -164,8 +170,8 @@ func (c *config) override() {
 // updating reports whether golden files are to be written.
 func updating() bool { return os.Getenv(updateVariable) == "true" }
 
-// budget is how many objects one subject is checked with: at most, and at least if it
-// takes longer than that.
+// budget limits how many objects are checked for one subject: most is the maximum, and least is
+// the minimum even if the time is over.
 type budget struct {
 	most, least int
 	time        time.Duration
@@ -180,7 +186,8 @@ func (c *config) budget(subjects int) budget {
 	return budget{max(10000/subjects, least), least, 2 * time.Second / time.Duration(subjects)}
 }
 
-// checkFuncs returns an error if what was given to [Funcs] is wrong, or is for nothing.
+// checkFuncs returns an error if a function of [Funcs] has a wrong type, or if none would be
+// called.
 func (c *config) checkFuncs(reg *conversion.Registry) error {
 	kinds := reg.Kinds()
 	byType := func(k conversion.Kind) bool { return c.definition(k) == nil || k.Hub == runtime.APIVersionInternal }

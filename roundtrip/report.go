@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// report is what the author of a conversion reads when it is wrong.
+// report returns the message of a failure.
 func (c *counterexample) report() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s: the law %s does not hold for this object:\n\n%s\n", c.subject.kind.Kind, c.subject.route(), c.subject.law, indent(c.yaml()))
+	fmt.Fprintf(&b, "%s %s: the %s law does not hold for this object:\n\n%s\n", c.subject.kind.Kind, c.subject.route(), c.subject.law, indent(c.yaml()))
 	if c.err != nil {
 		fmt.Fprintf(&b, "the error:\n\n%s\n", indent(c.err.Error()))
 	} else {
@@ -31,7 +31,7 @@ func (c *counterexample) report() string {
 	for _, declared := range c.subject.declared() {
 		fmt.Fprintf(&b, "%s\n", declared)
 	}
-	fmt.Fprintf(&b, "It is the smallest of %d that were tried.", c.tried+1)
+	fmt.Fprintf(&b, "The object is the smallest of %d objects that were tried.", c.tried+1)
 	return b.String()
 }
 

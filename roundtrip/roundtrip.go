@@ -7,25 +7,30 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-// Test checks each [Law] for each kind of the registry, on each path between two of its
-// versions. There is a subtest for each, named by kind, path and law, such as
-// Pizza/v1alpha1→v1beta1→v1alpha1/round-trip. If the hub is the internal version, there are
-// also the paths from each version to it and back, and from it to each version and back; the
-// latter not for versions that [conversion.Lossless] makes so.
+// Test checks each [Law] for each kind of the registry, on each path between two versions of the
+// kind. It runs a subtest for each law on each path. The subtest is named for the kind, the path
+// and the law, such as Pizza/v1alpha1→v1beta1→v1alpha1/round-trip.
 //
-// The objects are random. With [CRD], they are made by the schema. Without it, they are made of
-// the Go type of the path's first version, by sigs.k8s.io/randfill and the functions of [Funcs],
-// and are what that type writes as JSON. If that version has no Go type, they are made in
-// another one, and converted.
+// If the hub is the internal version, Test also checks these paths:
 //
-// Objects are equal if their JSON is: null, [], {} and absence all differ, and numbers
-// are the same if their text is. The order of members does not count. An object that comes
-// back to a version with a Go type is compared with what that type writes when it has read
-// the object: that it always writes a struct without omitzero, or writes a quantity of
-// 1000m as 1, is not the conversion's doing. [Normalize] allows more.
+//   - from each version to the internal version and back.
+//   - from the internal version to each version and back, with [RoundTrip] only. A version with
+//     [conversion.Lossless] has no such path, because its fields are preserved outside of the
+//     conversion functions.
 //
-// The test fails at once if [conversion.Registry.Check] finds a fault in the registry, or
-// if an option or an environment variable makes no sense.
+// Objects are generated at random. With the option [CRD], they are generated from the schema.
+// Otherwise, they are generated from the Go type of the path's first version, by
+// sigs.k8s.io/randfill and the functions of [Funcs]. If the first version has no Go type,
+// objects are generated in the newest version that has one, and converted.
+//
+// Test compares the JSON of objects. The values null, [] and {} and a missing field differ, and
+// numbers such as 1 and 1.0 differ. The order of keys does not matter. If the version has a Go
+// type, the returned object may also equal the JSON that the Go type writes after it has
+// read the original object. For example, a type may always write a struct without omitzero, or
+// write a quantity of 1000m as 1. [Normalize] declares further differences that do not matter.
+//
+// The test fails at once if [conversion.Registry.Check] returns an error, or if an option or an
+// environment variable is invalid.
 func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfigFor(reg, opts)
@@ -36,7 +41,7 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 		t.Run(kind.Kind, func(t *testing.T) {
 			newest := kind.Versions[len(kind.Versions)-1]
 			if slices.Contains(kind.Versions, kind.Hub) && kind.Hub != newest {
-				t.Logf("%s is the hub, and %s is not: of two functions, the first leads to the hub", kind.Hub, newest)
+				t.Logf("%s is the hub, and %s is not: pass the function that converts to the hub first", kind.Hub, newest)
 			}
 			testAll(t, cfg, subjects(reg, cfg, kind))
 		})
@@ -69,6 +74,6 @@ func (s *subject) test(t *testing.T, b budget) {
 		t.Fatal(err)
 	}
 	if found != nil {
-		t.Errorf("%s It was made from object %d of seed %d. The same again:\n\n%s", found.report(), found.iteration+1, s.cfg.seed, indent(command(t.Name(), s.cfg.seed, found.iteration+1)))
+		t.Errorf("%s It was made from object %d of seed %d. To reproduce the failure, run:\n\n%s", found.report(), found.iteration+1, s.cfg.seed, indent(command(t.Name(), s.cfg.seed, found.iteration+1)))
 	}
 }

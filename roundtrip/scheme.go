@@ -24,44 +24,58 @@ import (
 
 // The laws of Go types, which [TestScheme] checks.
 //
-// Those of an encoding say: to decode what an object is encoded as gives an object that is
-// equal (as [k8s.io/apimachinery/pkg/api/equality.Semantic] has it) and has the same
-// encoding; so nil and empty differ where the encoding can tell, which is nowhere in
-// protobuf. To decode it into an object gives the same, with the strict decoder, which
-// allows no unknown field. An object has one encoding, and to encode it leaves it alone.
+// JSON, YAML, CBOR and Protobuf are laws of an encoding. An encoding must meet these
+// requirements:
+//
+//   - Decoding an encoded object returns an equal object
+//     ([k8s.io/apimachinery/pkg/api/equality.Semantic]). Encoding that object again returns the
+//     same bytes. Therefore nil and empty differ if the encoding can distinguish them, which
+//     Protobuf cannot.
+//   - Decoding into an existing object returns the same result. The decoder is strict: it
+//     rejects unknown fields. The decoder of Protobuf skips unknown fields instead.
+//   - Encoding an object does not change the object.
+//   - Encoding an object twice returns the same bytes. In YAML, the order of keys may differ.
 const (
-	// JSON is the law of what is stored of custom resources, and of most requests.
+	// JSON requires that objects are preserved in JSON, which is the encoding of stored custom
+	// objects and of most requests.
 	JSON Law = "json"
-	// YAML is the law of manifests.
+	// YAML requires that objects are preserved in YAML, which is the encoding of manifests.
 	YAML Law = "yaml"
-	// CBOR is the law of KEP-4222.
+	// CBOR requires that objects are preserved in CBOR (KEP-4222).
 	CBOR Law = "cbor"
-	// Protobuf is for Go types that go-to-protobuf has generated methods for.
+	// Protobuf requires that objects are preserved in Protobuf. The law is only checked for Go
+	// types with the methods that go-to-protobuf generates.
 	Protobuf Law = "protobuf"
-	// DeepCopy: DeepCopyObject makes an object that is equal, where nil and empty differ,
-	// and that has no memory in common with the original.
+	// DeepCopy requires that DeepCopyObject returns an equal object that shares no memory with
+	// the original. Nil and empty differ.
 	DeepCopy Law = "deep-copy"
-	// Idempotence: to default an object twice ([runtime.Scheme.Default]) is to default it
-	// once.
+	// Idempotence requires that defaulting an object twice ([runtime.Scheme.Default]) gives the
+	// same result as defaulting it once.
 	Idempotence Law = "idempotence"
 )
 
 var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 
-// TestScheme checks the Go types of a scheme, whether or not anything converts them: the
-// laws [JSON], [YAML], [CBOR], [Protobuf], [DeepCopy] and [Idempotence] for each kind and
-// version. There is a subtest for each, such as Pizza/v1alpha1/json. If the scheme has the
-// internal version of a kind, there is also [RoundTrip] by the scheme's conversion functions,
-// from each version to it and back (Pizza/v1→__internal→v1/round-trip) and from it to each
-// version and back, and DeepCopy of it. It does what RoundTripExternalTypes of
-// k8s.io/apimachinery/pkg/api/apitesting/roundtrip does, and more.
+// TestScheme checks the Go types of a scheme, even if no registry converts them. It runs a
+// subtest for each kind, version and law, such as Pizza/v1alpha1/json. The laws are [JSON],
+// [YAML], [CBOR], [Protobuf], [DeepCopy] and [Idempotence].
 //
-// Lists are kinds as others are. The types of k8s.io/apimachinery that each scheme has, such as
-// ListOptions and WatchEvent, are left out. Objects are checked on all processors at once.
+// If the scheme has the internal version of a kind, TestScheme also checks [DeepCopy] of the
+// internal version, and [RoundTrip] with the scheme's conversion functions. The paths lead from
+// each version to the internal version and back (Pizza/v1→__internal→v1/round-trip), and from
+// the internal version to each version and back. TestScheme covers the checks of
+// RoundTripExternalTypes in k8s.io/apimachinery/pkg/api/apitesting/roundtrip.
 //
-// Objects are made as for [Test], and failures are reported in the same way. In objects
-// within objects, apiVersion and kind are empty, as protobuf and internal versions need it.
-// [Normalize] applies to RoundTrip alone, and [CRD] has no meaning here.
+// Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has,
+// such as ListOptions and WatchEvent, are not checked. Objects are checked on all processors at
+// the same time.
+//
+// Objects are generated as in [Test] without a CRD, and failures are reported in the same way.
+// In objects within objects, apiVersion and kind are empty, as Protobuf and internal versions
+// require.
+//
+// [Normalize] only affects RoundTrip. The test fails at once if it has the options [CRD],
+// [History] or [Refuse], or if the scheme has no kinds.
 func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
 	t.Helper()
 	cfg, err := newConfigForScheme(s, opts)
@@ -147,7 +161,7 @@ func schemeSubjects(reg *conversion.Registry, cfg *config, kind conversion.Kind)
 	return all
 }
 
-// checkValue returns how an object breaks a law; nil if it does not.
+// checkValue returns how a Go value breaks a law, or nil.
 type checkValue func(s *subject, obj runtime.Object) *failure
 
 // encoding is an encoding of one kind.

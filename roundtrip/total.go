@@ -209,10 +209,13 @@ type refusal struct {
 	refused func(error) bool
 }
 
-// Refuse declares that conversion fails on purpose for some objects that earlier releases may have
-// stored: those for which refused returns true for the error of the registry, which wraps that
-// of the conversion function. The reason is part of the output; it must not be empty. A panic is
-// never on purpose. It is for [Total]: to the other laws, such objects are unknown.
+// Refuse declares that the conversion of some stored objects fails on purpose. The function
+// refused reports whether an error is expected. The error is the error of the registry, which
+// wraps the error of your conversion function. A panic is never accepted. The output of the test
+// includes the reason, which must not be empty.
+//
+// Refuse only affects the law [Total], and requires [History]. Other laws do not generate
+// objects of earlier releases.
 func Refuse(reason string, refused func(err error) bool) Option {
 	return func(c *config) {
 		if reason == "" || refused == nil {
