@@ -1,14 +1,14 @@
-// Package gofuzz lets functions for github.com/google/gofuzz make the objects of package
-// roundtrip, as they are:
+// Package gofuzz adapts functions of github.com/google/gofuzz for package roundtrip:
 //
 //	roundtrip.Test(t, reg, roundtrip.Funcs(gofuzz.Funcs(clusterFuncs)...))
 //
-// Operators have years of such functions. The library is archived, and Kubernetes has left
-// it for sigs.k8s.io/randfill in 1.33.
+// Use it if your tests already have such functions. They need no changes. The library gofuzz is
+// archived, and Kubernetes replaced it with sigs.k8s.io/randfill in 1.33. Write new functions for
+// randfill, which needs no adapter.
 //
-// # What it does not do
+// # Limitations
 //
-// It does not call the method Fuzz by which a type fills itself, except for values within
-// what a function fills: give func(v *T, c fuzz.Continue) { v.Fuzz(c) } for others. New
-// functions are better written for randfill, which needs no such package.
+// If a type fills itself with a method Fuzz, the method is only called for values within a value
+// that one of the functions fills. For other values, add a function
+// func(v *T, c fuzz.Continue) { v.Fuzz(c) }.
 package gofuzz

@@ -13,7 +13,7 @@ import (
 )
 
 func ExampleFuncs() {
-	// As it is in the operator's tests.
+	// The tests of the operator already have this function.
 	clusterFuncs := func(serializer.CodecFactory) []any {
 		return []any{
 			func(m *oldMachine, c fuzz.Continue) {
@@ -34,7 +34,7 @@ func ExampleFuncs() {
 	// Output: passes: true
 }
 
-// run does what go test does with a test, and is quiet about it.
+// run runs a test without output, and reports whether it passes.
 func run(test func(t *testing.T)) bool {
 	verbose := flag.Lookup("test.v").Value
 	defer verbose.Set(verbose.String())

@@ -17,27 +17,31 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// Funcs returns functions for roundtrip.Funcs that do what the given ones do. Each is
-// func(*T, fuzz.Continue) or func(M, fuzz.Continue), where M is a map, or a list as
-// Kubernetes had them: func(serializer.CodecFactory) []any, or [fuzzer.FuzzerFuncs].
-// Functions for randfill among them stay what they are.
+// Funcs returns functions for roundtrip.Funcs that call the given functions. A given function is
+// one of these:
 //
-// All draws of a function come out of the stream that the object is made of: such objects
-// shrink as others do, and what the functions promise holds of the smallest one too. All
-// randomness must come from the fuzz.Continue.
+//   - func(*T, fuzz.Continue), or func(M, fuzz.Continue) for a map type M.
+//   - func(*T, randfill.Continue), which is returned unchanged.
+//   - a function that returns a list of such functions: func(serializer.CodecFactory) []any or
+//     [fuzzer.FuzzerFuncs].
 //
-// For values inside, a function reaches the other functions. Where there is
-// none, types that roundtrip has functions for, such as metadata, times and quantities, are
-// filled by these, and the rest by gofuzz: up to three elements, nil in one of five cases.
+// For any other argument, the test of package roundtrip fails before it generates an object.
 //
-// Roundtrip reports any other function, before it makes any object.
+// A function must take all its randomness from its fuzz.Continue. Its random numbers are numbers
+// of the generated object. Therefore objects of reports shrink, and every reported object could
+// be the result of the functions.
+//
+// If a function fills a value within its own value, the other functions are called for it.
+// Values of types without a function are filled by package roundtrip if it has a function for
+// the type, such as for metadata, times and quantities. All other values are filled by gofuzz,
+// with at most three elements, and are nil with a probability of one in five.
 func Funcs(functions ...any) []any {
 	// As a list: what is wrong with it is known when roundtrip reads it.
 	return []any{func(codecs serializer.CodecFactory) []any { return newBridge(codecs, functions).ours }}
 }
 
-// bridge leads from randfill to functions for gofuzz, and from there back to what randfill
-// fills.
+// bridge connects randfill to the functions for gofuzz, and gofuzz to the functions for
+// randfill.
 type bridge struct {
 	ours   []any              // for randfill
 	theirs []func(r *run) any // for gofuzz; of two for a type, the last counts
@@ -56,8 +60,7 @@ func newBridge(codecs serializer.CodecFactory, functions []any) *bridge {
 	return b
 }
 
-// filledByRoundtrip are pointers to the types that roundtrip has functions for, or that
-// fill themselves as randfill has it.
+// filledByRoundtrip are pointers to the types that package roundtrip or randfill fills.
 var filledByRoundtrip = []reflect.Type{
 	reflect.TypeFor[*metav1.ObjectMeta](),
 	reflect.TypeFor[*bool](),
@@ -114,8 +117,7 @@ func (b *bridge) over(f reflect.Value) any {
 	}).Interface()
 }
 
-// leaveTo has values that a pointer of that type points to, or such maps, filled by
-// randfill.
+// leaveTo leaves values of a pointer or map type to randfill.
 func (b *bridge) leaveTo(t reflect.Type) {
 	of := reflect.FuncOf([]reflect.Type{t, reflect.TypeFor[fuzz.Continue]()}, nil, false)
 	b.theirs = append(b.theirs, func(r *run) any {
@@ -131,16 +133,15 @@ func (b *bridge) leaveTo(t reflect.Type) {
 	})
 }
 
-// run is one call of a function for gofuzz. Such calls nest: what a function leaves to
-// randfill may be for another function.
+// run is one call of a function for gofuzz. Calls nest, because randfill may call another
+// function of gofuzz for a value inside.
 type run struct {
 	fuzzer *fuzz.Fuzzer
 	enter  func(c fuzz.Continue)
 	back   randfill.Continue
 }
 
-// entrance is what a run fills: the fuzz.Continue of a function for it is the only one that
-// can be had.
+// entrance is a type that only a run fills, which is the only way to obtain a fuzz.Continue.
 type entrance struct{}
 
 func (b *bridge) newRun() *run {
