@@ -183,7 +183,7 @@ func newStore(s *runtime.Scheme, options restOptions, expressions *environment.E
 	return store, store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs})
 }
 
-// accessReviewREST says that every user may do everything.
+// accessReviewREST answers that every request is allowed.
 type accessReviewREST struct{}
 
 var _ rest.Creater = accessReviewREST{}
@@ -230,8 +230,8 @@ func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedOb
 	return r.store.Update(ctx, name, info, create, update, false, options)
 }
 
-// strategy is how any built-in kind is created, updated and deleted. It knows metadata, that
-// spec has a generation, and that status is written on its own.
+// strategy creates, updates and deletes objects of any built-in kind. It sets metadata and the
+// generation, and separates status from the rest.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator

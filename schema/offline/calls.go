@@ -9,23 +9,25 @@ import (
 	"sync"
 )
 
-// A WebhookCall is a request of the server to a webhook, and the answer.
+// WebhookCall is a request of the server to a webhook, and the response.
 type WebhookCall struct {
-	// URL is that of the webhook's clientConfig, with the name and the port of a Service as its host.
+	// URL is the URL of the webhook. For a webhook with a Service, the host is the DNS name and
+	// the port of the Service.
 	URL *url.URL
-	// Request and Response are an AdmissionReview or a ConversionReview in JSON. With a status
-	// other than 200, Response is what the webhook has written.
+	// Request and Response are JSON of an AdmissionReview or a ConversionReview. If the status
+	// is not 200, Response is the body of the response.
 	Request, Response []byte
-	// Err is the status if that is not 200, or says why there is no complete answer.
+	// Err contains the status if it is not 200, or the reason why the response is missing or
+	// incomplete.
 	Err error
 }
 
-// WebhookCalls returns the requests to webhooks that have ended since the last call of
-// WebhookCalls, oldest first. Of reviews with more than 16 MiB in all, the oldest are forgotten.
+// WebhookCalls returns the finished webhook requests since the last call of WebhookCalls, oldest
+// first. If requests and responses together exceed 16 MiB, the oldest ones are dropped.
 //
-// The server converts objects not only for the client that asks: it has a cache for each served
-// version, and converts what is written for the other caches a moment later. A test that counts
-// conversions runs in a bubble, and calls [testing/synctest.Wait] first.
+// The server also converts objects for its caches: it has a cache for each served version, and
+// converts a written object for the other versions a moment later. To count conversions, run the
+// test in a bubble, and call [testing/synctest.Wait] before WebhookCalls.
 func (s *Server) WebhookCalls() []WebhookCall {
 	l := s.webhooks.calls
 	l.mu.Lock()

@@ -1,73 +1,74 @@
-// Package offline runs the API server for custom resources inside the test process: no
-// binaries, no ports, no waiting. Ordinary clients talk to it.
+// Package offline runs the API server for custom resources inside your test process. Tests need
+// no binaries and no ports. Ordinary clients send requests to the server:
 //
 //	s := offline.Start(t, offline.Webhooks(hooks)) // a *registration.Webhooks
 //	client, err := dynamic.NewForConfig(s.Config())
 //
-// It is the code of kube-apiserver: k8s.io/apiextensions-apiserver with the admission plugins,
-// the storage and the watch cache of k8s.io/apiserver. Only etcd is replaced, by a store in
-// memory that passes upstream's conformance tests. So these are what a cluster answers:
-// defaults, pruning, validation, conversion, status and scale, server-side apply and
-// managedFields, every patch, watches, bookmarks and pages, field validation, preconditions, dry
-// run, finalizers, tables, discovery, and OpenAPI of custom resources.
+// The server runs the code of kube-apiserver: k8s.io/apiextensions-apiserver with the admission
+// plugins, the storage and the watch cache of k8s.io/apiserver. Only etcd is replaced, by a store in
+// memory that passes upstream's conformance tests. The server therefore supports:
 //
-// # What is there at the start
+//   - defaulting, pruning, validation and conversion of custom objects.
+//   - the subresources status and scale, finalizers, preconditions and dry run.
+//   - all patch types, server-side apply, managedFields and field validation.
+//   - watches with bookmarks, lists in pages, and tables.
+//   - discovery, and the OpenAPI of custom resources.
 //
-// [Manifests] and [Objects] name the definitions, webhook configurations, admission policies and
-// other objects that the server has when it is ready. [Webhooks] takes an operator's
-// registration as it is. [Stored] puts custom objects into the store as an earlier release has
-// left them. Clients create, change and delete all of these later, too.
+// # Initial objects
 //
-// The namespaces default, kube-system, kube-public and kube-node-lease exist.
+// The options set the objects that the server has when it is ready: [Manifests] and [Objects] add
+// CustomResourceDefinitions (CRDs), webhook configurations, admission policies and other objects.
+// [Webhooks] adds the registration of your operator. [Stored] adds custom objects as an earlier
+// release of your operator has stored them. The namespaces default, kube-system, kube-public and
+// kube-node-lease always exist. Clients can create, change and delete objects of all these kinds.
 //
 // # Webhooks and policies
 //
-// The plugins of the server call the webhooks, with their rules, selectors, match conditions,
-// policies and timeouts. The requests go straight to the [Handler]; caBundle is not used.
-// [Server.WebhookCalls] returns them, with the answers.
-// ValidatingAdmissionPolicies and MutatingAdmissionPolicies work, with bindings and parameters.
-//
-// # Older releases
-//
-// [EmulateVersion] has a server accept and serve what an older release of Kubernetes does, as far
-// as the code of the new release can.
+// The admission plugins apply the rules, selectors, match conditions, policies and timeouts of
+// webhooks. If there is a [Handler], all webhook requests go to it directly, and the caBundle is
+// ignored. [Server.WebhookCalls] returns the requests and responses. ValidatingAdmissionPolicies
+// and MutatingAdmissionPolicies take effect, with bindings and parameters.
 //
 // # Clients
 //
-// [Server.Config] is for client-go, informers, the dynamic client and controller-runtime. It may
-// do everything; with Impersonate, another user asks. A [Server] is an [http.Handler]: behind an
-// httptest.NewServer, kubectl works with --server and its URL.
+// [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. For
+// kubectl, serve the [Server], which is an [http.Handler], with an httptest.NewServer, and pass its
+// URL with the flag --server. [EmulateVersion] emulates an older release of Kubernetes.
 //
-// Servers share only the metrics and the log of the process, so tests that have one each run in
-// parallel. Most of some 45 lines that each logs go straight to klog. This, in TestMain, leaves the
-// errors:
+// # Several servers
+//
+// Tests with servers can run in parallel, because servers share only the metrics and the log of the
+// process. Each server logs about 45 lines, mostly with klog. To log errors only, call this in TestMain:
 //
 //	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 //
-// In a bubble of testing/synctest, a server lives by the clock of the bubble: a test that sleeps for an hour ends
-// at once. (A day takes about half a minute, because the server wakes up often.) Apimachinery limits
-// the rate of logged errors by a clock of the whole process, and sleeps for years where that of a
-// bubble is behind. A package with bubbles switches the limit off in TestMain:
+// # Time
+//
+// A server that was started in a bubble of testing/synctest uses the clock of the bubble, so that a
+// test that sleeps for an hour ends at once. A day of the bubble takes about half a minute, because
+// the server wakes up often.
+//
+// Apimachinery limits the rate of logged errors by a clock that all tests of the process share. If
+// the clock of a bubble is behind, the limit makes the server sleep for years. If a package has
+// bubbles, remove the limit in TestMain:
 //
 //	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 //
 // # Built-in kinds
 //
-// The stable kinds of client-go's scheme, such as Namespaces, Secrets, Pods, Deployments, Events and
-// Leases, are stored, listed, watched, patched and applied with real metadata, generation and status.
-// Their own validation and defaulting, which only kube-apiserver has, are not there; webhook
-// configurations and policies have the defaults, and the checks of expressions, that they need.
-// Deleting a namespace deletes what is in it.
+// Clients can create, list, watch, patch and apply the stable kinds of client-go's scheme, such as
+// Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status are
+// real. The validation and defaulting of these kinds is missing, because only kube-apiserver has it.
+// Webhook configurations and policies get the defaults and the checks of expressions that they need.
+// Deleting a namespace deletes its contents.
 //
-// # What is not there
+// # Limitations
 //
-// There are no controllers but those of definitions and namespaces: no scheduler and no garbage
-// collector. There is no authorization, no quota, and no aggregation; no OpenAPI of
-// built-in kinds; no subresource of them but status. CBOR is refused, as by kube-apiserver, whose
-// feature gate CBORServingAndStorage is off by default.
-//
-// After a definition has been created by a client, the first creation of an object waits two
-// seconds, as in a cluster (serveResource of
-// apiextensions-apiserver/pkg/apiserver/customresource_handler.go). Definitions that are there at
-// the start are not new.
+//   - Only the controllers of CRDs and namespaces run. Schedulers and the garbage collector do not.
+//   - Authorization, quotas and aggregation are missing. Every request is allowed.
+//   - Built-in kinds have no OpenAPI, and no subresource except status.
+//   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
+//   - If a client creates a CRD, creating objects in the next two seconds takes two seconds longer,
+//     as in a cluster (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go).
+//     Initial CRDs cause no delay.
 package offline

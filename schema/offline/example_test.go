@@ -13,7 +13,7 @@ import (
 	"github.com/crdkit/crdkit/schema/offline"
 )
 
-// In a test, Start is shorter.
+// ExampleNew starts a server without a testing.TB. In a test, call Start.
 func ExampleNew() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

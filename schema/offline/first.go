@@ -26,8 +26,8 @@ import (
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
-// createFirst stores definitions and objects of built-in kinds, before anything runs: all
-// informers of the server find them when they start. It returns the definitions.
+// createFirst stores CRDs and objects of built-in kinds before the server runs, so that all
+// informers of the server find them when they start. It returns the CRDs.
 func (s *Server) createFirst(ctx context.Context, getter generic.RESTOptionsGetter, o *options) (crds []*apiextensionsv1.CustomResourceDefinition, err error) {
 	definitions, err := customresourcedefinition.NewREST(extensions.Scheme, getter)
 	if err != nil {
@@ -81,8 +81,9 @@ func newNamespace(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 }
 
-// createDefinition stores a definition with the status that the controllers of the server give
-// it, and as if that were long ago: it delays creations for two seconds otherwise
+// createDefinition stores a CRD with the status that the controllers of the server would set.
+// The times in the status are an hour ago, because the server delays creations for two seconds
+// after a CRD has been established
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
 func createDefinition(ctx context.Context, definitions *customresourcedefinition.REST, u *unstructured.Unstructured, stored []*unstructured.Unstructured, validate rest.ValidateObjectFunc) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}

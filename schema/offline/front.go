@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// front is the handler of a server. Parts of the server send requests while others are being
-// built: they wait here.
+// front is the handler of a server. Parts of the server send requests while other parts are
+// still being built. These requests wait.
 type front struct {
 	server    http.Handler
 	installed chan struct{} // closed when server is there
@@ -96,7 +96,7 @@ func (f *front) client(done context.Context) (*discovery.DiscoveryClient, error)
 	return discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://offline", Transport: transport{f.server, done}, QPS: -1})
 }
 
-// published returns an error that says which version of a definition OpenAPI does not have yet.
+// published returns an error if OpenAPI lacks a version of a CRD.
 func published(ctx context.Context, client discovery.DiscoveryInterface, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	text, err := client.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
 	if err != nil {

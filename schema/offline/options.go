@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// An Option says what a server has when it starts.
+// Option configures a server.
 type Option func(*options) error
 
 type options struct {
@@ -36,13 +36,12 @@ func newOptions(opts []Option) (*options, error) {
 	return o, errors.Join(all...)
 }
 
-// Objects are there when the server starts: definitions, with their conversion webhooks,
-// configurations of admission webhooks, admission policies, namespaces and other objects. They
-// are typed or unstructured.
+// Objects adds initial objects: CRDs, webhook configurations, admission policies, namespaces and
+// other objects. The conversion webhook is a part of its CRD. Objects are typed or unstructured.
 //
-// Definitions and objects of built-in kinds are stored before the server starts, so that they
-// are in force for the first request. After that, custom objects are created as by a client,
-// in the order given.
+// CRDs and objects of built-in kinds are stored before the server starts, so that they take
+// effect for the first request. Custom objects are then created by requests, in the given order,
+// so that they are defaulted, validated and sent to the webhooks.
 func Objects(objects ...runtime.Object) Option {
 	return func(o *options) error {
 		for _, obj := range objects {
@@ -56,7 +55,8 @@ func Objects(objects ...runtime.Object) Option {
 	}
 }
 
-// Manifests are [Objects] in YAML or JSON. A text may have several documents.
+// Manifests adds [Objects] in YAML or JSON. An argument may have several documents. Each object
+// needs apiVersion, kind and metadata.name.
 func Manifests(texts ...[]byte) Option {
 	return func(o *options) error {
 		for i, text := range texts {
@@ -83,9 +83,10 @@ func Manifests(texts ...[]byte) Option {
 	}
 }
 
-// Handler answers all requests to webhooks, whatever their Service or URL is, in this process.
-// Without a handler, webhooks with a URL are called through the network, and one with a Service
-// is an error.
+// Handler sets the handler that answers all requests to webhooks in this process, for any
+// Service or URL. A second handler is an error. Without a handler, the server calls webhooks
+// with a URL over the network, and [New] returns an error for an initial object with a webhook
+// that has a Service.
 func Handler(h http.Handler) Option {
 	return func(o *options) error {
 		if o.handler != nil {
@@ -96,8 +97,9 @@ func Handler(h http.Handler) Option {
 	}
 }
 
-// Webhooks has an operator's webhooks called as they are registered in a cluster: hooks is a
-// *registration.Webhooks. It stands for [Manifests] and [Handler].
+// Webhooks adds the webhooks of your operator as they are registered in a cluster. The argument
+// is a *registration.Webhooks. Webhooks adds its manifests and sets it as the handler, as
+// [Manifests] and [Handler] do.
 func Webhooks(hooks interface {
 	http.Handler
 	Manifests(caBundle []byte) ([]byte, error)
@@ -111,8 +113,8 @@ func Webhooks(hooks interface {
 	}
 }
 
-// toUnstructured takes typed objects of client-go's scheme, definitions, and any object that
-// knows its kind.
+// toUnstructured accepts typed objects of client-go's scheme, CRDs, and any object that has its
+// apiVersion and kind.
 func toUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

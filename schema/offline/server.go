@@ -40,7 +40,8 @@ import (
 	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
 )
 
-// Server is an API server for custom resources in this process.
+// Server is an API server for custom resources in this process. Its methods are safe for
+// concurrent use.
 type Server struct {
 	config   *rest.Config
 	handler  http.Handler
@@ -49,11 +50,12 @@ type Server struct {
 	webhooks webhooks
 	version  serverVersion
 	rules    ruleCheck
-	// ended is closed when nothing of the server runs any longer.
+	// ended is closed when all goroutines of the server have ended.
 	ended chan struct{}
 }
 
-// Start starts a server that ends with the test. An error is fatal.
+// Start starts a server for a test, and stops it when the test ends. If [New] returns an error,
+// the test fails at once.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,9 +71,10 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// New starts a server that ends with the context. It is ready when New returns, and everything
-// that the options name is served. The error names the object that a server would refuse, and
-// says why; it names a webhook that no handler serves, too. With an error, nothing runs any longer.
+// New starts a server that runs until the context is done. When New returns, the server is ready
+// and serves all initial objects. New returns an error if an option is invalid, if the server
+// rejects an initial object, or if a webhook has a Service and there is no [Handler]. The error
+// names the object. After an error, no goroutine of the server is left.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -90,12 +93,14 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// Config returns the configuration of a client that may do everything. Its requests do not
-// leave the process. With Impersonate, another user asks.
+// Config returns a client configuration. Requests do not leave the process. Their user is
+// system:admin in the group system:masters. To send requests as another user, set Impersonate.
+// Because there is no authorization, every user may do everything.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// ServeHTTP serves the API, for clients outside of the process: kubectl --server knows the URL of an
-// httptest.NewServer with it. Everybody may do everything.
+// ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Start an
+// httptest.NewServer with the Server, and pass its URL to kubectl --server. The requests need no
+// credentials, and every request is allowed.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // endpoint is what the storage asks about etcd.
@@ -106,8 +111,8 @@ func (endpoint) Status(context.Context, string) (*clientv3.StatusResponse, error
 	return &clientv3.StatusResponse{Version: memory.Version}, nil
 }
 
-// run builds the server and runs it for its life. It is ready when run returns without an error,
-// and has ended with one. If it ends by itself, it ends its life.
+// run builds the server, and runs it until life is done. It returns when the server is ready. If
+// it returns an error, the server has ended. If the server ends by itself, run calls end.
 func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	etcdfeature.DefaultFeatureSupportChecker.CheckClient(context.Background(), endpoint{}, storage.RequestWatchProgress)
 	compactor := etcd3.NewCompactor(s.store.Client, 5*time.Minute, clock.RealClock{}, nil)

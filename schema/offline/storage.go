@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// prefix is what the keys of kube-apiserver begin with (--etcd-prefix).
+// prefix is the first element of the keys of kube-apiserver (--etcd-prefix).
 const prefix = "/registry"
 
 // restOptions has resources stored in memory, in the encoding of a codec.
@@ -49,7 +49,7 @@ func (o restOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Obj
 	}, nil
 }
 
-// keyPrefix is what the keys of a resource begin with, after /registry.
+// keyPrefix returns the part of a resource's keys between the prefix and the namespace.
 func keyPrefix(resource schema.GroupResource) string {
 	if resource.Group == "" {
 		return resource.Resource
@@ -98,8 +98,8 @@ func (o restOptions) newStorage(
 	}), nil
 }
 
-// endingClock is the real clock, or that of a bubble, by which every wait ends with a context. The
-// cache starts goroutines that wait for it.
+// endingClock is the real clock, or the clock of a bubble. Every wait ends with the context,
+// because the cache starts goroutines that wait.
 type endingClock struct {
 	clock.RealClock
 	done context.Context

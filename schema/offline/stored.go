@@ -16,8 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Stored returns what is stored of a custom object: JSON, in the version in which it is stored.
-// The namespace is empty for an object in none. The error says that there is no such object.
+// Stored returns a custom object as it is stored: the bytes that a cluster would have in etcd.
+// They are JSON in the version in which the object was last stored, without resourceVersion. The
+// namespace is empty for a cluster-scoped object. Stored returns an error if the object does not
+// exist.
 func (s *Server) Stored(ctx context.Context, resource schema.GroupResource, namespace, name string) ([]byte, error) {
 	key := keyOf(resource, namespace, name)
 	r, err := s.store.KV.Get(ctx, key)
@@ -30,17 +32,19 @@ func (s *Server) Stored(ctx context.Context, resource schema.GroupResource, name
 	return r.Kvs[0].Value, nil
 }
 
-// keyOf returns the key of an object in the store. The namespace is empty for an object in none.
+// keyOf returns the key of an object in the store. The namespace is empty for a cluster-scoped
+// object.
 func keyOf(resource schema.GroupResource, namespace, name string) string {
 	return path.Join(prefix, keyPrefix(resource), namespace, name)
 }
 
-// Stored puts custom objects into the store, in JSON or YAML, as an older release has left them
-// there: in any version of their definition, and without admission or validation. With it, a
-// test can upgrade.
+// Stored adds custom objects to the store, as an older release of your operator has stored them.
+// Use it to test upgrades. An object is JSON or YAML in any version of its CRD, which must be an
+// initial object. It is stored without admission, defaulting and validation.
 //
-// An object needs apiVersion, kind and metadata.name. Where it has no namespace, uid,
-// creationTimestamp or generation, it gets them as if it was created at the start.
+// An object needs apiVersion, kind and metadata.name. The default of metadata.namespace is
+// default. If uid, creationTimestamp or generation is missing, it is set as for a new object.
+// The status.storedVersions of the CRD include the version of the object.
 func Stored(objects ...[]byte) Option {
 	return func(o *options) error {
 		for i, text := range objects {

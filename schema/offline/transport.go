@@ -136,7 +136,7 @@ func (w *responseWriter) SetReadDeadline(time.Time) error  { return nil }
 func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 func (w *responseWriter) EnableFullDuplex() error          { return nil }
 
-// CloseNotify is what API servers recognize a connection by that can be watched.
+// CloseNotify exists because API servers require it of a connection that can be watched.
 func (w *responseWriter) CloseNotify() <-chan bool { return nil }
 
 var _ http.Flusher = (*responseWriter)(nil)

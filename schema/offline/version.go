@@ -22,24 +22,29 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// EmulateVersion has the server emulate a release of Kubernetes, such as "1.35": that of the
-// module k8s.io/apiserver, which is the default, or one of the three before it. Any other
-// version is an error. Servers of several releases may run at the same time.
+// EmulateVersion lets the server emulate a release of Kubernetes, such as "1.35". The default
+// release is the release of the module k8s.io/apiserver. The default release and the three
+// releases before it are supported; any other value is an error. Servers of several releases may
+// run at the same time.
 //
-// These follow the release:
-//   - The functions that new CEL expressions in definitions, webhook configurations and policies may
-//     use (k8s.io/apiserver/pkg/cel/environment). As in a cluster, a release accepts those that the
-//     release before it knows: lists.range, which came with 1.34, from 1.35 on.
-//   - The built-in kinds: MutatingAdmissionPolicies, with their plugin, from 1.36 on, and
-//     StorageVersionMigrations from 1.37 on.
-//   - The feature gates that the admission plugins and the chain of handlers are given.
-//   - /version, and the version in OpenAPI.
+// These properties follow the release:
 //
-// These are always as in the default release, because upstream's code has them for the process:
-//   - All other feature gates. Of those, clients see that conditions of definitions have an
-//     observedGeneration (since 1.36), and that unreadable objects can be deleted (since 1.37).
-//   - The formats that a schema may have: k8s-short-name and k8s-long-name came with 1.35.
-//   - What changed without a feature gate, such as corrected validation, warnings and texts.
+//   - The functions in new CEL expressions of CRDs, webhook configurations and policies
+//     (k8s.io/apiserver/pkg/cel/environment). As in a cluster, a release accepts the functions
+//     of the release before it. For example, lists.range came with 1.34, and is accepted from
+//     1.35 on.
+//   - The built-in kinds: MutatingAdmissionPolicies take effect from 1.36 on, and
+//     StorageVersionMigrations exist from 1.37 on.
+//   - The feature gates of the admission plugins and of the handler chain.
+//   - The version in /version and in OpenAPI.
+//
+// These properties are always as in the default release, because upstream's code has them per
+// process:
+//
+//   - All other feature gates. Clients can notice two of them: conditions of CRDs have an
+//     observedGeneration (since 1.36), and unreadable objects can be deleted (since 1.37).
+//   - The formats of schemas: k8s-short-name and k8s-long-name came with 1.35.
+//   - Changes without a feature gate, such as corrected validation, warnings and messages.
 func EmulateVersion(release string) Option {
 	return func(o *options) error {
 		newest := compatibility.DefaultBuildEffectiveVersion().EmulationVersion()
@@ -53,7 +58,7 @@ func EmulateVersion(release string) Option {
 	}
 }
 
-// serverVersion is what the server of a release says of itself.
+// serverVersion is the version of a server.
 type serverVersion struct {
 	basecompatibility.EffectiveVersion
 }
