@@ -14,30 +14,32 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Problem is something that the API server finds wrong with a CustomResourceDefinition.
+// Problem is an error or a warning of the API server about a CustomResourceDefinition (CRD).
 type Problem struct {
-	// Definition is the name of the definition. It is empty for a schema without one.
+	// Definition is the name of the CRD. It is empty for a schema without a CRD.
 	Definition string `json:"definition"`
-	// Version is the name of the version that the problem is in. It is empty if the problem is
-	// in none.
+	// Version is the name of the version with the problem. It is empty if the problem does not
+	// concern a version.
 	Version string `json:"version,omitempty"`
-	// Warning reports whether the server accepts the definition in spite of this problem, and
-	// answers with a warning.
+	// Warning reports whether the server accepts the CRD in spite of this problem, and returns a
+	// warning.
 	Warning bool `json:"warning,omitempty"`
-	// Path is the field, as it is in the file. One that is missing has a path too.
+	// Path is the path of the field in the file. A missing field has a path too.
 	Path string `json:"path,omitempty"`
-	// Message is the error of the server, or of its decoder, about the field. Values of more than
-	// 100 bytes are left out.
+	// Message is the error of the server or its decoder about the field. Values of more than 100
+	// bytes are left out.
 	Message string `json:"message"`
-	// Line and Column are the place of the field in the file, from 1. If the field is missing,
-	// they are the place of the field that should contain it.
+	// Line and Column are the position of the field in the file, starting at 1. For a missing
+	// field, they are the position of the field that should contain it.
 	Line   int `json:"line"`
 	Column int `json:"column"`
-	// Advice is how to fix the problem, where it is a common one and Message does not say it.
+	// Advice explains how to fix the problem. It is empty if the problem is rare, or if Message
+	// already explains the fix.
 	Advice string `json:"advice,omitempty"`
 }
 
-// String is the problem in one line, without the advice. Line breaks in the message stay.
+// String returns the problem in one line, without the advice. Line breaks in the message are
+// preserved.
 func (f Problem) String() string {
 	s := fmt.Sprintf("%d:%d: ", f.Line, f.Column)
 	if f.Warning {
@@ -52,24 +54,26 @@ func (f Problem) String() string {
 	return s + f.Message
 }
 
-// Check reads the CustomResourceDefinitions of a file, as [ParseAll] does, and returns the
-// problems for which the API server would not create them, and those that it would warn of. Each
-// has its place in the file, and they are in the order of the file. The error lists what cannot
-// be read, or is not a definition; the problems of the rest are returned beside it. A file
-// without any definition is an error too, so that a check of the wrong file does not pass.
+// Check returns the problems of the CustomResourceDefinitions in a file, which it reads like
+// [ParseAll]. A problem is an error for which the API server would not create the CRD, or a
+// warning. The problems have their positions in the file, and are in the order of the file.
 //
-// The server is that of Kubernetes 1.37: it refuses a rule whose global matches(self, pattern) may
-// cost too much, and servers before 1.37 do not count that cost.
+// Check returns an error for each part of the file that cannot be read or is not a CRD, together
+// with the problems of the other parts. A file without a CRD is an error, so that a check of the
+// wrong file does not pass.
 //
-// Like the server, Check goes step by step, and a problem can hide others: fix what it finds, and
-// run it again. Where a value has another type than its field, only the types of all other values
-// and the names of fields are checked. Where a schema is not structural, its defaults and CEL
-// rules are not checked. The server does not see unknown fields below items and
-// additionalProperties, and neither does Check.
+// Check behaves like a server of Kubernetes 1.37. That server refuses a rule with matches(self,
+// pattern) if its cost may exceed the limit. Servers before 1.37 do not count that cost.
 //
-// A schema that all versions share has its problems in each of them, because each has to be
-// fixed. Two kinds of definitions that [Parse] takes are problems as a whole, because no server
-// creates them any more: those with preserveUnknownFields, and those of v1beta1.
+// Like the server, Check works in steps, and a problem can hide others. Fix the problems and
+// call Check again. If a value has another type than its field, Check only reports wrong types
+// and unknown fields. If a schema is not structural, Check does not check its defaults and CEL
+// rules. Like the server, Check does not report unknown fields below items and
+// additionalProperties.
+//
+// If all versions share a schema, its problems are reported for each version, because each
+// version has to be fixed. [Parse] accepts two kinds of CRDs that no server creates any more:
+// CRDs with preserveUnknownFields, and CRDs of v1beta1. Check reports both as problems.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 // ValidateCustomResourceDefinition; for warnings

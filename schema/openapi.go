@@ -20,19 +20,18 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Schema is an OpenAPI v3 schema without a definition. It does what the API server does with
-// the schema of a version, and nothing that needs a group, a kind or a scope: it checks
-// neither apiVersion and kind nor metadata. It does not change, and its methods are safe for
-// concurrent use.
+// Schema is an OpenAPI v3 schema without a CRD. Its methods do what the API server does with the
+// schema of a version. They do not check apiVersion, kind and metadata, because a Schema has no
+// group, kind and scope. A Schema is immutable, and its methods are safe for concurrent use.
 type Schema struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
 	cel        *cel.Validator // nil if there are no rules
 }
 
-// ParseSchema reads one schema, in YAML or JSON, and compiles it. The schema is what a
-// definition has as openAPIV3Schema: it is structural, and describes a whole object. The error
-// lists everything for which the server would refuse it.
+// ParseSchema compiles one schema in YAML or JSON. The schema has the form of openAPIV3Schema in
+// a CRD: it is structural, and describes a whole object. ParseSchema returns an error that lists
+// all reasons for which the server would refuse the schema.
 func ParseSchema(data []byte) (*Schema, error) {
 	var schemas []*Schema
 	err := eachObject(data, func(o *object) error {
@@ -87,30 +86,31 @@ func schemaErrors(causes []metav1.StatusCause) error {
 	return errors.Join(errs...)
 }
 
-// Structural returns the structural schema, as [Version.Structural] does.
+// Structural returns the structural schema: see [Version.Structural].
 func (s *Schema) Structural() *structuralschema.Structural { return s.structural }
 
-// Prune removes, in place, the fields that the schema does not have, and returns their
-// paths: see [Version.Prune].
+// Prune removes the fields that the schema lacks from the object, and returns their paths: see
+// [Version.Prune].
 func (s *Schema) Prune(object map[string]any) (pruned []string) {
 	return pruning.PruneWithOptions(object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
-// Default sets, in place, the defaults of the schema, and removes nulls: see [Version.Default].
+// Default sets the defaults of the schema in the object, and removes nulls: see
+// [Version.Default].
 func (s *Schema) Default(object map[string]any) {
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
 	defaulting.Default(object, s.structural)
 }
 
-// Validate returns the problems of the schema, of embedded resources, of lists that are sets or
-// maps, and of the CEL rules, in the order and form of [Version.Validate].
+// Validate returns the errors of the schema, of embedded resources, of lists that are sets or
+// maps, and of the CEL rules. Their order and form are as in [Version.Validate].
 func (s *Schema) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, object, s.validator)
 	return s.validateRest(ctx, object, nil, nil, errs)
 }
 
-// ValidateUpdate is [Schema.Validate] for an object that replaces an old one: problems of parts
-// that have not changed are left out, as by [Version.ValidateUpdate].
+// ValidateUpdate validates an object that replaces an old object. Errors of unchanged parts are
+// dropped: see [Version.ValidateUpdate].
 func (s *Schema) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
 	correlation := s.correlate(object, old)
 	errs := validation.ValidateCustomResourceUpdate(nil, object, old, s.validator, validation.WithRatcheting(correlation))

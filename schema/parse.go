@@ -13,10 +13,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Parse reads one CustomResourceDefinition, of apiextensions.k8s.io/v1 or v1beta1, in YAML or
-// JSON, and compiles it: see [ParseAll]. It is an error if the file has no definition or several.
-// The error is written for programs: it is the server's own, in one line that can have 25 KB. For
-// a readable list, with lines and advice, call [Check].
+// Parse compiles one CustomResourceDefinition in YAML or JSON, of apiextensions.k8s.io/v1 or
+// v1beta1: see [ParseAll]. Parse returns an error if the file has no CRD or several. The error
+// is the server's own, in one line that can have 25 KB. To get a readable list with lines and
+// advice, call [Check].
 func Parse(data []byte) (*Definition, error) {
 	definitions, err := ParseAll(data)
 	if err != nil {
@@ -28,17 +28,17 @@ func Parse(data []byte) (*Definition, error) {
 	return definitions[0], nil
 }
 
-// ParseAll reads all CustomResourceDefinitions of a file, in their order, and compiles them as
-// [New] does. They are documents of YAML or JSON, or items of a List. A document without content
-// is skipped. Anything else is an error, and so is text after a document that belongs to no
-// other. A file without definitions is not an error: the result is empty.
+// ParseAll compiles all CustomResourceDefinitions of a file with [New], in their order. They are
+// documents of YAML or JSON, or items of a List. A document without content is skipped. ParseAll
+// returns an error for any other object, and for text after the end of a document. A file
+// without CRDs is not an error: the result is empty.
 //
-// Definitions are read strictly, as kubectl sends them: an unknown or duplicate field is an
-// error. A definition of v1beta1 is defaulted and converted to v1, as the server did when it
-// still took them ([Check] reports it).
+// CRDs are read strictly, as kubectl sends them: an unknown or duplicate field is an error. A
+// CRD of v1beta1 is defaulted and converted to v1, as servers did that still supported v1beta1.
+// [Check] reports such a CRD as a problem.
 //
-// With an error, the result is nil. All errors are joined. Each names its document, or its item
-// of a List, and the line on which that begins.
+// If a CRD has an error, the result is nil, and the error joins all errors. Each error names its
+// document or its item of a List, and the line on which the document or item begins.
 func ParseAll(data []byte) ([]*Definition, error) {
 	var definitions []*Definition
 	err := eachObject(data, func(o *object) error {

@@ -15,12 +15,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read returns what the server answers when it is asked for an object that it has stored, in any
-// version: the object is pruned and gets its defaults by the schema of the version in which it is
-// stored; then, if this version is another one, it is converted and pruned again, but gets no
-// defaults of this version. Invalid metadata is dropped. The stored object is JSON or YAML, and
-// the result's Stored is nil. If a webhook would convert the object, it is an error not to give
-// [Convert] (customresource_handler.go, crdConversionRESTOptionsGetter).
+// Read returns the response to a GET request in this version, for an object that is stored in
+// any version. The object is pruned and defaulted by the schema of the version in which it is
+// stored. If that is another version, the object is then converted and pruned again, but does
+// not get the defaults of this version. Invalid metadata is dropped.
+//
+// The stored object is JSON or YAML. Stored of the result is nil. Read returns an error if a
+// webhook would have to convert the object, and [Convert] is not given.
+//
+// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
+// crdConversionRESTOptionsGetter)
 func (v *Version) Read(ctx context.Context, stored []byte, opts ...Option) (*Result, error) {
 	ctx, r, err := v.begin(ctx, "get", opts)
 	if err != nil {

@@ -13,45 +13,44 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// Result is the outcome of a request. If the request fails, it has the warnings alone.
+// Result is the outcome of a request. If the request fails, the Result only has warnings.
 type Result struct {
-	// Object is what the server answers: the object in the version of the request, read back
-	// from what is stored, in JSON. Metadata that only a server knows are not there: see
-	// [Version.Create] and [Version.Update].
+	// Object is the object in the response: JSON in the version of the request, as it is read
+	// back from storage. It lacks the metadata that only a server can set: see [Version.Create]
+	// and [Version.Update].
 	Object json.RawMessage
-	// Stored is what a write leaves in storage: the object in the storage version, in JSON.
-	// Where that is not the version of the request, it has been converted and has lost what
-	// the schema of the storage version does not have. If a webhook would have to convert
-	// it, and [Convert] is not given, Stored is nil and Object is as it was before that. A read
-	// has no Stored.
+	// Stored is the stored object after a write: JSON in the storage version. If the request has
+	// another version, the object has been converted, and fields that the schema of the storage
+	// version lacks are dropped. If a webhook would have to convert the object, and [Convert]
+	// is not given, Stored is nil, and Object is the object before the conversion. After a read, Stored is nil.
 	Stored json.RawMessage
-	// Warnings are those of the response, each once, in the server's order. (Where they
-	// have more than 4096 characters in all, the server cuts them short to fit in a
-	// header.)
+	// Warnings are the warnings in the response, without duplicates, in the server's order. If
+	// they have more than 4096 characters together, a server truncates them to fit in a header.
+	// Here they are complete.
 	Warnings []string
 }
 
-// Unstructured decodes Object in the form that [Version.Validate] and the other steps take:
-// whole numbers are int64. (For an object of a Go type, decode Object with encoding/json.)
+// Unstructured decodes Object for [Version.Validate] and the other steps, with integers as
+// int64. To get an object of a Go type, decode Object with encoding/json.
 func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	return u, u.UnmarshalJSON(r.Object)
 }
 
-// Option changes how a request is handled.
+// Option configures a request.
 type Option func(*request)
 
-// FieldValidation decides what happens to fields that are unknown or duplicate. With
-// metav1.FieldValidationStrict the request fails; with metav1.FieldValidationWarn, the
-// server's default, there is a warning for each; with metav1.FieldValidationIgnore nothing
-// is reported. They are pruned in any case. kubectl sends Strict.
+// FieldValidation sets how the server reports unknown and duplicate fields. With
+// metav1.FieldValidationStrict, the request fails. With metav1.FieldValidationWarn, which is the
+// default, the result has a warning for each field. With metav1.FieldValidationIgnore, the
+// fields are not reported. Unknown fields are pruned in any case. kubectl sends Strict.
 func FieldValidation(directive string) Option {
 	return func(r *request) { r.fieldValidation = directive }
 }
 
-// Namespace is the namespace in the URL of a Create, of a kind that has namespaces.
-// Without it, that is the namespace in the object, or else default. Other requests are in
-// the namespace of the old object, and ignore it.
+// Namespace sets the namespace in the URL of a create request for a namespaced kind. Without it,
+// the namespace of the object is used, or the namespace default. For other requests, the
+// namespace is the namespace of the old object, and this option has no effect.
 func Namespace(name string) Option {
 	return func(r *request) { r.namespace = name }
 }

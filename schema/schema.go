@@ -17,8 +17,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Definition is a CustomResourceDefinition, compiled for use. It does not change, and
-// its methods are safe for concurrent use.
+// Definition is a compiled CustomResourceDefinition (CRD). It is immutable, and its methods are
+// safe for concurrent use.
 type Definition struct {
 	crd      *apiextensionsv1.CustomResourceDefinition // defaulted, and not shared
 	versions map[string]*Version
@@ -26,8 +26,7 @@ type Definition struct {
 	storage  string
 }
 
-// Version is one version of a definition. It does not change, and its methods are safe
-// for concurrent use.
+// Version is one version of a CRD. It is immutable, and its methods are safe for concurrent use.
 type Version struct {
 	definition *Definition
 	name       string
@@ -39,22 +38,23 @@ func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.crd.Spec.Group, Kind: d.crd.Spec.Names.Kind}
 }
 
-// CustomResourceDefinition returns a copy of the definition, of v1, with its defaults.
+// CustomResourceDefinition returns a copy of the CRD, in v1 and with defaults.
 func (d *Definition) CustomResourceDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return d.crd.DeepCopy()
 }
 
-// Versions returns the names of all versions, served or not, the one of the highest
-// priority first: v2, v1, v1beta1, v1alpha1 (apimachinery/pkg/version/helpers.go,
-// CompareKubeAwareVersionStrings).
+// Versions returns the names of all versions, including versions that are not served. The
+// version with the highest priority is first: v2, v1, v1beta1, v1alpha1
+// (apimachinery/pkg/version/helpers.go, CompareKubeAwareVersionStrings).
 func (d *Definition) Versions() []string { return slices.Clone(d.names) }
 
-// StorageVersion returns the name of the version in which objects are stored.
+// StorageVersion returns the name of the storage version.
 func (d *Definition) StorageVersion() string { return d.storage }
 
-// Version returns the version of that name. It never returns nil. If the definition does not have
-// that version, its methods return an error that names the existing versions; those that return
-// no error panic with it. [Definition.Versions] lists them.
+// Version returns the version with the given name, and never returns nil. If the CRD has no such
+// version, the methods of the result return an error that names the existing versions. Methods
+// that return no error panic with that error, except Served. [Definition.Versions] returns the
+// names.
 func (d *Definition) Version(name string) *Version {
 	if v := d.versions[name]; v != nil {
 		return v
@@ -62,12 +62,12 @@ func (d *Definition) Version(name string) *Version {
 	return &Version{definition: d, name: name}
 }
 
-// Served reports whether the definition has this version, and the server serves it.
+// Served reports whether the CRD has this version, and whether the server serves it.
 func (v *Version) Served() bool { return v.compiled != nil && v.spec.Served }
 
-// Structural returns the structural schema, with its defaults pruned, as the server
-// works with it. It is shared: it must not be changed. It is nil only where a definition
-// with preserveUnknownFields has no schema, or one that cannot be read as structural.
+// Structural returns the structural schema that the server uses, with pruned defaults. The
+// result is shared and must not be modified. It is nil if the CRD has preserveUnknownFields, and
+// the version has no schema or a schema that is not structural.
 func (v *Version) Structural() *structuralschema.Structural {
 	v.mustExist()
 	return v.structural
@@ -84,15 +84,16 @@ type compiled struct {
 	hasStatus       bool // there is a status subresource
 }
 
-// New compiles a copy of a definition that the program already has, with defaults. If the server
-// would not accept the definition, the error is the server's own, an *apierrors.StatusError of
-// reason Invalid with every problem and its path. (A schema that is the same in all versions is
-// at spec.validation in such paths.)
+// New compiles a copy of a CRD, and sets its defaults. If the server would not accept the CRD,
+// New returns the server's error: an *apierrors.StatusError with reason Invalid, and all
+// problems with their paths. If all versions have the same schema, its paths begin with
+// spec.validation.
 //
-// The server no longer accepts a definition with preserveUnknownFields, but goes on serving one
-// that it has from earlier times. New accepts such a one if the server would accept an update
-// which does not change it: its schemas need not be structural. The status does not matter here,
-// but package breaking looks at its storedVersions.
+// The server no longer accepts new CRDs with preserveUnknownFields, but still serves existing
+// ones. New accepts such a CRD if the server would accept an update that does not change it. Its
+// schemas need not be structural.
+//
+// The status of the CRD does not matter to New, but package breaking uses its storedVersions.
 func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
 	if crd == nil {
 		return nil, errors.New("schema: the CustomResourceDefinition is nil")

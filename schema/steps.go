@@ -20,11 +20,13 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Prune removes, in place, the fields that the schema does not have, and returns their paths,
-// sorted, as in spec.toppings[0].colour. It keeps apiVersion, kind and metadata, at the root and
-// in embedded resources, and what x-kubernetes-preserve-unknown-fields protects. It does nothing
-// if the definition has preserveUnknownFields. The object is of this version, whatever its
-// apiVersion says (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go).
+// Prune removes the fields that the schema lacks from the object, and returns their paths in
+// sorted order, such as spec.toppings[0].colour. It preserves apiVersion, kind and metadata, at
+// the root and in embedded resources, and the fields that x-kubernetes-preserve-unknown-fields
+// protects. If the CRD has preserveUnknownFields, Prune does nothing. The object is pruned by
+// the schema of this version, whatever its apiVersion is.
+//
+// (apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go)
 func (v *Version) Prune(object map[string]any) (pruned []string) {
 	v.mustExist()
 	if v.definition.crd.Spec.PreserveUnknownFields {
@@ -33,11 +35,11 @@ func (v *Version) Prune(object map[string]any) (pruned []string) {
 	return v.Schema.Prune(object)
 }
 
-// Default sets, in place, the defaults of the schema. Before that it removes each field
-// that is null, but neither nullable nor with a default; an element of a list stays
-// null. A default is set where its parent is there, and it creates no parent
-// (apiextensions-apiserver/pkg/apiserver/schema/defaulting). The server prunes first: see
-// [Version.Prune].
+// Default sets the defaults of the schema in the object. First it removes each null field that
+// is not nullable and has no default. Null items of lists are preserved. A default is set if its
+// parent exists; Default creates no parent. The server prunes first: see [Version.Prune].
+//
+// (apiextensions-apiserver/pkg/apiserver/schema/defaulting)
 func (v *Version) Default(object map[string]any) {
 	v.mustExist()
 	if !v.definition.crd.Spec.PreserveUnknownFields {
@@ -46,16 +48,21 @@ func (v *Version) Default(object map[string]any) {
 	defaulting.Default(object, v.structural)
 }
 
-// Validate returns what creating the object would report, in the server's order: the errors of
-// apiVersion and kind, and if there are none, those of metadata, of the schema, of the scale
-// subresource, of embedded resources, of lists that are sets or maps, and of the CEL rules. If an
-// error of the schema could mislead the rules, they are not run, and one more error says so
-// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate, and
-// apiserver/pkg/registry/rest/create.go, ValidateCreate).
+// Validate returns the errors of a create request, in the server's order:
 //
-// The object is as it is after pruning and defaulting, and does not change. It holds JSON as
-// [unstructured.Unstructured] does: int64, float64, string, bool, nil, []any and map[string]any.
-// Without a namespace, it is taken to be in that of the request. The context bounds the rules.
+//   - the errors of apiVersion and kind. If there are any, Validate returns no others.
+//   - the errors of metadata, of the schema, of the scale subresource, of embedded resources,
+//     and of lists that are sets or maps.
+//   - the errors of the CEL rules. If an error of the schema could mislead the rules, they do
+//     not run, and another error reports that.
+//
+// The object must be pruned and defaulted, and is not changed. Its values have the types of
+// [unstructured.Unstructured]: int64, float64, string, bool, nil, []any and map[string]any. If
+// the object of a namespaced kind has no namespace, the namespace is default. The rules stop
+// when the context is done.
+//
+// (apiextensions-apiserver/pkg/registry/customresource/strategy.go, Validate, and
+// apiserver/pkg/registry/rest/create.go, ValidateCreate)
 func (v *Version) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	if v.unknown() != nil {
 		return v.unsupported()
@@ -63,12 +70,13 @@ func (v *Version) Validate(ctx context.Context, object map[string]any) field.Err
 	return rest.ValidateCreate(ctx, v.inNamespace(object), v.strategy(false))
 }
 
-// ValidateUpdate returns what replacing the old object would report: see [Version.Update]
-// and, for the objects, [Version.Validate]. Errors of parts that have not changed are left
-// out; those of rules become warnings, which go to the recorder of the context, if it has
-// one (k8s.io/apiserver/pkg/warning). Metadata that an update takes from the old object, such
-// as the uid, need not be there
-// (apiserver/pkg/registry/rest/update.go, BeforeUpdate).
+// ValidateUpdate returns the errors of an update request that replaces the old object. See
+// [Version.Update] for the errors and [Version.Validate] for the objects. Errors of unchanged
+// parts are dropped. If they are errors of rules, they become warnings, which are sent to the
+// recorder in the context if there is one (k8s.io/apiserver/pkg/warning). Metadata that an
+// update copies from the old object, such as the uid, may be missing.
+//
+// (apiserver/pkg/registry/rest/update.go, BeforeUpdate)
 func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
 	if v.unknown() != nil {
 		return v.unsupported()

@@ -20,19 +20,25 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Create does what the server does when an object is created in this version. The object is
-// JSON or YAML; what begins with { is JSON, and of several documents of YAML only the first
-// is read. It is decoded, pruned and defaulted; its status is taken away if that is a
-// subresource; it is validated, converted to the storage version, and read back.
+// Create returns the result of a create request in this version. The object is JSON or YAML. If
+// the first character is {, it is JSON. If there are several YAML documents, only the first is
+// read.
 //
-// The error is the server's own, an *apierrors.StatusError: BadRequest or
-// RequestEntityTooLarge if the object cannot be decoded, Invalid if it has problems, and one
-// without a reason if the object has a resourceVersion. Not the server's are the errors that the
-// definition has no such version, or does not serve it (around a NotFound), and that the context
-// has ended while rules were run. The result is never nil: with an error, it has the warnings.
+// The object is decoded, pruned and defaulted. If the status is a subresource, it is removed.
+// Then the object is validated, converted to the storage version, and read back.
 //
-// The metadata is what the server makes of it, with generation 1, but has no uid,
-// creationTimestamp, resourceVersion and managedFields. A generated name ends in xxxxx.
+// An error of the server is an *apierrors.StatusError:
+//
+//   - BadRequest or RequestEntityTooLarge, if the object cannot be decoded.
+//   - Invalid, if the object has problems.
+//   - an error without a reason, if the object has a resourceVersion.
+//
+// Create returns other errors if the CRD lacks the version, if it does not serve the version
+// (wrapping a NotFound), or if the context is done while rules run. The result is never nil:
+// with an error, it has the warnings.
+//
+// The metadata is as on the server, with generation 1, but without uid, creationTimestamp,
+// resourceVersion and managedFields. A generated name ends in xxxxx.
 //
 // (apiserver/pkg/endpoints/handlers/create.go, apiserver/pkg/registry/rest/create.go,
 // apiserver/pkg/registry/generic/registry/store.go)
@@ -95,19 +101,22 @@ func (r *request) dedupOwnerReferences(u *unstructured.Unstructured) {
 	}
 }
 
-// Update does what the server does when an object replaces an old one. The old one is as it
-// is stored, or as it was read; its name and namespace are those of the request. Both are
-// JSON or YAML. See [Version.Create] for the steps, the errors and the result. A problem that the
-// old object had already, in a part that has not changed, is forgiven or made a warning
-// (validation ratcheting, KEP-4008).
+// Update returns the result of an update request in this version: object replaces the object
+// old. The old object is the stored object, or the object in the response to a read. Its name
+// and namespace are the name and namespace of the request. Both objects are JSON or YAML. See
+// [Version.Create] for the steps, the errors and the result.
 //
-// The uid and creationTimestamp are those of the old object, and the generation goes up
-// where more than metadata changes. The result has no resourceVersion and managedFields.
+// If the old object already had a problem, and the part with the problem has not changed, the
+// problem is dropped or becomes a warning (validation ratcheting, KEP-4008).
 //
-// If the old object has a resourceVersion, the new one must have the same: without one it is
-// Invalid, and with another one there is a Conflict. If both have a uid, these must be the same.
-// A field that the old object does not have is not compared, so that a test needs neither. Without a
-// namespace, an old object of a kind that has them is taken to be in the default one.
+// The result has the uid and creationTimestamp of the old object. Its generation is incremented
+// if more than metadata changes. The result has no resourceVersion and managedFields.
+//
+// If the old object has a resourceVersion, the new object must have the same resourceVersion. If
+// it has none, the error is Invalid; if it has another one, the error is Conflict. If both
+// objects have a uid, the uids must be equal. A test needs neither field, because a field that
+// the old object lacks is not compared. If the old object of a namespaced kind has no namespace,
+// its namespace is default.
 //
 // (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,
 // apiserver/pkg/registry/generic/registry/store.go)
@@ -115,8 +124,9 @@ func (v *Version) Update(ctx context.Context, object, old []byte, opts ...Option
 	return v.update(ctx, object, old, false, opts)
 }
 
-// UpdateStatus is [Version.Update] by way of the status subresource: nothing but the
-// status changes. If the version has no such subresource, the error is NotFound.
+// UpdateStatus returns the result of an update of the status subresource: only the status
+// changes. See [Version.Update] for the arguments. If the version has no status subresource, the
+// error is NotFound.
 func (v *Version) UpdateStatus(ctx context.Context, object, old []byte, opts ...Option) (*Result, error) {
 	return v.update(ctx, object, old, true, opts)
 }
