@@ -14,42 +14,43 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// Change is a difference between an old definition and a new one that breaks something.
+// Change is a difference between the old and the new CRD that breaks stored objects or clients.
 type Change struct {
-	// Effect is what breaks.
+	// Effect is the kind of damage.
 	Effect Effect
-	// Version is the version that it concerns. It is empty if it concerns all.
+	// Version is the version with the change. It is empty if the change concerns all versions.
 	Version string
-	// Path is a field of the objects, such as spec.toppings[].name, or a field of the
-	// definition, such as spec.names.plural, or subresources.scale in a version. In a path
-	// of the objects, [] is any item of a list and [*] is the value of any key of a map.
+	// Path is a field of the objects, such as spec.toppings[].name, or a field of the CRD, such
+	// as spec.names.plural or, within a version, subresources.scale. In a path of the objects,
+	// [] is any item of a list, and [*] is the value of any key of a map.
 	Path string
-	// The change, and Why it breaks something, for a person to read.
+	// What describes the change, and Why explains why it breaks something. Both are for people
+	// to read.
 	What, Why string
-	// Proof is an object that shows it. It is nil if none was found, or if it takes none: for
-	// a name or a version, for example. A removed field, and a new one that is required, break
-	// something even if no object was found.
+	// Proof is an object that shows the change. It is nil if none was found, or if the change
+	// needs no proof, such as the change of a name or a version. A removed field or a new
+	// required field is breaking even without a proof.
 	Proof *Proof
-	// Unproven reports that an object should show it, but that none was found. There may be
-	// none: whether a pattern or a rule allows less than another one cannot be decided in
-	// general.
+	// Unproven reports whether the change needs a proof, but no object was found. The change may
+	// be harmless, because it is undecidable in general whether a pattern or a rule allows less
+	// than another one.
 	Unproven bool
 }
 
-// Effect is what a change breaks.
+// Effect is the kind of damage that a change does.
 type Effect string
 
 const (
-	// Refused: an object, or an update, that was accepted is refused.
+	// Refused means that the new CRD refuses an object or an update that the old CRD accepts.
 	Refused Effect = "refused"
-	// Altered: an object is stored, or read, with other data than before.
+	// Altered means that an object is stored or read with other data than before.
 	Altered Effect = "altered"
-	// Clients: something else is gone or changed that clients rely on, such as a name, a
-	// version, a subresource, a printer column, or how server-side apply merges.
+	// Clients means that something else that clients rely on is missing or different: a name, a
+	// version, a subresource, a printer column, or the way in which server-side apply merges.
 	Clients Effect = "clients"
 )
 
-// String is the change in one line, without the proof.
+// String returns the change in one line, without the proof.
 func (c Change) String() string {
 	s := c.Path + ": " + c.What + ": " + c.Why
 	if c.Version != "" {
@@ -61,50 +62,48 @@ func (c Change) String() string {
 	return s
 }
 
-// Proof is an object that the old definition accepts, and what the new one makes of it.
+// Proof is an object that the old CRD accepts, and the result of processing it with the new CRD.
 type Proof struct {
-	// Object is the object as a client sends it. It is about as small as what it shows
-	// allows: what shows that strings may no longer be long is a long string.
+	// Object is the object as a client sends it. The search makes it as small as possible, but a
+	// proof that long strings are refused contains a long string.
 	Object json.RawMessage
-	// Stored is the object that Object replaces, if it takes an update to show the change.
-	// It is nil if Object is created.
+	// Stored is the object that Object replaces, if only an update shows the change. It is nil
+	// if Object is created.
 	Stored json.RawMessage
-	// Errors are those that the new definition has for the change. Altered lists what is
-	// stored otherwise than with the old one, such as: spec.size: "large", was "small".
-	// Fields that the old definition does not have are left out.
+	// Errors are the errors of the new CRD that the change causes. Altered lists the values that
+	// are stored with the new CRD, and differ from the values with the old CRD, such as:
+	// spec.size: "large", was "small". Fields that the old CRD lacks are not listed.
 	Errors  field.ErrorList
 	Altered []string
 }
 
-// Changes compares two definitions of a kind, and returns the changes that break
-// stored objects or clients. First come those of the definition as a whole. Then come those
-// of each version that both have, sorted by path.
+// Changes compares two CRDs of a kind, and returns the changes that break stored objects or
+// clients. Changes of the CRD as a whole come first. Then come the changes of each version that
+// both CRDs have, sorted by path.
 //
-// The schemas are compared field by field, and each change is then proven by an object: the
-// old definition accepts it, and the new one refuses it at that field, or stores it
-// otherwise. A small one that should show the change is tried first, and then random ones. A new
-// rule about updates (with oldSelf) is proven by two objects: in the old definition one may
-// replace the other, and in the new one it may not.
+// Schemas are compared field by field. For each change, Changes searches a proof: an object that
+// the old CRD accepts, and that the new CRD refuses at that field or stores differently. A small
+// object is tried first, and then random ones. A new rule about updates (with oldSelf) is proven
+// by two objects: one may replace the other in the old CRD, but not in the new one.
 //
-// A change that only allows more does not break anything: a field that is new and not required,
-// one more value in an enum, a higher maximum.
+// Changes that only allow more break nothing and are not reported: a new field that is not
+// required, another value in an enum, or a higher maximum. A new CEL rule is not reported if the
+// old CRD already refuses all objects that the rule refuses, as far as Changes can tell: the
+// rule is about a field or a value that is also new, or an old rule is the same.
 //
-// An object is judged as when it is created. The server tolerates more in objects that are
-// stored already: an old error in a part that does not change
-// (see [schema.Version.Update]). But clients that create objects meet the change at once. A
-// version that is not served has no such clients. If objects may be stored in it (it is
-// the storage version, or in status.storedVersions of the old definition), then data that
-// is lost or changed is reported, and nothing else.
+// Objects are checked as in a create request. The server tolerates more in stored objects: an
+// update may leave an old error in a part that does not change (see [schema.Version.Update]).
+// But clients that create objects notice the change at once. If a version is not served, it has
+// no such clients. Then only lost and changed data is reported, and only if objects may be
+// stored in the version: it is the storage version, or is in status.storedVersions of the old
+// CRD.
 //
-// A new CEL rule that refuses nothing which the old definition accepts is left out where that can
-// be told: it is about a field or a value that is new too, or an old rule says the same.
+// Samples are objects of the kind, for example from a cluster. The search first tries the
+// samples of a version, and copies of them with another value at the changed field. Samples help
+// if few objects satisfy the old rules.
 //
-// Samples are objects of the kind, such as those in a cluster. The search tries those of a version,
-// and copies of them with another value where the change is, before it makes others. This helps
-// where few objects satisfy the old rules.
-//
-// For each version, the search stops after a minute, or when the context ends, and the changes that
-// are left are unproven. Apart from that, the result is the same each time.
+// For each version, the search stops after a minute, or when the context is done. The remaining
+// changes are then unproven. Apart from this time limit, the result is deterministic.
 func Changes(ctx context.Context, before, after *schema.Definition, samples ...map[string]any) []Change {
 	up := &upgrade{ctx: ctx, old: before.CustomResourceDefinition(), new: after.CustomResourceDefinition(), samples: samples}
 	up.names()

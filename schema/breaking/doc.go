@@ -1,5 +1,5 @@
-// Package breaking answers one question: what would a new definition break that works with
-// the old one?
+// Package breaking finds the changes of a CustomResourceDefinition (CRD) that break stored objects
+// or clients.
 //
 //	before, err := schema.Parse(oldYAML)
 //	after, err := schema.Parse(newYAML)
@@ -7,24 +7,25 @@
 //		fmt.Println(c)
 //	}
 //
-// A test, or CI, reports before a release what its users would find: which objects are
-// refused that were accepted ([Refused]), which data is lost or changed ([Altered]), and
-// what else is gone that clients rely on ([Clients]). Most changes of a schema come with a
-// [Proof]: an object that shows it. Package schema does to that object what the API server
-// would do with each definition.
+// Call [Changes] in a test or in CI, before you release a new version of your operator. The result
+// has three kinds of changes: the server refuses objects that it accepted ([Refused]), data is lost
+// or changed ([Altered]), or something else that clients rely on is missing ([Clients]).
 //
-// # What it does not do
+// Most changes of a schema have a [Proof]: an object that shows the change. Package schema processes
+// that object with both CRDs, as the API server would.
 //
-// It does not show that nothing breaks: whether a pattern or a CEL rule allows less than
-// another one cannot be decided in general. A change of which no object was found is reported
-// all the same, as unproven: treat it as breaking until a person has looked at it. Objects from
-// a cluster help to find proofs.
+// # Limitations
 //
-// It does not check whether the API server accepts the update of the definition itself, beyond
-// the changes that it never accepts. [schema.Check] lists the problems of one definition.
+// An empty result does not prove that the change is safe: in general, it is undecidable whether a
+// pattern or a CEL rule allows less than another one. If no object was found that shows a change, the
+// change is still reported, as unproven. Treat it as breaking until you have reviewed it. Pass objects
+// from a cluster as samples to find more proofs.
 //
-// An object is judged in its own version alone: data that the new storage version loses is
-// reported for that version, and not for the others that are converted to it. Objects that are
-// stored already are judged like new ones, although the server tolerates more in them: see
-// [Changes].
+// The package does not check whether the API server accepts the update of the CRD itself, except for
+// changes that it never accepts. [schema.Check] returns the problems of a single CRD.
+//
+// An object is only checked in its own version. Data that the new storage version loses is reported
+// for the storage version, but not for other versions, although their objects are converted to the
+// storage version. Stored objects are checked like new objects, although the server tolerates more in
+// stored objects: see [Changes].
 package breaking
