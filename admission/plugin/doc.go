@@ -1,8 +1,8 @@
 // Package plugin runs the functions of an admission handler inside an aggregated API server.
 //
 // A [Plugin] is an admission plug-in of k8s.io/apiserver. It makes the decisions of a handler of
-// package admission, without HTTP: the server gives it the objects, and gets back the changed
-// object or an error.
+// package admission without HTTP. The server passes the objects of a request to the plug-in, which
+// changes the object or returns an error.
 //
 //	toppings := plugin.New("RestaurantToppings")
 //	toppings.Register(options.Admission.Plugins)
@@ -11,15 +11,14 @@
 //
 // Functions see objects as in a webhook: in the version of the request, or in their own version
 // with [admission.ConvertWith]. The filters, the context of a function, warnings, audit annotations
-// and observers work as in a webhook. Differences are:
+// and observers work as in a webhook. A plug-in differs from a webhook as follows:
 //
-//   - There are no rules. The plug-in calls a function for each request for its kind, operation and
+//   - A plug-in has no rules. It calls a function for each request for its kind, operation and
 //     subresource.
-//   - There is no failurePolicy. An error that leaves a request undecided fails the request.
-//   - The server calls mutating plug-ins before all validating ones, so an observer of a handler
-//     with both kinds of functions is called twice for a request.
-//   - For the deletion of a collection, functions are called for each object, not for the
-//     collection.
+//   - A plug-in has no failurePolicy. If an error leaves a request undecided, the request fails.
+//   - The server calls all mutating plug-ins before the validating ones. If a handler has mutating
+//     and validating functions, its observer is called twice for a request.
+//   - If a collection is deleted, functions are called for each object, but not for the collection.
 //
 // [admission.ConvertWith]: https://pkg.go.dev/github.com/crdkit/crdkit/admission#ConvertWith
 package plugin

@@ -22,13 +22,14 @@ import (
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
-// decider is what admission.NewHandler returns, apart from what it serves.
+// decider is implemented by the handlers of admission.NewHandler.
 type decider interface {
 	Wants(kind schema.GroupKind, subresource string, mutate bool) bool
 	Decide(ctx context.Context, request *admissionv1.AdmissionRequest, mutate bool) (*admissionv1.AdmissionResponse, []byte, error)
 }
 
-// Plugin is an admission plug-in that makes the decisions of a handler. It must not be copied.
+// Plugin is an admission plug-in that makes the decisions of a handler of package admission. A
+// Plugin must not be copied.
 type Plugin struct {
 	name    string
 	decider decider
@@ -40,20 +41,20 @@ var (
 	_ apiadmission.InitializationValidator = &Plugin{}
 )
 
-// New returns a plug-in without a handler. The name is that of flags such as
-// --disable-admission-plugins; audit annotations have it as their prefix, in lower case.
+// New returns a plug-in without a handler. The name is used in flags such as
+// --disable-admission-plugins. In lower case, it is the prefix of audit annotations.
 func New(name string) *Plugin { return &Plugin{name: name} }
 
-// Register makes the plug-in known to a server, such as in the Plugins of
-// [k8s.io/apiserver/pkg/server/options.AdmissionOptions]. Add its name to their RecommendedPluginOrder
-// too.
+// Register adds the plug-in to the plug-ins of a server, such as the field Plugins of
+// [k8s.io/apiserver/pkg/server/options.AdmissionOptions]. Also add the name of the plug-in to
+// the field RecommendedPluginOrder.
 func (p *Plugin) Register(plugins *apiadmission.Plugins) {
 	plugins.Register(p.name, func(io.Reader) (apiadmission.Interface, error) { return p, nil })
 }
 
-// Handle sets the handler, which admission.NewHandler returns. Call it before the server starts: in
-// an initializer of plug-ins if the functions need the server's own client. Handle panics if another
-// function has made the handler, or has wrapped it.
+// Handle sets the handler, which must come from admission.NewHandler. Otherwise, or if another
+// handler wraps it, Handle panics. Call Handle before the server starts. If your functions need
+// the server's own client, call Handle in an initializer of plug-ins.
 func (p *Plugin) Handle(h http.Handler) {
 	var ok bool
 	if p.decider, ok = handlerinfo.Inner(h).(decider); !ok {
@@ -61,7 +62,7 @@ func (p *Plugin) Handle(h http.Handler) {
 	}
 }
 
-// ValidateInitialization returns an error if the plug-in has no handler.
+// ValidateInitialization returns an error if [Plugin.Handle] has not been called.
 func (p *Plugin) ValidateInitialization() error {
 	if p.decider == nil {
 		return fmt.Errorf("plugin: %s: the handler is missing: call Handle", p.name)
@@ -69,10 +70,12 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Handles reports true: functions say for which operations they are called.
+// Handles returns true for all operations. The handler selects the functions for an operation.
 func (p *Plugin) Handles(apiadmission.Operation) bool { return true }
 
-// Admit calls the functions of admission.Mutate, and changes the object.
+// Admit calls the mutating functions of the handler, and updates the object of the request. It
+// returns an *apierrors.StatusError if a function denies the request, or if the request is
+// undecided.
 func (p *Plugin) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
 	if a.GetObject() == nil {
 		return nil // nothing to change: a deletion
@@ -93,7 +96,8 @@ func (p *Plugin) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmi
 	return o.GetObjectConvertor().Convert(obj, a.GetObject(), nil)
 }
 
-// Validate calls the functions that validate.
+// Validate calls the validating functions of the handler. It returns an *apierrors.StatusError
+// if a function denies the request, or if the request is undecided.
 func (p *Plugin) Validate(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
 	if a.GetOperation() == apiadmission.Delete && a.GetOldObject() == nil {
 		return nil // a collection, whose objects come one by one
