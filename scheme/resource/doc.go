@@ -1,8 +1,8 @@
 // Package resource serves kinds from an aggregated API server.
 //
-// A [Resource] is the storage of one kind in etcd, with everything that a custom resource has: status
-// subresource, generation, tables, short names and categories, field selectors, and server-side
-// apply. It is made from a Go type, usually of the internal version, and typed functions:
+// A [Resource] stores the objects of one kind in etcd. It has the features of a custom resource: the
+// status subresource, the generation, tables, short names, categories, field selectors and
+// server-side apply. Create it from the Go type of the internal version and from typed functions:
 //
 //	pizzas, err := resource.New[*restaurant.Pizza](scheme, "pizzas",
 //		resource.ShortNames("pz"),
@@ -11,14 +11,16 @@
 //		resource.Validate(validateV1beta1))
 //	err = resource.Install(server, config.RESTOptionsGetter, scheme, pizzas, toppings)
 //
-// The scheme has all served versions, their conversions (conversion.Registry.AddToScheme), defaults,
-// and the types of [scheme.APIServer]. [Codec] returns the codec of the storage, and [OpenAPI] gives
-// the server the schemas that controller-gen writes.
+// The scheme must contain the internal version and all served versions, their conversions
+// (conversion.Registry.AddToScheme), their defaults, and the types of [scheme.APIServer]. [Codec]
+// returns the codec of the storage. [OpenAPI] adds the schemas that controller-gen generates.
 //
 // All versions of a kind share one store. Objects are stored in the most preferred version that has
 // the kind.
 //
-// The package does not define other storage than etcd, other subresources than status, or protobuf.
+// # Limitations
+//
+// The package supports no storage other than etcd, no subresource other than status, and no Protobuf.
 //
 // [scheme.APIServer]: https://pkg.go.dev/github.com/crdkit/crdkit/scheme#APIServer
 package resource

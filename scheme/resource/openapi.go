@@ -18,13 +18,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// OpenAPI gives a server the schemas of its kinds, to publish them and for server-side apply, which
-// needs the types of lists. Each text is a CustomResourceDefinition in YAML, as controller-gen
-// writes it for the Go types of the served versions; the CustomResourceDefinitions are never applied
-// to a cluster. The title is that of the published documents.
+// OpenAPI adds the schemas of the kinds to the configuration of a server. The server publishes
+// them, and needs them for server-side apply to merge lists. Each element of crds is a
+// CustomResourceDefinition in YAML that controller-gen generated from the Go types of the served
+// versions. These CustomResourceDefinitions are never applied to a cluster. The title is the
+// title of the published documents.
 //
-// OpenAPI returns an error if a text is not a CustomResourceDefinition, or if the scheme lacks one
-// of its versions.
+// OpenAPI returns an error if an element of crds is not a CustomResourceDefinition, if one of
+// its versions has no schema, or if the scheme lacks one of its versions or the list.
 func OpenAPI(config *server.Config, types *runtime.Scheme, title string, crds ...[]byte) error {
 	kinds := schemas{}
 	for i, text := range crds {

@@ -23,26 +23,27 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
-// Object is a pointer to a Go type with metadata.
+// Object is a pointer to a Go type with TypeMeta and ObjectMeta.
 type Object interface {
 	runtime.Object
 	metav1.ObjectMetaAccessor
 }
 
-// Option changes a resource.
+// Option configures a resource.
 type Option func(*Resource)
 
-// ClusterScoped makes objects belong to no namespace.
+// ClusterScoped makes the resource cluster-scoped. By default, a resource is namespaced.
 func ClusterScoped() Option { return func(r *Resource) { r.strategy.namespaced = false } }
 
-// ShortNames sets other names by which kubectl finds the resource.
+// ShortNames sets short names of the resource for kubectl, such as pz.
 func ShortNames(names ...string) Option { return func(r *Resource) { r.shortNames = names } }
 
-// Categories sets the groups of resources, such as all, by which kubectl finds the resource.
+// Categories sets the categories of the resource for kubectl. For example, kubectl get all lists
+// the resources in the category all.
 func Categories(names ...string) Option { return func(r *Resource) { r.categories = names } }
 
-// Columns sets what kubectl get shows between name and age: the columns, and a function that returns
-// as many cells of an object. T is the type of the resource.
+// Columns sets the columns of kubectl get between the columns Name and Age. The function cells
+// returns the cells of an object, one for each column. T must be the type argument of [New].
 func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDefinition) Option {
 	return func(r *Resource) {
 		r.table.columns = columns
@@ -56,18 +57,18 @@ func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDef
 	}
 }
 
-// Fields sets a function that returns the fields by which clients may select objects, beside
-// metadata.name and metadata.namespace. T is the type of the resource. Declare the fields of each
-// served version with scheme.FieldLabels too.
+// Fields sets a function that returns the fields for field selectors. The fields metadata.name
+// and metadata.namespace always exist. T must be the type argument of [New]. Also declare the
+// fields of each served version with scheme.FieldLabels.
 func Fields[T Object](of func(obj T) fields.Set) Option {
 	return func(r *Resource) {
 		r.fields = func(obj runtime.Object) fields.Set { return of(obj.(T)) }
 	}
 }
 
-// Validate sets the function that validates objects on creation and update. T is the Go type of a
-// served version, so that the errors have the fields of the object that the user wrote: give one
-// function for each version. The metadata has been validated.
+// Validate sets the function that validates objects on creation and update. T is the Go type of
+// a served version, so that errors have the fields of the object that the user wrote. Set a
+// function for each served version. Metadata is validated separately.
 func Validate[T Object](f func(ctx context.Context, obj T) field.ErrorList) Option {
 	return func(r *Resource) {
 		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
@@ -76,7 +77,7 @@ func Validate[T Object](f func(ctx context.Context, obj T) field.ErrorList) Opti
 	}
 }
 
-// Resource is the storage of one kind, in all its versions.
+// Resource is the storage of one kind in all its versions.
 type Resource struct {
 	name       schema.GroupResource
 	kind       string
@@ -90,12 +91,12 @@ type Resource struct {
 	newList    func() runtime.Object
 }
 
-// New returns the resource of a kind. T is the Go type of the kind's internal version
-// ([runtime.APIVersionInternal]). The name is the plural, such as pizzas. A kind with a field Status
-// has the status subresource.
+// New returns the resource of a kind. T is the Go type of the internal version of the kind
+// ([runtime.APIVersionInternal]). The name is the plural, such as pizzas. If the Go type has a
+// field Status, the resource has the status subresource.
 //
-// New adds functions of [Validate] to the scheme. It returns an error if T is not of an internal
-// version, or if the scheme lacks its list or a served version of the kind.
+// New adds the functions of [Validate] to the scheme. It returns an error if T is not the type
+// of an internal version, or if the scheme lacks its list or has no served version of the kind.
 func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
 	t := reflect.TypeFor[T]()
 	kind, err := gvk.Of(s, t)
@@ -133,7 +134,8 @@ func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, e
 	return r, nil
 }
 
-// store returns the storage of the objects, and of their status, which is nil without a status.
+// store returns the storage of the objects and of their status. If the kind has no status, the
+// second result is nil.
 func (r *Resource) store(options generic.RESTOptionsGetter) (rest.Storage, rest.Storage, error) {
 	write := r.strategy
 	attributes := func(obj runtime.Object) (labels.Set, fields.Set, error) {
@@ -188,7 +190,7 @@ var (
 func (r objectREST) ShortNames() []string { return r.resource.shortNames }
 func (r objectREST) Categories() []string { return r.resource.categories }
 
-// statusREST serves the status subresource from the same place.
+// statusREST serves the status subresource from the store of the objects.
 type statusREST struct{ store *registry.Store }
 
 var (

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// strategy writes objects, except for their status. It does what the strategy of custom resources
+// strategy creates and updates objects without their status, as the strategy of custom resources
 // does (apiextensions-apiserver/pkg/registry/customresource/strategy.go).
 type strategy struct {
 	rest.DeclarativeValidation // calls the functions of Validate

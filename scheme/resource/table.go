@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// tableOf is what kubectl get shows.
+// tableOf converts objects to the table of kubectl get.
 type tableOf struct {
 	columns []metav1.TableColumnDefinition // between name and age
 	cells   func(obj runtime.Object) ([]any, error)
