@@ -17,20 +17,23 @@ import (
 )
 
 // AddToScheme registers the conversions of the registry in a [runtime.Scheme], which is usually
-// the scheme of the registry. The codecs of an aggregated API server, and every other decoder that
-// uses the scheme, then convert with them. Add all conversions to the registry first.
+// the scheme of the registry. All decoders with that scheme then use these conversions,
+// including the codecs of an aggregated API server. Add all conversions to the registry before
+// you call AddToScheme.
 //
-// Every version of a kind converts to every other version, including the hub, which may be the
-// internal version ([runtime.APIVersionInternal]). A list converts with its items if the scheme
-// has the lists of both versions. As in [Registry.Convert], metadata is copied, and functions
-// may change only labels and annotations. An error begins with the name of the object.
+// Each version of a kind converts to each other version, including the hub, which may be the
+// internal version ([runtime.APIVersionInternal]). If the scheme has the lists of both versions,
+// a list converts with its items. The guarantees of package conversion apply: metadata is
+// copied, functions may only change labels and annotations, and an error contains the name of
+// the object once.
 //
-// As with the functions of conversion-gen, a result may share memory with its source
-// (see [runtime.Scheme.UnsafeConvertToVersion]). Conversions with [Lossless] or [AddFields] encode
-// the object as JSON on their way; other conversions do not.
+// As with the functions of conversion-gen, a result may share memory with its source (see
+// [runtime.Scheme.UnsafeConvertToVersion]). Conversions with [Lossless] or [AddFields] encode
+// the object as JSON; other conversions do not.
 //
-// AddToScheme returns an error if the scheme lacks a kind and version of the registry, or has
-// another Go type for it. Versions that were added with [AddUnstructuredSpoke] are left out.
+// AddToScheme returns an error if the scheme lacks a version of a kind in the registry, or has
+// another Go type for the version. Versions that were added with [AddUnstructuredSpoke] are
+// skipped.
 func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 	known := s.AllKnownTypes()
 	var errs []error
@@ -118,8 +121,8 @@ func (rt *route) typed(step int) bool {
 	return in && out
 }
 
-// convertTyped converts an object between the Go types at both ends of a route. The type of
-// out is left alone.
+// convertTyped converts an object between the Go types at both ends of a route. The apiVersion
+// and kind of out are not changed.
 func (r *Registry) convertTyped(ctx context.Context, rt *route, in, out runtime.Object) (err error) {
 	inMeta, err := objectMeta(in)
 	if err != nil {
@@ -161,7 +164,7 @@ func (r *Registry) convertTyped(ctx context.Context, rt *route, in, out runtime.
 	return nil
 }
 
-// convertDirectly takes an object, which it may change, through functions of Go types.
+// convertDirectly converts an object with functions between Go types. It may modify source.
 func (r *Registry) convertDirectly(ctx context.Context, rt *route, source runtime.Object) (runtime.Object, error) {
 	c := r.newConverter()
 	meta, _ := objectMeta(source)
@@ -175,7 +178,7 @@ func (r *Registry) convertDirectly(ctx context.Context, rt *route, source runtim
 	return result, err
 }
 
-// convertAsJSON converts an object along a route with steps that need its text.
+// convertAsJSON converts an object along a route with steps that need JSON.
 func (r *Registry) convertAsJSON(ctx context.Context, rt *route, source, out runtime.Object) (runtime.Object, error) {
 	text, err := json.Marshal(source)
 	if err != nil {
