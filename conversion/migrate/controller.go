@@ -12,34 +12,41 @@ import (
 )
 
 const (
-	// retry is when a controller tries again after an error. It learns of changes at once.
+	// retry is the pause after an error. A change of the CRD ends the pause.
 	retry = time.Minute
-	// resync is when it looks again in any case.
+	// resync is the maximum time between two checks of a CRD.
 	resync = 10 * time.Minute
-	// watchRetry is the pause after a watch of a definition that failed.
+	// watchRetry is the pause after a failed watch of a CRD.
 	watchRetry = 5 * time.Second
-	// delegatePatience is how long a migration of the API may wait for a controller.
+	// delegatePatience is the time that a StorageVersionMigration may wait for a controller of
+	// the cluster.
 	delegatePatience = 5 * time.Minute
 )
 
-// Controller runs inside an operator. It does what [Run] does for the given CRDs whenever their
-// storage version has changed. One replica at a time should run it.
+// Controller migrates the stored objects of some CRDs like [Run], from inside an operator,
+// whenever their storage version has changed. Run it in one replica at a time.
 type Controller struct {
 	migrators []*migrator
 }
 
-// NewController returns a controller for the named CRDs. The names have the same form as for
-// [Run]. The options are those of Run, without [DryRun]. [Rate] limits all CRDs together. The
-// function of [Observe] is called for each CRD, possibly concurrently. The error reports
-// everything that is wrong with the arguments.
+// NewController returns a controller for the CRDs with the given names, such as
+// pizzas.example.com. The options are the options of [Run], except [DryRun]. [Rate] limits the
+// requests for all CRDs together. The function of [Observe] is called for each CRD, and must be
+// safe for concurrent use.
 //
-// Where the API server has storagemigration.k8s.io/v1 (Kubernetes 1.37), the cluster rewrites
-// the objects. Its migrator patches the objects, not their status. It stops at the first
-// refusal, and does not notice changes by admission. Therefore the Controller first tries each
-// patch with dryRun. If an object would be refused or changed, or would lose managedFields, the
-// Controller rewrites the objects itself, as Run does. It also rewrites objects that the
-// cluster leaves behind, and all objects if the cluster's migrator does not begin within five
-// minutes.
+// If the API server has storagemigration.k8s.io/v1 (Kubernetes 1.37), the controller creates a
+// StorageVersionMigration, and the cluster rewrites the objects. The cluster has limits: it
+// stops at the first object that admission refuses, and does not detect objects that admission
+// changes. Therefore the controller first tries each patch as a dry run. It rewrites all objects
+// itself, as Run does, in these cases:
+//
+//   - Admission would refuse or change an object.
+//   - A patch would lose managedFields.
+//   - The cluster does not begin within five minutes.
+//
+// The controller also rewrites objects that the cluster has left in an old version.
+//
+// NewController returns an error if crds is empty, if an option is invalid, or if DryRun is set.
 func NewController(config *rest.Config, crds []string, opts ...Option) (*Controller, error) {
 	c := &Controller{}
 	var errs []error
@@ -64,13 +71,13 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 	return c, errors.Join(errs...)
 }
 
-// Start migrates until the context ends, and then returns nil. Errors are logged with the
-// logger of the context, and the migration is retried. After a refusal, it is retried after a
-// minute, or when the CRD changes. [ControllerRules] has the rights that it needs.
+// Start migrates objects until the context is done, and then returns nil. Errors are logged with
+// the logger of the context. The migration is retried a minute after an error, or when the CRD
+// changes. [ControllerRules] returns the necessary permissions.
 //
-// A Controller is a Runnable of controller-runtime. Because of its NeedLeaderElection method, a
-// manager runs it only on the leader. Without a manager, call Start in the OnStartedLeading
-// callback of k8s.io/client-go/tools/leaderelection.
+// A Controller is a Runnable for a manager of controller-runtime, which respects
+// NeedLeaderElection. Without a manager, call Start when the replica becomes the leader
+// (k8s.io/client-go/tools/leaderelection).
 func (c *Controller) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, m := range c.migrators {
@@ -92,6 +99,6 @@ func (c *Controller) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection returns true: replicas that migrate at the same time do no harm, but each
-// object is written more often.
+// NeedLeaderElection returns true. Several replicas that migrate at the same time do no harm,
+// but write each object more often.
 func (*Controller) NeedLeaderElection() bool { return true }

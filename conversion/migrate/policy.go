@@ -26,9 +26,9 @@ func PolicyRules(crd string) []rbacv1.PolicyRule {
 	}
 }
 
-// ControllerRules returns the minimal permissions of a [Controller] for a CRD: those of
-// [PolicyRules], and the permissions to watch the CRD and to use the StorageVersionMigration
-// API. The caller may modify the result.
+// ControllerRules returns the minimum permissions of a [Controller] for a CRD: the rules of
+// [PolicyRules], and permissions to watch the CRD and to use the StorageVersionMigration API.
+// The caller may modify the result.
 func ControllerRules(crd string) []rbacv1.PolicyRule {
 	return append(PolicyRules(crd),
 		rbacv1.PolicyRule{APIGroups: []string{definitions.Group}, Resources: []string{definitions.Resource}, ResourceNames: []string{crd}, Verbs: []string{"watch"}},
