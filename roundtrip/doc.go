@@ -14,12 +14,14 @@
 //   - [Test] generates random objects of each version, converts them, and checks each [Law].
 //   - [Fuzz] checks the same laws with go test -fuzz.
 //   - [Golden] checks that stored objects convert exactly as in earlier releases.
-//   - [TestScheme] checks the encodings, deep copies and defaults of the Go types of a runtime.Scheme.
+//   - [TestScheme] checks the encodings, deep copies and defaults of the Go types of a
+//     runtime.Scheme.
 //
 // # Generated objects
 //
 // With the option [CRD], the API server would accept the generated objects. Without it, objects
-// are generated from the Go types, and the option [Funcs] adds rules that Go types do not express.
+// are generated from the Go types, and the option [Funcs] adds rules that Go types do not
+// express.
 //
 // Objects often contain values that break conversions:
 //
@@ -29,12 +31,14 @@
 //   - times long ago.
 //   - with a schema, values at and next to the limits of each version.
 //
-// With the option [History], Test also generates the objects that earlier releases of your operator
-// may have stored. A single object that does not convert makes each list and watch of its kind fail.
+// With the option [History], Test also generates the objects that earlier releases of your
+// operator may have stored. A single object that does not convert makes each list and watch of
+// its kind fail.
 //
 // # Failures
 //
-// A failure shows the smallest object that was found, and the command that reproduces the failure:
+// A failure shows the smallest object that was found, and the command that reproduces the
+// failure:
 //
 //	Job v1alpha1→v1→v1alpha1: the round-trip law does not hold for this object:
 //
@@ -54,11 +58,11 @@
 //
 //		CRDKIT_ROUNDTRIP_SEED=25844 CRDKIT_ROUNDTRIP_ITERATIONS=3 go test -run '^TestConversion$/^Job$/^v1alpha1→v1→v1alpha1$/^round-trip$' .
 //
-// The smallest object also satisfies the functions of [Funcs], or the schema. CATALOGUE.md lists the
-// mistakes that the laws find, and how many objects each mistake takes.
+// The smallest object also satisfies the functions of [Funcs], or the schema. CATALOGUE.md lists
+// the mistakes that the laws find, and how many objects each mistake takes.
 //
-// To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a law
-// with [Without]. The reason that you give is part of the test's output.
+// To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a
+// law with [Without]. The reason that you give is part of the test's output.
 //
 // # Environment variables
 //
@@ -67,7 +71,7 @@
 //
 // # Limitations
 //
-// The tests do not send objects to an API server: package schema validates, prunes and defaults them.
-// [Drift] compares the fields of a Go type and a schema, but not the ranges of numbers. It does not
-// look into types that decode themselves.
+// The tests do not send objects to an API server: package schema validates, prunes and defaults
+// them. [Drift] compares the fields of a Go type and a schema, but not the ranges of numbers. It
+// does not look into types that decode themselves.
 package roundtrip

@@ -62,8 +62,9 @@ func (f Problem) String() string {
 // with the problems of the other parts. A file without a CRD is an error, so that a check of the
 // wrong file does not pass.
 //
-// Check behaves like a server of Kubernetes 1.37. That server refuses a rule with matches(self,
-// pattern) if its cost may exceed the limit. Servers before 1.37 do not count that cost.
+// Check behaves like a server of Kubernetes 1.37. That server refuses a rule with the global
+// function matches(self, pattern) if its cost may exceed the limit. Servers before 1.37 do not
+// count that cost.
 //
 // Like the server, Check works in steps, and a problem can hide others. Fix the problems and
 // call Check again. If a value has another type than its field, Check only reports wrong types

@@ -14,9 +14,9 @@ import (
 )
 
 // Parse compiles one CustomResourceDefinition in YAML or JSON, of apiextensions.k8s.io/v1 or
-// v1beta1: see [ParseAll]. Parse returns an error if the file has no CRD or several. The error
-// is the server's own, in one line that can have 25 KB. To get a readable list with lines and
-// advice, call [Check].
+// v1beta1: see [ParseAll]. Parse returns an error if the file has no CRD or several. If the
+// server would not accept the CRD, the error is the server's own, in one line that can have 25
+// KB. To get a readable list with lines and advice, call [Check].
 func Parse(data []byte) (*Definition, error) {
 	definitions, err := ParseAll(data)
 	if err != nil {

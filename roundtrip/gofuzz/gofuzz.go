@@ -27,14 +27,14 @@ import (
 //
 // For any other argument, the test of package roundtrip fails before it generates an object.
 //
-// A function must take all its randomness from its fuzz.Continue. Its random numbers are numbers
-// of the generated object. Therefore objects of reports shrink, and every reported object could
-// be the result of the functions.
+// A function must take all its randomness from its fuzz.Continue, which uses the random numbers
+// of package roundtrip. Therefore a failing object can be made smaller, and the functions also
+// apply to the smallest object.
 //
-// If a function fills a value within its own value, the other functions are called for it.
-// Values of types without a function are filled by package roundtrip if it has a function for
-// the type, such as for metadata, times and quantities. All other values are filled by gofuzz,
-// with at most three elements, and are nil with a probability of one in five.
+// If a function fills a value within its own value, the other functions are called for that
+// value. If there is no function for a type such as metadata, times and quantities, package
+// roundtrip fills the value. All other values are filled by gofuzz, with at most three elements,
+// and are nil with a probability of one in five.
 func Funcs(functions ...any) []any {
 	// As a list: what is wrong with it is known when roundtrip reads it.
 	return []any{func(codecs serializer.CodecFactory) []any { return newBridge(codecs, functions).ours }}

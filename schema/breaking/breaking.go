@@ -81,7 +81,7 @@ type Proof struct {
 // clients. Changes of the CRD as a whole come first. Then come the changes of each version that
 // both CRDs have, sorted by path.
 //
-// Schemas are compared field by field. For each change, Changes searches a proof: an object that
+// Schemas are compared field by field. For each change, Changes searches for a proof: an object that
 // the old CRD accepts, and that the new CRD refuses at that field or stores differently. A small
 // object is tried first, and then random ones. A new rule about updates (with oldSelf) is proven
 // by two objects: one may replace the other in the old CRD, but not in the new one.

@@ -5,8 +5,8 @@
 //	client, err := dynamic.NewForConfig(s.Config())
 //
 // The server runs the code of kube-apiserver: k8s.io/apiextensions-apiserver with the admission
-// plugins, the storage and the watch cache of k8s.io/apiserver. Only etcd is replaced, by a store in
-// memory that passes upstream's conformance tests. The server therefore supports:
+// plugins, the storage and the watch cache of k8s.io/apiserver. Only etcd is replaced, by a store
+// in memory that passes upstream's conformance tests. The server therefore supports:
 //
 //   - defaulting, pruning, validation and conversion of custom objects.
 //   - the subresources status and scale, finalizers, preconditions and dry run.
@@ -32,43 +32,46 @@
 // # Clients
 //
 // [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. For
-// kubectl, serve the [Server], which is an [http.Handler], with an httptest.NewServer, and pass its
-// URL with the flag --server. [EmulateVersion] emulates an older release of Kubernetes.
+// kubectl, serve the [Server], which is an [http.Handler], with an httptest.NewServer, and pass
+// its URL with the flag --server. [EmulateVersion] emulates an older release of Kubernetes.
 //
 // # Several servers
 //
-// Tests with servers can run in parallel, because servers share only the metrics and the log of the
-// process. Each server logs about 45 lines, mostly with klog. To log errors only, call this in TestMain:
+// Tests with servers can run in parallel, because servers share only the metrics and the log of
+// the process. Each server logs about 45 lines, mostly with klog. To log errors only, call this
+// in TestMain:
 //
 //	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 //
 // # Time
 //
-// A server that was started in a bubble of testing/synctest uses the clock of the bubble, so that a
-// test that sleeps for an hour ends at once. A day of the bubble takes about half a minute, because
-// the server wakes up often.
+// A server that was started in a bubble of testing/synctest uses the clock of the bubble, so that
+// a test that sleeps for an hour ends at once. A day of the bubble takes about half a minute,
+// because the server wakes up often.
 //
-// Apimachinery limits the rate of logged errors by a clock that all tests of the process share. If
-// the clock of a bubble is behind, the limit makes the server sleep for years. If a package has
-// bubbles, remove the limit in TestMain:
+// Apimachinery limits the rate of logged errors by a clock that all tests of the process share.
+// If the clock of a bubble is behind, the limit makes the server sleep for years of the bubble's
+// time. If a package has bubbles, remove the limit in TestMain:
 //
 //	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 //
 // # Built-in kinds
 //
-// Clients can create, list, watch, patch and apply the stable kinds of client-go's scheme, such as
-// Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status are
-// real. The validation and defaulting of these kinds is missing, because only kube-apiserver has it.
-// Webhook configurations and policies get the defaults and the checks of expressions that they need.
-// Deleting a namespace deletes its contents.
+// Clients can create, list, watch, patch and apply the stable kinds of client-go's scheme, such
+// as Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status
+// are set as in a cluster. The validation and defaulting of these kinds is missing, because only
+// kube-apiserver has it. Webhook configurations and policies get the defaults and the checks of
+// expressions that they need. Deleting a namespace deletes its contents.
 //
 // # Limitations
 //
-//   - Only the controllers of CRDs and namespaces run. Schedulers and the garbage collector do not.
+//   - Only the controllers of CRDs and namespaces run. Schedulers and the garbage collector do
+//     not.
 //   - Authorization, quotas and aggregation are missing. Every request is allowed.
 //   - Built-in kinds have no OpenAPI, and no subresource except status.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
-//   - If a client creates a CRD, creating objects in the next two seconds takes two seconds longer,
-//     as in a cluster (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go).
-//     Initial CRDs cause no delay.
+//   - If a client creates a CRD, creating objects in the next two seconds takes two seconds
+//     longer, as in a cluster (serveResource in
+//     apiextensions-apiserver/pkg/apiserver/customresource_handler.go). Initial CRDs cause no
+//     delay.
 package offline

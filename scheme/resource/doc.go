@@ -1,7 +1,7 @@
 // Package resource serves kinds from an aggregated API server.
 //
-// A [Resource] stores the objects of one kind in etcd. It has the features of a custom resource: the
-// status subresource, the generation, tables, short names, categories, field selectors and
+// A [Resource] stores the objects of one kind in etcd. It has the features of a custom resource:
+// the status subresource, the generation, tables, short names, categories, field selectors and
 // server-side apply. Create it from the Go type of the internal version and from typed functions:
 //
 //	pizzas, err := resource.New[*restaurant.Pizza](scheme, "pizzas",
@@ -15,12 +15,13 @@
 // (conversion.Registry.AddToScheme), their defaults, and the types of [scheme.APIServer]. [Codec]
 // returns the codec of the storage. [OpenAPI] adds the schemas that controller-gen generates.
 //
-// All versions of a kind share one store. Objects are stored in the most preferred version that has
-// the kind.
+// All versions of a kind share one store. Objects are stored in the most preferred version that
+// has the kind.
 //
 // # Limitations
 //
-// The package supports no storage other than etcd, no subresource other than status, and no Protobuf.
+// The package supports no storage other than etcd, no subresource other than status, and no
+// Protobuf.
 //
 // [scheme.APIServer]: https://pkg.go.dev/github.com/crdkit/crdkit/scheme#APIServer
 package resource
