@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Convert stands in for the conversion webhook of a definition whose strategy is Webhook: convert
-// gets an object as JSON, and returns it in another version, as Convert of a conversion.Registry
-// does. The server's rules for the answer hold: only labels and annotations of the metadata may
-// differ. An error is that of the server's converter, with the words of convert in it
-// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). When a read fails, the
-// storage of newer servers puts "StorageError: corrupt object" and the key before that.
+// Convert sets a function that stands in for the conversion webhook of a CRD with the strategy
+// Webhook. It gets an object as JSON and returns it in another version, like the Convert method of
+// conversion.Registry. As in the server, only labels and annotations of the metadata may change.
+// Errors have the text of the server's converter, which contains the error of the function
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). If a read fails, newer
+// servers prefix the error with "StorageError: corrupt object" and the key.
 func Convert(convert func(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)) Option {
 	return func(r *request) { r.webhook = convert }
 }

@@ -1,5 +1,4 @@
-// Package rehearse answers one question: what does an upgrade do to the objects that a cluster
-// has stored?
+// Package rehearse replays the stored objects of a cluster through an upgrade of an operator.
 //
 //	old := rehearse.Release{Definitions: before}
 //	new := rehearse.Release{Definitions: after, Webhook: rehearse.Handler(conversion.NewHandler(reg))}
@@ -8,38 +7,39 @@
 //		…
 //	}
 //
-// Tests of conversions make objects that today's definition accepts. A cluster has others: what an
-// earlier definition accepted, and what ratcheting let stay. One object that cannot be
-// converted makes every list and watch of its kind fail.
+// Tests of conversions generate objects that the CustomResourceDefinition (CRD) accepts. A cluster also
+// has objects that an earlier CRD accepted, and objects that ratcheting preserved. If one of them
+// cannot be converted, every list and watch of its kind fails.
 //
-// [Run] takes the definitions of both releases, their conversion webhooks, and stored objects, and
-// replays each object through the upgrade:
+// [Run] takes the CRDs of two releases of your operator, their conversion webhooks, and stored
+// objects. It replays each object in these steps:
 //
-//  1. The old release reads it, in each served version.
-//  2. The new one reads it, in each served version ([Upgrade]).
-//  3. A client of each version writes what it has read, without a change ([Update]). Errors that
-//     the server forgives in such an update are forgiven.
-//  4. The new one reads what the storage version has written ([Migration]): also in the version in
-//     which the object was stored, if that is no longer served.
-//  5. The old one reads that, and a client writes it without a change ([Rollback]).
+//  1. The old release reads the object in each served version.
+//  2. The new release reads the object in each served version ([Upgrade]).
+//  3. A client of each version writes the object back without a change ([Update]). As in the server,
+//     errors in unchanged fields are ignored where ratcheting applies.
+//  4. The new release reads the object after it was written in the storage version ([Migration]).
+//     This includes reads in the version in which the object was stored, even if that version is no
+//     longer served.
+//  5. The old release reads that object, and a client writes it back without a change ([Rollback]).
 //
-// Each read is compared with the one before: what a client sees in one version must stay. The
-// report has one [Finding] for each cause, with the number of objects and the smallest one.
-// Fields that are added count as found, but not as lost.
+// Run compares each read with the previous read in the same version. The report has one [Finding] for
+// each cause, with the number of objects and the smallest object. Added fields are findings, but are
+// not losses.
 //
-// Package schema does with each object what the API server would do. Objects of one version go to
-// a webhook together, up to 500 in a review, as in a list of the API server. If a review fails,
-// smaller ones find the objects that it fails for. So a webhook must give the same
-// answer each time, and each object its own.
+// Package schema processes the objects as the API server does. Run sends up to 500 objects of one
+// version in one ConversionReview, like a list request of the API server. If a review fails, Run sends
+// smaller reviews to find the objects that cause the failure. Therefore the result for an object must
+// depend on nothing but the object.
 //
-// Objects are read one after another. Memory holds 500 of each kind, and a report of at most
-// some 1,000 findings. With [Redact], the values of fields do not get into the report.
+// Run reads one object after another. It holds at most 1,000 objects of each kind, and a report of
+// about 1,000 findings. [Redact] keeps the values of fields out of the report.
 //
-// # What it does not do
+// # Limitations
 //
-// It calls no admission webhooks and no policies. It does not check whether the server
-// accepts the new definition, or which versions are no longer served: package breaking does. It leaves out
-// managedFields, and lists that merge by keys are compared by position. The rollback
-// begins after a write in the storage version. The error of a webhook that answers with an HTTP
-// error has other words on a server.
+// Run calls no admission webhooks and no policies. It does not check whether the server accepts the new
+// CRD, or which versions are no longer served; use package schema/breaking for that. It ignores
+// managedFields, and compares list elements by their position, even in lists that merge by keys. The
+// rollback begins after a write in the storage version. If a webhook answers with an HTTP error, the
+// message differs from the server's.
 package rehearse

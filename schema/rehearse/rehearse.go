@@ -25,28 +25,28 @@ import (
 // Release is one side of an upgrade.
 type Release struct {
 	Definitions []*schema.Definition
-	// Webhook converts objects of definitions whose conversion strategy is Webhook. A new release
-	// with such a definition needs it. Without that of an old release, its objects are only read in
-	// the version in which they are stored: see [Report.Unchecked].
+	// Webhook converts the objects of CRDs whose conversion strategy is Webhook. It is required for
+	// the new release if it has such a CRD. If the old release has such a CRD, but no Webhook, its
+	// objects are read only in the version in which they are stored: see [Report.Unchecked].
 	Webhook Webhook
 }
 
 // Object is a stored object.
 type Object struct {
-	// Where it is from, for messages: such as a file and a line.
+	// Where names the source of the object in messages, for example a file and a line.
 	Where string
-	// Text is JSON or YAML, and has the version in which the object is stored. An object in a served
-	// version that the old definition does not store, as kubectl get prints it, is converted to
-	// the storage version first.
+	// Text is the object as JSON or YAML, in the version in which it is stored. If the old CRD serves
+	// the version of the object, but does not store it, the object is first converted to the
+	// storage version.
 	Text []byte
 }
 
-// Option changes how Run works.
+// Option configures [Run].
 type Option func(*rehearsal) error
 
-// Redact keeps the values of fields out of the report: out of examples, and out of errors that
-// quote them. A path is such as spec.password or spec.users[*].token, with [*] for all elements
-// of a list or map. Where versions have the field in different places, give the path in each.
+// Redact removes the values of fields from the report, including from errors that quote them. Examples
+// of paths are spec.password and spec.users[*].token, where [*] stands for all elements of a list or
+// map. If the versions have the field in different places, pass the path in each version.
 func Redact(paths ...string) Option {
 	return func(r *rehearsal) error {
 		for _, path := range paths {
@@ -67,13 +67,20 @@ const (
 	maxBatchBytes = 8 << 20
 )
 
-// Run replays objects through an upgrade from the old release to the new one and back, and
-// reports what breaks. Objects that cannot be rehearsed, and errors of the sequence, are in the
-// report, as findings of the step [Input].
+// Run replays objects through an upgrade from one release to another, and through a rollback. Objects
+// that cannot be replayed, and errors of the sequence, are findings of the step [Input].
 //
-// The error is one of the options; or a kind is defined twice, or has no webhook that converts it,
-// or no definition has a webhook that is given; or the context ended; or a webhook is unreachable, see [ErrUnreachable]. In the latter two cases
-// the report has what was found until then. Webhooks are called by several goroutines.
+// Run returns an error if
+//
+//   - an option is invalid,
+//   - a kind has two CRDs in a release,
+//   - the new release has no webhook for a CRD with the strategy Webhook,
+//   - a release has a webhook, but none of its CRDs has the strategy Webhook,
+//   - the context is done, or
+//   - a webhook is unreachable (see [ErrUnreachable]).
+//
+// In the last two cases, the report has the findings up to then. Webhooks must be safe for concurrent
+// use.
 func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
 	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]*int{}}
 	for _, opt := range opts {

@@ -8,52 +8,54 @@ import (
 	"strings"
 )
 
-// Step is when a finding shows.
+// Step is the step of the rehearsal in which a finding occurs.
 type Step string
 
 // The steps, in their order.
 const (
-	// Input: the object cannot be rehearsed.
+	// Input means that the object cannot be replayed.
 	Input Step = "input"
-	// Before: the old release has the same problem, so it is not due to the upgrade.
+	// Before means that the old release has the same problem, so the upgrade is not the cause.
 	Before Step = "before"
-	// Upgrade: a client of the new release reads the object, compared with one of the old release.
+	// Upgrade compares a read from the new release with the same read from the old release.
 	Upgrade Step = "upgrade"
-	// Update: a client of the new release writes in Version what it has read, without a change. Paths
-	// are those of the storage version: the client loses what an update in that one keeps.
+	// Update means that a client of the new release writes an object back, in Version and without a
+	// change. The client loses fields that an update in the storage version preserves. The paths are
+	// paths in the storage version.
 	Update Step = "update"
-	// Migration: a client reads the object after it was written in the new storage version.
+	// Migration means that a client reads the object after it was written in the new storage version.
 	Migration Step = "migration"
-	// Rollback: a client of the old release reads, or writes without a change, what the new one stored.
+	// Rollback means that a client of the old release reads an object that the new release stored, or
+	// writes it back without a change.
 	Rollback Step = "rollback"
 )
 
-// Effect is what happens to an object.
+// Effect is the effect of a step on an object.
 type Effect string
 
 // The effects, in the order of reports.
 const (
-	// Invalid: no server could have stored it.
+	// Invalid means that no server could have stored the object.
 	Invalid Effect = "invalid"
-	// Unreadable: a read in Version fails, and with it each list and watch in Version, for all objects.
+	// Unreadable means that a read in Version fails. Every list and watch in Version then fails too.
 	Unreadable Effect = "unreadable"
-	// Refused: an update without a change is refused in Version.
+	// Refused means that an update without a change is refused in Version.
 	Refused Effect = "refused"
-	// Removed, Changed, Added: the field at Path.
+	// Removed, Changed and Added concern the field at Path.
 	Removed Effect = "removed"
 	Changed Effect = "changed"
 	Added   Effect = "added"
 )
 
-// Finding is what happens to objects for one cause.
+// Finding is an effect on objects that has one cause.
 type Finding struct {
 	Kind    string `json:"kind"` // with its group, such as CronTab.stable.example.com
 	Step    Step   `json:"step"`
 	Effect  Effect `json:"effect"`
 	Version string `json:"version,omitempty"` // in which the objects are read or written
-	// Path is a field, such as spec.toppings[].name: [] is any element of a list or map.
+	// Path is a field, such as spec.toppings[].name, where [] stands for any element of a list or map.
 	Path string `json:"path,omitempty"`
-	// Cause is an error, with … where objects differ.
+	// Cause is an error message, with … in place of values that differ between objects.
 	Cause   string  `json:"cause,omitempty"`
 	Objects int     `json:"objects"`
 	Example Example `json:"example"` // the smallest object
@@ -61,19 +63,19 @@ type Finding struct {
 
 // Example is an object that shows a finding.
 type Example struct {
-	Where  string          `json:"where,omitempty"` // of [Object]
+	Where  string          `json:"where,omitempty"` // from [Object]
 	Name   string          `json:"name,omitempty"`  // with the namespace
 	Error  string          `json:"error,omitempty"` // for Unreadable and Refused
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	Stored json.RawMessage `json:"stored,omitempty"` // the object, as the old release has stored it
+	Stored json.RawMessage `json:"stored,omitempty"` // the object as the old release stored it
 }
 
-// Call is which objects a webhook was asked to convert.
+// Call counts the objects that a webhook was asked to convert.
 type Call struct {
 	Kind    string `json:"kind"`
 	Release string `json:"release"` // old or new
-	Webhook string `json:"webhook"` // the service or URL in the definition
+	Webhook string `json:"webhook"` // the service or URL in the CRD
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Objects int    `json:"objects"`
@@ -81,24 +83,24 @@ type Call struct {
 
 // Report is the result of a rehearsal.
 type Report struct {
-	// Objects is how many there were.
+	// Objects is the number of objects.
 	Objects int `json:"objects"`
 	// Findings are sorted by kind, step, effect, version and path.
 	Findings []Finding `json:"findings"`
-	// Calls are the conversions, sorted in the same way.
+	// Calls are the calls of conversion webhooks, sorted in the same way.
 	Calls []Call `json:"calls"`
-	// Unchecked lists what was not rehearsed, and why.
+	// Unchecked lists the parts of the upgrade that were not replayed, with the reasons.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
-// Lost reports whether the upgrade or a rollback makes objects unreadable or refused, or loses or
-// changes a value. Fields that are added, and what was so before, do not count.
+// Lost reports whether the upgrade or a rollback makes an object unreadable, makes an update fail, or
+// removes or changes a value. Added fields, and findings of the steps Input and Before, do not count.
 func (r *Report) Lost() bool { return slices.ContainsFunc(r.Findings, Finding.Lost) }
 
-// Lost reports whether the finding counts for [Report.Lost].
+// Lost reports whether [Report.Lost] counts the finding.
 func (f Finding) Lost() bool { return f.Effect != Added && f.Step != Before && f.Step != Input }
 
-// String is the finding with its example, on a few lines.
+// String returns the finding with its example, as several lines.
 func (f Finding) String() string {
 	var b strings.Builder
 	when := map[Step]string{Input: "", Before: " before the upgrade", Upgrade: " after the upgrade",

@@ -20,16 +20,17 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Webhook sends a ConversionReview, as JSON, and returns the answer. With an error, the objects of
-// the review cannot be converted; but [ErrUnreachable] ends the rehearsal.
+// Webhook sends a ConversionReview, as JSON, and returns the response. If it returns an error, the
+// objects of the review cannot be converted. An error that wraps [ErrUnreachable] ends [Run]. A Webhook
+// must be safe for concurrent use.
 type Webhook func(ctx context.Context, review []byte) (answer []byte, err error)
 
-// ErrUnreachable is what a [Webhook] wraps where it cannot be called at all, so that the objects are
-// not the cause.
+// ErrUnreachable is wrapped by the error of a [Webhook] that cannot be called at all, whatever the
+// objects are.
 var ErrUnreachable = errors.New("webhook unreachable")
 
-// Handler calls a webhook in this process, such as conversion.NewHandler returns. It logs nothing:
-// errors are in the report.
+// Handler returns a Webhook that calls an HTTP handler in this process, such as the handler that
+// conversion.NewHandler returns. The handler's log is discarded, because the report has the errors.
 func Handler(h http.Handler) Webhook {
 	return func(ctx context.Context, review []byte) (_ []byte, err error) {
 		ctx = klog.NewContext(ctx, logr.Discard())
