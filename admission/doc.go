@@ -39,11 +39,11 @@
 //  2. Elements match if their keys are equal and no other element has these keys. Elements
 //     with different keys never match. [ListMapKeys], [ListMapKeysOf] and the patchMergeKey
 //     tags of the Go type declare keys.
-//  3. Elements that share the most values at equal paths, at any depth, match. The number of
-//     shared values that no other element has decides; other shared values break ties. There
-//     must be more shared values than replaced strings, or as many if one of the values is
-//     unique. An element that was both edited and moved matches in two cases only. It shares a
-//     value that no other element has, or fields were only added or removed.
+//  3. Elements that share the most values at equal paths, at any depth, match. Values that only
+//     these two elements share are counted first. Other shared values break ties. A match needs
+//     more shared values than replaced strings, which are strings that differ at an equal path.
+//     If a shared value is unique, equal numbers suffice. In addition, an element that was
+//     edited and moved must share a unique value, unless its fields were only added or removed.
 //  4. A single element between two unchanged neighbors matches the single element that was
 //     there before, unless a string in it was replaced.
 //
@@ -58,16 +58,16 @@
 //
 // # Denied and undecided requests
 //
-// A request is denied if a function returns one of these errors, or the converter returns it
-// for the new object. Each part of an [errors.Join] is treated as an error of its own. If any
-// part denies, the request is denied.
+// A request is denied if a function returns one of these errors, or if the converter of
+// [ConvertWith] returns one for the new object. Each part of an [errors.Join] is treated as an
+// error of its own. If any part denies, the request is denied.
 //
 //   - A [k8s.io/apimachinery/pkg/util/validation/field.ErrorList], a field.Error or an
 //     aggregate of field errors, even if another error wraps it. The code is 422, with one
 //     cause for each field error.
-//   - An unwrapped API error with a code from 400 to 499, except 401, 404, 408 and 429. If
-//     another error wraps it, the request is left undecided. The response has the Status of the
-//     error. [k8s.io/apimachinery/pkg/api/errors.NewForbidden] returns such an error.
+//   - An unwrapped API error with a code from 400 to 499, except 401, 404, 408 and 429. The
+//     response has the Status of this error. If another error wraps it, the request is left
+//     undecided. [k8s.io/apimachinery/pkg/api/errors.NewForbidden] returns such an error.
 //
 // An object from the user that does not fit its Go type is denied with code 400. Every other
 // error, and a panic, leaves the request undecided. The response is an HTTP error with a

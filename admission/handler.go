@@ -36,13 +36,13 @@ type Converter interface {
 // patch. All other fields are preserved, including fields that neither Go type has. Field
 // errors of a validating function have paths in the version of the function.
 //
-// A field error of the converter for the new object denies the request, like a field error of
-// a function. An error of the converter for the stored object (oldObject) never denies. It
-// leaves the request undecided if a function needs the stored object. Field errors at an
-// annotation, such as the annotation of conversion.Lossless, are an exception. Functions then
-// see the stored object without that annotation. Therefore an update that removes the
-// annotation is decided like any other update. A deletion is decided too, if it is requested
-// in the storage version, which the API server reads without a conversion.
+// A field error of the converter for the new object denies the request, like a field error of a
+// function. An error of the converter for the stored object (oldObject) never denies. It leaves
+// the request undecided if a function needs the stored object. There is an exception: the
+// converter returns a field error whose path is an annotation, such as the annotation of
+// conversion.Lossless. Functions then see the stored object without that annotation. Therefore
+// an update that removes the annotation is decided like any other update. A deletion in the
+// storage version is decided too, because the API server need not convert the object.
 //
 // If the converter has the method Versions(schema.GroupKind) []string, like
 // *conversion.Registry, package webhook/registration registers the functions for these
@@ -92,9 +92,9 @@ type handler struct {
 // another kind.
 //
 // A request for an operation or a subresource without a function is allowed. A request for a
-// kind or version without a function is left undecided. The webhook is then registered for
-// objects that the handler does not serve. Package webhook/registration derives the rules from
-// the handler.
+// kind or version without a function is left undecided. Such a request means that the webhook
+// is registered for objects that the handler does not serve. Package webhook/registration
+// derives the rules from the handler.
 //
 // Functions see objects without metadata.managedFields, which are preserved.
 //
@@ -105,9 +105,9 @@ type handler struct {
 //     and otherwise 500.
 //   - The details have the UID of the request, and its review version in a cause of type
 //     ReviewVersion.
-//   - If the details of that error have retryAfterSeconds, the response has the header
-//     Retry-After with this value. With this header, the API server first retries
-//     (client-go/rest/with_retry.go). Then it applies the failurePolicy.
+//   - If an API error that the function returns has retryAfterSeconds in its details, the
+//     response has the header Retry-After with this value. With this header, the API server
+//     first retries (client-go/rest/with_retry.go). Then it applies the failurePolicy.
 //
 // A request that is not a review gets an HTTP error with a Status of code 400, 405 (not a
 // POST), 413 (more than 16 MiB) or 415 (not JSON).

@@ -20,12 +20,12 @@ import (
 // type does not have. "What is preserved" in the package documentation describes lists without
 // keys.
 //
-// The path is a list of field names joined by dots, such as spec.toppings. Lists on the way to
-// a nested list add no name to its path, and * stands for any name. The path is in the version
-// of the request, even if the function is for another version. It applies to all kinds that
-// the handler serves. If several options declare the same list, the last one takes effect. The
-// patchMergeKey tags of a Go type, such as the tags of Kubernetes' own types, need no
-// declaration.
+// The path is a list of field names joined by dots, such as spec.toppings. To name a nested
+// list, leave out indexes: spec.menus.toppings is the list toppings in each element of
+// spec.menus. The name * stands for any name. The path is in the version of the request, even
+// if the function is for another version. It applies to all kinds that the handler serves. If
+// several options declare the same list, the last one takes effect. The patchMergeKey tags of a
+// Go type, such as the tags of Kubernetes' own types, need no declaration.
 //
 // [NewHandler] panics in these cases:
 //

@@ -137,12 +137,12 @@ func lock(ctx context.Context) *scope {
 }
 
 // RequestFrom returns the request being handled; ctx must be the context passed to your
-// function. The request has the user, the operation, the options, and the JSON of the objects
-// as the API server sent them. You must not modify the request. DryRun is never nil. If it
-// points to true, your function must not have side effects.
+// function, or derived from it. The request has the user, the operation, the options, and the
+// JSON of the objects as the API server sent them. You must not modify the request. DryRun is
+// never nil. If it points to true, your function must not have side effects.
 //
 // The result ok is false if ctx is another context, if your function has returned, or if the
-// request cannot be decoded into its Go type.
+// request cannot be decoded as an AdmissionRequest.
 func RequestFrom(ctx context.Context) (request *admissionv1.AdmissionRequest, ok bool) {
 	s := lock(ctx)
 	if s == nil {
@@ -187,9 +187,9 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 	return ctx
 }
 
-// OldFrom returns the stored object, before the UPDATE or DELETE being handled; ctx must be
-// the context passed to your function. T is one of the types that [Mutate] accepts. The object
-// is converted to the version of T. If T is *unstructured.Unstructured or
+// OldFrom returns the stored object, before the UPDATE or DELETE being handled; ctx must be the
+// context passed to your function, or derived from it. T is one of the types that [Mutate]
+// accepts. The object is converted to the version of T. If T is *unstructured.Unstructured or
 // *metav1.PartialObjectMetadata, the object has the version that your function sees.
 //
 // OldFrom returns nil and no error if the operation has no old object (CREATE and CONNECT), if

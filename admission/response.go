@@ -17,9 +17,9 @@ import (
 )
 
 // Warn adds a warning to the response to the request being handled; ctx must be the context
-// passed to your function. kubectl prints warnings even if the request is denied. Warn ignores
-// empty and duplicate warnings. It does nothing if ctx is another context, or if your function
-// has returned.
+// passed to your function, or derived from it. kubectl prints warnings even if the request is
+// denied. Warn ignores empty and duplicate warnings. It does nothing if ctx is another context,
+// or if your function has returned.
 //
 // A warning should be short and have no prefix. If all warnings together exceed 4096
 // characters, the API server truncates each to 256 characters, and drops warnings that still
@@ -43,9 +43,9 @@ func Warn(ctx context.Context, format string, args ...any) {
 }
 
 // AuditAnnotation adds an annotation to the audit event of the request being handled; ctx must
-// be the context passed to your function. The API server prefixes the key with the name of the
-// webhook and a slash (AuditAnnotations in k8s.io/api/admission/v1). If a key is given again,
-// the last value is used.
+// be the context passed to your function, or derived from it. The API server prefixes the key
+// with the name of the webhook and a slash (AuditAnnotations in k8s.io/api/admission/v1). If a
+// key is given again, the last value is used.
 //
 // The key must be the name part of a qualified name: at most 63 letters, digits, "-", "_" and
 // ".". The API server would drop an annotation with another key. AuditAnnotation returns an

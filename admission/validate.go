@@ -44,10 +44,10 @@ func validateOn[T runtime.Object](f func(ctx context.Context, obj T) (field.Erro
 // updated. Its second object is the stored one, before the update.
 //
 // An update is left undecided if the stored object does not fit the Go type, or cannot be
-// converted to its version. Then users cannot repair the object either. (There is an exception
-// for annotations; see [ConvertWith].) If such objects may be stored, use [Validate] with a
-// function that calls [OldFrom]. If OldFrom returns an error, the function should ignore it,
-// and validate only the new object.
+// converted to its version. Users then cannot repair the object, because each repair is an
+// update. (There is an exception for annotations; see [ConvertWith].) If such objects may be
+// stored, use [Validate] with a function that calls [OldFrom]. If OldFrom returns an error, the
+// function should ignore it, and validate only the new object.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Update},

@@ -26,8 +26,8 @@ import (
 // the field at a path is absent, nothing is moved.
 //
 // Missing objects on the path of a destination are created. If a move leaves an object on its
-// path empty, the object is removed. If an object existed but was empty, the way back therefore
-// removes it, unless the spoke is [Lossless].
+// path empty, the object is removed. Therefore a destination object that was empty before the
+// move is lost after a round trip, unless the spoke is [Lossless].
 //
 // If only one of the versions has a field, no move can express this difference. Use
 // [AddSpoke] or [AddUnstructuredSpoke] instead, because AddFields leaves the field in the

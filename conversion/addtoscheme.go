@@ -22,10 +22,10 @@ import (
 // you call AddToScheme.
 //
 // Each version of a kind converts to each other version, including the hub, which may be the
-// internal version ([runtime.APIVersionInternal]). If the scheme has the lists of both versions,
-// a list converts with its items. The guarantees of package conversion apply: metadata is
-// copied, functions may only change labels and annotations, and an error contains the name of
-// the object once.
+// internal version ([runtime.APIVersionInternal]). If the scheme has the lists of both
+// versions, a list converts with its items. The guarantees of package conversion apply:
+// metadata is copied, functions may only change labels and annotations, and an error contains
+// the name of the object.
 //
 // As with the functions of conversion-gen, a result may share memory with its source (see
 // [runtime.Scheme.UnsafeConvertToVersion]). Conversions with [Lossless] or [AddFields] encode

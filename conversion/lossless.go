@@ -38,27 +38,27 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // is no annotation. If the spoke cannot be converted back, the conversion to the spoke
 // fails.
 //
-// If your conversion functions set a hub-only field to a default, a field with that value
-// makes no difference, and is not stored. Such a field changes if you change the default.
+// If your conversion functions default a hub-only field, a field with the default value is not
+// stored, because converting back restores it. Such a field changes if you change the default.
 //
 // # What is restored
 //
 // On the way to the hub, the annotation is removed, and its differences are applied to the
 // converted object. These differences are left out:
 //
-//   - a difference that contradicts an edit of the user: with it, the hub object would convert
-//     back to a different spoke
+//   - a difference that contradicts a user's edit: with it, the hub object would not convert
+//     back to the spoke as edited
 //   - a difference in a list element that the user removed
 //
 // All other differences are restored, because users cannot remove fields that they cannot see.
-// For example, if the user removed every field of an object that the spoke shows, its hub-only
-// fields are still restored. If the spoke has not been edited, all differences are restored, or
-// the conversion fails.
+// For example, if the user removed all fields of a nested object that are visible in the spoke,
+// its hub-only fields are still restored. If the spoke has not been edited, all differences are
+// restored, or the conversion fails.
 //
 // A difference can contradict an edit of another field. Lossless finds such differences by
 // trial conversions, and starts at the paths nearest to the edit. The trials end when they have
 // converted 4 MiB plus 32 times the size of the hub object. The trials test differences in
-// groups. A group that has not been decided by then is left out.
+// groups. Groups that are undecided when the trials end are left out.
 //
 // # List elements
 //
@@ -95,14 +95,14 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 //   - cannot be parsed, or is larger than [MaxAnnotationBytes],
 //   - was made for another spoke, or for a hub version that the registry does not convert,
-//   - would change the spoke for which it was made, without any edit,
+//   - would change the spoke even though the user has not edited it,
 //   - results in an object that cannot be converted to the spoke, or
 //   - is rejected by [VerifyRestored].
 //
 // Then the conversion returns a [field.Error] at metadata.annotations, unless
 // [DropInvalidAnnotation] is set. With the option ConvertWith, handlers of package admission
-// deny writes of an invalid annotation. An update that removes the annotation is decided by
-// your functions, like any other update.
+// deny writes of an invalid annotation. Your admission functions decide whether an update may
+// remove the annotation, as for any other update.
 //
 // # Security
 //

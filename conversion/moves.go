@@ -33,9 +33,9 @@ func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, erro
 // and the hub's value. Each value occurs in at most one pair on its side. If the paths of
 // spoke and hub differ, the field moves from one path to the other as well.
 //
-// A value that is in no pair is preserved, and so is a value that is not a string. If a value
-// is in no pair on its own side, but in a pair on the other side, the conversion fails. Left
-// unchanged, such a value would be translated on the way back.
+// A value that is in no pair is preserved, and so is a value that is not a string. If a spoke
+// value is in no pair, but equals the hub value of a pair, or the other way round, the
+// conversion fails. Left unchanged, such a value would be translated on the way back.
 //
 // [AddFields] returns an error if the number of values is zero or odd, or if a value occurs
 // twice on the same side.

@@ -15,17 +15,16 @@ import (
 
 // AddSchemeFunctions adds the conversion functions of a kind that are registered in the
 // registry's scheme. They were registered by RegisterConversions of conversion-gen, or by
-// [runtime.Scheme.AddConversionFunc]. The functions between the hub and every other version
-// of the kind that the scheme knows are added. The hub may be the internal version
-// ([runtime.APIVersionInternal]) of an aggregated API server, which is never stored or
-// encoded.
+// [runtime.Scheme.AddConversionFunc]. AddSchemeFunctions adds the functions between the hub and
+// every other version of the kind in the scheme. The hub may be the internal version
+// ([runtime.APIVersionInternal]) of an aggregated API server, which is never stored or encoded.
 //
 // The functions are called by [runtime.Scheme.Convert]. The context of their scope
 // (Scope.Meta().Context) is nil. They may copy the metadata, and out may share memory with
 // in. Otherwise, the rules of [AddSpoke] apply.
 //
-// AddSchemeFunctions returns an error that joins all mistakes, and adds the spokes without
-// mistakes:
+// AddSchemeFunctions returns an error that joins all mistakes. It still adds the spokes that
+// have none. The mistakes are:
 //
 //   - The scheme does not know the hub, or knows no other version of the kind.
 //   - The scheme lacks a function from or to a spoke.

@@ -32,10 +32,10 @@ import (
 // If a function returns an error, the conversion fails. The user sees a message with the name
 // of the object, followed by the error. If a function panics, the panic becomes such an error.
 //
-// AddSpoke cannot detect functions in the wrong order, because an old version may be the
-// hub. If the functions are swapped, the intended hub becomes a spoke, and the intended
-// spoke becomes the hub. Objects are still converted correctly, but [Lossless] supports
-// only spokes. To check which version is the hub, see [Registry.Kinds] or the log of
+// AddSpoke cannot detect that you swapped the two functions. Any version may be the hub, so
+// both orders are valid. If the functions are swapped, the intended hub becomes a spoke, and
+// the intended spoke becomes the hub. Objects are still converted correctly, but [Lossless]
+// supports only spokes. To check which version is the hub, see [Registry.Kinds] or the log of
 // roundtrip.Test.
 //
 // AddSpoke returns an error and adds nothing if

@@ -27,10 +27,10 @@ type normalizer struct {
 }
 
 // Normalize declares differences between objects of type T that do not matter. If two objects
-// differ, they are compared again after the function normal has changed both in place. For
-// example, normal sorts a list whose order does not matter, sets the value that a missing field
-// stands for, or clears a field that is not preserved. The output of the test includes the
-// reason, which must not be empty.
+// differ, normal changes both in place, and they are compared again. For example, normal sorts
+// a list whose order does not matter, sets the value that a missing field stands for, or clears
+// a field that is not preserved. The output of the test includes the reason, which must not be
+// empty.
 //
 // T is a pointer to a Go type in the registry's scheme. For all versions without a Go type, T is
 // *[unstructured.Unstructured].

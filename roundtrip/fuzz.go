@@ -14,13 +14,13 @@ import (
 const fuzzSeeds = 2
 
 // Fuzz checks the laws of [Test] as a fuzz target, so that go test -fuzz generates the objects.
-// The flag -fuzztime limits the time or the number of objects. Fuzz skips the laws of [Without], and
-// [Drift], which needs no objects.
+// The flag -fuzztime limits the time or the number of objects. Fuzz skips the laws that
+// [Without] names. It also skips [Drift], which needs no objects.
 //
-// An input is a list of random numbers. The first number selects a law and a path. It is a hash
-// of their names, so that stored inputs keep their meaning if laws or paths are added. The other
-// numbers generate the object. Missing numbers are zero, so that a shorter input gives a smaller
-// object.
+// An input is a list of random numbers. The first number selects a law and a conversion path,
+// such as v1→v2→v1 (see [Test]). It is a hash of their names, so that stored inputs keep their
+// meaning if laws or paths are added. The other numbers generate the object. Missing numbers
+// are zero, so that a shorter input gives a smaller object.
 //
 // The fuzzing engine stores failing inputs in testdata/fuzz. The report shows the smallest
 // failing object that was found from the input.

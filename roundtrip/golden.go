@@ -33,10 +33,10 @@ import (
 //
 // Golden checks the files of all releases, with a subtest for each file. The requirements are:
 //
-//   - The registry has the version of the object. If the version has a Go type, the type encodes
-//     the object as in the file.
-//   - The object converts to each version in the file with the same JSON. Only white space may
-//     differ. Versions that the registry no longer has are skipped.
+//   - The registry has the version of the object. If the version has a Go type, decoding the
+//     object into it and encoding it again returns the JSON in the file.
+//   - Converting the object to each version in the file returns the JSON that is recorded
+//     there. Only white space may differ. Versions that the registry no longer has are skipped.
 //
 // If you change a conversion on purpose, or remove a version, remove the files that fail.
 //

@@ -33,8 +33,8 @@ import (
 // server stores an object of another version under a new apiVersion, and drops the fields that
 // the schema of the storage version lacks. Total generates such objects if a release has the
 // strategy None and the current CRD has the strategy Webhook. A CRD without a conversion stanza
-// has the strategy None. Because controller-gen never writes this stanza, Total ignores the
-// strategy None of all releases if the current CRD has it too.
+// has the strategy None. If the current CRD also has the strategy None, Total ignores this
+// strategy in all releases, because controller-gen never writes the stanza.
 func History(paths ...string) Option {
 	return func(c *config) {
 		for _, path := range paths {

@@ -35,12 +35,11 @@ const (
 	// cannot represent, and later restores the stored values without checking whether the object
 	// has been edited.
 	Edited Law = "edited"
-	// Annotations requires that an object of B that was converted to A converts back to B even
-	// if a user has overwritten the annotations that the conversion added. The law replaces
-	// their values with strings that begin with { and are hardly ever JSON. A single object that
-	// does not convert makes each list of its kind fail. The annotation of [conversion.Lossless]
-	// is exempt, because whether it may be invalid is an option: see
-	// [conversion.DropInvalidAnnotation].
+	// Annotations requires that B→A→B succeeds even if a user has overwritten, in A, the
+	// annotations that the conversion added. The law replaces their values with strings that
+	// begin with { and are hardly ever JSON. A single object that does not convert makes each
+	// list of its kind fail. The annotation of [conversion.Lossless] is exempt. The option
+	// [conversion.DropInvalidAnnotation] decides whether an invalid annotation is an error.
 	Annotations Law = "annotations"
 	// Metadata requires that A→B does not change the JSON of any field of metadata except labels
 	// and annotations. The registry enforces the law: if a conversion function changes another
@@ -70,17 +69,17 @@ const (
 	// that the object did not have, such as an empty spec: declare the field as a pointer, or
 	// with omitzero.
 	Acceptance Law = "acceptance"
-	// OutsideSchema requires that no function panics for an object of A that violates the schema
-	// in the [CRD]. The conversions must return an error, or A→B→A must return the original
-	// object. Such objects can be stored since before the schema became stricter (KEP-4008). The
-	// law is only checked with the option [With].
+	// OutsideSchema requires that no function panics for an object of A that violates the
+	// schema in the [CRD]. The conversions must return an error, or A→B→A must return the
+	// original object. Such objects may have been stored before the schema became stricter
+	// (KEP-4008). The law is only checked with the option [With].
 	OutsideSchema Law = "outside-schema"
 	// Total requires that each object that a release in the [History] may have stored in A
-	// converts to B, and is preserved if a client reads it in B and sends it back. Fields have
-	// values that the release accepted, or that later releases tolerated in updates
-	// (ratcheting): nulls, values that today's schema rejects, values of other types, and lists
-	// with duplicate keys. A single object that does not convert makes each list and watch of
-	// its kind fail. [Refuse] declares exceptions.
+	// converts to B, and is preserved if a client reads it in B and sends it back. The objects
+	// contain nulls, values that today's schema rejects, values of other types, and duplicate
+	// keys. The release accepted them, or later releases tolerated them in updates
+	// (ratcheting). A single object that does not convert makes each list and watch of its kind
+	// fail. [Refuse] declares exceptions.
 	Total Law = "total"
 	// Decoding requires that the Go type of a version can decode each object that the schema of
 	// the version in the [CRD] accepts. A schema of controller-gen may accept more than its Go

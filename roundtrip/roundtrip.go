@@ -15,8 +15,8 @@ import (
 //
 //   - from each version to the internal version and back.
 //   - from the internal version to each version and back, with [RoundTrip] only. A version with
-//     [conversion.Lossless] has no such path, because its fields are preserved outside of the
-//     conversion functions.
+//     [conversion.Lossless] has no such path, because the fields that it lacks are preserved
+//     outside of the conversion functions.
 //
 // Objects are generated at random. With the option [CRD], they are generated from the schema.
 // Otherwise, they are generated from the Go type of the path's first version, by
@@ -25,9 +25,9 @@ import (
 //
 // Test compares the JSON of objects. The values null, [] and {} and a missing field differ, and
 // numbers such as 1 and 1.0 differ. The order of keys does not matter. If the version has a Go
-// type, the returned object may also equal the JSON that the Go type writes after it has
-// read the original object. For example, a type may always write a struct without omitzero, or
-// write a quantity of 1000m as 1. [Normalize] declares further differences that do not matter.
+// type, the original object is also decoded and encoded with it. The returned object may equal
+// that JSON instead. For example, a type may always write a struct without omitzero, or write a
+// quantity of 1000m as 1. [Normalize] declares further differences that do not matter.
 //
 // The test fails at once if [conversion.Registry.Check] returns an error, or if an option or an
 // environment variable is invalid.

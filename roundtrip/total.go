@@ -209,10 +209,10 @@ type refusal struct {
 	refused func(error) bool
 }
 
-// Refuse declares that the conversion of some stored objects fails on purpose. The function
-// refused reports whether an error is expected. The error is the error of the registry, which
-// wraps the error of your conversion function. A panic is never accepted. The output of the test
-// includes the reason, which must not be empty.
+// Refuse declares that the conversion of some stored objects fails on purpose. refused(err)
+// reports whether err is expected. The error is the error of the registry, which wraps the
+// error of your conversion function. A panic is never accepted. The output of the test includes
+// the reason, which must not be empty.
 //
 // Refuse only affects the law [Total], and requires [History]. Other laws do not generate
 // objects of earlier releases.

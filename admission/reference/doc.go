@@ -52,7 +52,7 @@
 // Retry-After. The user sees its message. In both cases, the failurePolicy applies:
 //
 //   - With Fail, nothing passes unchecked. While the webhook is down, requests that match its
-//     rules fail. Exclude the namespaces on which the webhook depends to start.
+//     rules fail. Exclude the namespaces that the webhook needs in order to start.
 //   - With Ignore, undecided requests pass.
 //
 // # Permissions
@@ -73,7 +73,7 @@
 // not run in namespaces that a namespaceSelector excludes, while the webhook is not registered,
 // or when the objects of a deleted CustomResourceDefinition are deleted
 // (apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go). A reference has a name
-// and no UID. Therefore it cannot detect that its target was deleted and created again.
+// and no UID. Therefore the checks cannot detect that a target was deleted and created again.
 //
 // Therefore your controller must expect dangling references. It should report them in the
 // status, and reconcile the referrers when a target appears; see [Referrers.Of].

@@ -69,8 +69,8 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 // whether the target exists. If a check cannot be completed, the function returns an error,
 // which leaves the request undecided. See "Undecided requests" in the package documentation.
 //
-// Calls to the policy of CrossNamespace, permission checks and live reads for one object share
-// a time limit of two seconds. It includes the wait for [RequestRate].
+// For one object, permission checks, live reads and calls to the policy of [CrossNamespace]
+// share a time limit of two seconds. It includes the wait for [RequestRate].
 //
 // In an update, only references that are new, or no longer optional, are checked. If the old
 // object cannot be decoded, all references are new. If the object is being deleted, targets

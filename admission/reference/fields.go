@@ -28,8 +28,8 @@ type Field struct {
 	// reference.
 	Name string
 	// Namespace is the path of the target's namespace, a string. If the path or its value is
-	// empty, the namespace of the referrer is used. If Namespace has a [*], its part up to the
-	// last [*] must also begin Name. Both are then in the same element.
+	// empty, the namespace of the referrer is used. If Namespace has a [*], Name must begin
+	// with the part of Namespace up to its last [*]. Both are then in the same element.
 	Namespace string
 	// Optional means that the targets need not exist; see [Ref].
 	Optional bool
@@ -40,9 +40,10 @@ type Field struct {
 //
 // Fields returns an error in these cases, and joins the errors of all fields:
 //
-//   - There is no field, or T is not a pointer to a struct.
+//   - No Field is given, or T is not a pointer to a struct.
 //   - A path cannot be parsed, or does not lead to a string, according to the JSON tags of T.
-//   - The Namespace of a field has a [*], and the part up to its last [*] differs from Name.
+//   - The Namespace of a field has a [*], and the part up to its last [*] is not a prefix of
+//     Name.
 //
 // If T is *unstructured.Unstructured, Fields can only check paths of labels and annotations.
 // If an object then has a list where the path has no [*], [Exists] denies the request with a

@@ -40,7 +40,7 @@ type Getter func(ctx context.Context, namespace, name string) error
 type RequestOption func(*Target)
 
 // RequestRate limits the live reads of a [Target]. The parameters mean the same as QPS and
-// Burst of rest.Config. The defaults are 20 and 100. Reads that exceed the limit wait. If the
+// Burst of rest.Config. The defaults are 20 and 100. Reads above the limit are delayed. If the
 // wait would exceed the time limit of [Exists], the request is left undecided with code 429.
 //
 // The limit is shared by all users. A user who exhausts it with nonexistent names delays only
@@ -51,7 +51,7 @@ func RequestRate(qps float32, burst int) RequestOption {
 
 // NewTarget returns a Target of the resource. It remembers the names of the objects in the
 // informer, and uses 62 bytes of memory for each name. It registers an event handler with the
-// informer, which you start. If a name is missing from the informer, get queries the API
+// informer, which you start. If a name is missing from the informer, the Getter queries the API
 // server; see [Metadata].
 //
 // NewTarget returns an error if qps or burst of [RequestRate] is not positive, or if the

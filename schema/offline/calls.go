@@ -14,8 +14,8 @@ type WebhookCall struct {
 	// URL is the URL of the webhook. For a webhook with a Service, the host is the DNS name and
 	// the port of the Service.
 	URL *url.URL
-	// Request and Response are JSON of an AdmissionReview or a ConversionReview. If the status
-	// is not 200, Response is the body of the response.
+	// Request and Response contain an AdmissionReview or a ConversionReview in JSON. If the
+	// HTTP status is not 200, Response is the body, which may not be JSON.
 	Request, Response []byte
 	// Err contains the status if it is not 200, or the reason why the response is missing or
 	// incomplete.

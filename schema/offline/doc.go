@@ -11,29 +11,31 @@
 //   - defaulting, pruning, validation and conversion of custom objects.
 //   - the subresources status and scale, finalizers, preconditions and dry run.
 //   - all patch types, server-side apply, managedFields and field validation.
-//   - watches with bookmarks, lists in pages, and tables.
+//   - watches with bookmarks, paginated lists, and tables.
 //   - discovery, and the OpenAPI of custom resources.
 //
 // # Initial objects
 //
-// The options set the objects that the server has when it is ready: [Manifests] and [Objects] add
-// CustomResourceDefinitions (CRDs), webhook configurations, admission policies and other objects.
-// [Webhooks] adds the registration of your operator. [Stored] adds custom objects as an earlier
-// release of your operator has stored them. The namespaces default, kube-system, kube-public and
-// kube-node-lease always exist. Clients can create, change and delete objects of all these kinds.
+// The options set the objects that the server has when it is ready: [Manifests] and [Objects]
+// add CustomResourceDefinitions (CRDs), webhook configurations, admission policies and other
+// objects. [Webhooks] adds the registration of your operator. [Stored] adds custom objects in
+// the form in which an earlier release of your operator stored them. The namespaces default,
+// kube-system, kube-public and kube-node-lease always exist. Clients can create, change and
+// delete objects of all these kinds.
 //
 // # Webhooks and policies
 //
-// The admission plugins apply the rules, selectors, match conditions, policies and timeouts of
-// webhooks. If there is a [Handler], all webhook requests go to it directly, and the caBundle is
-// ignored. [Server.WebhookCalls] returns the requests and responses. ValidatingAdmissionPolicies
-// and MutatingAdmissionPolicies take effect, with bindings and parameters.
+// The admission plugins apply the rules, selectors, match conditions, failure policies and
+// timeouts of webhooks. If there is a [Handler], all webhook requests go to it directly, and
+// the caBundle is ignored. [Server.WebhookCalls] returns the requests and responses.
+// ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
+// parameters.
 //
 // # Clients
 //
-// [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. For
-// kubectl, serve the [Server], which is an [http.Handler], with an httptest.NewServer, and pass
-// its URL with the flag --server. [EmulateVersion] emulates an older release of Kubernetes.
+// [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. A
+// Server is an http.Handler. For kubectl, pass it to httptest.NewServer, and pass the resulting
+// URL with --server. [EmulateVersion] emulates an older release of Kubernetes.
 //
 // # Several servers
 //
@@ -45,13 +47,14 @@
 //
 // # Time
 //
-// A server that was started in a bubble of testing/synctest uses the clock of the bubble, so that
-// a test that sleeps for an hour ends at once. A day of the bubble takes about half a minute,
-// because the server wakes up often.
+// A server that was started in a bubble of testing/synctest uses the clock of the bubble, so
+// that a test that sleeps for an hour ends at once. A day of bubble time takes about half a
+// minute of real time, because the server wakes up often.
 //
-// Apimachinery limits the rate of logged errors by a clock that all tests of the process share.
-// If the clock of a bubble is behind, the limit makes the server sleep for years of the bubble's
-// time. If a package has bubbles, remove the limit in TestMain:
+// Apimachinery limits the rate of logged errors. It keeps the time of the last error for all
+// tests of the process. If the clock of a bubble is behind that time, the limit makes the
+// server sleep for years of bubble time. If a package has bubbles, remove the limit in
+// TestMain:
 //
 //	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 //
@@ -59,9 +62,9 @@
 //
 // Clients can create, list, watch, patch and apply the stable kinds of client-go's scheme, such
 // as Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status
-// are set as in a cluster. The validation and defaulting of these kinds is missing, because only
-// kube-apiserver has it. Webhook configurations and policies get the defaults and the checks of
-// expressions that they need. Deleting a namespace deletes its contents.
+// are set as in a cluster. These kinds are neither validated nor defaulted, because that code
+// is in kube-apiserver itself, not in its libraries. Webhook configurations and policies are
+// defaulted, and their expressions are checked. Deleting a namespace deletes its contents.
 //
 // # Limitations
 //
@@ -70,7 +73,7 @@
 //   - Authorization, quotas and aggregation are missing. Every request is allowed.
 //   - Built-in kinds have no OpenAPI, and no subresource except status.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
-//   - If a client creates a CRD, creating objects in the next two seconds takes two seconds
+//   - For two seconds after a client creates a CRD, creating its objects takes two seconds
 //     longer, as in a cluster (serveResource in
 //     apiextensions-apiserver/pkg/apiserver/customresource_handler.go). Initial CRDs cause no
 //     delay.

@@ -36,8 +36,9 @@ func newOptions(opts []Option) (*options, error) {
 	return o, errors.Join(all...)
 }
 
-// Objects adds initial objects: CRDs, webhook configurations, admission policies, namespaces and
-// other objects. The conversion webhook is a part of its CRD. Objects are typed or unstructured.
+// Objects adds initial objects: CRDs, webhook configurations, admission policies, namespaces
+// and other objects. A conversion webhook needs no object of its own, because it is configured
+// in the CRD. Objects are typed or unstructured.
 //
 // CRDs and objects of built-in kinds are stored before the server starts, so that they take
 // effect for the first request. Custom objects are then created by requests, in the given order,
@@ -55,8 +56,8 @@ func Objects(objects ...runtime.Object) Option {
 	}
 }
 
-// Manifests adds [Objects] in YAML or JSON. An argument may have several documents. Each object
-// needs apiVersion, kind and metadata.name.
+// Manifests adds initial objects from YAML or JSON; see [Objects]. An argument may have several
+// documents. Each object needs apiVersion, kind and metadata.name.
 func Manifests(texts ...[]byte) Option {
 	return func(o *options) error {
 		for i, text := range texts {
@@ -83,10 +84,9 @@ func Manifests(texts ...[]byte) Option {
 	}
 }
 
-// Handler sets the handler that answers all requests to webhooks in this process, for any
-// Service or URL. A second handler is an error. Without a handler, the server calls webhooks
-// with a URL over the network, and [New] returns an error for an initial object with a webhook
-// that has a Service.
+// Handler sets a handler in this process that answers all webhook requests, for any Service or
+// URL. A second handler is an error. Without a handler, webhooks that have a URL are called
+// over the network. If the webhook of an initial object has a Service, [New] returns an error.
 func Handler(h http.Handler) Option {
 	return func(o *options) error {
 		if o.handler != nil {

@@ -98,9 +98,9 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 // Because there is no authorization, every user may do everything.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Start an
-// httptest.NewServer with the Server, and pass its URL to kubectl --server. The requests need no
-// credentials, and every request is allowed.
+// ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Pass
+// the Server to httptest.NewServer, and pass the resulting URL to kubectl --server. The
+// requests need no credentials, and every request is allowed.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // endpoint is what the storage asks about etcd.

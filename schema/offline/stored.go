@@ -38,13 +38,14 @@ func keyOf(resource schema.GroupResource, namespace, name string) string {
 	return path.Join(prefix, keyPrefix(resource), namespace, name)
 }
 
-// Stored adds custom objects to the store, as an older release of your operator has stored them.
-// Use it to test upgrades. An object is JSON or YAML in any version of its CRD, which must be an
-// initial object. It is stored without admission, defaulting and validation.
+// Stored adds custom objects to the store, in the form in which an older release of your
+// operator stored them. Use it to test upgrades. An object is JSON or YAML in any version of
+// its CRD, which must be an initial object. It is stored without admission, defaulting and
+// validation.
 //
 // An object needs apiVersion, kind and metadata.name. The default of metadata.namespace is
-// default. If uid, creationTimestamp or generation is missing, it is set as for a new object.
-// The status.storedVersions of the CRD include the version of the object.
+// "default". If uid, creationTimestamp or generation is missing, it is set as for a new object.
+// The version of the object is added to status.storedVersions of the CRD.
 func Stored(objects ...[]byte) Option {
 	return func(o *options) error {
 		for i, text := range objects {

@@ -30,16 +30,16 @@ import (
 // These properties follow the release:
 //
 //   - The functions in new CEL expressions of CRDs, webhook configurations and policies
-//     (k8s.io/apiserver/pkg/cel/environment). As in a cluster, a release accepts the functions
-//     of the release before it. For example, lists.range came with 1.34, and is accepted from
-//     1.35 on.
+//     (k8s.io/apiserver/pkg/cel/environment). As in a cluster, a release accepts in new
+//     expressions only functions that the previous release already had. For example,
+//     lists.range came with 1.34, and is accepted from 1.35 on.
 //   - The built-in kinds: MutatingAdmissionPolicies take effect from 1.36 on, and
 //     StorageVersionMigrations exist from 1.37 on.
 //   - The feature gates of the admission plugins and of the handler chain.
 //   - The version in /version and in OpenAPI.
 //
-// These properties are always as in the default release, because upstream's code has them per
-// process:
+// These properties always match the default release, because upstream's code sets them for the
+// whole process:
 //
 //   - All other feature gates. Clients can notice two of them: conditions of CRDs have an
 //     observedGeneration (since 1.36), and unreadable objects can be deleted (since 1.37).

@@ -18,9 +18,9 @@
 //  2. The new release reads the object in each served version ([Upgrade]).
 //  3. A client of each version writes the object back without a change ([Update]). As in the server,
 //     errors in unchanged fields are ignored where ratcheting applies.
-//  4. The new release reads the object after it was written in the storage version ([Migration]).
-//     This includes reads in the version in which the object was stored, even if that version is no
-//     longer served.
+//  4. The new release reads the object after it was written in the storage version
+//     ([Migration]). This includes reads in the version in which the object was stored, even if
+//     the new release does not serve it.
 //  5. The old release reads that object, and a client writes it back without a change ([Rollback]).
 //
 // Run compares each read with the previous read in the same version. The report has one [Finding] for

@@ -22,8 +22,8 @@ import (
 //   - that is declared with webhooks, but is not in the cluster,
 //   - that is declared with webhooks, but has none that points to this operator, such as a
 //     CRD with the strategy None,
-//   - in which a webhook that points to this operator lacks a CA certificate of the
-//     [Bundle], or while the Bundle has no certificates, or
+//   - in which a webhook that points to this operator lacks a CA certificate of the [Bundle],
+//     or the [Bundle] has no certificates, or
 //   - that is a CRD whose conversion points to this operator, although no conversion is
 //     declared for it. The API server then cannot read the objects of this CRD in other
 //     versions. Remove the conversion from the CRD, or declare it.

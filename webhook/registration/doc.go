@@ -23,15 +23,14 @@
 // resource is the plural of the kind. Set the rules yourself (see [Mutating]) for
 //
 //   - a handler that is not from package admission,
-//   - a function for another kind without a CRD,
+//   - a function for a kind that is neither built into Kubernetes nor in [Definitions],
 //   - a function for every kind, or
 //   - a function for a subresource that has a kind of its own, such as scale (kind Scale).
 //
 // A function that gets only the metadata of objects is registered for all versions of its kind.
-// If the handler also has a function with a Go type for the same requests, the rules list only
-// the versions of such functions. The API server then converts other versions to one of these,
-// and all functions are called. With the match policy Exact, the rules list all versions,
-// because the API server does not convert.
+// If the handler also has typed functions for the same requests, the rules list only the
+// versions of the typed functions. The API server then converts other versions to one of these,
+// and all functions are called. With the match policy Exact, the rules list all versions.
 //
 // # Namespaces
 //
@@ -41,10 +40,11 @@
 //
 // # Installing, updating and uninstalling
 //
-// To install, apply the manifests and start the replicas, in any order. Until a replica has written
-// the CA bundle, requests that need a webhook fail, so that no object skips conversion, defaulting
-// or validation. To keep this short, start the replicas first; then it takes milliseconds. To avoid
-// it, pass the CA bundle to [Webhooks.Manifests].
+// To install, apply the manifests and start the replicas, in any order. Until a replica has
+// written the CA bundle, requests that need a webhook fail, so that no object skips conversion,
+// defaulting or validation. To keep this short, start the replicas first; then it takes
+// milliseconds. If the CA exists already, as with cert-manager, you can avoid it: pass its
+// bundle to [Webhooks.Manifests].
 //
 // To update, apply the manifests of the new release of your operator, and then start its replicas.
 // To roll back, do the same with the earlier release. Meanwhile, the replicas of the other release
@@ -57,9 +57,9 @@
 //   - Add a webhook with the failure policy Ignore. Change it to Fail in a later release.
 //   - Add a conversion first, and change the storage version in a later release. Requests for other
 //     versions fail until a replica serves the conversion.
-//   - Remove a webhook from the cluster when you remove it from the declaration. If no webhook
-//     of its configuration is left, delete the configuration after the rollout: replicas of the
-//     earlier release that start later do not become ready.
+//   - Remove a webhook from the cluster when you remove it from the declaration. If its
+//     configuration has no webhooks left, delete it after the rollout: without it, replicas of
+//     the earlier release do not become ready.
 //
 // To uninstall, delete the webhook configurations first, because they block requests when no
 // replica runs. Then delete the CRDs and their objects, while a replica still converts the objects
@@ -68,9 +68,9 @@
 // # The CA bundle
 //
 // [Webhooks.Inject] removes its own entry from managedFields, so no field manager owns the CA
-// bundle. The CA bundle is preserved if manifests without one are applied, and manifests with one
-// cause no conflict. Apply the manifests either always with a CA bundle or always without, because
-// server-side apply removes fields that were applied before.
+// bundle. The CA bundle is preserved if manifests without one are applied, and manifests with
+// one cause no conflict. Apply the manifests always with a CA bundle, or always without.
+// Server-side apply removes a bundle that you applied earlier and now omit.
 //
 // # Limitations
 //

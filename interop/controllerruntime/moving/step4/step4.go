@@ -72,7 +72,7 @@ func Run(ctx context.Context, mgr ctrl.Manager, l net.Listener, hooks *registrat
 		ended <- mgr.Start(ctx)
 	}()
 	if err := replica.Run(ctx, mgr.GetConfig(), l, hooks, opts...); err != nil {
-		return err // without the manager, which does not end before its caches have synced
+		return err // do not wait for the manager: it ends only after its caches have synced
 	}
 	return <-ended
 }
