@@ -142,7 +142,8 @@ func patched(t testing.TB, object string, response *admissionv1.AdmissionRespons
 	return string(out)
 }
 
-func TestAMutationBecomesAPatchAndUnknownFieldsStay(t *testing.T) {
+// A mutation becomes a patch, and fields that the Go type does not know stay.
+func TestMutate_UnknownFields(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	object := pizza("v1beta1", `,"spec":{"toppings":[{"name":"salami","unknown":9007199254740993}],"future":true}`)
 	for _, review := range []string{"v1", "v1beta1"} {
@@ -159,7 +160,8 @@ func TestAMutationBecomesAPatchAndUnknownFieldsStay(t *testing.T) {
 	}
 }
 
-func TestNoChangeIsNoPatch(t *testing.T) {
+// Without a change there is no patch.
+func TestMutate_NoChange(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(context.Context, *v1beta1.Pizza) error { return nil }))
 	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":null,"unknown":1`)})
 	if !response.Allowed || response.Patch != nil || response.PatchType != nil {
@@ -167,7 +169,8 @@ func TestNoChangeIsNoPatch(t *testing.T) {
 	}
 }
 
-func TestEachMutatorSeesTheOneBeforeAndThereIsOnePatch(t *testing.T) {
+// Each mutator sees the changes of the one before, and there is one patch.
+func TestMutate_SeveralFunctions(t *testing.T) {
 	salt := func(_ context.Context, p *v1alpha1.Pizza) error {
 		p.Spec.Toppings = append(p.Spec.Toppings, "salt")
 		return nil
@@ -226,7 +229,8 @@ func registry(t testing.TB) *conversion.Registry {
 	return reg
 }
 
-func TestAFunctionForTheHubServesAllVersions(t *testing.T) {
+// A function for the hub serves all versions.
+func TestConvertWith_HubFunction(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
 	for _, spec := range []string{``, `,"spec":{}`, `,"spec":null`, `,"spec":{"toppings":null}`, `,"spec":{"toppings":[]}`} {
 		object := pizza("v1alpha1", spec)
@@ -237,7 +241,8 @@ func TestAFunctionForTheHubServesAllVersions(t *testing.T) {
 	}
 }
 
-func TestFieldErrorsDenyWithAStatusAndItsCauses(t *testing.T) {
+// Field errors deny with a status and its causes.
+func TestValidate_FieldErrors(t *testing.T) {
 	toppings := field.NewPath("spec", "toppings")
 	h := admission.NewHandler(pizzaScheme(t),
 		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
@@ -270,7 +275,8 @@ func TestFieldErrorsDenyWithAStatusAndItsCauses(t *testing.T) {
 	}
 }
 
-func TestErrorsDenyOrLeaveUndecided(t *testing.T) {
+// Errors deny the request, or leave it undecided.
+func TestHandler_Errors(t *testing.T) {
 	pizzas := schema.GroupResource{Group: "restaurant.programming-kubernetes.info", Resource: "pizzas"}
 	for name, c := range map[string]struct {
 		err     error
@@ -352,7 +358,8 @@ func TestWrappedFieldErrors_Deny(t *testing.T) {
 	}
 }
 
-func TestAnOptionMayBeGivenToSeveralHandlers(t *testing.T) {
+// An option may be given to several handlers.
+func TestOption_SharedByHandlers(t *testing.T) {
 	option := admission.Validate(func(_ context.Context, p *v1beta1.Pizza) (field.ErrorList, error) {
 		_ = *p.Spec.Toppings[len(p.Spec.Toppings)-1].Quantity
 		return nil, nil
@@ -375,7 +382,8 @@ func TestAnOptionMayBeGivenToSeveralHandlers(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAnErrorNamesAnObjectThatHasNoNameYet(t *testing.T) {
+// An error also names an object that has no name yet.
+func TestHandler_NamelessObject(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t),
 		admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 			return field.ErrorList{field.Required(field.NewPath("spec"), "no")}, nil
@@ -391,7 +399,8 @@ func TestAnErrorNamesAnObjectThatHasNoNameYet(t *testing.T) {
 	}
 }
 
-func TestAPanicOfTheConverterNamesTheObject(t *testing.T) {
+// The error for a panic of the converter names the object.
+func TestConvertWith_Panic(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(panicking{}), admission.Mutate(addTomato))
 	if got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); got.Message != "Pizza default/margherita: the converter panicked: no oven" {
 		t.Errorf("got %s", got.Message)
@@ -404,7 +413,8 @@ func (panicking) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, 
 	panic("no oven")
 }
 
-func TestAPanicLeavesTheRequestUndecidedAndTheNextIsServed(t *testing.T) {
+// A panic leaves the request undecided, and the next request is served.
+func TestHandler_Panic(t *testing.T) {
 	for role, option := range map[string]admission.Option{
 		"mutating": admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
 			if len(p.Spec.Toppings) == 0 {
@@ -428,9 +438,9 @@ func TestAPanicLeavesTheRequestUndecidedAndTheNextIsServed(t *testing.T) {
 	}
 }
 
-// Otherwise a failurePolicy of Ignore would admit an object that is denied for certain, because of
-// another check that failed.
-func TestADenialIsCertainWhateverElseIsNotDecided(t *testing.T) {
+// A denial is certain, whatever else is not decided. Otherwise a failurePolicy of Ignore would
+// admit an object that is denied for certain, because of another check that failed.
+func TestDenial_UndecidedCheck(t *testing.T) {
 	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
 	})
@@ -447,7 +457,8 @@ func TestADenialIsCertainWhateverElseIsNotDecided(t *testing.T) {
 	}
 }
 
-func TestADenialIsCertainThoughAConversionBehindItFails(t *testing.T) {
+// A denial is certain even if a conversion for a later function fails.
+func TestDenial_FailedConversion(t *testing.T) {
 	deny := admission.Validate(func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), 1, "no")}, nil
 	})
@@ -465,7 +476,8 @@ func TestADenialIsCertainThoughAConversionBehindItFails(t *testing.T) {
 	}
 }
 
-func TestWhatAMutatorBrokeIsNotTheFaultOfTheUser(t *testing.T) {
+// The user is not at fault for an object that a mutator broke.
+func TestMutate_BrokenObject(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t),
 		admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
 			return unstructured.SetNestedField(u.Object, "tomato", "spec", "toppings")
@@ -476,7 +488,8 @@ func TestWhatAMutatorBrokeIsNotTheFaultOfTheUser(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatDoesNotFitItsTypeIsDenied(t *testing.T) {
+// An object that does not fit its Go type is denied.
+func TestHandler_UndecodableObject(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	response := ask(t, h, request{object: pizza("v1beta1", `,"spec":{"toppings":"tomato"}`)})
 	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "Pizza default/margherita: the object cannot be decoded into its Go type: json: cannot unmarshal string into Go struct field PizzaSpec.spec.toppings") {
@@ -484,7 +497,8 @@ func TestAnObjectThatDoesNotFitItsTypeIsDenied(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatDoesNotFitItsOwnVersionIsDeniedToo(t *testing.T) {
+// An object that does not fit the Go type of its own version is denied, too.
+func TestHandler_UndecodableSpoke(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
 	response := ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":"tomato"}`)})
 	if response.Allowed || response.Result.Code != 400 || !strings.Contains(response.Result.Message, "cannot unmarshal string into Go struct field PizzaSpec.spec.toppings of type []string") {
@@ -492,7 +506,8 @@ func TestAnObjectThatDoesNotFitItsOwnVersionIsDeniedToo(t *testing.T) {
 	}
 }
 
-func TestAStoredObjectThatDoesNotFitBlocksNothingThatDoesNotLookAtIt(t *testing.T) {
+// A stored object that does not fit its Go type blocks no function that does not look at it.
+func TestHandler_UndecodableOldObject(t *testing.T) {
 	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	r := request{operation: "UPDATE", object: pizza("v1beta1", ""), old: pizza("v1beta1", `,"spec":{"toppings":[{"quantity":99999999999}]}`)}
 	if !ask(t, admission.NewHandler(pizzaScheme(t), admission.Validate(see)), r).Allowed {
@@ -516,7 +531,8 @@ func TestRequest_WithoutObjectIsRefused(t *testing.T) {
 	}
 }
 
-func TestAMutatorMayAssignTheWholeObject(t *testing.T) {
+// A mutator may assign the whole object.
+func TestMutate_WholeObject(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
 		*p = v1beta1.Pizza{ObjectMeta: p.ObjectMeta, Spec: v1beta1.PizzaSpec{Toppings: []v1beta1.PizzaTopping{{Name: "tomato"}}}}
 		return nil
@@ -529,9 +545,9 @@ func TestAMutatorMayAssignTheWholeObject(t *testing.T) {
 	}
 }
 
-// A conversion may count, sort or join list elements; what a function changed in
-// the hub then is at another index of the spoke.
-func TestAChangeInTheHubHitsTheRightElementOfTheSpoke(t *testing.T) {
+// A change in the hub hits the right element of the spoke. A conversion may count, sort or join
+// list elements; what a function changed in the hub then is at another index of the spoke.
+func TestConvertWith_ListElements(t *testing.T) {
 	reg := conversion.NewRegistry(pizzaScheme(t))
 	err := conversion.AddSpoke(reg,
 		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
@@ -564,7 +580,8 @@ func TestAChangeInTheHubHitsTheRightElementOfTheSpoke(t *testing.T) {
 	}
 }
 
-func TestWarningsMayComeFromSeveralGoroutines(t *testing.T) {
+// Warnings may come from several goroutines.
+func TestWarn_Concurrent(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		var wg sync.WaitGroup
 		for i := range 8 {
@@ -578,7 +595,8 @@ func TestWarningsMayComeFromSeveralGoroutines(t *testing.T) {
 	}
 }
 
-func TestAFailedConversionLeavesTheRequestUndecided(t *testing.T) {
+// A failed conversion leaves the request undecided.
+func TestConvertWith_Failure(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(addTomato))
 	got := undecided(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":["nails"]}`)})
 	if got.Code != 500 || !strings.HasSuffix(got.Message, "cannot convert nails") {
@@ -586,7 +604,8 @@ func TestAFailedConversionLeavesTheRequestUndecided(t *testing.T) {
 	}
 }
 
-func TestFunctionsAreCalledForTheirOperations(t *testing.T) {
+// Functions are called for their operations, and not for subresources.
+func TestHandler_Operations(t *testing.T) {
 	var calls []string
 	note := func(format string, args ...any) { calls = append(calls, fmt.Sprintf(format, args...)) }
 	toppings := func(p *v1beta1.Pizza) int { return len(p.Spec.Toppings) }
@@ -631,7 +650,8 @@ func TestFunctionsAreCalledForTheirOperations(t *testing.T) {
 	}
 }
 
-func TestWhatNoFunctionIsWrittenForIsAnError(t *testing.T) {
+// A request for a kind or a version that no function is written for is an error.
+func TestHandler_NoFunction(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	if got := undecided(t, h, request{kind: "Calzone", object: pizza("v1beta1", "")}); got.Code != 500 || !strings.Contains(got.Message, "no function is registered for kind Calzone.restaurant.programming-kubernetes.info") {
 		t.Errorf("got %+v", got)
@@ -641,7 +661,7 @@ func TestWhatNoFunctionIsWrittenForIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheRequestIsInTheContext(t *testing.T) {
+func TestRequestFrom(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		r, ok := admission.RequestFrom(ctx)
 		if again, _ := admission.RequestFrom(ctx); again != r {
@@ -659,7 +679,8 @@ func TestTheRequestIsInTheContext(t *testing.T) {
 	admission.Warn(t.Context(), "nobody hears this")
 }
 
-func TestAnIncompleteHandlerIsFoundAtTheStart(t *testing.T) {
+// An incomplete handler is found when the program starts.
+func TestNewHandler_Faults(t *testing.T) {
 	type unknown struct{ v1beta1.Pizza }
 	for name, c := range map[string]struct {
 		options []admission.Option
@@ -728,7 +749,7 @@ func TestKeptString_HoldsNoRequest(t *testing.T) {
 	}
 }
 
-func TestABodyOverTheLimitIsRefused(t *testing.T) {
+func TestHandler_BodyOverTheLimit(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(addTomato))
 	for size, want := range map[int]int{8 << 20: http.StatusOK, 16 << 20: http.StatusRequestEntityTooLarge} {
 		object := pizza("v1beta1", `,"spec":{"x":"`+strings.Repeat("x", size)+`"}`)

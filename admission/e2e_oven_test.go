@@ -188,10 +188,10 @@ func keepHot(_ context.Context, old *metav1.PartialObjectMetadata) (field.ErrorL
 	return nil, nil
 }
 
-// TestTheAPIServerLosesNothingByThePatches runs mutating and validating webhooks of a
-// CustomResourceDefinition, whose schema has fields that the Go type lacks, on a real API
-// server.
-func TestTheAPIServerLosesNothingByThePatches(t *testing.T) {
+// TestPatch_OnAnAPIServer runs mutating and validating webhooks of a CustomResourceDefinition,
+// whose schema has fields that the Go type lacks, on a real API server. The patches lose
+// nothing.
+func TestPatch_OnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	policy, audit := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")

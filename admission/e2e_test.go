@@ -64,9 +64,9 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.text = append(w.text, text)
 }
 
-// TestTheAPIServerTellsDenialsFromFailures checks on a real one what the package
-// documentation says of it.
-func TestTheAPIServerTellsDenialsFromFailures(t *testing.T) {
+// TestHandler_OnAnAPIServer checks on a real one what the package documentation says of it. The
+// API server tells denials from failures.
+func TestHandler_OnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	j := &judge{asked: map[string]int{}}

@@ -49,7 +49,8 @@ func (c *calls) expect(t *testing.T, h http.Handler, r request, want ...string) 
 	}
 }
 
-func TestAFunctionForASubresourceSeesItAndNoOther(t *testing.T) {
+// A function for a subresource sees that one, and no other.
+func TestSubresource(t *testing.T) {
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Functions(autoscalingv1.AddToScheme))
@@ -86,7 +87,8 @@ func TestAFunctionForASubresourceSeesItAndNoOther(t *testing.T) {
 	}
 }
 
-func TestAFunctionMayJudgeAConnection(t *testing.T) {
+// A function may judge a connection.
+func TestOn_Connect(t *testing.T) {
 	s, err := scheme.New(scheme.Functions(corev1.AddToScheme))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func TestAFunctionMayJudgeAConnection(t *testing.T) {
 	}
 }
 
-func TestAFunctionIsCalledOnItsOperations(t *testing.T) {
+func TestOn(t *testing.T) {
 	var c calls
 	h := admission.NewHandler(pizzaScheme(t), c.mutator("at first", admission.On(admissionv1.Create)), c.validator("later", admission.On(admissionv1.Update)))
 	c.expect(t, h, request{object: pizza("v1beta1", "")}, "at first")
@@ -120,7 +122,8 @@ func TestAFunctionIsCalledOnItsOperations(t *testing.T) {
 	c.expect(t, h, request{operation: "DELETE"})
 }
 
-func TestWhatHasNotChangedIsNotJudgedAgain(t *testing.T) {
+// A field that has not changed is not judged again.
+func TestIfChanged(t *testing.T) {
 	var c calls
 	h := admission.NewHandler(pizzaScheme(t), c.validator("spec", admission.IfChanged("spec")), c.validator("meta", admission.IfChanged("metadata.labels", "metadata.annotations.a")))
 	old := pizza("v1beta1", `,"spec":{"toppings":[{"name":"nails","quantity":1}]}`)
@@ -147,8 +150,9 @@ func TestWhatHasNotChangedIsNotJudgedAgain(t *testing.T) {
 	}
 }
 
-// A value that an older version keeps elsewhere must not be hidden from a rule of the hub.
-func TestWhatHasChangedIsAskedInTheVersionOfTheFunction(t *testing.T) {
+// Changes are looked for in the version of the function. A value that an older version keeps
+// elsewhere must not be hidden from a rule of the hub.
+func TestIfChanged_OlderVersion(t *testing.T) {
 	reg := conversion.NewRegistry(pizzaScheme(t))
 	err := conversion.AddSpoke(reg,
 		func(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
@@ -168,7 +172,8 @@ func TestWhatHasChangedIsAskedInTheVersionOfTheFunction(t *testing.T) {
 	c.expect(t, h, request{version: "v1alpha1", operation: "UPDATE", object: strings.Replace(old, `{"extra"`, `{"x":"y","extra"`, 1), old: old})
 }
 
-func TestAFinalizerCanBeRemovedByWhoForgetsTheTimestamp(t *testing.T) {
+// A client that forgets the deletion timestamp can remove a finalizer.
+func TestUnlessDeleting_MissingTimestamp(t *testing.T) {
 	deny := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) {
 		return field.ErrorList{field.Required(field.NewPath("spec"), "no")}, nil
 	}
@@ -184,7 +189,8 @@ func TestAFinalizerCanBeRemovedByWhoForgetsTheTimestamp(t *testing.T) {
 	}
 }
 
-func TestMetadataIsTheSameInAllVersions(t *testing.T) {
+// Metadata is the same in all versions.
+func TestForKind_MetadataNeedsNoConversion(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(strict{}),
 		admission.Mutate(label[*metav1.PartialObjectMetadata], admission.ForKind(v1beta1.GroupVersion.WithKind("Pizza"))))
 	if response := ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", "")}); !response.Allowed || response.Patch == nil {
@@ -199,7 +205,8 @@ func (strict) Convert(context.Context, []byte, schema.GroupVersion) ([]byte, err
 	return nil, field.Required(field.NewPath("spec"), "required here")
 }
 
-func TestAnObjectThatIsBeingDeletedIsLeftAlone(t *testing.T) {
+// An object that is being deleted is left alone.
+func TestUnlessDeleting(t *testing.T) {
 	var c calls
 	h := admission.NewHandler(pizzaScheme(t), c.mutator("mutate", admission.UnlessDeleting()), c.validator("validate", admission.UnlessDeleting()), c.validator("always"))
 	deleting := strings.Replace(pizza("v1beta1", ""), `{"name"`, `{"deletionTimestamp":"2026-11-21T00:00:00Z","name"`, 1)
@@ -211,7 +218,8 @@ func TestAnObjectThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	c.expect(t, h, request{operation: "UPDATE", object: deleting}, "mutate", "validate", "always")
 }
 
-func TestAFunctionOfOneKindIsNotCalledForOthers(t *testing.T) {
+// A function of one kind is not called for others.
+func TestForKind(t *testing.T) {
 	var c calls
 	note := func(name string, filters ...admission.Filter) admission.Option {
 		return admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
@@ -228,7 +236,8 @@ func TestAFunctionOfOneKindIsNotCalledForOthers(t *testing.T) {
 	c.expect(t, h, request{kind: "Focaccia", object: strings.Replace(pizza("v1beta1", ""), "Pizza", "Focaccia", 1)}, "every v1beta1")
 }
 
-func TestMisusedFiltersAreFoundAtTheStart(t *testing.T) {
+// Misused filters are found when the program starts.
+func TestFilter_Faults(t *testing.T) {
 	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	anything := func(context.Context, *metav1.PartialObjectMetadata) (field.ErrorList, error) { return nil, nil }

@@ -112,7 +112,8 @@ spec:
 `, key)
 }
 
-func TestElementsAreKnownAgainByTheirListMapKeys(t *testing.T) {
+// The keys tell which element is which after a change.
+func TestListMapKeys(t *testing.T) {
 	const lost, kept = "a new ah , b new be ", "a new ah of a, b new be of b"
 	other := routeKind
 	other.Version = "v2"
@@ -137,7 +138,8 @@ func TestElementsAreKnownAgainByTheirListMapKeys(t *testing.T) {
 	}
 }
 
-func TestFaultsOfListMapKeysAreFoundAtTheStart(t *testing.T) {
+// Faults are found when the program starts.
+func TestListMapKeys_Faults(t *testing.T) {
 	empty, _, _ := bytes.Cut(routeDefinition("host"), []byte("  - name: v1"))
 	defer func() {
 		err, _ := recover().(error)

@@ -76,7 +76,8 @@ func with(topping string) string {
 	return pizza("v1beta1", `,"spec":{"toppings":[{"name":"`+topping+`"}]}`)
 }
 
-func TestAnObserverSeesWhatBecomesOfEachRequest(t *testing.T) {
+// An observer sees the outcome of each request.
+func TestObserve(t *testing.T) {
 	const create, update = admissionv1.Create, admissionv1.Update
 	for name, c := range map[string]struct {
 		r    request
@@ -110,7 +111,8 @@ func TestAnObserverSeesWhatBecomesOfEachRequest(t *testing.T) {
 	}
 }
 
-func TestAConvertedRequestIsObservedInItsOwnVersion(t *testing.T) {
+// A converted request is observed in its own version.
+func TestObserve_ConvertedRequest(t *testing.T) {
 	var got []seen
 	h := admission.NewHandler(pizzaScheme(t), append(judged(), observer(&got), admission.ConvertWith(registry(t)))...)
 	ask(t, h, request{version: "v1alpha1", object: pizza("v1alpha1", `,"spec":{"toppings":["patch"]}`)})
@@ -119,7 +121,8 @@ func TestAConvertedRequestIsObservedInItsOwnVersion(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReviewIsObservedAsUndecided(t *testing.T) {
+// A body that is not a review is observed as undecided.
+func TestObserve_NoReview(t *testing.T) {
 	var got []seen
 	h := admission.NewHandler(pizzaScheme(t), append(judged(), observer(&got))...)
 	good := request{object: with("a")}.String()
@@ -144,7 +147,8 @@ func TestWhatIsNoReviewIsObservedAsUndecided(t *testing.T) {
 	}
 }
 
-func TestADenialIsObservedWithItsStatus(t *testing.T) {
+// A denial is observed with the status that the user sees.
+func TestObserve_Denial(t *testing.T) {
 	var got error
 	h := admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(func(o admission.Observation) { got = o.Err }))...)
 	response := ask(t, h, request{object: with("deny")})
@@ -157,7 +161,8 @@ func TestADenialIsObservedWithItsStatus(t *testing.T) {
 	}
 }
 
-func TestObserversAreCalledInTheirOrderAfterTheAnswer(t *testing.T) {
+// Observers are called in their order, and after the answer.
+func TestObserve_Order(t *testing.T) {
 	w := httptest.NewRecorder()
 	var calls []string
 	note := func(name string) admission.Option {
@@ -174,7 +179,8 @@ func TestObserversAreCalledInTheirOrderAfterTheAnswer(t *testing.T) {
 	}
 }
 
-func TestTheDurationIsThatOfTheRequest(t *testing.T) {
+// The duration is that of the whole request.
+func TestObserve_Duration(t *testing.T) {
 	var began time.Time
 	var inside, duration time.Duration
 	h := admission.NewHandler(pizzaScheme(t),
@@ -193,7 +199,8 @@ func TestTheDurationIsThatOfTheRequest(t *testing.T) {
 	}
 }
 
-func TestRequestsAreObservedApart(t *testing.T) {
+// Concurrent requests are observed one by one.
+func TestObserve_Concurrent(t *testing.T) {
 	var mu sync.Mutex
 	got := map[admission.Decision]int{}
 	h := admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(func(o admission.Observation) {
@@ -214,7 +221,8 @@ func TestRequestsAreObservedApart(t *testing.T) {
 	}
 }
 
-func TestANilObserverIsFoundAtTheStart(t *testing.T) {
+// A nil function is found when the program starts.
+func TestObserve_NilFunction(t *testing.T) {
 	defer func() {
 		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "the function of Observe is nil") {
 			t.Errorf("got %v", err)
@@ -223,7 +231,8 @@ func TestANilObserverIsFoundAtTheStart(t *testing.T) {
 	admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(nil))...)
 }
 
-func TestAnObserverThatPanicsTakesNoAnswerBack(t *testing.T) {
+// An observer that panics takes no answer back.
+func TestObserve_Panic(t *testing.T) {
 	var got []seen
 	h := admission.NewHandler(pizzaScheme(t), append(judged(), admission.Observe(func(admission.Observation) { panic("no ink") }), observer(&got))...)
 	server := httptest.NewServer(h)

@@ -32,7 +32,8 @@ func label[T metav1.Object](_ context.Context, obj T) error {
 	return nil
 }
 
-func TestEachFormIsChangedAndKeepsWhatItDoesNotKnow(t *testing.T) {
+// An object of each form can be changed, and keeps the fields that its form does not know.
+func TestForms_UnknownFields(t *testing.T) {
 	const managed = `"managedFields":[{"manager":"x","fieldsV1":{"f:spec":{}}}]`
 	object := strings.Replace(pizza("v1beta1", `,"spec":{"toppings":[{"name":"a","future":9007199254740993}],"exact":1.50}`), `{"name"`, `{`+managed+`,"name"`, 1)
 	want := strings.Replace(object, managed, `"labels":{"baked":"yes"},`+managed, 1)
@@ -54,7 +55,8 @@ func TestEachFormIsChangedAndKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestMetadataAndUnstructuredObjectsAreOfEveryKind(t *testing.T) {
+// Metadata and unstructured objects are of every kind, without a scheme that knows it.
+func TestForms_EveryKind(t *testing.T) {
 	var seen []string
 	h := admission.NewHandler(runtime.NewScheme(), // which knows nothing
 		admission.Mutate(func(ctx context.Context, m *metav1.PartialObjectMetadata) error {
@@ -84,7 +86,8 @@ func TestMetadataAndUnstructuredObjectsAreOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestAFunctionMaySeeTheObjectAsItWas(t *testing.T) {
+// A function may see the old object, in any version and form.
+func TestOldFrom(t *testing.T) {
 	old := pizza("v1alpha1", `,"spec":{"toppings":["salami"]}`)
 	var got []any
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(registry(t)), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
@@ -114,7 +117,8 @@ func TestAFunctionMaySeeTheObjectAsItWas(t *testing.T) {
 	}
 }
 
-func TestAnUnstructuredObjectAsItWasHasTheVersionThatTheFunctionSees(t *testing.T) {
+// An old object that is unstructured has the version that the function sees.
+func TestOldFrom_Unstructured(t *testing.T) {
 	var got []string
 	see := func(ctx context.Context, u *unstructured.Unstructured) error {
 		old, err := admission.OldFrom[*unstructured.Unstructured](ctx)
@@ -129,7 +133,8 @@ func TestAnUnstructuredObjectAsItWasHasTheVersionThatTheFunctionSees(t *testing.
 	}
 }
 
-func TestAnOldObjectOfAnotherKindIsAnError(t *testing.T) {
+// An old object of another kind is an error.
+func TestOldFrom_AnotherKind(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
 		_, err := admission.OldFrom[*v1alpha1.Topping](ctx)
 		return err
@@ -141,7 +146,7 @@ func TestAnOldObjectOfAnotherKindIsAnError(t *testing.T) {
 }
 
 // Values that a function keeps must stay as they are when the memory of the call is used again.
-func TestWhatAFunctionKeepsStaysGood(t *testing.T) {
+func TestMutate_KeptObject(t *testing.T) {
 	var kept []*v1beta1.Pizza
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(_ context.Context, p *v1beta1.Pizza) error {
 		kept = append(kept, p)
@@ -157,7 +162,8 @@ func TestWhatAFunctionKeepsStaysGood(t *testing.T) {
 	}
 }
 
-func TestAFunctionCanBeTestedWithoutAHandler(t *testing.T) {
+// A function can be tested without a handler.
+func TestWithRequest(t *testing.T) {
 	ctx := admission.WithRequest(t.Context(), &admissionv1.AdmissionRequest{
 		Operation: admissionv1.Update,
 		UserInfo:  authenticationv1.UserInfo{Username: "ada"},
@@ -192,7 +198,8 @@ func (warning) Convert(ctx context.Context, object []byte, to schema.GroupVersio
 	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
 }
 
-func TestAConversionOfTheOldObjectMayAskForTheRequest(t *testing.T) {
+// A conversion of the old object may ask for the request, and may warn.
+func TestOldFrom_ConverterUsesContext(t *testing.T) {
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(warning{}), admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
 		_, err := admission.OldFrom[*v1beta1.Pizza](ctx)
 		return nil, err
@@ -212,7 +219,8 @@ func (stale) Convert(_ context.Context, object []byte, to schema.GroupVersion) (
 	return []byte(strings.Replace(string(object), v1alpha1.GroupVersion.String(), to.String(), 1)), nil
 }
 
-func TestWhatIsStoredIsNotTheFaultOfWhoMendsIt(t *testing.T) {
+// The user who fixes a stored object is not at fault for it.
+func TestConvertWith_UnconvertibleOldObject(t *testing.T) {
 	see := func(context.Context, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	compare := func(context.Context, *v1beta1.Pizza, *v1beta1.Pizza) (field.ErrorList, error) { return nil, nil }
 	r := request{version: "v1alpha1", operation: "UPDATE", object: pizza("v1alpha1", ""), old: pizza("v1alpha1", `,"spec":{"toppings":["nails"]}`)}
@@ -237,7 +245,8 @@ type deep struct {
 func (d *deep) GetObjectKind() schema.ObjectKind { return d.TypeMeta }
 func (d *deep) DeepCopyObject() runtime.Object   { panic("nobody copies") }
 
-func TestNoFunctionSeesManagedFields(t *testing.T) {
+// No function sees managed fields, not even of a type without a fast decoder.
+func TestValidate_ManagedFields(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Deep"}, &deep{})
 	h := admission.NewHandler(s, admission.Validate(func(_ context.Context, d *deep) (field.ErrorList, error) {

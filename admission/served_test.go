@@ -17,7 +17,8 @@ import (
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
-func TestAHandlerSaysWhatItsFunctionsAreCalledFor(t *testing.T) {
+// A handler says for which requests its functions are called.
+func TestServed(t *testing.T) {
 	oven := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Oven"}
 	mutate := func(context.Context, *unstructured.Unstructured) error { return nil }
 	validate := func(context.Context, *unstructured.Unstructured) (field.ErrorList, error) { return nil, nil }

@@ -24,14 +24,16 @@ func warn(t *testing.T, texts ...string) []string {
 	return ask(t, h, request{object: pizza("v1beta1", "")}).Warnings
 }
 
-func TestAWarningHasNothingForWhichTheAPIServerWouldDropIt(t *testing.T) {
+// A warning contains nothing for which the API server would drop it.
+func TestWarn_OddText(t *testing.T) {
 	got := warn(t, "two\nlines\tand a bell\x07\u0085", "\xff", "", " \n", "twice", "twice", "mozzarella 🧀 <é>")
 	if diff := cmp.Diff([]string{"two lines and a bell", "\uFFFD", "twice", "mozzarella 🧀 <é>"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestAuditAnnotationsAreInTheAnswer(t *testing.T) {
+// Audit annotations are in the answer.
+func TestAuditAnnotation(t *testing.T) {
 	var wrong []string
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
 		for _, key := range []string{"oven", "", "a/b", "-x", strings.Repeat("x", 64)} {
@@ -53,7 +55,8 @@ func TestAuditAnnotationsAreInTheAnswer(t *testing.T) {
 	}
 }
 
-func TestFunctionThatReturned_HasNothingMoreToSay(t *testing.T) {
+// A function that has returned has nothing more to say.
+func TestContext_AfterTheFunction(t *testing.T) {
 	var kept context.Context
 	h := admission.NewHandler(pizzaScheme(t),
 		admission.Validate(func(ctx context.Context, _ *v1beta1.Pizza) (field.ErrorList, error) {
@@ -78,9 +81,9 @@ func TestFunctionThatReturned_HasNothingMoreToSay(t *testing.T) {
 	}
 }
 
-// The memory of a request is used for the next one: a goroutine that a function has left
-// behind must not read it.
-func TestACallThatIsOverHasNothingMoreToSay(t *testing.T) {
+// A call that is over has nothing more to say. The memory of a request is used for the next
+// one: a goroutine that a function has left behind must not read it.
+func TestContext_AfterTheRequest(t *testing.T) {
 	var kept context.Context
 	h := admission.NewHandler(pizzaScheme(t), admission.Mutate(func(ctx context.Context, _ *v1beta1.Pizza) error {
 		kept = ctx

@@ -53,7 +53,8 @@ func post(h http.Handler, body string) {
 	h.ServeHTTP(httptest.NewRecorder(), r)
 }
 
-func TestRequestsAreCountedByWhatBecameOfThem(t *testing.T) {
+// Requests are counted by their outcomes.
+func TestPrometheus_Counts(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	observe, err := metrics.Prometheus(registry)
 	if err != nil {
@@ -100,7 +101,8 @@ crdkit_admission_requests_total{decision="undecided",group="restaurant.programmi
 	}
 }
 
-func TestWhatClientsMakeUpMakesNoLabels(t *testing.T) {
+// Kinds and versions that clients make up become no labels.
+func TestPrometheus_MadeUpLabels(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	observe, err := metrics.Prometheus(registry)
 	if err != nil {
@@ -129,7 +131,7 @@ crdkit_admission_requests_total{decision="undecided",group="restaurant.programmi
 	}
 }
 
-func TestTheSameMetricsTwiceAreAnError(t *testing.T) {
+func TestPrometheus_RegisteredTwice(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	if _, err := metrics.Prometheus(registry); err != nil {
 		t.Fatal(err)

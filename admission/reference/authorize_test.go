@@ -40,7 +40,8 @@ func (r *reviews) Create(_ context.Context, review *authorizationv1.SubjectAcces
 	return answer, nil
 }
 
-func TestAUserCanNameOnlyWhatHeMayRead(t *testing.T) {
+// A user can name only objects that this user may read.
+func TestAuthorize(t *testing.T) {
 	for user, want := range map[string]string{
 		"ada":       `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: spec.toppings[1].name: Not found: "nails"`,
 		"bob":       `Pizza.restaurant.programming-kubernetes.info "margherita" is invalid: [spec.toppings[0].name: Forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace "default", spec.toppings[1].name: Forbidden: User "bob" cannot get resource "secrets" in API group "" in the namespace "default"]`,
@@ -61,7 +62,8 @@ func TestAUserCanNameOnlyWhatHeMayRead(t *testing.T) {
 	}
 }
 
-func TestAReviewNamesTheUserAndTheObject(t *testing.T) {
+// A review names the user and the object.
+func TestAuthorize_Review(t *testing.T) {
 	r := &reviews{}
 	known := target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf, reference.Authorize(r, "use"))))
@@ -77,7 +79,8 @@ func TestAReviewNamesTheUserAndTheObject(t *testing.T) {
 	}
 }
 
-func TestWhoTouchesALabelNeedsNoPermission(t *testing.T) {
+// A user who only touches a label needs no permission for the references that were there.
+func TestAuthorize_OldReferences(t *testing.T) {
 	r := &reviews{}
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf, reference.Authorize(r, ""))))
@@ -90,7 +93,7 @@ func TestWhoTouchesALabelNeedsNoPermission(t *testing.T) {
 	}
 }
 
-func TestWithoutARequestThereIsNoUser(t *testing.T) {
+func TestAuthorize_WithoutARequest(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	errs, err := reference.Exists(known, secretsOf, reference.Authorize(&reviews{}, ""))(t.Context(), pizza("x", "new"))
 	if errs != nil || !isFinal(err) || !strings.Contains(err.Error(), "the context has no admission request") {

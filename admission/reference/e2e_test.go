@@ -40,8 +40,8 @@ func secretsOfConfigMap(cm *corev1.ConfigMap) []reference.Ref {
 	return refs
 }
 
-// TestTheAPIServerKeepsReferences runs both directions on a real one.
-func TestTheAPIServerKeepsReferences(t *testing.T) {
+// TestReferences_OnAnAPIServer runs both directions on a real one.
+func TestReferences_OnAnAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	config := cp.Config()

@@ -33,7 +33,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-func TestAllMissingReferencesAreNamedWithTheirFields(t *testing.T) {
+// All missing references are named with their fields.
+func TestExists(t *testing.T) {
 	asked := &live{}
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked), toppingsOf)
 	errs, err := check(t.Context(), pizza("x", "tomato", "nails", "tomato", "new", "glue", "nails", ""))
@@ -53,7 +54,8 @@ func TestAllMissingReferencesAreNamedWithTheirFields(t *testing.T) {
 	}
 }
 
-func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
+// Nothing is denied before the informer has synced.
+func TestExists_UnsyncedInformer(t *testing.T) {
 	behind := holding()
 	behind.synced = false
 	asked := &live{}
@@ -78,7 +80,8 @@ func TestNothingIsDeniedBeforeTheInformerHasSynced(t *testing.T) {
 	}
 }
 
-func TestAFailedReadIsNoVerdict(t *testing.T) {
+// A failed read is not a verdict.
+func TestExists_FailedRead(t *testing.T) {
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(), &live{}), toppingsOf)
 	for name, want := range map[string]string{
 		"locked":   `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: toppings.restaurant.programming-kubernetes.info "locked" is forbidden: RBAC`,
@@ -91,7 +94,8 @@ func TestAFailedReadIsNoVerdict(t *testing.T) {
 	}
 }
 
-func TestOverTheRateNothingIsDecided(t *testing.T) {
+// Over the rate nothing is decided.
+func TestRequestRate(t *testing.T) {
 	asked := &live{}
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), asked, reference.RequestRate(0.001, 2)), toppingsOf)
 	if errs, err := check(t.Context(), pizza("x", "nails", "glue")); len(errs) != 2 || err != nil {
@@ -116,7 +120,8 @@ func TestOverTheRateNothingIsDecided(t *testing.T) {
 	}
 }
 
-func TestTheMissesOfOneObjectAreReadSideBySide(t *testing.T) {
+// The misses of one object are read side by side.
+func TestExists_ConcurrentReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
 		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(_ context.Context, _, name string) error {
@@ -141,7 +146,8 @@ func TestTheMissesOfOneObjectAreReadSideBySide(t *testing.T) {
 	})
 }
 
-func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
+// A name that no object can have is always denied.
+func TestExists_ImpossibleName(t *testing.T) {
 	asked := &live{}
 	known := target(t, reference.Namespaced(secrets), holding(), asked)
 	names := []string{"other/..", "a%2fb", "Other/x", "../x"}
@@ -175,8 +181,9 @@ func TestANameThatNothingCanHaveIsDeniedAlways(t *testing.T) {
 	}
 }
 
-// Another user has written it, perhaps before the webhook was there.
-func TestAnImpossibleNameThatWasThereBeforeStays(t *testing.T) {
+// An impossible name that was there before stays. Another user has written it, perhaps before
+// the webhook was there.
+func TestExists_OldImpossibleName(t *testing.T) {
 	h := newHandler(t, admission.Validate(reference.Exists(target(t, reference.Namespaced(secrets), holding(), &live{}), secretsOf)))
 	old := pizza("margherita", "other/..")
 	if got := ask(t, h, request{old: old, pizza: old}); got != "allowed" {
@@ -184,7 +191,8 @@ func TestAnImpossibleNameThatWasThereBeforeStays(t *testing.T) {
 	}
 }
 
-func TestACertainDenialIsGivenWhateverElseIsNotKnown(t *testing.T) {
+// A certain denial is given, whatever else is not known.
+func TestExists_CertainDenial(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	check := reference.Exists(known, secretsOf)
 	errs, err := check(t.Context(), pizza("x", "locked", "other/x", "nails", "unserved"))
@@ -212,7 +220,8 @@ func TestACertainDenialIsGivenWhateverElseIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatMayHealIsAskedAgain(t *testing.T) {
+// The client is asked to retry only after errors that may heal.
+func TestExists_RetriableErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		again int // code and seconds; 0 if never
@@ -258,7 +267,8 @@ func TestExists_CanceledRequestIsNotTooMany(t *testing.T) {
 	}
 }
 
-func TestTheQuestionsOfOneObjectEndTogether(t *testing.T) {
+// The questions of one object end together.
+func TestExists_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(ctx context.Context, _, _ string) error {
 			<-ctx.Done()
@@ -275,7 +285,8 @@ func TestTheQuestionsOfOneObjectEndTogether(t *testing.T) {
 	})
 }
 
-func TestAnOptionalReferenceMayLeadToNothing(t *testing.T) {
+// An optional reference may lead to nothing.
+func TestExists_OptionalReference(t *testing.T) {
 	asked := &live{}
 	known := target(t, reference.Namespaced(secrets), holding(), asked)
 	check := reference.Exists(known, optional(secretsOf))
@@ -292,7 +303,8 @@ func TestAnOptionalReferenceMayLeadToNothing(t *testing.T) {
 	}
 }
 
-func TestANamespacedReferenceStaysInItsNamespace(t *testing.T) {
+// A reference to a namespaced kind stays in its namespace.
+func TestExists_OtherNamespace(t *testing.T) {
 	asked := &live{}
 	known := target(t, reference.Namespaced(secrets), holding(secret("default", "oven"), secret("other", "oven")), asked)
 	check := reference.Exists(known, secretsOf)
@@ -311,7 +323,8 @@ func TestANamespacedReferenceStaysInItsNamespace(t *testing.T) {
 	}
 }
 
-func TestAClusterScopedObjectNamesTheNamespace(t *testing.T) {
+// A cluster-scoped object must name the namespace.
+func TestExists_FromClusterScope(t *testing.T) {
 	check := reference.Exists(target(t, reference.Namespaced(secrets), holding(secret("other", "oven")), &live{}), secretsOf)
 	p := pizza("x", "other/oven", "oven")
 	p.Namespace = ""
@@ -322,14 +335,16 @@ func TestAClusterScopedObjectNamesTheNamespace(t *testing.T) {
 	}
 }
 
-func TestTheNamespaceOfAReferenceToAClusterScopedKindIsIgnored(t *testing.T) {
+// The namespace of a reference to a cluster-scoped kind is ignored.
+func TestExists_ToClusterScope(t *testing.T) {
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{}), secretsOf)
 	if errs, err := check(t.Context(), pizza("x", "other/tomato")); errs != nil || err != nil {
 		t.Errorf("got %v and %v", errs, err)
 	}
 }
 
-func TestThePolicyAllowsToCrossNamespaces(t *testing.T) {
+// The policy allows to cross namespaces.
+func TestCrossNamespace(t *testing.T) {
 	asked := &live{}
 	known := target(t, reference.Namespaced(secrets), holding(secret("shared", "oven")), asked)
 	check := reference.Exists(known, secretsOf, reference.CrossNamespace(func(_ context.Context, from string, to cache.ObjectName) (bool, error) {
@@ -358,7 +373,8 @@ func TestThePolicyAllowsToCrossNamespaces(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsBeingDeletedMayNameWhatIsMissing(t *testing.T) {
+// An object that is being deleted may name objects that are missing.
+func TestExists_DeletingObject(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	check := reference.Exists(known, secretsOf)
 	p := pizza("x", "nails", "other/nails")
@@ -368,7 +384,8 @@ func TestAnObjectThatIsBeingDeletedMayNameWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestIfTheOldObjectCannotBeReadAllReferencesAreNew(t *testing.T) {
+// If the old object cannot be read, all references are new.
+func TestExists_UnreadableOldObject(t *testing.T) {
 	known := target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, toppingsOf)))
 	old := map[string]any{"apiVersion": v1beta1.GroupVersion.String(), "kind": "Pizza", "metadata": map[string]any{"name": "margherita"}, "spec": "oops"}
@@ -385,7 +402,8 @@ func TestIfTheOldObjectCannotBeReadAllReferencesAreNew(t *testing.T) {
 	}
 }
 
-func TestANamespaceNamesWhatIsInNamespacesByTheirNames(t *testing.T) {
+// A Namespace names objects in namespaces by the names of these namespaces.
+func TestExists_FromNamespace(t *testing.T) {
 	refs, err := reference.Fields[*corev1.Namespace](reference.Field{Name: "metadata.annotations['secret']", Namespace: "metadata.annotations['namespace']"})
 	if err != nil {
 		t.Fatal(err)
@@ -415,7 +433,8 @@ func TestANamespaceNamesWhatIsInNamespacesByTheirNames(t *testing.T) {
 	}
 }
 
-func TestAReferenceWithoutAPathIsNamedByItsKind(t *testing.T) {
+// A reference without a path is named by its kind.
+func TestExists_RefWithoutPath(t *testing.T) {
 	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(), &live{}), func(*v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: "nails"}}
 	})
@@ -425,7 +444,8 @@ func TestAReferenceWithoutAPathIsNamedByItsKind(t *testing.T) {
 	}
 }
 
-func TestAStoppedInformerIsNotReliedOn(t *testing.T) {
+// Neither direction relies on an informer that has stopped.
+func TestTarget_StoppedInformer(t *testing.T) {
 	source := testingcache.NewFakeControllerSource()
 	source.Add(topping("tomato"))
 	informer := cache.NewSharedIndexInformer(source, &v1alpha1.Topping{}, 0, cache.Indexers{})
@@ -456,7 +476,8 @@ func TestAStoppedInformerIsNotReliedOn(t *testing.T) {
 	}
 }
 
-func TestAnUpdateAnswersForItsNewReferencesAlone(t *testing.T) {
+// An update answers for its new references alone.
+func TestExists_Update(t *testing.T) {
 	known := func() *reference.Target {
 		return target(t, reference.ClusterScoped(toppings), holding(topping("tomato")), &live{})
 	}
@@ -480,7 +501,8 @@ func TestAnUpdateAnswersForItsNewReferencesAlone(t *testing.T) {
 	}
 }
 
-func TestAReferenceThatIsNoLongerOptionalIsNew(t *testing.T) {
+// A reference that is no longer optional is new.
+func TestExists_NoLongerOptional(t *testing.T) {
 	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
 	required := func(p *v1beta1.Pizza) []reference.Ref {
 		if p.Labels["optional"] != "" {
@@ -497,7 +519,8 @@ func TestAReferenceThatIsNoLongerOptionalIsNew(t *testing.T) {
 	}
 }
 
-func TestACrossingThatWasThereBeforeStays(t *testing.T) {
+// A reference to another namespace that was there before stays.
+func TestExists_OldCrossing(t *testing.T) {
 	known := target(t, reference.Namespaced(secrets), holding(), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, secretsOf)))
 	old := pizza("margherita", "other/oven")
@@ -518,7 +541,8 @@ func (c toBeta) Convert(_ context.Context, object []byte, to schema.GroupVersion
 	return []byte(strings.ReplaceAll(text, `["vanished"]`, `[{"name":"vanished"}]`)), c.err
 }
 
-func TestAnUpdateInAnotherVersionIsConverted(t *testing.T) {
+// The old object of an update in another version is converted.
+func TestExists_UpdateInAnotherVersion(t *testing.T) {
 	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
 	old := &v1alpha1.Pizza{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Pizza"},
@@ -537,7 +561,8 @@ func TestAnUpdateInAnotherVersionIsConverted(t *testing.T) {
 	}
 }
 
-func TestUnstructuredObjectsAndMetadataAreAskedThroughAHandler(t *testing.T) {
+// Unstructured objects and metadata are checked through a handler, too.
+func TestExists_UnstructuredAndMetadata(t *testing.T) {
 	inSpec, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
 	if err != nil {
 		t.Fatal(err)
@@ -559,7 +584,8 @@ func TestUnstructuredObjectsAndMetadataAreAskedThroughAHandler(t *testing.T) {
 	}
 }
 
-func TestAnObjectMayNameItself(t *testing.T) {
+// An object may name itself.
+func TestExists_SelfReference(t *testing.T) {
 	asked := &live{}
 	check := reference.Exists(target(t, reference.Namespaced(pizzas), holding(), asked), toppingsOf)
 	h := newHandler(t, admission.Validate(check))
@@ -583,7 +609,8 @@ func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
 	}
 }
 
-func TestFaultsAreFoundWhenTheProgramStarts(t *testing.T) {
+// Faults are found when the program starts.
+func TestNewTarget_Faults(t *testing.T) {
 	_, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), (&live{}).get, reference.RequestRate(0, 0))
 	want := "reference: target toppings.restaurant.programming-kubernetes.info: RequestRate is 0 and 0, expected more than 0"
 	if err == nil || err.Error() != want {

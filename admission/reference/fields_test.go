@@ -64,7 +64,8 @@ func find[T runtime.Object](t *testing.T, obj T, fields ...reference.Field) (all
 	return all
 }
 
-func TestFieldsOfAGoTypeAreFoundByTheirJSONNames(t *testing.T) {
+// Fields of a Go type are found by their JSON names.
+func TestFields_GoType(t *testing.T) {
 	m := &menu{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"example.com/menu": "summer"}},
 		Inlined:    &Inlined{Chef: new("ada")},
@@ -109,7 +110,8 @@ func TestFieldsOfAGoTypeAreFoundByTheirJSONNames(t *testing.T) {
 	}
 }
 
-func TestFieldsFindWhatATypedFunctionFinds(t *testing.T) {
+// The paths find the same references as a typed function.
+func TestFields(t *testing.T) {
 	p := pizza("margherita", "tomato", "", "mozzarella")
 	want := []found{{"spec.toppings[0].name", "", "tomato"}, {"spec.toppings[2].name", "", "mozzarella"}}
 	if diff := cmp.Diff(want, find(t, p, reference.Field{Name: "spec.toppings[*].name"})); diff != "" {
@@ -128,7 +130,8 @@ func TestFieldsFindWhatATypedFunctionFinds(t *testing.T) {
 	}
 }
 
-func TestAnOddObjectHoldsNoReference(t *testing.T) {
+// An odd object contains no reference.
+func TestFields_OddObject(t *testing.T) {
 	fields := []reference.Field{
 		{Name: "spec.refs[*].name", Namespace: "spec.refs[*].namespace"},
 		{Name: "spec.refs[*]['na.me']"},
@@ -191,7 +194,8 @@ func TestFields_ReportListsWithoutAsterisk(t *testing.T) {
 	}
 }
 
-func TestOptionalFieldsAreOptionalReferences(t *testing.T) {
+// Optional fields are optional references.
+func TestFields_Optional(t *testing.T) {
 	refs, err := reference.Fields[*v1beta1.Pizza](reference.Field{Name: "spec.toppings[*].name", Optional: true})
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +205,8 @@ func TestOptionalFieldsAreOptionalReferences(t *testing.T) {
 	}
 }
 
-func TestAPathThatTheTypeDoesNotHaveIsAFault(t *testing.T) {
+// A path that the type does not have is a fault.
+func TestFields_UnknownPath(t *testing.T) {
 	for want, field := range map[string]reference.Field{
 		`spec: reference_test.menu has no field "spec"`:                         {Name: "spec"},
 		`hidden: reference_test.menu has no field "hidden"`:                     {Name: "hidden"},
@@ -244,7 +249,7 @@ func TestAPathThatTheTypeDoesNotHaveIsAFault(t *testing.T) {
 }
 
 // The well-known references of a Pod are found in it.
-func TestTheReferencesOfAPod(t *testing.T) {
+func TestFields_Pod(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		ServiceAccountName: "cook",
 		ImagePullSecrets:   []corev1.LocalObjectReference{{Name: "registry"}},
@@ -265,7 +270,8 @@ func TestTheReferencesOfAPod(t *testing.T) {
 	}
 }
 
-func TestAKeyWithADotOrASlashNeedsBrackets(t *testing.T) {
+// A key with a dot or a slash needs brackets.
+func TestFields_Brackets(t *testing.T) {
 	for path, want := range map[string]string{
 		"metadata.annotations.example.com/menu":    `reference: the fields of *unstructured.Unstructured: "metadata.annotations.example.com/menu": a key with a slash needs the form ['…']`,
 		"metadata.labels.example.com":              "reference: the fields of *unstructured.Unstructured: metadata.labels.example.com: the values of labels are strings; a key with a dot needs the form ['…']",

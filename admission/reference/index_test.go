@@ -51,7 +51,8 @@ func (m model) check(t interface {
 	}
 }
 
-func TestTheIndexIsExactWhateverHappens(t *testing.T) {
+// The index is exact after any steps.
+func TestIndex_RandomSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, m := newIndex(), model{}
 		name := func(prefix string, most int) *rapid.Generator[cache.ObjectName] {

@@ -48,7 +48,8 @@ func until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-func TestATypedInformerOfAFactoryServesBothDirections(t *testing.T) {
+// A typed informer of a factory serves both directions.
+func TestInformer_Typed(t *testing.T) {
 	client := kubefake.NewClientset(secret("default", "oven"),
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cook"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}}}}})
 	factory := informers.NewSharedInformerFactory(client, 0)
@@ -87,7 +88,8 @@ func TestATypedInformerOfAFactoryServesBothDirections(t *testing.T) {
 	until(t, "nobody uses the secret", func() bool { _, err := unused(t.Context(), secret("default", "oven")); return err == nil })
 }
 
-func TestADynamicInformerServesBothDirections(t *testing.T) {
+// A dynamic informer serves both directions.
+func TestInformer_Dynamic(t *testing.T) {
 	object := func(kind, namespace, name string, toppings ...any) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"toppings": toppings}}}
 		u.SetAPIVersion(v1beta1.GroupVersion.String())
@@ -134,7 +136,8 @@ func TestADynamicInformerServesBothDirections(t *testing.T) {
 	}
 }
 
-func TestAMetadataOnlyInformerServesBothDirections(t *testing.T) {
+// A metadata-only informer serves both directions.
+func TestInformer_MetadataOnly(t *testing.T) {
 	s := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(s); err != nil {
 		t.Fatal(err)
@@ -191,8 +194,9 @@ func TestAMetadataOnlyInformerServesBothDirections(t *testing.T) {
 	}
 }
 
-// TestTheIndexIsExactAfterAWatchBreaks lets an informer miss changes, so that it must list again.
-func TestTheIndexIsExactAfterAWatchBreaks(t *testing.T) {
+// TestReferrers_BrokenWatch lets an informer miss changes, so that it must list again. The
+// index is exact after that.
+func TestReferrers_BrokenWatch(t *testing.T) {
 	source := testingcache.NewFakeControllerSource()
 	for i := range 500 {
 		source.Add(pizza(fmt.Sprintf("p%03d", i), "tomato"))
@@ -223,7 +227,7 @@ func TestTheIndexIsExactAfterAWatchBreaks(t *testing.T) {
 }
 
 // Events come while users are asked for.
-func TestUsersAreAskedForWhileEventsCome(t *testing.T) {
+func TestReferrers_Concurrent(t *testing.T) {
 	source := testingcache.NewFakeControllerSource()
 	informer := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {

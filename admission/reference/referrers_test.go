@@ -53,7 +53,8 @@ func names(referrers *reference.Referrers, namespace, name string) (all []string
 	return all
 }
 
-func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
+// An object that is used is not deleted, and its users are named.
+func TestNotReferenced(t *testing.T) {
 	informer := holding(pizza("margherita", "tomato", "mozzarella", "tomato"))
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	informer.add(pizza("bianca", "mozzarella", ""))
@@ -74,7 +75,8 @@ func TestWhatIsUsedIsNotDeletedAndItsUsersAreNamed(t *testing.T) {
 	}
 }
 
-func TestTheIndexFollowsEveryEvent(t *testing.T) {
+// The index follows every event.
+func TestReferrers_Events(t *testing.T) {
 	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	check := func(when string, tomato, salami []string) {
@@ -99,7 +101,8 @@ func TestTheIndexFollowsEveryEvent(t *testing.T) {
 	check("gone in no state", nil, nil)
 }
 
-func TestObjectsOfTwoKindsAndTwoTargetsOfOneKind(t *testing.T) {
+// Objects of two kinds refer to one, and objects of one kind refer to two.
+func TestNotReferenced_SeveralKinds(t *testing.T) {
 	pizzaEvents, menuEvents := holding(), holding()
 	menus := schema.GroupResource{Group: "example.com", Resource: "menus"}
 	ovens := schema.GroupResource{Group: "example.com", Resource: "ovens"}
@@ -132,7 +135,8 @@ func TestObjectsOfTwoKindsAndTwoTargetsOfOneKind(t *testing.T) {
 	}
 }
 
-func TestAnotherResourceIsNotJudged(t *testing.T) {
+// Another resource is not judged.
+func TestNotReferenced_AnotherResource(t *testing.T) {
 	informer := holding()
 	podsOf := follow(t, schema.GroupResource{Resource: "pods"}, informer, reference.Namespaced(secrets), secretsOf)
 	informer.add(pizza("cook", "oven"))
@@ -149,7 +153,8 @@ func TestAnotherResourceIsNotJudged(t *testing.T) {
 	}
 }
 
-func TestADeletionIsNotJudgedByTheWrongScope(t *testing.T) {
+// A deletion is not judged by the wrong scope.
+func TestNotReferenced_WrongScope(t *testing.T) {
 	informer := holding()
 	wrong := follow(t, schema.GroupResource{Resource: "pods"}, informer, reference.ClusterScoped(secrets), toppingsOf)
 	_, err := reference.NotReferenced[*corev1.Secret](wrong)(t.Context(), secret("default", "oven"))
@@ -163,7 +168,8 @@ func TestADeletionIsNotJudgedByTheWrongScope(t *testing.T) {
 	}
 }
 
-func TestAPanicOfTheFunctionDoesNotEndTheInformer(t *testing.T) {
+// A panic of the function does not end the informer.
+func TestReferrers_Panic(t *testing.T) {
 	informer := holding()
 	r := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: p.Spec.Toppings[0].Name}}
@@ -179,7 +185,8 @@ func TestAPanicOfTheFunctionDoesNotEndTheInformer(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllowedBeforeTheEventsHaveCome(t *testing.T) {
+// Nothing is allowed before the events have come.
+func TestNotReferenced_UnsyncedInformer(t *testing.T) {
 	informer := &events{}
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	_, err := reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), topping("tomato"))
@@ -196,7 +203,8 @@ func TestNothingIsAllowedBeforeTheEventsHaveCome(t *testing.T) {
 	}
 }
 
-func TestAnInformerOfAnotherTypeIsNoInformerWithoutUsers(t *testing.T) {
+// An informer of another type is an error, and does not count as one without users.
+func TestReferrers_AnotherType(t *testing.T) {
 	informer := holding()
 	r := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	informer.add(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "x"}}})
@@ -223,7 +231,8 @@ func TestReferrers_DeletingUsersDoNotCount(t *testing.T) {
 	}
 }
 
-func TestWhatIsBeingDeletedAlreadyIsNotKept(t *testing.T) {
+// An object that is being deleted already is not kept.
+func TestNotReferenced_DeletingObject(t *testing.T) {
 	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	informer.add(pizza("margherita", "tomato"))
@@ -234,8 +243,9 @@ func TestWhatIsBeingDeletedAlreadyIsNotKept(t *testing.T) {
 	}
 }
 
-// Pizzas that name each other must not keep their namespace.
-func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
+// A namespace that is deleted is emptied. Pizzas that name each other must not keep their
+// namespace.
+func TestNotReferenced_DeletingNamespace(t *testing.T) {
 	informer := holding()
 	pizzasOf := follow(t, pizzas, informer, reference.Namespaced(pizzas), secretsOf)
 	h := newHandler(t, admission.ValidateDelete(reference.NotReferenced[*v1beta1.Pizza](pizzasOf)))
@@ -260,7 +270,8 @@ func TestANamespaceThatIsDeletedIsEmptied(t *testing.T) {
 	}
 }
 
-func TestFaultsOfReferrersAreFoundWhenTheProgramStarts(t *testing.T) {
+// Faults are found when the program starts.
+func TestNewReferrers_Faults(t *testing.T) {
 	if _, err := reference.NewReferrers(pizzas, &events{fails: fmt.Errorf("informer stopped")}, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
 		t.Errorf("got %v", err)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// TestTheRulesOfTheDocumentationJudgeAsTheFunctionsDo puts the rules of doc.go into a
-// schema, and updates objects.
-func TestTheRulesOfTheDocumentationJudgeAsTheFunctionsDo(t *testing.T) {
+// TestDocumentation_CELRules puts the rules of doc.go into a schema, and updates objects. They
+// judge as the functions do.
+func TestDocumentation_CELRules(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)

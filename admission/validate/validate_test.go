@@ -35,7 +35,8 @@ func broken[T any](value, oldValue T) rules {
 	return rules{text(validate.Immutable(path, value, oldValue)), text(validate.ImmutableOnceSet(path, value, oldValue))}
 }
 
-func TestEqualAndUnsetMeanTheSameForEveryKindOfField(t *testing.T) {
+// Equal and unset mean the same for every kind of field.
+func TestImmutable_EveryKindOfField(t *testing.T) {
 	const immutable, modified, cleared = "field is immutable", "field cannot be modified once set", "field cannot be cleared once set"
 	var (
 		same   = rules{}
@@ -94,7 +95,8 @@ func TestEqualAndUnsetMeanTheSameForEveryKindOfField(t *testing.T) {
 	}
 }
 
-func TestAnUnexportedFieldCannotBeCompared(t *testing.T) {
+// An unexported field cannot be compared.
+func TestImmutable_UnexportedField(t *testing.T) {
 	type hidden struct{ a int }
 	for name, compare := range map[string]func() field.ErrorList{
 		"a struct":  func() field.ErrorList { return validate.Immutable(spec, hidden{1}, hidden{2}) },
@@ -111,7 +113,8 @@ func TestAnUnexportedFieldCannotBeCompared(t *testing.T) {
 	}
 }
 
-func TestImmutableSaysWhatApimachinerySays(t *testing.T) {
+// The error is that of apimachinery.
+func TestImmutable_Apimachinery(t *testing.T) {
 	path := field.NewPath("spec", "a")
 	for _, c := range [][2]any{{"a", "a"}, {"b", "a"}, {nil, "a"}, {[]string{}, []string(nil)}, {map[string]int{"a": 1}, nil}} {
 		want := validation.ValidateImmutableField(c[0], c[1], path)
@@ -123,7 +126,8 @@ func TestImmutableSaysWhatApimachinerySays(t *testing.T) {
 
 func sameText(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
-func TestWhatHoldsIsNoError(t *testing.T) {
+// A rule that holds is not an error.
+func TestValidate_NoError(t *testing.T) {
 	key := func(s string) string { return s }
 	for name, errs := range map[string]field.ErrorList{
 		"Immutable":        validate.Immutable(spec, 1, 1),
@@ -143,7 +147,8 @@ func TestWhatHoldsIsNoError(t *testing.T) {
 	}
 }
 
-func TestATransitionMustBeInTheTable(t *testing.T) {
+// A transition must be in the table.
+func TestTransition(t *testing.T) {
 	type phase string
 	table := map[phase][]phase{"Pending": {"Ready", "Failed"}, "Ready": {"Failed"}, "Done": {}}
 	for _, c := range []struct{ from, to, want string }{
@@ -175,7 +180,8 @@ func TestATransitionMustBeInTheTable(t *testing.T) {
 	}
 }
 
-func TestOneOfNamesWhatIsSetAndAllCandidates(t *testing.T) {
+// The errors name the members that are set, and all candidates.
+func TestOneOf(t *testing.T) {
 	const (
 		none    = "a: Invalid value: \"\": must specify one of: `x`, `y`, `z`"
 		exactly = "a: Invalid value: \"{x, z}\": must specify exactly one of: `x`, `y`, `z`"
@@ -205,7 +211,8 @@ func TestOneOfNamesWhatIsSetAndAllCandidates(t *testing.T) {
 	}
 }
 
-func TestOneOfSaysWhatApimachinerySays(t *testing.T) {
+// The errors are those of apimachinery.
+func TestOneOf_Apimachinery(t *testing.T) {
 	members := upstream.NewUnionMembership(upstream.NewUnionMember("x"), upstream.NewUnionMember("y"), upstream.NewUnionMember("z"))
 	path, create := field.NewPath("a"), operation.Operation{Type: operation.Create}
 	has := func(name string) upstream.ExtractorFn[string, bool] {
@@ -224,7 +231,8 @@ func TestOneOfSaysWhatApimachinerySays(t *testing.T) {
 	}
 }
 
-func TestOnlySomeUsersChangeAField(t *testing.T) {
+// Only some users can change a field.
+func TestOnlyBy(t *testing.T) {
 	ada := authenticationv1.UserInfo{Username: "ada", Groups: []string{"system:authenticated", "admins"}}
 	bob := authenticationv1.UserInfo{Username: "bob", Groups: []string{"system:authenticated"}}
 	operator := authenticationv1.UserInfo{Username: "system:serviceaccount:db-system:operator", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:db-system"}}
@@ -282,7 +290,8 @@ func TestOnlySomeUsersChangeAField(t *testing.T) {
 	}
 }
 
-func TestWithoutARequestNobodyIsTrusted(t *testing.T) {
+// Without a request the functions trust no user.
+func TestOnlyBy_WithoutARequest(t *testing.T) {
 	everybody := func(authenticationv1.UserInfo) bool { return true }
 	want := "a: Internal error: the user is unknown: expected the context of an admission function"
 	for name, errs := range map[string]field.ErrorList{
@@ -295,7 +304,8 @@ func TestWithoutARequestNobodyIsTrusted(t *testing.T) {
 	}
 }
 
-func TestItemsAreFoundByTheirKeys(t *testing.T) {
+// Items are found by their keys.
+func TestEachItem(t *testing.T) {
 	name := func(v Volume) string { return v.Name }
 	old := []Volume{{"data", "fast"}, {"log", "slow"}, {"data", "twice"}}
 	for _, c := range []struct {
