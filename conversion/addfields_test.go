@@ -28,7 +28,7 @@ func thingText(version, rest string) string {
 	return `{"apiVersion":"example.com/` + version + `","kind":"Thing","metadata":{"name": "x"}` + rest + `}`
 }
 
-func TestFieldsMoveBothWays(t *testing.T) {
+func TestAddFields_MovesBothWays(t *testing.T) {
 	rename := conversion.Rename("spec.image", "spec.container.image")
 	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
 	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast", "SLOW", "Slow")
@@ -80,7 +80,8 @@ func value(t interface{ Fatal(...any) }, text string) any {
 	return v
 }
 
-func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
+// A value that would not come back is an error that names the field.
+func TestAddFields_ValueNotReversible(t *testing.T) {
 	split := conversion.Split("spec.hostPort", ":", conversion.StringPart("spec.host"), conversion.IntegerPart("spec.port"))
 	words := conversion.Split("spec.full", " ", conversion.StringPart("spec.first"), conversion.StringPart("spec.last"))
 	enum := conversion.Enum("spec.mode", "spec.mode", "FAST", "Fast")
@@ -114,7 +115,8 @@ func TestAValueThatWouldNotComeBackIsAnErrorThatNamesTheField(t *testing.T) {
 	}
 }
 
-func TestMovesThatCannotBeAreRefused(t *testing.T) {
+// Moves that cannot be are refused.
+func TestAddFields_ImpossibleMoves(t *testing.T) {
 	err := conversion.AddFields(conversion.NewRegistry(runtime.NewScheme()), thingVersion("v1").WithKind("Thing"), "v2",
 		conversion.Rename("spec.a", "spec.b"),
 		conversion.Rename("spec.a.c", "spec.b"),
@@ -152,7 +154,8 @@ func TestMovesThatCannotBeAreRefused(t *testing.T) {
 	}
 }
 
-func TestMovesMixWithTypedFunctions(t *testing.T) {
+// Moves mix with typed functions.
+func TestAddFields_WithTypedFunctions(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	for _, err := range []error{
 		conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")),
@@ -218,7 +221,7 @@ func listOf(element *rapid.Generator[string]) *rapid.Generator[string] {
 
 // Each object that converts to the other version comes back as it was, except for empty
 // objects. There are none here.
-func TestEveryObjectThatMovesComesBack(t *testing.T) {
+func TestAddFields_RoundTrip(t *testing.T) {
 	any := oneOf(`1`, `1.0`, `9007199254740993`, `null`, `true`, `""`, `"x"`, `[]`, `{"deep":[{"a":1}]}`)
 	rare := member{"unknown", 3, any}
 	for version, objects := range map[string]*rapid.Generator[string]{
@@ -285,8 +288,8 @@ func FuzzFields(f *testing.F) {
 	})
 }
 
-// A move may nest a value deeper than the API server reads.
-func TestRename_NestsNoDeeperThanTheServerReads(t *testing.T) {
+// A move may nest a value deeper than the API server reads. The answer is then a failure.
+func TestRename_DeepNesting(t *testing.T) {
 	h := conversion.NewHandler(fieldsRegistry(t, conversion.Rename("spec.a", "spec.b.c.d.e")))
 	success := map[bool]int{}
 	for levels := 9_985; levels <= 9_995; levels++ {

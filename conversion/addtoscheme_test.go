@@ -97,7 +97,8 @@ func TestAddToScheme_CopiesMetadata(t *testing.T) {
 	}
 }
 
-func TestAddToScheme_KeepsWhatASpokeCannotExpress(t *testing.T) {
+// The fields that a spoke cannot express are kept.
+func TestAddToScheme_Lossless(t *testing.T) {
 	reg := registry(t, nil, nil)
 	if err := conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza")); err != nil {
 		t.Fatal(err)

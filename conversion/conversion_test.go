@@ -97,7 +97,8 @@ func convert(t testing.TB, reg *conversion.Registry, object string, to schema.Gr
 	return string(out)
 }
 
-func TestOnlyTheBodyChangesAndMetadataKeepsItsText(t *testing.T) {
+// Only the body changes, and metadata keeps its text.
+func TestConvert_MetadataKeepsItsText(t *testing.T) {
 	reg := registry(t, nil, nil)
 	spoke := pizza("v1alpha1", metadata, `,"spec":{"toppings":["tomato","mozzarella"]},"status":{"cost":1.5}`)
 	hub := pizza("v1beta1", metadata, `,"spec":{"toppings":[{"name":"tomato"},{"name":"mozzarella"}]},"status":{"cost":1.5}`)
@@ -109,7 +110,8 @@ func TestOnlyTheBodyChangesAndMetadataKeepsItsText(t *testing.T) {
 	}
 }
 
-func TestAnObjectInTheDesiredVersionComesBackAsItIs(t *testing.T) {
+// An object in the desired version comes back as it is.
+func TestConvert_SameVersion(t *testing.T) {
 	reg := registry(t, nil, nil)
 	object := []byte(` {"kind":"Pizza" , "apiVersion":"restaurant.programming-kubernetes.info/v1beta1","spec":{"unknown":1.0}} `)
 	out, err := reg.Convert(t.Context(), object, v1beta1.GroupVersion)
@@ -122,7 +124,7 @@ func TestAnObjectInTheDesiredVersionComesBackAsItIs(t *testing.T) {
 	}
 }
 
-func TestPartialObjectsConvert(t *testing.T) {
+func TestConvert_PartialObjects(t *testing.T) {
 	reg := registry(t, nil, nil)
 	for _, c := range []struct{ in, want string }{
 		{pizza("v1alpha1", "", ""), pizza("v1beta1", "{}", "")},
@@ -137,7 +139,8 @@ func TestPartialObjectsConvert(t *testing.T) {
 	}
 }
 
-func TestOfDuplicateMetadataTheLastCounts(t *testing.T) {
+// Of duplicate metadata, the last counts.
+func TestConvert_DuplicateMetadata(t *testing.T) {
 	reg := registry(t, func(_ context.Context, in *alpha, _ *beta) error {
 		if in.Name != "b" || in.UID != "" || len(in.Labels) != 0 {
 			t.Errorf("the function sees %+v", in.ObjectMeta)
@@ -196,7 +199,8 @@ func TestConvert_MemberThereTwice(t *testing.T) {
 	}
 }
 
-func TestAFunctionMayChangeLabelsAndAnnotations(t *testing.T) {
+// A function may change labels and annotations.
+func TestFunction_ChangesLabelsAndAnnotations(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*beta)
 		want   string
@@ -217,7 +221,8 @@ func TestAFunctionMayChangeLabelsAndAnnotations(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatChangesOtherMetadataFailsAndTheFieldIsNamed(t *testing.T) {
+// A function that changes other metadata fails, and the field is named.
+func TestFunction_ChangesOtherMetadata(t *testing.T) {
 	for want, change := range map[string]func(*metav1.ObjectMeta){
 		"metadata.name":                    func(m *metav1.ObjectMeta) { m.Name = "other" },
 		"metadata.uid":                     func(m *metav1.ObjectMeta) { m.UID = "" },
@@ -234,7 +239,8 @@ func TestAFunctionThatChangesOtherMetadataFailsAndTheFieldIsNamed(t *testing.T) 
 	}
 }
 
-func TestTheFunctionMayCopyTypeAndMetadataAsBooksTeach(t *testing.T) {
+// The function may copy type and metadata, as books teach.
+func TestFunction_CopiesTypeAndMetadata(t *testing.T) {
 	reg := registry(t, func(ctx context.Context, in *alpha, out *beta) error {
 		out.TypeMeta, out.ObjectMeta = in.TypeMeta, in.ObjectMeta
 		return copyToHub(ctx, in, out)
@@ -245,7 +251,7 @@ func TestTheFunctionMayCopyTypeAndMetadataAsBooksTeach(t *testing.T) {
 	}
 }
 
-func TestTheFunctionSeesItsVersionsAndTheMetadata(t *testing.T) {
+func TestFunction_SeesVersionsAndMetadata(t *testing.T) {
 	reg := registry(t, func(_ context.Context, in *alpha, out *beta) error {
 		if in.APIVersion != v1alpha1.GroupVersion.String() || out.APIVersion != v1beta1.GroupVersion.String() || in.Kind != "Pizza" || out.Kind != "Pizza" {
 			t.Errorf("the types are %v and %v", in.TypeMeta, out.TypeMeta)
@@ -265,7 +271,8 @@ func TestTheFunctionSeesItsVersionsAndTheMetadata(t *testing.T) {
 	convert(t, reg, pizza("v1alpha1", metadata, ""), v1beta1.GroupVersion)
 }
 
-func TestAnErrorNamesTheObjectTheVersionsAndTheReason(t *testing.T) {
+// An error names the object, the versions and the reason.
+func TestConvert_ErrorText(t *testing.T) {
 	fail := func(context.Context, *alpha, *beta) error { return errors.New("out of flour") }
 	crash := func(context.Context, *alpha, *beta) error { panic("dough everywhere") }
 	const versions = "from restaurant.programming-kubernetes.info/v1alpha1 to restaurant.programming-kubernetes.info/v1beta1: "
@@ -301,7 +308,7 @@ func TestAnErrorNamesTheObjectTheVersionsAndTheReason(t *testing.T) {
 	}
 }
 
-func TestTheSourceIsNotChanged(t *testing.T) {
+func TestConvert_SourceUnchanged(t *testing.T) {
 	reg := registry(t, nil, nil)
 	object := pizza("v1alpha1", metadata, `,"spec":{"toppings":["tomato"]}`)
 	source := []byte(object)

@@ -22,9 +22,9 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 )
 
-// TestTheAPIServerConvertsWithTheHandler checks the handler, and every form of
+// TestHandler_RealAPIServer checks the handler, and every form of
 // registration that the pizza operator has no use for, against a real API server.
-func TestTheAPIServerConvertsWithTheHandler(t *testing.T) {
+func TestHandler_RealAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	richMenu := strings.Replace(richMenu, "1.0", "1.5", 1) // the API server stores 1.0 as 1

@@ -17,7 +17,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-func TestADirectConversionIsShorterThanTheWayThroughTheHub(t *testing.T) {
+// A direct conversion is shorter than the way through the hub.
+func TestAddDirect_ShorterThanHub(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	for _, err := range []error{
 		conversion.AddSpoke(reg, note[int8, int16]("→2"), note[int16, int8]("→1")),
@@ -78,7 +79,8 @@ func addThingConversions(s *runtime.Scheme) error {
 		}))
 }
 
-func TestFunctionsOfASchemeConvertThroughTheInternalVersion(t *testing.T) {
+// Functions of a scheme convert through the internal version.
+func TestAddSchemeFunctions_InternalVersion(t *testing.T) {
 	internal := schema.GroupVersionKind{Group: "example.com", Version: runtime.APIVersionInternal, Kind: "Thing"}
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(thingVersion("v1").WithKind("Thing"), &V1{})
@@ -100,7 +102,8 @@ func TestFunctionsOfASchemeConvertThroughTheInternalVersion(t *testing.T) {
 	}
 }
 
-func TestMissingFunctionsOfASchemeAreNamed(t *testing.T) {
+// Missing functions of a scheme are named.
+func TestAddSchemeFunctions_MissingFunctions(t *testing.T) {
 	s := thingScheme()
 	if err := s.AddConversionFunc((*V1)(nil), (*V2)(nil), func(any, any, apiconversion.Scope) error { panic("not with an empty object") }); err != nil {
 		t.Fatal(err)
@@ -160,7 +163,8 @@ func unstructuredRegistry(t testing.TB, change func(out *unstructured.Unstructur
 	return reg
 }
 
-func TestAVersionWithoutAGoTypeConverts(t *testing.T) {
+// A version without a Go type converts.
+func TestAddUnstructuredSpoke_NoGoType(t *testing.T) {
 	reg := unstructuredRegistry(t, nil)
 	old := pizza("v1alpha0", metadata, `,"spec":{"toppings":"tomato+salami"}`)
 	hub := pizza("v1beta1", metadata, `,"spec":{"toppings":[{"name":"tomato"},{"name":"salami"}]}`)
@@ -181,7 +185,8 @@ func TestAVersionWithoutAGoTypeConverts(t *testing.T) {
 	}
 }
 
-func TestAnUnstructuredFunctionMayChangeLabelsAndNoOtherMetadata(t *testing.T) {
+// An unstructured function may change labels, and no other metadata.
+func TestAddUnstructuredSpoke_Metadata(t *testing.T) {
 	gv, _ := schema.ParseGroupVersion(oldPizza)
 	hub := pizza("v1beta1", `{"name":"x","uid":"u"}`, "")
 	reg := unstructuredRegistry(t, func(out *unstructured.Unstructured) { out.SetLabels(map[string]string{"old": "yes"}) })
@@ -204,7 +209,8 @@ func TestAnUnstructuredFunctionMayChangeLabelsAndNoOtherMetadata(t *testing.T) {
 	}
 }
 
-func TestIntegersOfUnstructuredObjectsStayExact(t *testing.T) {
+// Integers of unstructured objects stay exact.
+func TestAddUnstructuredSpoke_ExactIntegers(t *testing.T) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	pass := func(_ context.Context, in, out *unstructured.Unstructured) error {
 		out.Object["spec"] = in.Object["spec"]
@@ -219,7 +225,8 @@ func TestIntegersOfUnstructuredObjectsStayExact(t *testing.T) {
 	}
 }
 
-func TestAnUnstructuredSpokeThatCannotBeIsRefused(t *testing.T) {
+// An unstructured spoke that cannot be is refused.
+func TestAddUnstructuredSpoke_Impossible(t *testing.T) {
 	gvk := v1beta1.GroupVersion.WithKind("Pizza")
 	gvk.Version = "v0"
 	toBeta := func(context.Context, *unstructured.Unstructured, *beta) error { return nil }

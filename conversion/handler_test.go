@@ -54,7 +54,8 @@ func objects(answer *apiextensionsv1.ConversionReview) []string {
 	return texts
 }
 
-func TestAReviewIsAnsweredInOrderInTheVersionAsked(t *testing.T) {
+// A review is answered in order, in the version asked.
+func TestHandler_AnswersInOrder(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
 	for _, version := range []string{"v1", "v1beta1"} {
 		answer := ask(t, h, question(version, "v1beta1",
@@ -75,7 +76,8 @@ func TestAReviewIsAnsweredInOrderInTheVersionAsked(t *testing.T) {
 	}
 }
 
-func TestAnEmptyListIsConverted(t *testing.T) {
+// An empty list is converted.
+func TestHandler_EmptyList(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
 	for _, body := range []string{
 		question("v1", "v1beta1"),
@@ -88,7 +90,8 @@ func TestAnEmptyListIsConverted(t *testing.T) {
 	}
 }
 
-func TestOneFailureFailsTheReviewAndNamesTheObject(t *testing.T) {
+// One failure fails the review and names the object.
+func TestHandler_OneFailure(t *testing.T) {
 	h := conversion.NewHandler(registry(t, func(ctx context.Context, in *alpha, out *beta) error {
 		switch in.Name {
 		case "bad":
@@ -134,7 +137,8 @@ type explosive struct {
 func (*explosive) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
 func (*explosive) MarshalJSON() ([]byte, error)   { panic("boom") }
 
-func TestAPanicOfAnEncoderIsAFailureWhereverItHappens(t *testing.T) {
+// A panic of an encoder is a failure, wherever it happens.
+func TestHandler_EncoderPanic(t *testing.T) {
 	s := thingScheme()
 	s.AddKnownTypeWithName(thingVersion("v7").WithKind("Thing"), &explosive{})
 	reg := conversion.NewRegistry(s)
@@ -161,7 +165,8 @@ func TestAPanicOfAnEncoderIsAFailureWhereverItHappens(t *testing.T) {
 	}
 }
 
-func TestTheFirstObjectThatFailsIsNamed(t *testing.T) {
+// The first object that fails is named.
+func TestHandler_ManyFailures(t *testing.T) {
 	h := conversion.NewHandler(registry(t, func(_ context.Context, in *alpha, _ *beta) error {
 		if in.Name != "good" {
 			return errors.New("out of flour")
@@ -182,7 +187,8 @@ func TestTheFirstObjectThatFailsIsNamed(t *testing.T) {
 	}
 }
 
-func TestConversionStopsWhenNobodyWaits(t *testing.T) {
+// Conversion stops when the client does not wait any more.
+func TestHandler_CancelledRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	h := conversion.NewHandler(registry(t, func(context.Context, *alpha, *beta) error { calls++; cancel(); return nil }, nil))
@@ -193,7 +199,8 @@ func TestConversionStopsWhenNobodyWaits(t *testing.T) {
 	}
 }
 
-func TestLargeObjectsAndLongListsConvert(t *testing.T) {
+// Large objects and long lists convert.
+func TestHandler_LargeObjectsAndLongLists(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
 	big := pizza("v1alpha1", `{"name":"big","annotations":{"a":"`+strings.Repeat("x", 3<<20)+`"}}`, "")
 	if answer := ask(t, h, question("v1", "v1beta1", big)); len(objects(answer)) != 1 || len(objects(answer)[0]) < 3<<20 {
@@ -243,9 +250,9 @@ func FuzzHandler(f *testing.F) {
 	})
 }
 
-// encoding/json, and so the API server, reads 10,000 levels. A review has three around
-// each object.
-func TestHandler_AnswersWhatTheServerCanRead(t *testing.T) {
+// The answer is one that the API server can read. encoding/json, and so the API server, reads
+// 10,000 levels. A review has three around each object.
+func TestHandler_DeepNesting(t *testing.T) {
 	h := conversion.NewHandler(registry(t, nil, nil))
 	for levels := 9_999; levels <= 10_006; levels++ {
 		deep := func(n int) string { return strings.Repeat("[", levels-n) + strings.Repeat("]", levels-n) }
@@ -268,7 +275,8 @@ func TestHandler_AnswersWhatTheServerCanRead(t *testing.T) {
 	}
 }
 
-func TestObserve_CountsNoObjectsOfAFailure(t *testing.T) {
+// No objects of a failure are counted.
+func TestObserve_Failure(t *testing.T) {
 	fails := func(_ context.Context, in *v1alpha1.Pizza, _ *v1beta1.Pizza) error {
 		if in.Name == "burnt" {
 			return errors.New("burnt")

@@ -11,7 +11,8 @@ import (
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 )
 
-func TestKindsAreSortedAndTheirVersionsGoFromOldToNew(t *testing.T) {
+// Kinds are sorted, and their versions go from old to new.
+func TestKinds_Sorted(t *testing.T) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	for _, c := range []struct{ group, version, kind, hub string }{
 		{"a.example.com", "v1", "Pan", runtime.APIVersionInternal},

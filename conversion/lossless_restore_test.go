@@ -183,8 +183,9 @@ func edited(t testing.TB, written, read *conversion.Registry, hub string, edit f
 	return string(got.Spec)
 }
 
-// A user did not remove fields that the user could not see.
-func TestLossless_KeepsWhatTheSpokeCannotShow(t *testing.T) {
+// Fields that the spoke cannot show are kept. A user did not remove fields that the user could not
+// see.
+func TestLossless_KeepsHiddenFields(t *testing.T) {
 	for name, c := range map[string]struct {
 		hub  string
 		edit func(*oldFarm)
@@ -324,7 +325,7 @@ func TestLossless_ReadsAnnotationsOfEarlierReleases(t *testing.T) {
 	}
 }
 
-func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
+func TestListMapKeys_NamesListOfHub(t *testing.T) {
 	for _, c := range [][2]string{{"spec.pool", "name"}, {"spec.pools", "nam"}, {"spec.pools[*]", "name"}, {"spec.motto", "name"}} {
 		_, err := release{}.try(conversion.ListMapKeys(c[0], c[1]))
 		if err == nil || !strings.Contains(err.Error(), c[0]) {
@@ -334,7 +335,7 @@ func TestListMapKeys_NamesAListOfTheHub(t *testing.T) {
 }
 
 // A default of a later release is not an edit.
-func TestLossless_TakesNoDefaultForAnEdit(t *testing.T) {
+func TestLossless_DefaultIsNoEdit(t *testing.T) {
 	const hub = `{"pools":[{"name":"a","size":1,"note":"x"}],"motto":"m"}`
 	got := edited(t, release{}.farms(t, poolKeys), release{note: "none", motto: "none"}.farms(t, poolKeys), hub, func(f *oldFarm) {
 		f.Spec.Pools[0].Size = 2
@@ -359,8 +360,9 @@ func TestLossless_FindsElementsUnderOtherKeys(t *testing.T) {
 	}
 }
 
-// Of changes that show only together, others do not go with them.
-func TestLossless_PartsWhatShowsFromWhatDoesNot(t *testing.T) {
+// Changes that show are parted from those that do not. Of changes that show only together, others
+// do not go with them.
+func TestLossless_PartsShownFromHidden(t *testing.T) {
 	const n = 300
 	var pools, weights []string
 	for i := range n {

@@ -158,7 +158,8 @@ func textOf(t testing.TB, v any) string {
 
 const richMenu = `{"currency":"CHF","size":"XL","dishes":[{"name":"soup","price":7,"note":"hot"},{"name":"bread","price":2},{"name":"cake","price":5,"vegan":true}],"tags":[{"text":"new","color":"red"},{"text":"old","color":"grey"}],"hours":{"opens":11,"closes":22},"extra":{"n":9007199254740993,"x":[1.0,null,{}]}}`
 
-func TestWhatASpokeCannotExpressComesBack(t *testing.T) {
+// The fields that a spoke cannot express come back.
+func TestLossless_RoundTrip(t *testing.T) {
 	reg := menuRegistry(t)
 	hub := menuOf("v2", `{"name":"m","annotations":{"v2-only":"x","other":"y"}}`, richMenu)
 	spoke := convert(t, reg, hub, schema.GroupVersion{Group: "example.com", Version: "v1"})
@@ -188,7 +189,8 @@ func TestWhatASpokeCannotExpressComesBack(t *testing.T) {
 	}
 }
 
-func TestNothingIsNotedWhereNothingIsLost(t *testing.T) {
+// Nothing is noted where nothing is lost.
+func TestLossless_NothingLost(t *testing.T) {
 	reg := menuRegistry(t)
 	for _, spec := range []string{`{"size":"Small","dishes":[{"name":"a","price":1}],"tags":[{"text":"x"}],"hours":{"opens":1}}`} {
 		spoke := convert(t, reg, menuOf("v2", `{"name":"m"}`, spec), oldMenu1.GroupVersion())
@@ -198,8 +200,8 @@ func TestNothingIsNotedWhereNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestTheEditOfASpokeWins writes down what popular helpers get wrong.
-func TestTheEditOfASpokeWins(t *testing.T) {
+// TestLossless_EditOfSpokeWins writes down what popular helpers get wrong.
+func TestLossless_EditOfSpokeWins(t *testing.T) {
 	reg := menuRegistry(t)
 	hub := menuOf("v2", `{"name":"m"}`, richMenu)
 	for name, c := range map[string]struct {
@@ -264,8 +266,8 @@ func TestTheEditOfASpokeWins(t *testing.T) {
 	}
 }
 
-// TestTheLawsOfLossless: of random hub objects and random edits.
-func TestTheLawsOfLossless(t *testing.T) {
+// TestLossless_Laws: of random hub objects and random edits.
+func TestLossless_Laws(t *testing.T) {
 	reg := menuRegistry(t)
 	v1 := oldMenu1.GroupVersion()
 	for seed := range uint64(2000) {
@@ -380,7 +382,7 @@ func noted(annotation string) string {
 
 func quote(s string) []byte { b, _ := json.Marshal(s); return b }
 
-func TestANoteIsNotTrusted(t *testing.T) {
+func TestLossless_NoteIsNotTrusted(t *testing.T) {
 	lost := func(changes string) string { return `{"spoke":"v1","hub":"v2","lost":[` + changes + `]}` }
 	for name, c := range map[string]struct{ annotation, message string }{
 		"no JSON":                      {"{", "unexpected end of JSON input"},
@@ -420,7 +422,8 @@ func TestANoteIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestAForgedNoteDoesNotShowInTheSpoke(t *testing.T) {
+// A forged note does not show in the spoke.
+func TestLossless_ForgedNote(t *testing.T) {
 	reg := menuRegistry(t)
 	forged := noted(`{"spoke":"v1","hub":"v2","lost":[
 		{"path":["spec","tags"],"value":[{"text":"forged"}]},
@@ -435,7 +438,8 @@ func TestAForgedNoteDoesNotShowInTheSpoke(t *testing.T) {
 	}
 }
 
-func TestTheAnnotationOfTheHubIsDropped(t *testing.T) {
+// The annotation of the hub is dropped.
+func TestLossless_AnnotationOfHub(t *testing.T) {
 	reg := menuRegistry(t)
 	hub := menuOf("v2", `{"name":"m","annotations":{"`+conversion.LosslessAnnotation+`":"mine"}}`, `{"size":"Large"}`)
 	if got, want := convert(t, reg, hub, oldMenu1.GroupVersion()), menuOf("v1", `{"name":"m"}`, `{"size":"Large"}`); got != want {
@@ -457,7 +461,7 @@ func TestLossless_LimitsTheAnnotation(t *testing.T) {
 	}
 }
 
-func TestPartialObjectsAreLosslessToo(t *testing.T) {
+func TestLossless_PartialObjects(t *testing.T) {
 	reg := menuRegistry(t)
 	for _, hub := range []string{
 		`{"apiVersion":"example.com/v2","kind":"Menu"}`,
@@ -476,8 +480,8 @@ func TestPartialObjectsAreLosslessToo(t *testing.T) {
 	}
 }
 
-// TestTheWayToALosslessSpokeMayBeginInAnother: the hub is in the worker's memory then.
-func TestTheWayToALosslessSpokeMayBeginInAnother(t *testing.T) {
+// The way to a lossless spoke may begin in another spoke. The hub is in the worker's memory then.
+func TestLossless_BetweenSpokes(t *testing.T) {
 	s := menuScheme()
 	v3 := schema.GroupVersion{Group: "example.com", Version: "v3"}
 	s.AddKnownTypeWithName(v3.WithKind("Menu"), &newMenu{})
@@ -509,8 +513,8 @@ type newMenu struct {
 
 func (*newMenu) DeepCopyObject() runtime.Object { panic("conversion must not copy") }
 
-// TestFunctionsOfAllSortsAreLossless: each has something that most conversions have.
-func TestFunctionsOfAllSortsAreLossless(t *testing.T) {
+// TestLossless_AllSortsOfFunctions: each has something that most conversions have.
+func TestLossless_AllSortsOfFunctions(t *testing.T) {
 	type up func(context.Context, *oldMenu, *hubMenu) error
 	type down func(context.Context, *hubMenu, *oldMenu) error
 	for name, c := range map[string]struct {
@@ -564,8 +568,8 @@ func TestFunctionsOfAllSortsAreLossless(t *testing.T) {
 	}
 }
 
-// TestOneConflictTakesNothingElseWithIt: a price shows in the spoke in two ways.
-func TestOneConflictTakesNothingElseWithIt(t *testing.T) {
+// One conflict takes nothing else with it. A price shows in the spoke in two ways.
+func TestLossless_OneConflict(t *testing.T) {
 	reg := conversion.NewRegistry(menuScheme())
 	if err := errors.Join(
 		conversion.AddSpoke(reg, menuToHub, func(ctx context.Context, in *hubMenu, out *oldMenu) error {
@@ -603,7 +607,7 @@ func TestOneConflictTakesNothingElseWithIt(t *testing.T) {
 }
 
 // The object around a moved field, which a move alone loses when nothing else is in it.
-func TestMovedFieldsAreLosslessToo(t *testing.T) {
+func TestLossless_MovedFields(t *testing.T) {
 	reg := conversion.NewRegistry(runtime.NewScheme())
 	v1 := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "CronTab"}
 	if err := errors.Join(conversion.AddFields(reg, v1, "v2", conversion.Rename("spec.address.host", "spec.host")), conversion.Lossless(reg, v1)); err != nil {
@@ -625,7 +629,8 @@ func (*selfMade) DeepCopyObject() runtime.Object { panic("conversion must not co
 
 func (m *selfMade) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, (*hubMenu)(m)) }
 
-func TestATypeWithItsOwnDecoderDoesNotSeeTheAnnotation(t *testing.T) {
+// A type with its own decoder does not see the annotation.
+func TestLossless_OwnDecoder(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(oldMenu1, &selfMade{})
 	s.AddKnownTypeWithName(menus.WithKind("Menu"), &hubMenu{})
@@ -655,9 +660,8 @@ func TestATypeWithItsOwnDecoderDoesNotSeeTheAnnotation(t *testing.T) {
 	}
 }
 
-// TestALosslessSpokeOutlivesItsHub: v2 was the hub when the objects were stored; now
-// it is v3.
-func TestALosslessSpokeOutlivesItsHub(t *testing.T) {
+// A lossless spoke outlives its hub: v2 was the hub when the objects were stored; now it is v3.
+func TestLossless_NewHub(t *testing.T) {
 	hub := menuOf("v2", `{"name":"m"}`, richMenu)
 	stored := convert(t, menuRegistry(t), hub, oldMenu1.GroupVersion())
 
@@ -702,7 +706,8 @@ func TestALosslessSpokeOutlivesItsHub(t *testing.T) {
 	}
 }
 
-func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
+// Faults of Lossless are found at the start.
+func TestLossless_FaultsAtStart(t *testing.T) {
 	reg := menuRegistry(t)
 	crd := definition("v1!")
 	err := conversion.Lossless(reg, oldMenu1, conversion.MaxAnnotationBytes(0),
@@ -733,7 +738,8 @@ func TestFaultsOfLosslessAreFoundAtTheStart(t *testing.T) {
 	}
 }
 
-func TestListMapKeysAreReadFromADefinition(t *testing.T) {
+// List map keys are read from a definition.
+func TestListMapKeysOf_Definition(t *testing.T) {
 	crd := definition("v1", "v2!")
 	crd.Name = "menus.example.com"
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Menu", Plural: "menus"}

@@ -41,7 +41,8 @@ func textOfDefinition(t testing.TB, crd *apiextensionsv1.CustomResourceDefinitio
 	return text
 }
 
-func TestCheckComparesTheRegistryWithADefinition(t *testing.T) {
+// Check compares the registry with a definition.
+func TestCheck_Definition(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	for _, err := range []error{
 		conversion.AddSpoke(reg, note[int8, int16](""), note[int16, int8]("")),
@@ -160,7 +161,8 @@ func note[In, Out any](text string) func(context.Context, *thing[In], *thing[Out
 	}
 }
 
-func TestSpokesConvertThroughTheHub(t *testing.T) {
+// Spokes convert through the hub.
+func TestAddSpoke_ThroughTheHub(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	if err := conversion.AddSpoke(reg, note[int8, int16](">2"), note[int16, int8](">1")); err != nil {
 		t.Fatal(err)
@@ -179,7 +181,8 @@ func TestSpokesConvertThroughTheHub(t *testing.T) {
 	}
 }
 
-func TestEachFunctionOnTheWaySeesTheVersionOfItsObject(t *testing.T) {
+// Each function on the way sees the version of its object.
+func TestFunction_VersionOfItsObject(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	seen := ""
 	for _, err := range []error{
@@ -196,7 +199,8 @@ func TestEachFunctionOnTheWaySeesTheVersionOfItsObject(t *testing.T) {
 	}
 }
 
-func TestASpokeThatCannotBeIsRefused(t *testing.T) {
+// A spoke that cannot be is refused.
+func TestAddSpoke_Impossible(t *testing.T) {
 	s := thingScheme()
 	s.AddKnownTypeWithName(thingVersion("v9").WithKind("Thing"), &alpha{})
 	s.AddKnownTypeWithName(thingVersion("v9").WithKind("Other"), &alpha{})
@@ -298,7 +302,7 @@ func TestCheck_KindWithoutConversions(t *testing.T) {
 	}
 }
 
-func TestCheckNamesEveryMissingConversion(t *testing.T) {
+func TestCheck_NamesEveryMissingConversion(t *testing.T) {
 	reg := conversion.NewRegistry(thingScheme())
 	if err := reg.Check(); err == nil || !strings.Contains(err.Error(), "has no conversions") {
 		t.Errorf("an empty registry: %v", err)

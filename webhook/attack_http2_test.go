@@ -93,7 +93,7 @@ func requestHeader() []byte {
 }
 
 // CVE-2023-44487.
-func TestAttackHTTP2RapidResets(t *testing.T) {
+func TestAttack_HTTP2RapidResets(t *testing.T) {
 	attack(t, 192*megabytes, http2Attack(8, true, func(f *framer, stream uint32) error {
 		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.header, EndHeaders: true}); err != nil {
 			return err
@@ -103,7 +103,7 @@ func TestAttackHTTP2RapidResets(t *testing.T) {
 }
 
 // CVE-2023-45288.
-func TestAttackHTTP2ContinuationFlood(t *testing.T) {
+func TestAttack_HTTP2ContinuationFlood(t *testing.T) {
 	fragment := bytes.Repeat([]byte("\x00\x01x\x01y"), 3000) // literal fields, not indexed
 	attack(t, 192*megabytes, http2Attack(8, true, func(f *framer, stream uint32) error {
 		if stream == 1 {
@@ -116,7 +116,7 @@ func TestAttackHTTP2ContinuationFlood(t *testing.T) {
 }
 
 // CVE-2019-9515.
-func TestAttackHTTP2SettingsFlood(t *testing.T) {
+func TestAttack_HTTP2SettingsFlood(t *testing.T) {
 	for name, read := range map[string]bool{"the answers are read": true, "the answers are not read": false} {
 		t.Run(name, func(t *testing.T) {
 			attack(t, 192*megabytes, http2Attack(8, read, func(f *framer, _ uint32) error { return f.WriteSettings() }))
@@ -125,7 +125,7 @@ func TestAttackHTTP2SettingsFlood(t *testing.T) {
 }
 
 // CVE-2019-9512.
-func TestAttackHTTP2PingFlood(t *testing.T) {
+func TestAttack_HTTP2PingFlood(t *testing.T) {
 	for name, read := range map[string]bool{"the answers are read": true, "the answers are not read": false} {
 		t.Run(name, func(t *testing.T) {
 			attack(t, 192*megabytes, http2Attack(8, read, func(f *framer, stream uint32) error {
@@ -136,7 +136,7 @@ func TestAttackHTTP2PingFlood(t *testing.T) {
 }
 
 // Many requests on few connections, each of which promises a body.
-func TestAttackHTTP2SlowBodies(t *testing.T) {
+func TestAttack_HTTP2SlowBodies(t *testing.T) {
 	attack(t, 256*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		crowd(40, until, func(int) {
 			conn, err := v.tryDial("h2")
@@ -162,7 +162,7 @@ func TestAttackHTTP2SlowBodies(t *testing.T) {
 
 // Many requests that cost the attacker next to nothing: a body is promised, or a large
 // header is sent and no answer taken.
-func TestAttackHTTP2ManyRequests(t *testing.T) {
+func TestAttack_HTTP2ManyRequests(t *testing.T) {
 	var large bytes.Buffer
 	enc := hpack.NewEncoder(&large)
 	for range 3 {
@@ -203,7 +203,7 @@ func TestAttackHTTP2ManyRequests(t *testing.T) {
 }
 
 // The length of a frame is all that is sent of it.
-func TestAttackHTTP2LargeFrames(t *testing.T) {
+func TestAttack_HTTP2LargeFrames(t *testing.T) {
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		crowd(200, until, func(int) {
 			conn, err := v.tryDial("h2")

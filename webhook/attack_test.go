@@ -19,7 +19,7 @@ import (
 
 const megabytes = 1 << 20
 
-func TestAttackSlowHeaders(t *testing.T) {
+func TestAttack_SlowHeaders(t *testing.T) {
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		crowd(300, until, func(int) {
 			conn, err := v.tryDial("http/1.1")
@@ -37,7 +37,7 @@ func TestAttackSlowHeaders(t *testing.T) {
 	})
 }
 
-func TestAttackSlowBodies(t *testing.T) {
+func TestAttack_SlowBodies(t *testing.T) {
 	attack(t, 192*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		crowd(300, until, func(int) {
 			conn, err := v.tryDial("http/1.1")
@@ -56,7 +56,7 @@ func TestAttackSlowBodies(t *testing.T) {
 	})
 }
 
-func TestAttackBodiesWithoutEnd(t *testing.T) {
+func TestAttack_BodiesWithoutEnd(t *testing.T) {
 	// Buffers grow by doubling, and what they were stays until it is collected.
 	attack(t, 64*megabytes+8*victimBodies, func(t *testing.T, v *victim, until <-chan struct{}) {
 		var sent, refused atomic.Int64
@@ -91,7 +91,7 @@ func TestAttackBodiesWithoutEnd(t *testing.T) {
 	})
 }
 
-func TestAttackTenThousandIdleConnections(t *testing.T) {
+func TestAttack_TenThousandIdleConnections(t *testing.T) {
 	want := 10_000
 	var limit syscall.Rlimit // os has raised the soft limit to the hard one
 	check(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
@@ -146,7 +146,7 @@ func hello(t testing.TB) []byte {
 	return buf[:n]
 }
 
-func TestAttackHalfHandshakes(t *testing.T) {
+func TestAttack_HalfHandshakes(t *testing.T) {
 	first := hello(t)
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		crowd(500, until, func(i int) {
@@ -176,7 +176,7 @@ func TestAttackHalfHandshakes(t *testing.T) {
 	})
 }
 
-func TestAttackPlainHTTP(t *testing.T) {
+func TestAttack_PlainHTTP(t *testing.T) {
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		crowd(20, until, func(int) {
 			conn, err := net.Dial("tcp", v.addr)
@@ -196,7 +196,7 @@ func TestAttackPlainHTTP(t *testing.T) {
 	})
 }
 
-func TestAttackGarbage(t *testing.T) {
+func TestAttack_Garbage(t *testing.T) {
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		var length atomic.Int64
 		crowd(16, until, func(i int) {
@@ -228,7 +228,7 @@ func TestAttackGarbage(t *testing.T) {
 	})
 }
 
-func TestAttackGzipBomb(t *testing.T) {
+func TestAttack_GzipBomb(t *testing.T) {
 	var member bytes.Buffer
 	w := gzip.NewWriter(&member)
 	_, _ = w.Write(make([]byte, 4*megabytes))
@@ -267,7 +267,7 @@ func TestAttackGzipBomb(t *testing.T) {
 	})
 }
 
-func TestAttackForgedClientCertificates(t *testing.T) {
+func TestAttack_ForgedClientCertificates(t *testing.T) {
 	attack(t, 128*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		forged := newAuthority(t, "of clients").issue(t, named("kube-apiserver"))
 		crowd(16, until, func(int) {

@@ -78,7 +78,7 @@ func handshakes(t testing.TB, v *victim) (conn *tls.Conn, send func(message []by
 // keyUpdate asks the server to change its key too (RFC 8446, section 4.6.3).
 var keyUpdate = []byte{24, 0, 0, 1, 1}
 
-func TestAttackRenegotiation(t *testing.T) {
+func TestAttack_Renegotiation(t *testing.T) {
 	t.Parallel()
 	again := hello(t)[5:] // without the head of its record
 	for name, message := range map[string][]byte{"hello": again, "key update": keyUpdate} {

@@ -127,7 +127,8 @@ func TestMaxBodyBytes_GivesBackAtTheRefusal(t *testing.T) {
 	}
 }
 
-func TestSmallBodiesGoOnWhileLargeOnesAreBeingWorkedOn(t *testing.T) {
+// Small bodies go on while large ones are being worked on.
+func TestMaxBodyBytes_SmallBesideLarge(t *testing.T) {
 	goOn := make(chan struct{})
 	entered := make(chan struct{})
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -163,7 +164,8 @@ func TestSmallBodiesGoOnWhileLargeOnesAreBeingWorkedOn(t *testing.T) {
 	}
 }
 
-func TestMaxBodyBytes_ReadsAfterTheHandlerDoNotCount(t *testing.T) {
+// Reads after the handler do not count.
+func TestMaxBodyBytes_ReadsAfterHandler(t *testing.T) {
 	read := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body) })
 	mux := http.NewServeMux()
 	mux.Handle("/", http.TimeoutHandler(read, 20*time.Millisecond, "slow"))
@@ -189,8 +191,9 @@ func TestMaxBodyBytes_ReadsAfterTheHandlerDoNotCount(t *testing.T) {
 	}
 }
 
-// The API server calls a webhook with this client.
-func TestTheAPIServersClientTriesAgainWhenItWasCutOff(t *testing.T) {
+// The client of the API server tries again when it was cut off. The API server calls a webhook with
+// this client.
+func TestMaxBodyBytes_ClientTriesAgain(t *testing.T) {
 	t.Parallel()
 	s := start(t, echo, webhook.MaxBodyBytes(16<<20))
 	hog := newUpload(s.client(t, false), s.url())

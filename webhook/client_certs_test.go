@@ -46,7 +46,8 @@ func with(cert *tls.Certificate) func(*tls.Config) {
 	}
 }
 
-func TestOnlyTheNamedClientsAreLetThrough(t *testing.T) {
+// Only the named clients are let through.
+func TestOnly_NamedClients(t *testing.T) {
 	ca, other := newAuthority(t, "of clients"), newAuthority(t, "of clients") // of the same name
 	clients := clientsOf(t, ca, "kube-apiserver", "apiserver.example")
 	mux := http.NewServeMux()
@@ -113,7 +114,8 @@ func TestOnlyTheNamedClientsAreLetThrough(t *testing.T) {
 	}
 }
 
-func TestWhatACAHasLetInDoesNotOutliveIt(t *testing.T) {
+// A client that a CA has let in is refused when the CA has been removed.
+func TestVerifyClients_RemovedCA(t *testing.T) {
 	before, after := newAuthority(t, "before"), newAuthority(t, "after")
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	check(t, os.WriteFile(file, before.pem(), 0o600))
@@ -160,7 +162,8 @@ func TestWhatACAHasLetInDoesNotOutliveIt(t *testing.T) {
 	}
 }
 
-func TestSessionsOfClientsAreNotResumed(t *testing.T) {
+// Sessions of clients are not resumed.
+func TestVerifyClients_NoResumption(t *testing.T) {
 	ca := newAuthority(t, "of clients")
 	clients := clientsOf(t, ca)
 	resumed := func(opts ...webhook.Option) bool {
@@ -184,7 +187,8 @@ func TestSessionsOfClientsAreNotResumed(t *testing.T) {
 	}
 }
 
-func TestACertificateThatExpiresLosesItsConnection(t *testing.T) {
+// A certificate that expires loses its connection.
+func TestVerifyClients_CertificateExpires(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t, "of clients")
 	clients := clientsOf(t, ca)
@@ -200,7 +204,8 @@ func TestACertificateThatExpiresLosesItsConnection(t *testing.T) {
 	}
 }
 
-func TestClientsOfReportsWhatCannotBeUsed(t *testing.T) {
+// ClientsOf reports what cannot be used.
+func TestClientsOf_UnusableArguments(t *testing.T) {
 	if _, err := webhook.ClientsOf("missing.crt"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -214,7 +219,8 @@ func TestClientsOfReportsWhatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestOnlyLetsNobodyThroughWithoutTLS(t *testing.T) {
+// Only refuses every client without TLS.
+func TestOnly_WithoutTLS(t *testing.T) {
 	w := httptest.NewRecorder()
 	clientsOf(t, newAuthority(t, "x")).Only(echo).ServeHTTP(w, httptest.NewRequest("POST", "/", nil))
 	if w.Code != 401 {

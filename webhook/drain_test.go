@@ -25,7 +25,7 @@ func protocols(t *testing.T, test func(t *testing.T, http2 bool)) {
 	t.Run("HTTP2", func(t *testing.T) { test(t, true) })
 }
 
-func TestAGracefulStopLosesNoRequest(t *testing.T) {
+func TestDrain_LosesNoRequest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		delay  time.Duration
@@ -169,7 +169,8 @@ func TestDrain_AnswerBegunBeforeTheStop(t *testing.T) {
 	check(t, <-s.done)
 }
 
-func TestAnIdleConnectionIsAnsweredOnceMore(t *testing.T) {
+// An idle connection is answered once more.
+func TestDrain_IdleConnection(t *testing.T) {
 	t.Parallel()
 	s := start(t, echo)
 	client := s.client(t, false)
@@ -186,7 +187,8 @@ func TestAnIdleConnectionIsAnsweredOnceMore(t *testing.T) {
 	check(t, <-s.done)
 }
 
-func TestHTTP2ConnectionsAreLedAwayToo(t *testing.T) {
+// HTTP/2 connections are led away too.
+func TestDrain_HTTP2(t *testing.T) {
 	t.Parallel()
 	s := start(t, echo, webhook.ShutdownDelay(time.Second))
 	client := s.client(t, true)
@@ -209,7 +211,8 @@ func TestHTTP2ConnectionsAreLedAwayToo(t *testing.T) {
 	})
 }
 
-func TestDrainingPassesOutsideOfServe(t *testing.T) {
+// Draining passes outside of Serve.
+func TestDraining_OutsideOfServe(t *testing.T) {
 	if err := webhook.Draining(httptest.NewRequest("GET", "/readyz", nil)); err != nil {
 		t.Error(err)
 	}
@@ -217,7 +220,8 @@ func TestDrainingPassesOutsideOfServe(t *testing.T) {
 
 type valueKey struct{}
 
-func TestWhatRunsBesideTheServerOutlivesTheLastRequest(t *testing.T) {
+// A function that runs beside the server outlives the last request.
+func TestRunAlongside_OutlivesLastRequest(t *testing.T) {
 	entered, goOn, running := make(chan struct{}), make(chan struct{}), make(chan context.Context, 1)
 	var returned atomic.Bool
 	ctx := context.WithValue(t.Context(), valueKey{}, "of the context")
@@ -255,7 +259,8 @@ func TestWhatRunsBesideTheServerOutlivesTheLastRequest(t *testing.T) {
 	}
 }
 
-func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
+// A function that runs beside the server stops it by an error.
+func TestRunAlongside_Error(t *testing.T) {
 	entered, fail, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	burnt := errors.New("the pizza is burnt")
 	var draining atomic.Bool
@@ -286,7 +291,8 @@ func TestWhatRunsBesideTheServerStopsItByAnError(t *testing.T) {
 	}
 }
 
-func TestAnErrorDuringTheDelayEndsIt(t *testing.T) {
+// An error during the delay ends it.
+func TestShutdownDelay_Error(t *testing.T) {
 	fail := make(chan struct{})
 	burnt := errors.New("the pizza is burnt")
 	s := start(t, echo, webhook.ShutdownDelay(time.Hour), webhook.RunAlongside(func(context.Context) error {
@@ -300,7 +306,8 @@ func TestAnErrorDuringTheDelayEndsIt(t *testing.T) {
 	}
 }
 
-func TestDrain_IdleConnectionsAreNotAnError(t *testing.T) {
+// Idle connections are not an error.
+func TestDrainTimeout_IdleConnections(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(t *testing.T, s *site){
 		"fresh": func(t *testing.T, s *site) { s.dial(t, "http/1.1") },

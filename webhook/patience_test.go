@@ -37,7 +37,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-func TestClientsAreGivenSoMuchTime(t *testing.T) {
+func TestServe_ClientTimeouts(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
 	for name, c := range map[string]struct {
 		send string // and one byte a second after it
@@ -117,7 +117,8 @@ func TestClientsAreGivenSoMuchTime(t *testing.T) {
 	}
 }
 
-func TestAPanicOfAHandlerIsLoggedAsAnError(t *testing.T) {
+// A panic of a handler is logged as an error.
+func TestErrorLog_HandlerPanic(t *testing.T) {
 	logged := make(chan string, 1)
 	logger := funcr.New(func(_, args string) { logged <- args }, funcr.Options{})
 	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-func TestTLSConfigServesByOtherMeans(t *testing.T) {
+func TestTLSConfig_ServedByOtherMeans(t *testing.T) {
 	ca, clientCA := newAuthority(t, "of servers"), newAuthority(t, "of clients")
 	clients := clientsOf(t, clientCA)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,8 +32,9 @@ func TestTLSConfigServesByOtherMeans(t *testing.T) {
 	}
 }
 
-// As kubebuilder's disableHTTP2 does, in the TLSOpts of controller-runtime.
-func TestVerifyClientsLeavesTheProtocolsToTheOwner(t *testing.T) {
+// VerifyClients leaves the protocols to the owner, as kubebuilder's disableHTTP2 does, in the
+// TLSOpts of controller-runtime.
+func TestVerifyClients_Protocols(t *testing.T) {
 	ca, clientCA := newAuthority(t, "of servers"), newAuthority(t, "of clients")
 	clients := clientsOf(t, clientCA)
 	config := webhook.TLSConfig(ca.serving(t), webhook.VerifyClients(clients))

@@ -79,7 +79,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func TestARenewedCertificateIsServedWithinASecond(t *testing.T) {
+// A renewed certificate is served within a second.
+func TestFiles_RenewedCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &volume{dir: t.TempDir()}
 		first, second := newPair(t), newPair(t)
@@ -111,7 +112,8 @@ func TestARenewedCertificateIsServedWithinASecond(t *testing.T) {
 	})
 }
 
-func TestABrokenFileKeepsTheOldCertificateAndIsReported(t *testing.T) {
+// A broken file keeps the old certificate, and is reported.
+func TestFiles_Broken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &volume{dir: t.TempDir()}
 		good, other := newPair(t), newPair(t)
@@ -144,7 +146,8 @@ func TestABrokenFileKeepsTheOldCertificateAndIsReported(t *testing.T) {
 	})
 }
 
-func TestAnExpiredCertificateIsReported(t *testing.T) {
+// An expired certificate is reported.
+func TestFiles_ExpiredCertificate(t *testing.T) {
 	v := &volume{dir: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
 		v.swap(t, newPair(t))
@@ -157,7 +160,8 @@ func TestAnExpiredCertificateIsReported(t *testing.T) {
 	})
 }
 
-func TestMissingFilesAreAnError(t *testing.T) {
+// Missing files are an error.
+func TestFiles_Missing(t *testing.T) {
 	if _, err := webhook.Files("missing.crt", "missing.key"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
@@ -184,7 +188,7 @@ func serve(t *testing.T, h http.Handler, opts ...webhook.Option) (url string, cl
 	return "https://" + listener.Addr().String(), &http.Client{Transport: transport}, func() error { cancel(); return <-done }
 }
 
-func TestServeSpeaksTLS13AndHTTP2(t *testing.T) {
+func TestServe_SpeaksTLS13AndHTTP2(t *testing.T) {
 	t.Parallel()
 	url, client, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %x", r.Proto, r.TLS.Version)
@@ -205,7 +209,8 @@ func TestServeSpeaksTLS13AndHTTP2(t *testing.T) {
 	check(t, stop())
 }
 
-func TestRequestsInFlightAreFinished(t *testing.T) {
+// Requests in flight are finished.
+func TestDrain_RequestsInFlight(t *testing.T) {
 	started, goOn := make(chan struct{}), make(chan struct{})
 	url, client, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(started)
@@ -249,7 +254,8 @@ func TestRequestsInFlightAreFinished(t *testing.T) {
 	check(t, <-stopped)
 }
 
-func TestWhatOutlastsTheDrainIsCutOff(t *testing.T) {
+// A request that outlasts the drain is cut off.
+func TestDrainTimeout_CutsOff(t *testing.T) {
 	started, ended := make(chan struct{}), make(chan struct{})
 	url, client, stop := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(started)
@@ -268,7 +274,8 @@ func TestWhatOutlastsTheDrainIsCutOff(t *testing.T) {
 	<-ended
 }
 
-func TestServeReportsAListenerThatFails(t *testing.T) {
+// Serve reports a listener that fails.
+func TestServe_ListenerFails(t *testing.T) {
 	v := &volume{dir: t.TempDir()}
 	v.swap(t, newPair(t))
 	certs, err := webhook.Files(v.cert(), v.key())
@@ -281,7 +288,8 @@ func TestServeReportsAListenerThatFails(t *testing.T) {
 	}
 }
 
-func TestChecksAnswerAsTheAPIServerDoes(t *testing.T) {
+// Checks answer as the API server does.
+func TestChecks_AnswerAsAPIServer(t *testing.T) {
 	fine := func(*http.Request) error { return nil }
 	broken := func(*http.Request) error { return errors.New("out of flour") }
 	for name, c := range map[string]struct {

@@ -51,7 +51,7 @@ func pizza(version, name string) string {
 	return fmt.Sprintf(`{"apiVersion":"%s/%s","kind":"Pizza","metadata":{"name":%q}}`, v1beta1.GroupVersion.Group, version, name)
 }
 
-func TestReviewsAndObjectsAreCounted(t *testing.T) {
+func TestPrometheus_CountsReviewsAndObjects(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	option, err := metrics.Prometheus(registry)
 	if err != nil {
@@ -85,7 +85,8 @@ crdkit_conversion_reviews_total{result="success"} 2
 	}
 }
 
-func TestTheSameMetricsTwiceAreAnError(t *testing.T) {
+// The same metrics twice are an error.
+func TestPrometheus_RegisteredTwice(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	if _, err := metrics.Prometheus(registry); err != nil {
 		t.Fatal(err)

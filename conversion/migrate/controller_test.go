@@ -127,8 +127,9 @@ func TestController_DrivesTheAPI(t *testing.T) {
 	}
 }
 
-// The API would stop at the box, which its controller writes as any client does.
-func TestController_WithoutTheAPIWhereAdmissionRefuses(t *testing.T) {
+// The controller does without the API where admission refuses. The API would stop at the box, which
+// its controller writes as any client does.
+func TestController_AdmissionRefuses(t *testing.T) {
 	t.Parallel()
 	controlplane.Shared(t).SkipIfOlder(t, "storagemigration.k8s.io/v1 is served")
 	w := newWarehouse(t)
@@ -143,7 +144,8 @@ func TestController_WithoutTheAPIWhereAdmissionRefuses(t *testing.T) {
 	}
 }
 
-func TestController_WithoutAControllerOfTheAPI(t *testing.T) {
+// The API is served, but its controller does not run.
+func TestController_NoControllerOfAPI(t *testing.T) {
 	t.Parallel()
 	controlplane.Shared(t).SkipIfOlder(t, "storagemigration.k8s.io/v1 is served")
 	w := newWarehouse(t)

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-func TestACheckpointHoldsForOneStateOfTheDefinition(t *testing.T) {
+// A checkpoint holds for one state of the definition.
+func TestCheckpoint_ChangedDefinition(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, UID: "u", Annotations: map[string]string{
 			CheckpointAnnotation: `{"storageVersion":"v1","resourceVersion":"12","generation":3,"uid":"u","propagationDelay":"1m10s"}`,

@@ -24,7 +24,8 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
-func TestNothingButTheStorageVersionChanges(t *testing.T) {
+// Nothing but the storage version changes.
+func TestRun_ChangesOnlyStorageVersion(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	n := tier.Pick(60, 300)
@@ -67,7 +68,8 @@ func TestNothingButTheStorageVersionChanges(t *testing.T) {
 	}
 }
 
-func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
+// The writes of other clients meanwhile are not lost.
+func TestRun_ConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	n := tier.Pick(120, 400)
@@ -131,7 +133,8 @@ func TestWhatOthersWriteMeanwhileIsNotLost(t *testing.T) {
 	}
 }
 
-func TestWhoIsInterruptedGoesOn(t *testing.T) {
+// A migration that was interrupted goes on.
+func TestRun_Interrupted(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	n := tier.Pick(60, 300)
@@ -171,10 +174,11 @@ func TestWhoIsInterruptedGoesOn(t *testing.T) {
 	}
 }
 
-// The API server converts an object to v1alpha1 to find out what that owner owns; if it cannot,
-// it drops all managedFields, and says nothing. That may happen when the rewrite is rehearsed,
-// when it is done, and when they are put back.
-func TestManagedFieldsThatTheAPIServerDropsArePutBack(t *testing.T) {
+// The managedFields that the API server drops are put back. The API server converts an object to
+// v1alpha1 to find out what that owner owns; if it cannot, it drops all managedFields, and says
+// nothing. That may happen when the rewrite is rehearsed, when it is done, and when they are put
+// back.
+func TestRun_DroppedManagedFields(t *testing.T) {
 	t.Parallel()
 	for nth := int64(1); nth <= 6; nth++ {
 		t.Run(fmt.Sprintf("conversion %d fails", nth), func(t *testing.T) {
@@ -198,7 +202,8 @@ func TestManagedFieldsThatTheAPIServerDropsArePutBack(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatWouldLoseItsOwnersIsLeftAlone(t *testing.T) {
+// An object that would lose its owners is left alone.
+func TestRun_ObjectWouldLoseOwners(t *testing.T) {
 	t.Parallel()
 	controlplane.Shared(t).SkipFrom(t, 37, "it keeps managedFields that it cannot convert")
 	w := newWarehouse(t)
@@ -227,9 +232,9 @@ func TestAnObjectThatWouldLoseItsOwnersIsLeftAlone(t *testing.T) {
 	w.OnlyIn("v1")
 }
 
-// The entries of managedFields are written as the objects are, and so through the storage
-// version alone.
-func TestOwnersAreNotForgottenThroughAnotherVersion(t *testing.T) {
+// Owners are not forgotten through another version. The entries of managedFields are written as the
+// objects are, and so through the storage version alone.
+func TestForgetOwners_OtherVersion(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		crd.Spec.Conversion = nil // v1beta1 has no field for what is stored in v1
@@ -259,7 +264,7 @@ func TestOwnersAreNotForgottenThroughAnotherVersion(t *testing.T) {
 	refuses(t, migrate.Remove(t.Context(), w.Config, w.CRD, "v1alpha1", migrate.ForgetOwners()), "the storage version v1 is not served")
 }
 
-func TestADryRunWritesNothing(t *testing.T) {
+func TestDryRun_WritesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	w.Fill(20)
@@ -279,7 +284,8 @@ func TestADryRunWritesNothing(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
+// A definition that changes meanwhile is read again.
+func TestRun_DefinitionChanges(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	w.Fill(40)
@@ -304,7 +310,8 @@ func TestADefinitionThatChangesMeanwhileIsReadAgain(t *testing.T) {
 	w.OnlyIn("v1")
 }
 
-func TestARequestThatIsOnItsWayIsWaitedFor(t *testing.T) {
+// A request that is on its way is waited for.
+func TestRun_RequestOnItsWay(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	w.Fill(3)
@@ -333,7 +340,8 @@ func TestARequestThatIsOnItsWayIsWaitedFor(t *testing.T) {
 	w.OnlyIn("v1")
 }
 
-func TestNothingIsWrittenThroughAnotherVersionThanTheStorageVersion(t *testing.T) {
+// Nothing is written through another version than the storage version.
+func TestRun_WritesStorageVersionOnly(t *testing.T) {
 	// Without a conversion webhook, v1alpha1 has no field for what is stored in v1.
 	t.Parallel()
 	w := newWarehouse(t, func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -374,7 +382,8 @@ func TestNothingIsWrittenThroughAnotherVersionThanTheStorageVersion(t *testing.T
 	check(t, err)
 }
 
-func TestAWrongNameIsAnError(t *testing.T) {
+// A wrong name is an error.
+func TestRun_WrongName(t *testing.T) {
 	t.Parallel()
 	_, err := migrate.Run(t.Context(), controlplane.Shared(t).Config(), "pallets.example.com")
 	if err == nil || !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "pallets.example.com") {

@@ -107,7 +107,7 @@ func (w *warehouse) refuse(names ...string) webhook {
 	}
 }
 
-func TestWhatAdmissionRefuses(t *testing.T) {
+func TestRun_AdmissionRefuses(t *testing.T) {
 	t.Parallel()
 	t.Run("where there is a status subresource, webhooks of the resource are not asked", func(t *testing.T) {
 		t.Parallel()

@@ -28,7 +28,8 @@ func (w *warehouse) versions() []string {
 	return names
 }
 
-func TestAVersionIsRemovedWhenNobodyNeedsIt(t *testing.T) {
+// A version is removed when it is not needed any more.
+func TestRemove_VersionNobodyNeeds(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	remove := func(opts ...migrate.Option) error {
@@ -116,7 +117,8 @@ func (w *warehouse) spec() map[string]any {
 	return all
 }
 
-func TestTheRulesAreTheLeast(t *testing.T) {
+// The rules are the least that are sufficient.
+func TestPolicyRules_Least(t *testing.T) {
 	t.Parallel()
 	w := newWarehouse(t)
 	plain := newWarehouse(t, withoutStatus)

@@ -73,7 +73,8 @@ func page(token string, names ...string) *metav1.PartialObjectMetadataList {
 	return list
 }
 
-func TestAListGoesOnWhateverTheAPIServerSays(t *testing.T) {
+// A list goes on, whatever the API server says.
+func TestList_GoesOnAfterErrors(t *testing.T) {
 	gone := apierrors.NewResourceExpired("compacted").ErrStatus
 	goneAt := gone
 	goneAt.Continue = "at-b"
@@ -174,7 +175,8 @@ func shrinking(version, token string) []string {
 // always returns the same n times.
 func always[T any](each T, n int) []T { return slices.Repeat([]T{each}, n) }
 
-func TestItStopsWhenEverythingFails(t *testing.T) {
+// The migration stops when everything fails.
+func TestTally_EverythingFails(t *testing.T) {
 	counts := &tally{report: &Report{}}
 	broken := Problem{Name: "a", Err: apierrors.NewInternalError(errors.New("no"))}
 	refused := Problem{Name: "b", Err: apierrors.NewForbidden(schema.GroupResource{}, "b", errors.New("no"))}
@@ -202,8 +204,9 @@ func TestItStopsWhenEverythingFails(t *testing.T) {
 	}
 }
 
-// A proxy, or an API server that lags behind, says of each path that it is not there.
-func TestAnObjectHasGoneOnlyIfTheAPIServerSaysSo(t *testing.T) {
+// An object has gone only if the API server says so. A proxy, or an API server that lags behind,
+// says of each path that it is not there.
+func TestRewrite_ObjectGone(t *testing.T) {
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", ResourceVersion: "3"}}
 	status := apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "boxes"}, "a").ErrStatus
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
@@ -238,7 +241,8 @@ func TestAnObjectHasGoneOnlyIfTheAPIServerSaysSo(t *testing.T) {
 	}
 }
 
-func TestARateIsKeptWithoutAWord(t *testing.T) {
+// A rate is kept without a word in the log.
+func TestRate_KeptWithoutLog(t *testing.T) {
 	server := httptest.NewServer(&script{answers: []any{page("to-b", "a"), page("", "b")}})
 	defer server.Close()
 	var said strings.Builder
@@ -262,7 +266,7 @@ func TestARateIsKeptWithoutAWord(t *testing.T) {
 }
 
 // A deadline that comes before the next token is not a fault of the objects.
-func TestADeadlineIsNoFaultOfAnObject(t *testing.T) {
+func TestRate_Deadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0.1)})
 		if err != nil {
@@ -280,7 +284,8 @@ func TestADeadlineIsNoFaultOfAnObject(t *testing.T) {
 	})
 }
 
-func TestOnlySilenceIsTakenForAnAPIServerThatIsAway(t *testing.T) {
+// Only silence is taken for an API server that is away.
+func TestRetry_OnlySilenceMeansAway(t *testing.T) {
 	reset, busy := errors.New("connection reset"), apierrors.NewInternalError(errors.New("no"))
 	for name, c := range map[string]struct {
 		answer func(took time.Duration) error
@@ -320,14 +325,16 @@ func TestOnlySilenceIsTakenForAnAPIServerThatIsAway(t *testing.T) {
 	}
 }
 
-func TestItWaitsLongerThanARequestMayTake(t *testing.T) {
+// The default is longer than a request may take.
+func TestPropagationDelay_Default(t *testing.T) {
 	set, err := apply(nil)
 	if err != nil || set.propagationDelay <= time.Minute { // the default of --request-timeout
 		t.Errorf("it waits for %s, %v", set.propagationDelay, err)
 	}
 }
 
-func TestWrongOptionsAreReportedTogether(t *testing.T) {
+// Wrong options are reported together.
+func TestRun_WrongOptions(t *testing.T) {
 	_, err := Run(t.Context(), &rest.Config{}, "boxes.example.com", Rate(-1), PropagationDelay(-1))
 	for _, want := range []string{"Rate is -1, expected 0 or more", "PropagationDelay is -1"} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-func TestWhileTheAPIServerIsAwayTheCertificateIsServedAndRenewed(t *testing.T) {
+// While the API server is away, the certificate is served and renewed.
+func TestAuthority_APIServerAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c, Interval(5*time.Minute), CertificateLifetime(30*time.Minute), CALifetime(4*time.Hour))
 		time.Sleep(start)
@@ -31,7 +32,8 @@ func TestWhileTheAPIServerIsAwayTheCertificateIsServedAndRenewed(t *testing.T) {
 	})
 }
 
-func TestACertificateDoesNotExpireDuringARequestThatHangs(t *testing.T) {
+// A certificate does not expire during a request that hangs.
+func TestCertificate_RequestHangs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c, Interval(5*time.Second), CertificateLifetime(20*time.Second))
 		time.Sleep(start)
@@ -43,7 +45,8 @@ func TestACertificateDoesNotExpireDuringARequestThatHangs(t *testing.T) {
 	})
 }
 
-func TestCheckSaysThatACertificateHasExpiredThoughNothingFailed(t *testing.T) {
+// Check says that a certificate has expired, though nothing failed.
+func TestCheck_ExpiredCertificate(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -57,7 +60,8 @@ func TestCheckSaysThatACertificateHasExpiredThoughNothingFailed(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatIsAwayDoesNotFloodTheLog(t *testing.T) {
+// An API server that is away does not flood the log.
+func TestLog_APIServerAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -76,8 +80,8 @@ func TestAnAPIServerThatIsAwayDoesNotFloodTheLog(t *testing.T) {
 	})
 }
 
-// Such as the port of a connection.
-func TestErrorsThatDifferEachTimeAreLoggedOnceAMinute(t *testing.T) {
+// Errors that differ each time, such as in the port of a connection, are logged once a minute.
+func TestLog_ErrorsThatDiffer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		config, ports := c.config(), atomic.Int64{}
 		config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -103,7 +107,8 @@ func TestErrorsThatDifferEachTimeAreLoggedOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestAMissingWatchIsLoggedAndChangesAreSeenLater(t *testing.T) {
+// A missing watch is logged, and changes are seen later.
+func TestWatch_Missing(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.faulty(func(r *http.Request) int {
 			if r.URL.Query().Get("watch") != "" {
@@ -123,8 +128,8 @@ func TestAMissingWatchIsLoggedAndChangesAreSeenLater(t *testing.T) {
 	})
 }
 
-// As many requests as necessary.
-func TestAnIdleAuthorityReadsOncePerInterval(t *testing.T) {
+// An idle authority reads once per interval. As many requests as necessary.
+func TestAuthority_Idle(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		run(t, c)
 		time.Sleep(time.Hour)
@@ -136,7 +141,8 @@ func TestAnIdleAuthorityReadsOncePerInterval(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatTakesManySecondsIsWaitedFor(t *testing.T) {
+// An API server that takes many seconds is waited for.
+func TestAuthority_SlowAPIServer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.latency = func() time.Duration { return 12 * time.Second }
 		r := run(t, c)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-func TestReplicasThatAreFasterThanEachOtherSayNothing(t *testing.T) {
+// Replicas that are faster than each other say nothing.
+func TestLog_ConcurrentReplicas(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.latency = func() time.Duration { return 400 * time.Millisecond }
 		var replicas []*running
@@ -24,7 +25,8 @@ func TestReplicasThatAreFasterThanEachOtherSayNothing(t *testing.T) {
 	})
 }
 
-func TestADeletionDuringARotationKeepsTheNextCA(t *testing.T) {
+// A deletion during a rotation keeps the next CA.
+func TestDeletion_DuringRotation(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		run(t, c)
 		time.Sleep(start)
@@ -39,7 +41,8 @@ func TestADeletionDuringARotationKeepsTheNextCA(t *testing.T) {
 	})
 }
 
-func TestWithManyPreviousCAsADeletionBeginsNoRotation(t *testing.T) {
+// With many previous CAs, a deletion begins no rotation.
+func TestDeletion_ManyPreviousCAs(t *testing.T) {
 	for previous, rotates := range map[int]bool{maxPrevious - 1: true, maxPrevious: false} {
 		bubble(t, func(t *testing.T, c *cluster) {
 			c.put(encoded(t, makeState(t, time.Now(), previous)))
@@ -54,7 +57,8 @@ func TestWithManyPreviousCAsADeletionBeginsNoRotation(t *testing.T) {
 	}
 }
 
-func TestABrokenSecretWithAnExpiredCAGetsANewOne(t *testing.T) {
+// A broken Secret with an expired CA gets a new one.
+func TestBrokenSecret_ExpiredCA(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		data := encoded(t, &state{current: makeCA(t, time.Now(), time.Hour), next: makeCA(t, time.Now(), time.Hour)})
 		delete(data, bundleKey)
@@ -76,7 +80,8 @@ func TestABrokenSecretWithAnExpiredCAGetsANewOne(t *testing.T) {
 	})
 }
 
-func TestEachNextCASettlesForItself(t *testing.T) {
+// Each next CA settles for itself.
+func TestIsPropagated_EachNextCA(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		a, err := New(c.config(), "ns", "ca", []string{"h"})
 		if err != nil {
@@ -102,7 +107,7 @@ func TestEachNextCASettlesForItself(t *testing.T) {
 	})
 }
 
-func TestACertificateIsNotValidBeforeItsCA(t *testing.T) {
+func TestLeaf_NotValidBeforeCA(t *testing.T) {
 	now := time.Now()
 	c := makeCA(t, now, day)
 	leaf, err := c.leaf([]string{"h"}, now.Add(-30*time.Minute), time.Hour)

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A month of nothing: the CA has expired, or is about to.
-func TestAfterALongDowntimeAnExpiredCAIsReplacedAtOnce(t *testing.T) {
+// After a long downtime, an expired CA is replaced at once. A month of nothing: the CA has expired,
+// or is about to.
+func TestDowntime_ExpiredCA(t *testing.T) {
 	for _, test := range []struct {
 		down time.Duration
 		same bool
@@ -40,7 +41,8 @@ func TestAfterALongDowntimeAnExpiredCAIsReplacedAtOnce(t *testing.T) {
 	}
 }
 
-func TestANextCATakesOverAtOnceWhereTheCurrentOneHasExpired(t *testing.T) {
+// A next CA takes over at once where the current one has expired.
+func TestDowntime_NextCA(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		current := makeCA(t, time.Now(), time.Hour)
 		next, err := current.crossed(makeCA(t, time.Now(), day))

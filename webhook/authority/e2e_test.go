@@ -20,9 +20,9 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
-// TestOnARealAPIServer runs authorities as users that have exactly the rights of the package
+// TestAuthority_RealAPIServer runs authorities as users that have exactly the rights of the package
 // documentation, or one less.
-func TestOnARealAPIServer(t *testing.T) {
+func TestAuthority_RealAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	admin, err := kubernetes.NewForConfig(cp.Config())

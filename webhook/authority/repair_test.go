@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestADeletedSecretIsBackWithinASecondAndRotates(t *testing.T) {
+// A deleted Secret is back within a second, and rotates.
+func TestDeletion_SecretIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		replicas := []*running{run(t, c), run(t, c), run(t, c)}
 		time.Sleep(start)
@@ -38,7 +39,8 @@ func TestADeletedSecretIsBackWithinASecondAndRotates(t *testing.T) {
 	})
 }
 
-func TestWhoDeletesTheSecretAgainAndAgainGetsOneRotation(t *testing.T) {
+// Repeated deletions of the Secret cause one rotation.
+func TestDeletion_AgainAndAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -53,8 +55,9 @@ func TestWhoDeletesTheSecretAgainAndAgainGetsOneRotation(t *testing.T) {
 	})
 }
 
-// A watch sees a deletion, but not one before it.
-func TestADeletionWhileWatchesBeginAnewIsSeenAtOnce(t *testing.T) {
+// A deletion while watches begin again is seen at once. A watch sees a deletion, but not one before
+// it.
+func TestDeletion_WhileWatchesBegin(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		run(t, c)
 		time.Sleep(time.Hour)
@@ -88,7 +91,8 @@ var damage = map[string]func(value []byte) []byte{
 	"is huge":      func([]byte) []byte { return bytes.Repeat([]byte("A"), 256<<10) },
 }
 
-func TestEachBrokenPartIsRestoredWithNoNewCA(t *testing.T) {
+// Each broken part is restored with no new CA.
+func TestBrokenSecret_EachPart(t *testing.T) {
 	for _, key := range keys {
 		for how, broken := range damage {
 			bubble(t, func(t *testing.T, c *cluster) {
@@ -146,7 +150,8 @@ func makeState(t testing.TB, now time.Time, previous int) *state {
 	return s
 }
 
-func TestDataThatIsGoneIsRestoredAndOthersStay(t *testing.T) {
+// Data that is gone is restored, and others stay.
+func TestBrokenSecret_DataGone(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -182,7 +187,8 @@ func TestDataThatIsGoneIsRestoredAndOthersStay(t *testing.T) {
 	})
 }
 
-func TestASecretWithoutRoomIsReportedAndServed(t *testing.T) {
+// A Secret that is full is reported and served.
+func TestSecret_WithoutRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		const room = 32 << 10
 		c.room = room
@@ -207,7 +213,8 @@ func TestASecretWithoutRoomIsReportedAndServed(t *testing.T) {
 	})
 }
 
-func TestAnImmutableSecretIsReportedAndServed(t *testing.T) {
+// An immutable Secret is reported and served.
+func TestSecret_Immutable(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
 		old := run(t, c, opts...)
@@ -228,7 +235,8 @@ func TestAnImmutableSecretIsReportedAndServed(t *testing.T) {
 	})
 }
 
-func TestAReplicaThatMayNotReadAnyMoreRenewsItsCertificate(t *testing.T) {
+// A replica that may not read any more renews its certificate.
+func TestCertificate_ReplicaMayNotRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c, Interval(time.Hour), CALifetime(5*day))
 		time.Sleep(start)
@@ -244,8 +252,9 @@ func TestAReplicaThatMayNotReadAnyMoreRenewsItsCertificate(t *testing.T) {
 	})
 }
 
-// All replicas are down while parts of the Secret break.
-func TestAReplicaThatStartsAloneSavesWhatIsWhole(t *testing.T) {
+// A replica that starts alone saves what is whole. All replicas are down while parts of the Secret
+// break.
+func TestBrokenSecret_ReplicaStartsAlone(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
 	before := makeState(t, now, 1)
 	older := makeCA(t, now, 90*day)
@@ -298,7 +307,8 @@ func TestAReplicaThatStartsAloneSavesWhatIsWhole(t *testing.T) {
 	}
 }
 
-func TestOnePreviousCAThatIsBrokenLosesNoOtherBeforeIt(t *testing.T) {
+// One previous CA that is broken loses no other before it.
+func TestBrokenSecret_OnePreviousCA(t *testing.T) {
 	s := makeState(t, time.Now(), 2)
 	data := encoded(t, s)
 	data[previousKey] = append(data[previousKey], "-----BEGIN"...)
@@ -309,7 +319,8 @@ func TestOnePreviousCAThatIsBrokenLosesNoOtherBeforeIt(t *testing.T) {
 	}
 }
 
-func TestANewReplicaWaitsForOneThatRemembers(t *testing.T) {
+// A new replica waits for one that remembers.
+func TestBrokenSecret_NewReplicaWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		old := run(t, c)
 		time.Sleep(start)
@@ -327,9 +338,10 @@ func TestANewReplicaWaitsForOneThatRemembers(t *testing.T) {
 	})
 }
 
-// After hours without the API server the Secret counts for more than what is remembered; but
-// without a Secret, or with a broken one, the replica has only its memory.
-func TestAReplicaWithAnOldMemoryRestoresASecretThatIsGone(t *testing.T) {
+// A replica with an old memory restores a Secret that is gone. After hours without the API server
+// the Secret counts for more than what is remembered; but without a Secret, or with a broken one,
+// the replica has only its memory.
+func TestMemory_OldAndSecretGone(t *testing.T) {
 	for name, broken := range map[string]map[string][]byte{"gone": nil, "empty": {}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
@@ -348,7 +360,8 @@ func TestAReplicaWithAnOldMemoryRestoresASecretThatIsGone(t *testing.T) {
 	}
 }
 
-func TestAfterHoursAwayTheSecretCountsForMoreThanMemory(t *testing.T) {
+// After hours away, the Secret counts for more than memory.
+func TestMemory_AfterHoursAway(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -366,7 +379,8 @@ func TestAfterHoursAwayTheSecretCountsForMoreThanMemory(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsLostDoesNotMatter(t *testing.T) {
+// An answer that is lost does not matter.
+func TestAuthority_LostAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		n := 0
 		c.lost = func(r *http.Request) bool {
@@ -387,7 +401,7 @@ func TestAnAnswerThatIsLostDoesNotMatter(t *testing.T) {
 }
 
 // Another client undoes each write, such as a controller that owns the Secret.
-func TestAFightOverTheSecretHasALimit(t *testing.T) {
+func TestSecret_FightHasLimit(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -421,7 +435,7 @@ func TestAFightOverTheSecretHasALimit(t *testing.T) {
 	})
 }
 
-func TestState_KeyIsPKCS8(t *testing.T) {
+func TestState_PKCS8Key(t *testing.T) {
 	if !strings.HasPrefix(string(encoded(t, makeState(t, time.Now(), 0))[privateKey]), "-----BEGIN PRIVATE KEY-----") {
 		t.Error("the key is not PKCS #8")
 	}

@@ -42,7 +42,8 @@ func certs(cas ...*ca) (certs []*x509.Certificate) {
 	return certs
 }
 
-func TestAStateIsFollowedByTheOneThatIsDue(t *testing.T) {
+// A state is followed by the one that is due.
+func TestState_NextThatIsDue(t *testing.T) {
 	now := time.Now()
 	p := policy{name: "ca", caLifetime: 90 * day, rotateAfter: 30 * day}
 	n := named{
@@ -91,7 +92,8 @@ func TestAStateIsFollowedByTheOneThatIsDue(t *testing.T) {
 	}
 }
 
-func TestTwoStatesBecomeOneThatNobodyIsSurprisedBy(t *testing.T) {
+// Two states become one that surprises no replica.
+func TestState_Merge(t *testing.T) {
 	now := time.Now()
 	n := named{"a": makeCA(t, now, day), "b": makeCA(t, now, day), "c": makeCA(t, now, day), "d": makeCA(t, now, day), "expired": makeCA(t, now.Add(-2*day), day)}
 	s := func(current, next string, previous ...string) *state {
@@ -132,7 +134,8 @@ func TestTwoStatesBecomeOneThatNobodyIsSurprisedBy(t *testing.T) {
 	}
 }
 
-func TestACAIsFollowedAtHalfItsLifeWhoeverMadeIt(t *testing.T) {
+// A CA is followed at half its life at the latest, whoever made it.
+func TestPolicy_Renewal(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	p := policy{rotateAfter: 30 * day}
 	for name, test := range map[string]struct {
@@ -151,7 +154,8 @@ func TestACAIsFollowedAtHalfItsLifeWhoeverMadeIt(t *testing.T) {
 	}
 }
 
-func TestACrossCertificateLivesNoLongerThanEither(t *testing.T) {
+// A cross certificate lives no longer than either CA.
+func TestCrossCertificate_Lifetime(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct{ issuer, next time.Duration }{{time.Hour, day}, {day, time.Hour}} {
 		issuer, next := makeCA(t, now, test.issuer), makeCA(t, now, test.next)
@@ -174,7 +178,7 @@ func TestACrossCertificateLivesNoLongerThanEither(t *testing.T) {
 	}
 }
 
-func TestTheCertificateHasAllHosts(t *testing.T) {
+func TestLeaf_AllHosts(t *testing.T) {
 	long := "a-service-with-a-name-that-is-quite-long.in-a-namespace-that-has-one-too.svc"
 	for _, hosts := range [][]string{{"pizza.ns.svc", "10.0.0.1", "::1", "other"}, {long, "h"}} {
 		c := makeCA(t, time.Now(), day)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-func TestTheCertificateIsRenewedAtHalfItsLife(t *testing.T) {
+func TestCertificate_RenewedAtHalfItsLife(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c, Interval(time.Minute))
 		time.Sleep(start)
@@ -41,7 +41,7 @@ func TestTheCertificateIsRenewedAtHalfItsLife(t *testing.T) {
 	})
 }
 
-func TestACertificateNeverOutlivesItsCA(t *testing.T) {
+func TestCertificate_NeverOutlivesItsCA(t *testing.T) {
 	now := time.Now()
 	young := makeCA(t, now, time.Hour)
 	for lifetime, want := range map[time.Duration]time.Time{
@@ -68,7 +68,8 @@ func TestACertificateNeverOutlivesItsCA(t *testing.T) {
 	}
 }
 
-func TestTheCARotatesAtItsAge(t *testing.T) {
+// The CA rotates at its age.
+func TestRotation_AtAge(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts []Option
 		age  time.Duration
@@ -123,7 +124,8 @@ func TestTheCARotatesAtItsAge(t *testing.T) {
 	}
 }
 
-func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
+// The next CA waits until it is carried, and that has settled.
+func TestRotation_NextCAWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		var carried atomic.Bool
 		r := run(t, c, BundlePropagated(func(bundle []byte) error {
@@ -170,8 +172,9 @@ func TestTheNextCAWaitsUntilItIsCarriedAndThatHasSettled(t *testing.T) {
 	})
 }
 
-// A CA that is not in the Secret is not trusted, however long it has been wanted.
-func TestACAOfSomebodyElseSettlesInTheSecret(t *testing.T) {
+// A foreign CA settles in the Secret. A CA that is not in the Secret is not trusted,
+// however long it has been wanted.
+func TestForeignCA_Settles(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -206,7 +209,8 @@ func TestACAOfSomebodyElseSettlesInTheSecret(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatKnowsOnlyTheOldBundleTakesTheNewCertificate(t *testing.T) {
+// An API server that knows only the old bundle takes the new certificate.
+func TestRotation_OldBundle(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -235,7 +239,8 @@ func TestAnAPIServerThatKnowsOnlyTheOldBundleTakesTheNewCertificate(t *testing.T
 	})
 }
 
-func TestPreviousCAsThatAreRemovedFromTheBundleTooStayAway(t *testing.T) {
+// Previous CAs that are removed from the bundle too stay away.
+func TestRotation_RemovedPreviousCAs(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		s := makeState(t, time.Now(), 2)
 		c.put(encoded(t, s))
@@ -252,7 +257,7 @@ func TestPreviousCAsThatAreRemovedFromTheBundleTooStayAway(t *testing.T) {
 }
 
 // A tool that makes a CA with each of its runs must not fill the Secret.
-func TestManyCAsOfSomebodyElseDoNotFillTheSecret(t *testing.T) {
+func TestForeignCA_Many(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(start)
@@ -277,7 +282,8 @@ func TestManyCAsOfSomebodyElseDoNotFillTheSecret(t *testing.T) {
 	})
 }
 
-func TestACAOfAnotherKindIsUsedOrReplaced(t *testing.T) {
+// A CA of another kind is used or replaced.
+func TestForeignCA_OfAnotherKind(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	weak, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -127,11 +127,11 @@ func startReplica(t testing.TB, c *cluster, r *registrations) *replica {
 	return &replica{a, time.Now(), func() { cancel(); wg.Wait() }}
 }
 
-// TestNoAPIServerEverMeetsACertificateThatItDoesNotTrust plays 45 minutes of three replicas
-// of which one is always there, with everything that can happen to them and to the Secret,
-// several times over. The API servers here are stricter than real ones: they want the
-// issuer among what they trust, and take no cross certificate.
-func TestNoAPIServerEverMeetsACertificateThatItDoesNotTrust(t *testing.T) {
+// No API server ever meets a certificate that it does not trust. The test plays 45 minutes of three
+// replicas of which one is always there, with everything that can happen to them and to the Secret,
+// several times over. The API servers here are stricter than real ones: they want the issuer among
+// what they trust, and take no cross certificate.
+func TestAuthority_Simulation(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()

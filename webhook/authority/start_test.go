@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestTheFirstReplicaMakesACAAndServesWithIt(t *testing.T) {
+// The first replica makes a CA and serves with it.
+func TestStart_FirstReplica(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		if bundle := r.CABundle(); bundle != nil {
@@ -34,7 +35,8 @@ func TestTheFirstReplicaMakesACAAndServesWithIt(t *testing.T) {
 	})
 }
 
-func TestReplicasThatStartAtOnceAgreeOnOneCA(t *testing.T) {
+// Replicas that start at once agree on one CA.
+func TestStart_ConcurrentReplicas(t *testing.T) {
 	for _, n := range []int{2, 10} {
 		bubble(t, func(t *testing.T, c *cluster) {
 			var replicas []*running
@@ -54,7 +56,8 @@ func TestReplicasThatStartAtOnceAgreeOnOneCA(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatStartsLaterServesAtOnceWithTheCAThatIsThere(t *testing.T) {
+// A replica that starts later serves at once with the CA that is there.
+func TestStart_LaterReplica(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		run(t, c)
 		time.Sleep(time.Hour)
@@ -69,7 +72,8 @@ func TestAReplicaThatStartsLaterServesAtOnceWithTheCAThatIsThere(t *testing.T) {
 	})
 }
 
-func TestAnEmptySecretOfSomebodyElseIsFilled(t *testing.T) {
+// An empty Secret of another owner is filled.
+func TestStart_EmptySecret(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.put(map[string][]byte{})
 		c.kind = "Opaque" // the API server wants two keys in a kubernetes.io/tls
@@ -84,7 +88,8 @@ func TestAnEmptySecretOfSomebodyElseIsFilled(t *testing.T) {
 	})
 }
 
-func TestNothingIsServedBeforeTheFirstReadAndTheErrorSaysWhy(t *testing.T) {
+// Nothing is served before the first read, and the error says why.
+func TestStart_BeforeFirstRead(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		a, err := New(c.config(), "ns", "ca", []string{"pizza.ns.svc"})
 		if err != nil {
@@ -107,7 +112,8 @@ func TestNothingIsServedBeforeTheFirstReadAndTheErrorSaysWhy(t *testing.T) {
 	})
 }
 
-func TestWhileItWaitsForOthersTheErrorSaysSo(t *testing.T) {
+// While a replica waits for others, the error says so.
+func TestStart_WaitsForOthers(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
 		r := run(t, c)
 		time.Sleep(r.patience() / 2)
@@ -118,7 +124,7 @@ func TestWhileItWaitsForOthersTheErrorSaysSo(t *testing.T) {
 	})
 }
 
-func TestNewNamesAllFaultsAtOnce(t *testing.T) {
+func TestNew_NamesAllFaults(t *testing.T) {
 	_, err := New(&rest.Config{Host: "https://cluster"}, "Name space", "Se cret", nil,
 		CALifetime(time.Minute), RotateAfter(-1), CertificateLifetime(0), Interval(-time.Second), PropagationDelay(-1))
 	wantError(t, err, "authority: ", `namespace "Name space"`, `name "Se cret"`, "no hosts", "RotateAfter -1ns", "CertificateLifetime 0s", "Interval -1s", "PropagationDelay -1ns")
@@ -158,7 +164,7 @@ func TestNewNamesAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-func TestNewKeepsNothingOfItsArguments(t *testing.T) {
+func TestNew_KeepsNoArguments(t *testing.T) {
 	config := newCluster().config()
 	config.QPS = 3
 	hosts := []string{"pizza.ns.svc"}
@@ -175,9 +181,10 @@ func TestNewKeepsNothingOfItsArguments(t *testing.T) {
 	}
 }
 
-// A bubble of synctest ends with a panic if a goroutine in it is blocked forever, so each
-// test here shows it; this one for a Run that is stopped in the middle of things.
-func TestNoGoroutineIsLeftAfterRunWheneverItStops(t *testing.T) {
+// No goroutine is left after Run, whenever it stops. A bubble of synctest ends with a panic if a
+// goroutine in it is blocked forever, so each test here shows it; this one for a Run that is
+// stopped in the middle of things.
+func TestRun_LeavesNoGoroutine(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, 500 * time.Millisecond, 6*time.Second + time.Millisecond, start, time.Hour} {
 		bubble(t, func(t *testing.T, c *cluster) {
 			c.latency = func() time.Duration { return 300 * time.Millisecond }

@@ -54,12 +54,12 @@ func FuzzParseState(f *testing.F) {
 
 func encodedText(t *testing.T, s *state) map[string]string { return text(encoded(t, s)) }
 
-func TestTheErrorNamesEachBrokenKey(t *testing.T) {
+func TestParseState_NamesEachBrokenKey(t *testing.T) {
 	_, err := parseState(map[string][]byte{certKey: []byte("?"), nextKeyKey: []byte("?"), previousKey: []byte("?")})
 	wantError(t, err, "tls.crt and tls.key: ", "next.crt and next.key: ", "previous.crt: ")
 }
 
-func TestTheBundleDoesNotDependOnUse(t *testing.T) {
+func TestBundle_DoesNotDependOnUse(t *testing.T) {
 	now := time.Now()
 	s := makeState(t, now, 1)
 	next := makeCA(t, now.Add(time.Minute), day)

@@ -37,7 +37,8 @@ func (o onlyServed) GetCertificate(h *tls.ClientHelloInfo) (*tls.Certificate, er
 	return o.c.GetCertificate(h)
 }
 
-func TestTheMetricsSayWhenCertificatesExpire(t *testing.T) {
+// The metrics say when certificates expire.
+func TestPrometheus_CertificateExpiry(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	c := &certificates{}
 	if err := metrics.Prometheus(registry, c); err != nil {
@@ -101,7 +102,8 @@ crdkit_webhook_registration_difference{field="spec.conversion.strategy",kind="Cu
 	}
 }
 
-func TestCertificatesWithoutABundleHaveOneMetric(t *testing.T) {
+// Certificates without a bundle have one metric.
+func TestPrometheus_WithoutBundle(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	if err := metrics.Prometheus(registry, onlyServed{&certificates{}}); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-func TestAChangedBundleFileIsFollowedWithinASecond(t *testing.T) {
+// A changed bundle file is followed within a second.
+func TestBundleFile_Changed(t *testing.T) {
 	first, _, _ := newCA(t, "first")
 	second, _, _ := newCA(t, "second")
 	path := filepath.Join(t.TempDir(), "ca.crt")
@@ -35,7 +36,8 @@ func TestAChangedBundleFileIsFollowedWithinASecond(t *testing.T) {
 	})
 }
 
-func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
+// A broken bundle file keeps the old bundle, and is reported.
+func TestBundleFile_Broken(t *testing.T) {
 	ca, _, _ := newCA(t, "localhost")
 	path := filepath.Join(t.TempDir(), "ca.crt")
 	check(t, os.WriteFile(path, ca, 0o600))
@@ -68,7 +70,8 @@ func TestABrokenBundleFileKeepsTheOldBundleAndIsReported(t *testing.T) {
 	})
 }
 
-func TestAMissingBundleFileIsAnError(t *testing.T) {
+// A missing bundle file is an error.
+func TestBundleFile_Missing(t *testing.T) {
 	if b, err := registration.BundleFile("missing.crt"); !errors.Is(err, os.ErrNotExist) || b != nil {
 		t.Errorf("got %v", err)
 	}

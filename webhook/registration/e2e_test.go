@@ -122,7 +122,7 @@ func (c cluster) kubectl(t testing.TB, manifest []byte, args ...string) string {
 	return string(output)
 }
 
-func TestOnARealControlPlane(t *testing.T) {
+func TestWebhooks_RealControlPlane(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for name, test := range map[string]func(*testing.T, cluster){

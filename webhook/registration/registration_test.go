@@ -87,7 +87,8 @@ func TestNew_JoinsAllMistakes(t *testing.T) {
 	}
 }
 
-func TestRulesAreMadeFromTheHandler(t *testing.T) {
+// Rules are made from the handler.
+func TestManifests_RulesFromHandler(t *testing.T) {
 	s := newShop(t, "example.com")
 	const create, update, del, connect = admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete, admissionregistrationv1.Connect
 	namespaced, cluster, all := admissionregistrationv1.NamespacedScope, admissionregistrationv1.ClusterScope, admissionregistrationv1.AllScopes
@@ -136,7 +137,8 @@ func TestRulesAreMadeFromTheHandler(t *testing.T) {
 	}
 }
 
-func TestTheDefaultsAreThoseOfTheAPIAndCautious(t *testing.T) {
+// The defaults are those of the API, and cautious.
+func TestManifests_Defaults(t *testing.T) {
 	s := newShop(t, "example.com")
 	notIn := func(namespaces ...string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: namespaces}}}
@@ -171,7 +173,8 @@ func TestTheDefaultsAreThoseOfTheAPIAndCautious(t *testing.T) {
 	}
 }
 
-func TestWhatTheAuthorSaysIsWhatIsRegistered(t *testing.T) {
+// The choices of the author are registered.
+func TestManifests_AuthorsChoices(t *testing.T) {
 	s := newShop(t, "example.com")
 	selector := metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 	hooks, err := registration.New("p", registration.URL("https://[::1]:9443"), registration.ReviewVersions("v1beta1"), s.definitions(), s.conversion(), s.mutating(
@@ -213,7 +216,7 @@ func TestWhatTheAuthorSaysIsWhatIsRegistered(t *testing.T) {
 	}
 }
 
-func TestDefinitionsKeepWhatTheyHave(t *testing.T) {
+func TestDefinitions_KeepWhatTheyHave(t *testing.T) {
 	s := newShop(t, "example.com")
 	single := strings.ReplaceAll(string(s.definition()), "example.com", "single.example.com")
 	single = single[:strings.Index(single, "  - name: v1alpha1")] + "  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {n: {type: integer, maximum: 9223372036854775807, default: 1}}}}\n"
@@ -245,7 +248,8 @@ func TestDefinitionsKeepWhatTheyHave(t *testing.T) {
 	}
 }
 
-func TestManifestsTakeNoOtherBundleThanCertificates(t *testing.T) {
+// Manifests takes no other bundle than certificates.
+func TestManifests_WrongBundle(t *testing.T) {
 	s := newShop(t, "example.com")
 	hooks := declare(t, "p", s.options()...)
 	if text, err := hooks.Manifests([]byte("garbage")); err == nil || text != nil {
@@ -259,7 +263,8 @@ func TestManifestsTakeNoOtherBundleThanCertificates(t *testing.T) {
 	}
 }
 
-func TestHandlersAreServedOnTheirPaths(t *testing.T) {
+// Handlers are served on their paths.
+func TestWebhooks_Paths(t *testing.T) {
 	s := newShop(t, "example.com")
 	var order []string
 	note := func(who string) registration.Option {
@@ -289,7 +294,7 @@ func TestHandlersAreServedOnTheirPaths(t *testing.T) {
 	}
 }
 
-func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
+func TestPolicyRules_LimitedToObjects(t *testing.T) {
 	s, other := newShop(t, "a.example.com"), newShop(t, "b.example.com")
 	hooks := declare(t, "p", s.definitions(), other.definitions(), s.conversion(), other.noConversion(), s.mutating())
 	want := []rbacv1.PolicyRule{
@@ -301,7 +306,8 @@ func TestPolicyRulesAreLimitedToTheObjects(t *testing.T) {
 	}
 }
 
-func TestInjectReportsAConfigThatIsOfNoUse(t *testing.T) {
+// Inject reports a config that is of no use.
+func TestInject_UselessConfig(t *testing.T) {
 	s := newShop(t, "example.com")
 	hooks := declare(t, "p", s.options()...)
 	ca, _, _ := newCA(t, "localhost")

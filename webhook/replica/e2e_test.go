@@ -250,9 +250,10 @@ func (c *town) pizza(version, name, topping string) *unstructured.Unstructured {
 	}}
 }
 
-// TestTheFirstReplicaDoesNotWaitForItself starts a replica whose informer lists objects that
-// only it can convert, behind a Service that sends requests to replicas that are ready.
-func TestTheFirstReplicaDoesNotWaitForItself(t *testing.T) {
+// The first replica does not wait for itself. The test starts a replica whose informer lists
+// objects that only it can convert, behind a Service that sends requests to replicas that are
+// ready.
+func TestRun_FirstReplica(t *testing.T) {
 	c := open(t)
 	c.order(t, 3)
 	informer := c.informer("v1alpha1")
@@ -318,8 +319,8 @@ func readyz(addr string) string {
 	return string(body)
 }
 
-// TestAReplicaStopsInOrder stops one with a request in flight.
-func TestAReplicaStopsInOrder(t *testing.T) {
+// TestRun_StopsInOrder stops a replica with a request in flight.
+func TestRun_StopsInOrder(t *testing.T) {
 	c := open(t)
 	informer := c.informer("v1")
 	var mu sync.Mutex
@@ -394,7 +395,8 @@ func TestAReplicaStopsInOrder(t *testing.T) {
 	}
 }
 
-func TestAControllerThatFailsStopsTheReplica(t *testing.T) {
+// A controller that fails stops the replica.
+func TestController_Fails(t *testing.T) {
 	c := open(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -409,9 +411,10 @@ func TestAControllerThatFailsStopsTheReplica(t *testing.T) {
 	}
 }
 
-// An informer without permission differs from one whose kind is not converted: a
-// rollout must stop there, although the conversion is wanting too.
-func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
+// An informer that may not list keeps the replica from being ready. An informer without permission
+// differs from one whose kind is not converted: a rollout must stop there, although the conversion
+// is wanting too.
+func TestInformer_MayNotList(t *testing.T) {
 	c := open(t)
 	c.order(t, 1)
 	nobody, err := c.User("nobody")
@@ -436,8 +439,9 @@ func TestAnInformerThatMayNotListKeepsTheReplicaFromBeingReady(t *testing.T) {
 	}
 }
 
-// An operator with rights in one namespace may not ask about all objects.
-func TestTheFirstReplicaOfANamespacedOperatorDoesNotWaitForItself(t *testing.T) {
+// The first replica of a namespaced operator does not wait for itself. An operator with rights in
+// one namespace may not ask about all objects.
+func TestRun_NamespacedOperator(t *testing.T) {
 	c := open(t)
 	c.order(t, 3)
 	user, err := c.User("cook")
@@ -537,7 +541,8 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	check(t, stopRestarted())
 }
 
-func TestTheCertificatesMayComeFromFiles(t *testing.T) {
+// The certificates may come from files.
+func TestCertificates_FromFiles(t *testing.T) {
 	c := open(t)
 	host := "pizza-operator." + c.system + ".svc"
 	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})

@@ -38,7 +38,8 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 	return hooks
 }
 
-func TestMistakesAreFoundAtTheStartAllInOneErrorAndTheListenerIsClosed(t *testing.T) {
+// Mistakes are found at the start, all in one error, and the listener is closed.
+func TestRun_Mistakes(t *testing.T) {
 	ok := func(*http.Request) error { return nil }
 	inside := registration.OwnNamespace("ns")
 	registry := prometheus.NewRegistry()

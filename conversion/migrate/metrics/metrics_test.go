@@ -26,7 +26,8 @@ func ExamplePrometheus() {
 	// Output: 5 <nil>
 }
 
-func TestTheNumbersAreOfTheLastMigration(t *testing.T) {
+// The numbers are of the last migration.
+func TestPrometheus_LastMigration(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	observe, err := metrics.Prometheus(registry)
 	if err != nil {
