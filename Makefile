@@ -89,7 +89,7 @@ differential: controlplane ## Compare schema and schema/offline with a real kube
 .PHONY: migrate
 migrate: N ?= 50000
 migrate: controlplane ## Move N=50000 stored objects to a new version, killed halfway: rate, memory, and what has changed.
-	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go -C examples/crdmigrate test -count=1 -timeout 2h -run '^TestKilledInTheMiddle$$'
+	@CRDKIT_MIGRATE_OBJECTS=$(N) CRDKIT_REQUIRE_CONTROLPLANE=1 go -C examples/crdmigrate test -count=1 -timeout 2h -run '^TestRun_Killed$$'
 
 # The releases of Kubernetes that have a module: the one that everything runs with, and
 # those of folders of their own, each with the etcd that it names.

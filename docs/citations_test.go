@@ -28,9 +28,9 @@ var cited = map[string]struct{ module, of string }{
 
 var citation = regexp.MustCompile("`([a-z-]+)/([\\w./-]+\\.go)#(\\w+)`")
 
-// TestCitationsExist checks that each file that a page cites has the function that it names, in
+// TestCitations checks that each file that a page cites has the function that it names, in
 // the version of go.mod.
-func TestCitationsExist(t *testing.T) {
+func TestCitations(t *testing.T) {
 	directories := map[string]string{}
 	for _, name := range pages {
 		for _, match := range citation.FindAllStringSubmatch(mdtest.Read(t, name).Text, -1) {
@@ -72,8 +72,8 @@ var (
 	codeSpan = regexp.MustCompile("`[^`\n]*`")
 )
 
-// TestLinksLead checks that each link to a file or a heading leads there.
-func TestLinksLead(t *testing.T) {
+// TestLinks checks that each link to a file or a heading leads there.
+func TestLinks(t *testing.T) {
 	for _, name := range append([]string{"../CONTRIBUTING.md", "../CHANGELOG.md", "../README.md", "../examples/pizza/README.md"}, pages...) {
 		p := mdtest.Read(t, name)
 		text := p.Text

@@ -19,7 +19,7 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/webhooktest"
 )
 
-func TestTheCodeInContributingIsCompiled(t *testing.T) {
+func TestContributing_CodeIsCompiled(t *testing.T) {
 	mdtest.Read(t, "../CONTRIBUTING.md").GoIsIn(t, ".")
 }
 

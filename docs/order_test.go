@@ -270,9 +270,9 @@ var stories = []story{
 	{"Delete", "DELETE", "v1alpha1", "/old", "", ""},
 }
 
-// TestTheOrderOfThings plays the requests of the page, and compares all that is asked, stored
+// TestRequests_Order plays the requests of the page, and compares all that is asked, stored
 // and answered with what the page says.
-func TestTheOrderOfThings(t *testing.T) {
+func TestRequests_Order(t *testing.T) {
 	t.Parallel()
 	p := mdtest.Read(t, "what-the-api-server-does.md")
 	// Caches convert too, at any time: see TestProbes_WithWatchCaches.

@@ -14,9 +14,9 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
-// TestTheMoveIsCompiled checks that the code of the page is that of the packages which its
+// TestMove_CodeIsCompiled checks that the code of the page is that of the packages which its
 // nested module compiles and tests.
-func TestTheMoveIsCompiled(t *testing.T) {
+func TestMove_CodeIsCompiled(t *testing.T) {
 	const moving = "../interop/controllerruntime/moving"
 	directories := []string{moving, filepath.Join(moving, "api/v1beta1")}
 	for _, step := range []string{"step0", "step1", "step2", "step3", "step4"} {
@@ -47,8 +47,8 @@ func TestTesting_Commands(t *testing.T) {
 	}
 }
 
-// TestTheDrawingIsWellFormed reads the drawing as XML; no browser is there to look at it.
-func TestTheDrawingIsWellFormed(t *testing.T) {
+// TestDrawing_WellFormed reads the drawing as XML; no browser is there to look at it.
+func TestDrawing_WellFormed(t *testing.T) {
 	f, err := os.Open("what-the-api-server-does.svg")
 	check(t, err)
 	defer f.Close()
@@ -61,8 +61,8 @@ func TestTheDrawingIsWellFormed(t *testing.T) {
 	}
 }
 
-// TestEveryPageIsProven checks that no page is left out of the tests.
-func TestEveryPageIsProven(t *testing.T) {
+// TestPages_HaveTests checks that no page is left out of the tests.
+func TestPages_HaveTests(t *testing.T) {
 	names, err := filepath.Glob("*.md")
 	check(t, err)
 	known := map[string]bool{}

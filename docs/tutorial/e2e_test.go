@@ -39,9 +39,9 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-// TestTheLifeOfAnAPIVersion plays all steps in one cluster: each is rolled out over the one
+// TestSteps_InOneCluster plays all steps in one cluster: each is rolled out over the one
 // before, and what has been written before must read the same.
-func TestTheLifeOfAnAPIVersion(t *testing.T) {
+func TestSteps_InOneCluster(t *testing.T) {
 	c := open(t)
 
 	c.begin("step 1: a definition, without an operator")

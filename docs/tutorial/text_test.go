@@ -19,10 +19,10 @@ var update = flag.Bool("update", false, "write the code of the steps into the te
 // steps is how many there are.
 const steps = 8
 
-// TestTheTextShowsTheSteps checks that who follows the text has the folders in the end: the
+// TestText_ShowsSteps checks that who follows the text has the folders in the end: the
 // page of a step shows each new file, and how each other file changes, except generated
 // ones.
-func TestTheTextShowsTheSteps(t *testing.T) {
+func TestText_ShowsSteps(t *testing.T) {
 	before := map[string]string{}
 	for n := range steps {
 		folder := fmt.Sprintf("step%d", n+1)
@@ -71,8 +71,8 @@ func checkPage(t *testing.T, page string, before, after map[string]string) {
 	}
 }
 
-// TestGoldenFilesStay checks that no step forgets what an earlier one has stored.
-func TestGoldenFilesStay(t *testing.T) {
+// TestGoldenFiles_Stay checks that no step forgets what an earlier one has stored.
+func TestGoldenFiles_Stay(t *testing.T) {
 	before, kept := map[string]string{}, 0
 	for n := range steps {
 		after := read(t, fmt.Sprintf("step%d", n+1))
@@ -92,8 +92,8 @@ func TestGoldenFilesStay(t *testing.T) {
 	}
 }
 
-// TestHistoryHasTheEarlierSteps checks that a step which converts has the definitions of those before it.
-func TestHistoryHasTheEarlierSteps(t *testing.T) {
+// TestHistory_HasEarlierSteps checks that a step which converts has the definitions of those before it.
+func TestHistory_HasEarlierSteps(t *testing.T) {
 	const definition = "library.example.com_books.yaml"
 	for n := 3; n < steps; n++ { // the first two, and the last, have one version
 		for before := 2; before < n; before++ {
@@ -107,8 +107,8 @@ func TestHistoryHasTheEarlierSteps(t *testing.T) {
 	}
 }
 
-// TestLinksLeadSomewhere checks the links from page to page.
-func TestLinksLeadSomewhere(t *testing.T) {
+// TestLinks checks the links from page to page.
+func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob("step*/README.md")
 	if err != nil || len(pages) != steps {
 		t.Fatalf("there are the pages %q: %v", pages, err)

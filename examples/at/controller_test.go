@@ -122,7 +122,8 @@ func of(generation string, pod answer) answer {
 
 const ours = `{"name":"` + gate + `"}`
 
-func TestEachStepBeginsWithWhatTheAPIServerHas(t *testing.T) {
+// Each step begins with what the API server has.
+func TestReconcile_Phases(t *testing.T) {
 	gone := answer{http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound"}`}
 	for _, c := range []struct {
 		name  string
@@ -161,9 +162,10 @@ func TestEachStepBeginsWithWhatTheAPIServerHas(t *testing.T) {
 	}
 }
 
+// A Pod of another generation is not run.
 // The At is edited between the two first steps: what the API server has is a Pod of another
 // generation than that of the cache, which is 2.
-func TestAPodOfAnotherGenerationIsNotRun(t *testing.T) {
+func TestReconcile_PodOfAnotherGeneration(t *testing.T) {
 	pod := podOf("p", "a", ours, corev1.PodPending)
 	for _, c := range []struct {
 		name  string
@@ -213,8 +215,9 @@ func (q *recordingQueue) AddAfter(_ cache.ObjectName, wait time.Duration) {
 	q.waits = append(q.waits, wait)
 }
 
+// No name is kept in the queue until a far time.
 // An At may be deleted meanwhile.
-func TestNoNameIsKeptUntilAFarTime(t *testing.T) {
+func TestReconcile_FarTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := newTestController(t, answer{})
 		queue := &recordingQueue{TypedRateLimitingInterface: c.queue}
@@ -238,7 +241,8 @@ func TestNoNameIsKeptUntilAFarTime(t *testing.T) {
 // the controller looks at one after its time, it says so with two requests.
 var started = []string{create, running}
 
-func TestACommandWaitsForItsTime(t *testing.T) {
+// A command waits for its time.
+func TestWork_FutureTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := newTestController(t, podOf("p", "a", ours, corev1.PodPending))
 		know(t, c, v1alpha1.PhasePending, time.Now().Add(25*time.Hour))
@@ -249,7 +253,8 @@ func TestACommandWaitsForItsTime(t *testing.T) {
 	})
 }
 
-func TestATimeInThePastIsNow(t *testing.T) {
+// A time in the past means now.
+func TestWork_PastTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := newTestController(t, podOf("p", "a", ours, corev1.PodPending))
 		know(t, c, v1alpha1.PhasePending, time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -258,7 +263,8 @@ func TestATimeInThePastIsNow(t *testing.T) {
 	})
 }
 
-func TestATimeThatChangesIsFollowed(t *testing.T) {
+// The controller follows a time that changes.
+func TestWork_ChangedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, server := newTestController(t, podOf("p", "a", ours, corev1.PodPending))
 		begin := time.Now()
@@ -273,7 +279,8 @@ func TestATimeThatChangesIsFollowed(t *testing.T) {
 	})
 }
 
-func TestAFailedStepIsTriedAgain(t *testing.T) {
+// A step that failed is tried again.
+func TestWork_FailedStep(t *testing.T) {
 	for _, code := range []int{http.StatusConflict, http.StatusForbidden, http.StatusNotFound} {
 		synctest.Test(t, func(t *testing.T) {
 			c, server := newTestController(t, podOf("p", "a", ours, corev1.PodPending))
@@ -298,7 +305,8 @@ func expect(t *testing.T, server *apiServer, after time.Duration, want []string)
 	}
 }
 
-func TestThePodRunsTheCommandOnceAndAsItIsWritten(t *testing.T) {
+// The Pod runs the command once, and as it is written.
+func TestNewPod(t *testing.T) {
 	at := &v1alpha1.At{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "a", Generation: 3},
 		Spec:       v1alpha1.AtSpec{Command: `echo $$ $(hostname)`, Image: "busybox"},

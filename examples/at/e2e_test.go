@@ -183,9 +183,9 @@ func eventually(t *testing.T, try func() error) {
 	}
 }
 
-// TestOnARealAPIServer sends what schema_test.go sends, and then runs
+// TestAt_RealAPIServer sends what schema_test.go sends, and then runs
 // commands while the controller stops in every moment in which it can.
-func TestOnARealAPIServer(t *testing.T) {
+func TestAt_RealAPIServer(t *testing.T) {
 	// In the first two seconds after the definition is established, the API server delays a create
 	// (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, serveResource).
 	c := newCluster(t, controlplane.Shared(t),

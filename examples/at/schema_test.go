@@ -84,7 +84,8 @@ func specOf(t *testing.T, object []byte) string {
 	return string(at.Spec)
 }
 
-func TestTheSchemaDefaultsPrunesAndRefuses(t *testing.T) {
+// The schema sets defaults, prunes and refuses.
+func TestSchema_Writes(t *testing.T) {
 	v := definition(t).Version("v1alpha1")
 	for _, w := range writes {
 		t.Run(w.name, func(t *testing.T) {
@@ -112,7 +113,8 @@ func TestTheSchemaDefaultsPrunesAndRefuses(t *testing.T) {
 	}
 }
 
-func TestUnknownFieldsStayWhereTheyArePreserved(t *testing.T) {
+// Unknown fields stay where the schema preserves them.
+func TestSchema_PreservedUnknownFields(t *testing.T) {
 	out, err := preserving(t).Version("v1alpha1").Create(t.Context(), atOf(`{"schedule":"2019-07-03T02:00:00Z","command":"date","someGarbage":42}`))
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +127,8 @@ func TestUnknownFieldsStayWhereTheyArePreserved(t *testing.T) {
 	}
 }
 
-func TestANewAtIsPending(t *testing.T) {
+// A new At is PENDING.
+func TestSchema_NewAt(t *testing.T) {
 	out, err := definition(t).Version("v1alpha1").Create(t.Context(), atOf(`{"schedule":"2019-07-03T02:00:00Z","command":"date"}`))
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +142,8 @@ func TestANewAtIsPending(t *testing.T) {
 	}
 }
 
-func TestWhatHasBeenStartedCannotBeChanged(t *testing.T) {
+// An At that has been started cannot be changed.
+func TestSchema_StartedAt(t *testing.T) {
 	v := definition(t).Version("v1alpha1")
 	for _, phase := range []string{"PENDING", "RUNNING", "DONE"} {
 		for field, spec := range map[string]string{

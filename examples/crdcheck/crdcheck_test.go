@@ -102,7 +102,7 @@ func warned(t *testing.T) string {
 	return strings.Replace(text, "{type: object}", "{type: object, properties: {at: {type: string, format: date_time}}}", 1)
 }
 
-func TestWhatTheCommandPrints(t *testing.T) {
+func TestRun_Output(t *testing.T) {
 	t.Chdir("testdata")
 	for _, test := range []struct {
 		name, stdin string
@@ -222,8 +222,9 @@ func TestWhatTheCommandPrints(t *testing.T) {
 	}
 }
 
+// The errors are in the order of the file.
 // The server reports the errors of fields in an order that changes from run to run.
-func TestValidate_OrderIsThatOfTheFile(t *testing.T) {
+func TestValidate_FileOrder(t *testing.T) {
 	crd := strings.Replace(content(t, "testdata/project/deep/others.yml"), "{type: object}",
 		"{type: object, properties: {a: {type: string}, b: {type: string}, c: {type: string}, d: {type: string}, e: {type: string}}}", 1)
 	object := "apiVersion: restaurant.example.com/v1\nkind: Oven\nmetadata: {name: o}\ne: 1\nd: 1\nc: 1\nb: 1\na: 1\n"
@@ -258,7 +259,8 @@ func TestValidate_OrderIsThatOfTheFile(t *testing.T) {
 	}
 }
 
-func TestEachSubcommandHasHelp(t *testing.T) {
+// Each subcommand has help.
+func TestRun_Help(t *testing.T) {
 	for _, name := range []string{"lint", "convert", "validate", "prune", "default", "diff", "rehearse", "version"} {
 		if code, stdout, stderr := run(t, "", name, "--help"); code != exitOK || !strings.Contains(stdout, "crdcheck "+name) || stderr != "" {
 			t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
@@ -266,7 +268,8 @@ func TestEachSubcommandHasHelp(t *testing.T) {
 	}
 }
 
-func TestAPathMayHaveACommaAndADirectoryMayBeALink(t *testing.T) {
+// A path may have a comma, and a directory may be a link.
+func TestRun_CommaAndLink(t *testing.T) {
 	project, err := filepath.Abs("testdata/project")
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +284,7 @@ func TestAPathMayHaveACommaAndADirectoryMayBeALink(t *testing.T) {
 	}
 }
 
-func TestTheCommandHasAVersion(t *testing.T) {
+func TestRun_Version(t *testing.T) {
 	for _, arg := range []string{"--version", "version"} {
 		if code, stdout, _ := run(t, "", arg); code != exitOK || !strings.HasPrefix(stdout, "crdcheck version ") {
 			t.Errorf("%s: %d %s", arg, code, stdout)
@@ -294,7 +297,8 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
+// Output that cannot be written is an error.
+func TestRun_FailedWrite(t *testing.T) {
 	for _, args := range [][]string{
 		{"validate", "--crd", "testdata/project", "-"}, {"validate", "-o", "json", "--crd", "testdata/project", "-"},
 		{"default", "--crd", "testdata/project", "-"}, {"lint", "testdata/project"}, {"diff", "testdata/project", "testdata/project"}, {"help"},
@@ -315,7 +319,8 @@ func (s stuck) Read([]byte) (int, error) {
 	select {}
 }
 
-func TestAnInterruptEndsTheCommandWhileItReads(t *testing.T) {
+// An interrupt ends the command while it reads.
+func TestRun_InterruptWhileReading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errOut bytes.Buffer
 	if code := Run(ctx, []string{"validate", "--crd", "testdata/project", "-"}, stuck{cancel}, &out, &errOut); code != exitError || errOut.String() != "error: interrupted\n" {
@@ -323,7 +328,8 @@ func TestAnInterruptEndsTheCommandWhileItReads(t *testing.T) {
 	}
 }
 
-func TestAnInterruptEndsTheCommand(t *testing.T) {
+// An interrupt ends the command.
+func TestRun_Interrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errOut bytes.Buffer
@@ -333,7 +339,7 @@ func TestAnInterruptEndsTheCommand(t *testing.T) {
 }
 
 // On a terminal, a line says how far a command is that takes long; it makes way for others.
-func TestALongRunShowsHowFarItIs(t *testing.T) {
+func TestProgress(t *testing.T) {
 	var out, terminal bytes.Buffer
 	clock := time.Now()
 	p := &progress{out: &terminal, width: func() int { return 20 }, now: func() time.Time { return clock }, next: clock.Add(patience)}

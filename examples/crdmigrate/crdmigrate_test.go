@@ -46,9 +46,9 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// TestKilledInTheMiddle is `make migrate` too: it kills a migration, runs another one, and
+// TestRun_Killed is `make migrate` too: it kills a migration, runs another one, and
 // says what that took.
-func TestKilledInTheMiddle(t *testing.T) {
+func TestRun_Killed(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
@@ -176,7 +176,7 @@ func rewritten(port int) int {
 	return int(n)
 }
 
-func TestWhatTheCommandSays(t *testing.T) {
+func TestRun_Output(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	kubeconfig, err := cp.Kubeconfig(cp.Config())

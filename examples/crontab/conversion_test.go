@@ -38,7 +38,8 @@ func FuzzConversion(f *testing.F) {
 	roundtrip.Fuzz(f, registry(f), roundtrip.CRD(read(f, "config/crd/stable.example.com_crontabs.yaml")), outsideToo, firstRelease, noPort)
 }
 
-func TestAHostPortIsSplitAndJoined(t *testing.T) {
+// A hostPort is split and joined.
+func TestConversion_HostPort(t *testing.T) {
 	for hostPort, spec := range map[string]string{
 		"localhost:1234":     `{"host":"localhost","port":1234}`,
 		"[::1]:80":           `{"host":"[::1]","port":80}`,
@@ -55,8 +56,9 @@ func TestAHostPortIsSplitAndJoined(t *testing.T) {
 	}
 }
 
+// An error names what cannot be converted.
 // Clients that read or list such objects see this: the object, the field and the value.
-func TestWhatCannotBeConvertedIsNamed(t *testing.T) {
+func TestConversion_Errors(t *testing.T) {
 	const toV1 = "cannot convert CronTab default/x from stable.example.com/v1beta1 to stable.example.com/v1: "
 	const fromV1 = "cannot convert CronTab default/x from stable.example.com/v1 to stable.example.com/v1beta1: "
 	const advice = ": must be <host>:<port, an integer>"

@@ -30,7 +30,8 @@ func ExampleNewRegistry() {
 	// Output: {"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[{"name":"salami","quantity":2},{"name":"tomato","quantity":1}]}} <nil>
 }
 
-func TestAListConvertsWithItsItemsAndItsMetadata(t *testing.T) {
+// A list converts with its items and its metadata.
+func TestConversion_List(t *testing.T) {
 	s := newTestScheme(t)
 	remaining := int64(7)
 	list := &v1alpha1.PizzaList{
@@ -52,7 +53,8 @@ func TestAListConvertsWithItsItemsAndItsMetadata(t *testing.T) {
 
 const toAlpha = " from restaurant.programming-kubernetes.info/__internal to restaurant.programming-kubernetes.info/v1alpha1: "
 
-func TestAListWithAnItemThatCannotBeConvertedIsAnError(t *testing.T) {
+// A list with an item that cannot be converted is an error.
+func TestConversion_ListWithBadItem(t *testing.T) {
 	list := &restaurant.PizzaList{Items: []restaurant.Pizza{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"},
 		Spec:       restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a"}}},
@@ -63,8 +65,9 @@ func TestAListWithAnItemThatCannotBeConvertedIsAnError(t *testing.T) {
 	}
 }
 
+// A billion portions do not become a billion names.
 // A quantity may come from before there were bounds; a billion names would not fit anywhere.
-func TestABillionPortionsDoNotBecomeABillionNames(t *testing.T) {
+func TestConversion_BillionPortions(t *testing.T) {
 	pizza := &restaurant.Pizza{Spec: restaurant.PizzaSpec{Toppings: []restaurant.PizzaTopping{{Name: "a", Quantity: 1}, {Name: "b", Quantity: 1e9}}}}
 	_, err := newTestScheme(t).ConvertToVersion(pizza, v1alpha1.GroupVersion)
 	if want := "cannot convert Pizza" + toAlpha + "spec.toppings[1].quantity: Invalid value: 1000000000: v1alpha1 lists at most 2097152 portions of toppings"; err == nil || err.Error() != want {
@@ -74,7 +77,7 @@ func TestABillionPortionsDoNotBecomeABillionNames(t *testing.T) {
 
 // The shortest list of names is YAML, of two bytes a name. As long as a request may be, it can
 // be converted back, and be refused for its length.
-func TestTheLongestRequestCanBeConvertedBack(t *testing.T) {
+func TestConversion_LongestRequest(t *testing.T) {
 	const longest = 3 << 20 // apiserver/pkg/server.NewConfig, MaxRequestBodyBytes
 	s := newTestScheme(t)
 	pizza := &v1alpha1.Pizza{Spec: v1alpha1.PizzaSpec{Toppings: slices.Repeat([]string{"a"}, longest/len("a,"))}}

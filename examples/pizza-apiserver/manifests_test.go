@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestTheAPIServerIsToldWhomToTrustAndWhichVersionToPrefer(t *testing.T) {
+// The API server is told whom to trust, and which version to prefer.
+func TestManifests_APIServices(t *testing.T) {
 	type service struct{ name, ca, priority, port any }
 	want := []service{
 		{"v1alpha1.restaurant.programming-kubernetes.info", "Q0E=", int64(10), int64(8443)},
@@ -28,7 +29,8 @@ func TestTheAPIServerIsToldWhomToTrustAndWhichVersionToPrefer(t *testing.T) {
 	}
 }
 
-func TestTheServiceHasThePortThatTheAPIServicesName(t *testing.T) {
+// The Service has the port that the APIServices name.
+func TestManifests_ServicePort(t *testing.T) {
 	for _, port := range []int32{443, 8443} {
 		ports := map[string]any{}
 		for _, o := range documents(t, []byte("CA"), port) {
@@ -51,7 +53,8 @@ func TestTheServiceHasThePortThatTheAPIServicesName(t *testing.T) {
 	}
 }
 
-func TestWithoutACABundleThereAreOnlyPermissions(t *testing.T) {
+// Without a CA bundle, there are only permissions.
+func TestManifests_NoCABundle(t *testing.T) {
 	kinds := map[string]int{}
 	for _, o := range documents(t, nil, 443) {
 		kinds[o.GetKind()]++

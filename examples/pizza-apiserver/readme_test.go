@@ -9,7 +9,8 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
-func TestTheReadmeShowsTheCodeAndCountsRightly(t *testing.T) {
+// The README shows the code, and its numbers are right.
+func TestReadme(t *testing.T) {
 	readme := mdtest.Read(t, "README.md")
 	if n := len(readme.Blocks("go")); n != 2 {
 		t.Errorf("there are %d blocks of Go, not 2", n)

@@ -29,7 +29,7 @@ func FuzzConversion(f *testing.F) {
 // The codecs of the server encode and decode each kind, defaults are the same twice, the deep
 // copies are deep, and each version goes through the internal one, as the codecs take it, and
 // the internal one through each version.
-func TestTheSchemeIsWhatTheCodecsNeed(t *testing.T) {
+func TestScheme(t *testing.T) {
 	roundtrip.TestScheme(t, newTestScheme(t), anyOrder, inLists, inHub, roundtrip.Funcs(func(topping *v1beta1.PizzaTopping, c randfill.Continue) {
 		c.FillNoCustom(topping)
 		topping.Quantity = new(1 + c.Int31n(v1beta1.MaxPortions)) // the default comes before the conversion

@@ -25,12 +25,12 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
-// TestItAnswersAsTheCustomResourceDoes sends the same requests to the restaurant of package
+// TestServer_AnswersAsCustomResource sends the same requests to the restaurant of package
 // pizza, whose kinds are CustomResourceDefinitions with an operator's webhooks, and to this
 // one. Both are behind a kube-apiserver. The answers are the same, except for
 // differences: codes, warnings, reasons, fields, causes and objects. The words of errors are not
 // compared, nor what ask and normalize take away.
-func TestItAnswersAsTheCustomResourceDoes(t *testing.T) {
+func TestServer_AnswersAsCustomResource(t *testing.T) {
 	t.Parallel()
 	aggregated := controlplane.ForTest(t, controlplane.Aggregation())
 	if err := open(t, aggregated).StartServer(t.Context()); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-func TestErrorsHaveThePathsOfTheVersion(t *testing.T) {
+// Errors have the paths of the version.
+func TestValidation_ErrorPaths(t *testing.T) {
 	cost := -1.0
 	alpha := func(toppings ...string) *v1alpha1.Pizza {
 		return &v1alpha1.Pizza{Spec: v1alpha1.PizzaSpec{Toppings: toppings}}

@@ -25,9 +25,9 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
-// TestCertificatesMayComeFromFiles runs an operator outside of the cluster, whose
+// TestCertificates_FromFiles runs an operator outside of the cluster, whose
 // certificates another program makes, and renews with another CA.
-func TestCertificatesMayComeFromFiles(t *testing.T) {
+func TestCertificates_FromFiles(t *testing.T) {
 	tier.VerifyOnly(t, "checks in a cluster what webhook/replica checks too")
 	t.Parallel()
 	cp := controlplane.ForTest(t)

@@ -55,7 +55,8 @@ func pizzaOf(name string, cost *float64, toppings ...string) *v1beta1.Pizza {
 	return p
 }
 
-func TestOnlyAWrongCostIsWrittenAndOnlyToTheStatus(t *testing.T) {
+// Only a wrong cost is written, and only to the status.
+func TestReconcile_Writes(t *testing.T) {
 	const patch = "pizza-operator PATCH /apis/restaurant.programming-kubernetes.info/v1beta1/namespaces/ns/pizzas/p/status "
 	for name, c := range map[string]struct {
 		pizza *v1beta1.Pizza
@@ -81,7 +82,8 @@ func TestOnlyAWrongCostIsWrittenAndOnlyToTheStatus(t *testing.T) {
 	}
 }
 
-func TestAPizzaThatHasGoneIsLeftAlone(t *testing.T) {
+// A pizza that has gone is left alone.
+func TestReconcile_PizzaHasGone(t *testing.T) {
 	op, asked := apiServer(t, http.StatusNotFound)
 	if err := op.controller.reconcile(t.Context(), cache.NewObjectName("ns", "p")); err != nil || len(*asked) > 0 {
 		t.Errorf("a pizza that is not in the cache: %v, %v", err, *asked)
@@ -94,7 +96,8 @@ func TestAPizzaThatHasGoneIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAFailedWriteIsTriedAgain(t *testing.T) {
+// A write that failed is tried again.
+func TestReconcile_FailedWrite(t *testing.T) {
 	for _, code := range []int{http.StatusConflict, http.StatusForbidden} {
 		op, _ := apiServer(t, code)
 		if err := op.pizzas.GetIndexer().Add(pizzaOf("p", nil, "tomato")); err != nil {

@@ -30,8 +30,8 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
-// TestTheAPIServerTakesTheManifests applies what the command prints, strictly.
-func TestTheAPIServerTakesTheManifests(t *testing.T) {
+// TestManifests_OnAPIServer applies what the command prints, strictly.
+func TestManifests_OnAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	chain, _, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -184,7 +184,8 @@ func deploymentOf(t *testing.T, manifests []byte) *appsv1.Deployment {
 	return nil
 }
 
-func TestAStopLeavesTimeForTheDrain(t *testing.T) {
+// A stop leaves time for the drain.
+func TestDeployment_TimeForDrain(t *testing.T) {
 	manifests, err := pizza.Deployment("")
 	must(t, err)
 	spec := deploymentOf(t, manifests).Spec.Template.Spec
@@ -205,7 +206,7 @@ func TestAStopLeavesTimeForTheDrain(t *testing.T) {
 
 // The API server reaches the webhooks by the Service that is in the manifests, and that
 // leads to the pods of the Deployment.
-func TestTheWebhooksAreBehindTheService(t *testing.T) {
+func TestManifests_Service(t *testing.T) {
 	manifests, err := pizza.Manifests("", pizza.InCluster(), nil)
 	must(t, err)
 	all := objects(t, manifests)
@@ -259,7 +260,7 @@ func clientConfigs(v any) (all []map[string]any) {
 	return all
 }
 
-func TestTheImageIsQuoted(t *testing.T) {
+func TestDeployment_QuotesImage(t *testing.T) {
 	const odd = "a: b\n# \"c"
 	manifests, err := pizza.Deployment(odd)
 	must(t, err)
@@ -268,8 +269,9 @@ func TestTheImageIsQuoted(t *testing.T) {
 	}
 }
 
-// TestOneReplicaWritesAndEachServes asks for these paths.
-func TestTheProbesAskWhatTheOperatorServes(t *testing.T) {
+// The probes ask what the operator serves.
+// TestReplicas_OneWritesEachServes asks for these paths.
+func TestDeployment_Probes(t *testing.T) {
 	manifests, err := pizza.Deployment("")
 	must(t, err)
 	c := deploymentOf(t, manifests).Spec.Template.Spec.Containers[0]

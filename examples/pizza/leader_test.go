@@ -149,7 +149,8 @@ func start(t *testing.T, client *leaseClient, winding func() time.Duration) *con
 
 func atOnce() time.Duration { return 0 }
 
-func TestTheLeaseIsReleasedWhenTheWorkHasEnded(t *testing.T) {
+// The lease is released when the work has ended.
+func TestLease_ReleasedAfterWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &leaseServer{}
 		a := start(t, &leaseClient{server: server, identity: "a"}, func() time.Duration { return 30 * time.Second })
@@ -183,7 +184,8 @@ func TestTheLeaseIsReleasedWhenTheWorkHasEnded(t *testing.T) {
 	})
 }
 
-func TestAReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
+// A replica that is cut off stops before another begins.
+func TestLease_ReplicaCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &leaseServer{}
 		var cut atomic.Bool
@@ -227,7 +229,8 @@ func TestAReplicaThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
-func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
+// A lease that is taken away ends the term at once.
+func TestLease_TakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &leaseServer{}
 		a := start(t, &leaseClient{server: server, identity: "a"}, atOnce)
@@ -253,7 +256,7 @@ func TestALeaseThatIsTakenAwayEndsTheTermAtOnce(t *testing.T) {
 }
 
 // The function start sees to it that there are never two that work, here in hours of a bad network.
-func TestThereAreNeverTwoLeaders(t *testing.T) {
+func TestLease_NeverTwoLeaders(t *testing.T) {
 	for seed := range uint64(5) {
 		synctest.Test(t, func(t *testing.T) {
 			server := &leaseServer{}
@@ -312,7 +315,8 @@ func TestThereAreNeverTwoLeaders(t *testing.T) {
 	}
 }
 
-func TestALeaseThatCannotWorkIsAFault(t *testing.T) {
+// A lease that cannot work is a fault.
+func TestLease_Faults(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Lease)
 		want   []string
@@ -341,7 +345,7 @@ func TestALeaseThatCannotWorkIsAFault(t *testing.T) {
 // A renewal that falls into the same second as the one before, as the first after the
 // acquisition does, must look different to the others: they count the time from the moment in
 // which they see a change.
-func TestWatchedLock_TellsRenewalsOfOneSecondApart(t *testing.T) {
+func TestWatchedLock_RenewalsInOneSecond(t *testing.T) {
 	second := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	server := &leaseServer{version: 1}
 	lock := &watchedLock{Interface: &leaseClient{server: server, identity: "b"}}

@@ -51,7 +51,7 @@ func operate(t *testing.T, config *rest.Config, opts ...Option) (address string,
 
 // A request that is in flight when the operator stops is judged as any other: the informer
 // that knows who uses a topping is still there.
-func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
+func TestRun_RequestInFlight(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
 	d := declared(t, InCluster(), nil)
@@ -160,7 +160,8 @@ func TestTheInformersOutliveTheRequestsInFlight(t *testing.T) {
 	}
 }
 
-func TestALeaseAtFaultStopsTheOperatorAtOnce(t *testing.T) {
+// A lease at fault stops the operator at once.
+func TestRun_LeaseAtFault(t *testing.T) {
 	address, stop := operate(t, &rest.Config{}, LeaderElection(Lease{}))
 	if err := <-stop(); err == nil || !strings.Contains(err.Error(), "the lease for the leader: no namespace or name") {
 		t.Errorf("got %v", err)
@@ -172,7 +173,7 @@ func TestALeaseAtFaultStopsTheOperatorAtOnce(t *testing.T) {
 }
 
 // Each term begins with all pizzas, and nothing is written between two.
-func TestEachTermLooksAtAllPizzas(t *testing.T) {
+func TestTerm_LooksAtAllPizzas(t *testing.T) {
 	written := make(chan string, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		written <- path.Base(path.Dir(r.URL.Path))
@@ -233,7 +234,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestATermEndsWithItsLastWrite(t *testing.T) {
+func TestTerm_EndsWithLastWrite(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	config := inProcess(t)
 	if _, err := ask(t.Context(), dynamic.NewForConfigOrDie(config), "create", "v1beta1", "", object("v1beta1", "")); err != nil {

@@ -31,7 +31,7 @@ func registry(t testing.TB) *conversion.Registry {
 	return reg
 }
 
-func TestTheRegistryFitsTheDefinition(t *testing.T) {
+func TestRegistry_FitsDefinition(t *testing.T) {
 	if err := registry(t).Check(declared(t, InCluster(), nil).texts...); err != nil {
 		t.Error(err)
 	}
@@ -41,7 +41,7 @@ func object(version, rest string) string {
 	return `{"apiVersion":"restaurant.programming-kubernetes.info/` + version + `","kind":"Pizza","metadata":{"name":"p"}` + rest + `}`
 }
 
-func TestPizzasConvertBothWays(t *testing.T) {
+func TestConversion_BothWays(t *testing.T) {
 	reg := registry(t)
 	for _, c := range []struct{ alpha, beta, back string }{
 		{``, ``, ``},
@@ -69,7 +69,8 @@ func TestPizzasConvertBothWays(t *testing.T) {
 	}
 }
 
-func TestAToppingWithoutQuantityIsOnePortion(t *testing.T) {
+// A topping without quantity is one portion.
+func TestConversion_NoQuantity(t *testing.T) {
 	got, err := registry(t).Convert(t.Context(), []byte(object("v1beta1", `,"spec":{"toppings":[{"name":"a"}]}`)), v1alpha1.GroupVersion)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +80,8 @@ func TestAToppingWithoutQuantityIsOnePortion(t *testing.T) {
 	}
 }
 
-func TestAbsurdQuantitiesAreRefused(t *testing.T) {
+// Absurd quantities are refused.
+func TestConversion_AbsurdQuantities(t *testing.T) {
 	for toppings, want := range map[string]string{
 		`{"name":"a","quantity":0}`:                             "spec.toppings[0].quantity: Invalid value: 0: must be at least 1",
 		`{"name":"a","quantity":-1}`:                            "spec.toppings[0].quantity: Invalid value: -1: must be at least 1",
@@ -96,7 +98,7 @@ func TestAbsurdQuantitiesAreRefused(t *testing.T) {
 
 // Any pizza of the hub comes back from v1alpha1 as it was: no quantity is lost,
 // nor is the order.
-func TestEveryPizzaOfTheHubSurvivesV1alpha1(t *testing.T) {
+func TestConversion_AnyHubPizza(t *testing.T) {
 	reg := registry(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var toppings []string
@@ -121,7 +123,8 @@ func TestEveryPizzaOfTheHubSurvivesV1alpha1(t *testing.T) {
 	})
 }
 
-func TestAPizzaWithoutToppingsBecomesASalamiPizza(t *testing.T) {
+// A pizza without toppings becomes a salami pizza.
+func TestDefaultToppings(t *testing.T) {
 	pizza := &v1beta1.Pizza{}
 	if err := defaultToppings(t.Context(), pizza); err != nil {
 		t.Fatal(err)
@@ -135,7 +138,7 @@ func TestAPizzaWithoutToppingsBecomesASalamiPizza(t *testing.T) {
 	}
 }
 
-func TestTheCostIsExactToTheCent(t *testing.T) {
+func TestCost_ExactToTheCent(t *testing.T) {
 	op, _ := apiServer(t, http.StatusOK)
 	for name, cost := range map[string]float64{"tomato": 0.1, "salami": 0.2} {
 		if err := op.toppings.GetIndexer().Add(&v1alpha1.Topping{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ToppingSpec{Cost: cost}}); err != nil {
@@ -148,7 +151,8 @@ func TestTheCostIsExactToTheCent(t *testing.T) {
 	}
 }
 
-func TestAChangedToppingAsksForTheCostOfItsPizzas(t *testing.T) {
+// A changed topping asks for the cost of its pizzas.
+func TestFollow_ChangedTopping(t *testing.T) {
 	source := testingcache.NewFakeControllerSource()
 	for name, topping := range map[string]string{"a": "tomato", "b": "tomato", "c": "salami"} {
 		source.Add(pizzaOf(name, nil, topping))

@@ -15,7 +15,8 @@ import (
 	"github.com/crdkit/crdkit/webhook/authority"
 )
 
-func TestTheAPIServerIsToldWhatTheHandlersDo(t *testing.T) {
+// The API server is told what the handlers do.
+func TestDeclare_Rules(t *testing.T) {
 	d := declared(t, InCluster(), nil)
 	rule := func(resource string, scope admissionregistrationv1.ScopeType, versions []string, operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 		return []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{
@@ -64,8 +65,9 @@ func TestDeclare_NoFreeToppingsWidensRules(t *testing.T) {
 	}
 }
 
+// The paths begin with the version of the reviews.
 // The metrics count by path: so they tell for which version of the reviews the API server asks.
-func TestThePathsBeginWithTheVersionOfTheReviews(t *testing.T) {
+func TestDeclare_Paths(t *testing.T) {
 	for first, versions := range map[string][]string{"/v1": {"v1", "v1beta1"}, "/v1beta1": {"v1beta1"}} {
 		e := InCluster()
 		e.ReviewVersions = versions
@@ -88,7 +90,8 @@ func TestThePathsBeginWithTheVersionOfTheReviews(t *testing.T) {
 	}
 }
 
-func TestAnEndpointAtFaultIsRefused(t *testing.T) {
+// An endpoint at fault is refused.
+func TestEndpoint_AtFault(t *testing.T) {
 	for want, change := range map[string]func(*Endpoint){
 		"an endpoint needs the versions of the reviews": func(e *Endpoint) { e.ReviewVersions = nil },
 		`URL "http://localhost"`:                        func(e *Endpoint) { e.URL = "http://localhost" },
@@ -105,8 +108,9 @@ func TestAnEndpointAtFaultIsRefused(t *testing.T) {
 	}
 }
 
+// The operator may write CA bundles.
 // The role in config/rbac is written by hand, so that kustomize has it too.
-func TestTheOperatorMayWriteCABundles(t *testing.T) {
+func TestRole_CABundles(t *testing.T) {
 	text, err := deployment.ReadFile("config/rbac/role.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -205,9 +205,9 @@ func kubectl(t *testing.T, cp *controlplane.ControlPlane, stdin []byte, args ...
 	return string(output), err
 }
 
-// TestOneReplicaWritesAndEachServes starts three replicas one after the other, stops the
+// TestReplicas_OneWritesEachServes starts three replicas one after the other, stops the
 // first leader in order, and kills the second. The audit log has the writes of each.
-func TestOneReplicaWritesAndEachServes(t *testing.T) {
+func TestReplicas_OneWritesEachServes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	policy, auditLog := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")

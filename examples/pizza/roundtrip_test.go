@@ -17,7 +17,7 @@ func FuzzConversion(f *testing.F) {
 	roundtrip.Fuzz(f, registry(f), definition(f), history, anyOrder)
 }
 
-func TestStoredPizzasStayWhatTheyAre(t *testing.T) {
+func TestStoredPizzas(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.1", definition(t))
 }
 

@@ -60,7 +60,8 @@ func registry(t testing.TB) *conversion.Registry {
 	return reg
 }
 
-func TestMethodsConvertBothWays(t *testing.T) {
+// The methods convert both ways.
+func TestAddSpoke_BothWays(t *testing.T) {
 	reg := registry(t)
 	spoke := `{"apiVersion":"example.com/v1","kind":"Server","metadata":{"name" : "x","managedFields":[]},"hostPort":"localhost 80"}`
 	hub := `{"apiVersion":"example.com/v2","kind":"Server","metadata":{"name" : "x","managedFields":[]},"host":"localhost","port":80}`
@@ -75,7 +76,8 @@ func TestMethodsConvertBothWays(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfAMethodNamesTheObject(t *testing.T) {
+// An error of a method names the object.
+func TestAddSpoke_Error(t *testing.T) {
 	_, err := registry(t).Convert(t.Context(), []byte(`{"apiVersion":"example.com/v1","kind":"Server","metadata":{"name":"x"},"hostPort":"localhost"}`),
 		schema.GroupVersion{Group: "example.com", Version: "v2"})
 	if want := "cannot convert Server x from example.com/v1 to example.com/v2: EOF"; err == nil || err.Error() != want {

@@ -197,7 +197,8 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 	}
 }
 
-func TestACacheServesBothDirections(t *testing.T) {
+// A cache serves both directions.
+func TestInformer_Cache(t *testing.T) {
 	for name, namespaces := range map[string][]string{"all namespaces": nil, "two namespaces": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("typed", func(t *testing.T) {
@@ -213,7 +214,8 @@ func TestACacheServesBothDirections(t *testing.T) {
 	}
 }
 
-func TestATypeThatTheCacheDoesNotKnowIsAnError(t *testing.T) {
+// A type that the cache does not know is an error.
+func TestInformer_UnknownType(t *testing.T) {
 	config, mapper := connect(t, &cluster{})
 	c, err := cache.New(config, cache.Options{Scheme: scheme.Scheme, Mapper: mapper, HTTPClient: http.DefaultClient})
 	if err != nil {
@@ -227,7 +229,8 @@ func TestATypeThatTheCacheDoesNotKnowIsAnError(t *testing.T) {
 	}
 }
 
-func TestAClientAsksForPermissions(t *testing.T) {
+// A client asks for permissions.
+func TestAccessReviews_Client(t *testing.T) {
 	config, mapper := connect(t, &cluster{})
 	c, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: mapper})
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// TestAHandlerMountsOnAManagersWebhookServer shows how: the handler as it is, and the
-// TLS in five fields.
-func TestAHandlerMountsOnAManagersWebhookServer(t *testing.T) {
+// TestHandler_OnWebhookServer shows how a handler mounts on a manager's webhook server: the
+// handler as it is, and the TLS in five fields.
+func TestHandler_OnWebhookServer(t *testing.T) {
 	chain, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// TestTheSchemaTakesBooksAndNothingElse asks what the API server would say.
-func TestTheSchemaTakesBooksAndNothingElse(t *testing.T) {
+// TestSchema_OnlyBooks asks what the API server would say.
+func TestSchema_OnlyBooks(t *testing.T) {
 	definition, err := os.ReadFile("config/crd/library.example.com_books.yaml")
 	if err != nil {
 		t.Fatal(err)

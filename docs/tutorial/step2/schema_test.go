@@ -10,8 +10,8 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// TestTheSchemaTakesBooksAndNothingElse asks what the API server would say.
-func TestTheSchemaTakesBooksAndNothingElse(t *testing.T) {
+// TestSchema_OnlyBooks asks what the API server would say.
+func TestSchema_OnlyBooks(t *testing.T) {
 	crd, err := schema.Parse(definition)
 	if err != nil {
 		t.Fatal(err)

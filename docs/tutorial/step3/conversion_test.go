@@ -11,7 +11,7 @@ func TestConversion(t *testing.T) {
 	roundtrip.Test(t, registry(t), roundtrip.CRD(definition), roundtrip.History("testdata/history"))
 }
 
-func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+func TestStoredBooks(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.1", roundtrip.CRD(definition))
 }
 

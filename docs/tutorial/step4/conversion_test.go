@@ -14,11 +14,11 @@ func TestConversion(t *testing.T) {
 	roundtrip.Test(t, registry(t), roundtrip.CRD(definition), roundtrip.History("testdata/history"))
 }
 
-func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+func TestStoredBooks(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.1", roundtrip.CRD(definition))
 }
 
-func TestABookIsTheSameInBothVersions(t *testing.T) {
+func TestBook_SameInBothVersions(t *testing.T) {
 	server := startServer(t)
 	omens := object(t, book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`))
 	if _, err := booksIn(t, server, "v1alpha1").Create(t.Context(), omens, metav1.CreateOptions{}); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-func TestABookGetsItsShelf(t *testing.T) {
+func TestShelf_Defaulted(t *testing.T) {
 	books := booksIn(t, startServer(t), "v1alpha1")
 	for title, shelf := range map[string]string{"dune": "D", "emma": "E"} {
 		out, err := books.Create(t.Context(), object(t, book("v1alpha1", title, `{title: `+title+`}`)), metav1.CreateOptions{})
@@ -28,7 +28,7 @@ func TestABookGetsItsShelf(t *testing.T) {
 	}
 }
 
-func TestAMistypedISBNIsRefused(t *testing.T) {
+func TestISBN_MistypedIsRefused(t *testing.T) {
 	books := booksIn(t, startServer(t), "v1alpha1")
 	for isbn, says := range map[string]string{
 		"9780441172719": "",
@@ -41,7 +41,7 @@ func TestAMistypedISBNIsRefused(t *testing.T) {
 	}
 }
 
-func TestABookFromBeforeIsLeftAlone(t *testing.T) {
+func TestISBN_BookFromBefore(t *testing.T) {
 	server := startServer(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, isbn: "9780441172710"}`)))
 	out, err := booksIn(t, server, "v1alpha1").Patch(t.Context(), "x", types.MergePatchType, []byte(`{"spec":{"pages":688}}`), metav1.PatchOptions{})
 	if err != nil {

@@ -15,11 +15,11 @@ func TestConversion(t *testing.T) {
 	roundtrip.Test(t, registry(t), roundtrip.CRD(definition), roundtrip.History("testdata/history"))
 }
 
-func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+func TestStoredBooks(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.2", roundtrip.CRD(definition))
 }
 
-func TestABookIsTheSameInBothVersions(t *testing.T) {
+func TestBook_SameInBothVersions(t *testing.T) {
 	server := startServer(t)
 	omens := object(t, book("v1alpha1", "x", `{title: Good Omens, authors: [Terry Pratchett, Neil Gaiman]}`))
 	if _, err := booksIn(t, server, "v1alpha1").Create(t.Context(), omens, metav1.CreateOptions{}); err != nil {
@@ -39,7 +39,7 @@ func TestABookIsTheSameInBothVersions(t *testing.T) {
 	}
 }
 
-func TestWhoKnowsNoRolesKeepsThem(t *testing.T) {
+func TestRoles_KeptByOldClients(t *testing.T) {
 	server := startServer(t)
 	solaris := object(t, book("v1", "x", `{title: Solaris, authors: [{name: Stanisław Lem}, {name: Bill Johnston, role: Translator}]}`))
 	if _, err := booksIn(t, server, "v1").Create(t.Context(), solaris, metav1.CreateOptions{}); err != nil {

@@ -16,11 +16,11 @@ func TestConversion(t *testing.T) {
 	roundtrip.Test(t, registry(t), roundtrip.CRD(definition), roundtrip.History("testdata/history"))
 }
 
-func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+func TestStoredBooks(t *testing.T) {
 	roundtrip.Golden(t, registry(t), "testdata/golden", "v0.2", roundtrip.CRD(definition))
 }
 
-func TestABookOfV1alpha1IsReadAsV1Alone(t *testing.T) {
+func TestBook_V1alpha1ReadAsV1(t *testing.T) {
 	server := startServer(t, offline.Stored(book("v1alpha1", "x", `{title: Dune, authors: [Frank Herbert]}`)))
 	out, err := booksIn(t, server, "v1").Get(t.Context(), "x", metav1.GetOptions{})
 	if err != nil {

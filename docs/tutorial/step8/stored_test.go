@@ -13,9 +13,9 @@ import (
 	"github.com/crdkit/crdkit/schema/offline"
 )
 
-// TestStoredBooksStayWhatTheyAre reads what earlier releases have stored: books of v1, and
+// TestStoredBooks reads what earlier releases have stored: books of v1, and
 // what books of v1alpha1 have become.
-func TestStoredBooksStayWhatTheyAre(t *testing.T) {
+func TestStoredBooks(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatal("there are no golden files", err)

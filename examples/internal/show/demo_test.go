@@ -14,7 +14,8 @@ func (emptyMenu) Steps() []Step               { return nil }
 func (emptyMenu) Leave(context.Context) error { return errors.New("no toppings") }
 func (emptyMenu) Close() error                { return nil }
 
-func TestADemoThatIsKeptRunsOnWithoutAnythingToLookAt(t *testing.T) {
+// A demo that is kept runs on, even if there is nothing to look at.
+func TestLeave_EmptyMenu(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		ended := make(chan struct{})

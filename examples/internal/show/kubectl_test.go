@@ -15,7 +15,8 @@ import (
 	"github.com/crdkit/crdkit/examples/internal/show"
 )
 
-func TestAShellReadsWhatIsQuoted(t *testing.T) {
+// A shell reads what is quoted.
+func TestQuote(t *testing.T) {
 	want := map[string]string{
 		"get": "get", "--as=system:serviceaccount:ns/x,y": "--as=system:serviceaccount:ns/x,y", "1.5@+%_": "1.5@+%_",
 		"": "''", "two words": "'two words'", `{"a":[1]}`: `'{"a":[1]}'`, "it's": `'it'\''s'`, "'": `''\'''`,
@@ -46,7 +47,8 @@ func kubectl(t *testing.T, script string) show.Kubectl {
 	return show.Kubectl{Path: path, Out: io.Discard}
 }
 
-func TestKubectlMustFailByItselfAndSayWhy(t *testing.T) {
+// The command must fail by itself, and say why.
+func TestKubectl_Fail(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"it fails":         {"echo forbidden; exit 1", ""},
 		"with other words": {"echo unknown; exit 1", "the output lacks \"forbidden\":\nunknown\n"},
@@ -65,7 +67,8 @@ func TestKubectlMustFailByItselfAndSayWhy(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheContextIsNotTheFailureThatIsExpected(t *testing.T) {
+// The end of the context is not the failure that is expected.
+func TestKubectl_FailAfterContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	err := kubectl(t, "echo forbidden; exec sleep 60").Fail(ctx, "", []string{"get"}, "forbidden")

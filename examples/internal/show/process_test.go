@@ -32,7 +32,8 @@ func hasSaid(p *show.Process, text string) func() error {
 	}
 }
 
-func TestAProcessStopsInOrderOrItIsAnError(t *testing.T) {
+// A process stops in order, or it is an error.
+func TestProcess_Stop(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"it stops":             {"trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done", ""},
 		"with an exit code":    {"trap 'echo why; exit 3' TERM; echo ready; while :; do sleep 0.1; done", "it stopped with exit status 3:\nready\nwhy\n"},
@@ -55,7 +56,8 @@ func TestAProcessStopsInOrderOrItIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhoHasStoppedIsNotAwaited(t *testing.T) {
+// A process that has stopped is not awaited.
+func TestProcess_AwaitStopped(t *testing.T) {
 	p := start(t, "echo no; exit 2")
 	err := p.Await(t.Context(), func() error { return errors.New("process is silent") })
 	if want := "it is not ready: process stopped\nno\n"; err == nil || err.Error() != want {
@@ -66,7 +68,8 @@ func TestWhoHasStoppedIsNotAwaited(t *testing.T) {
 	}
 }
 
-func TestEventuallyGivesUpAtAPermanentErrorAndWhenTimeIsUp(t *testing.T) {
+// Eventually gives up at a permanent error, and when the time is up.
+func TestEventually_GivesUp(t *testing.T) {
 	never := errors.New("never")
 	tries := 0
 	if err := show.Eventually(t.Context(), time.Minute, func() error { tries++; return show.Permanent(never) }); !errors.Is(err, never) || tries != 1 {

@@ -40,9 +40,9 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-// TestTheFirstReplicaReadsWhatOnlyItConverts starts a manager with an informer of Backups, where
+// TestManager_FirstReplica starts a manager with an informer of Backups, where
 // one is stored in v1beta1, and only the replica itself converts.
-func TestTheFirstReplicaReadsWhatOnlyItConverts(t *testing.T) {
+func TestManager_FirstReplica(t *testing.T) {
 	t.Parallel()
 	for name, option := range map[string]func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error){
 		"OwnCA": func(*testing.T, *rest.Config, *registration.Webhooks, string) (replica.Option, error) {
@@ -151,7 +151,8 @@ type managed struct {
 
 func (m managed) Start(context.Context) error { return m.start() }
 
-func TestWhatFailsEndsTheOther(t *testing.T) {
+// The webhooks or the manager: what fails ends the other.
+func TestRun_OneFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		start func() error // of the manager
 		opts  []replica.Option

@@ -128,9 +128,9 @@ func start(t *testing.T, webhooks http.Handler) *offline.Server {
 	return offline.Start(t, offline.Objects(crd), offline.Manifests([]byte(registered)), offline.Handler(webhooks))
 }
 
-// TestEveryStepDoesTheSame asks the webhooks of each step the same, with an API server in
+// TestSteps_DoTheSame asks the webhooks of each step the same, with an API server in
 // process.
-func TestEveryStepDoesTheSame(t *testing.T) {
+func TestSteps_DoTheSame(t *testing.T) {
 	for name, h := range handlers(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,8 +188,8 @@ func TestEveryStepDoesTheSame(t *testing.T) {
 // makes of an error, and the API server of field errors.
 var reason = regexp.MustCompile(`(?s).*(spec\.\w+: ).*`)
 
-// TestTheMethodsAreProven is the first thing to do: it needs no change to the operator.
-func TestTheMethodsAreProven(t *testing.T) {
+// TestConversion_Methods is the first thing to do: it needs no change to the operator.
+func TestConversion_Methods(t *testing.T) {
 	reg, err := step1.Registry(newScheme(t))
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestTheMethodsAreProven(t *testing.T) {
 		}))
 }
 
-func TestTheFunctionsAreProven(t *testing.T) {
+func TestConversion_Functions(t *testing.T) {
 	reg, err := step3.Registry(newScheme(t))
 	if err != nil {
 		t.Fatal(err)
@@ -211,8 +211,8 @@ func TestTheFunctionsAreProven(t *testing.T) {
 	roundtrip.Test(t, reg, roundtrip.CRD(definition(t)))
 }
 
-// TestTheOldAnnotationIsRead converts an object that an earlier release has made.
-func TestTheOldAnnotationIsRead(t *testing.T) {
+// TestConversion_OldAnnotation converts an object that an earlier release has made.
+func TestConversion_OldAnnotation(t *testing.T) {
 	before, err := step1.Registry(newScheme(t))
 	if err != nil {
 		t.Fatal(err)
@@ -235,8 +235,9 @@ func TestTheOldAnnotationIsRead(t *testing.T) {
 	}
 }
 
-// TestAReplicaOfBeforeDoesNotKnowTheNewAnnotation is what the page warns of.
-func TestAReplicaOfBeforeDoesNotKnowTheNewAnnotation(t *testing.T) {
+// TestConversion_NewAnnotation is what the page warns of: a replica of before does not know the
+// new annotation.
+func TestConversion_NewAnnotation(t *testing.T) {
 	before, err := step1.Registry(newScheme(t))
 	check(t, err)
 	after, err := step3.Registry(newScheme(t))

@@ -31,9 +31,9 @@ const (
 	stops   = "kill %1; wait %1"
 )
 
-// TestTheReadmeOnARealAPIServer runs the commands of the README, and compares what they
+// TestReadme runs the commands of the README, and compares what they
 // print. They build upon each other: after a failure the rest is not run.
-func TestTheReadmeOnARealAPIServer(t *testing.T) {
+func TestReadme(t *testing.T) {
 	tier.VerifyOnly(t, "replays the README")
 	commands := mdtest.Read(t, filepath.Join(root, "examples/crontab/README.md")).Commands()
 	started, stopped := slices.Index(commands, mdtest.Command{Line: program}), slices.Index(commands, mdtest.Command{Line: stops})
@@ -122,7 +122,8 @@ func start(t *testing.T) (stop func()) {
 	return stop
 }
 
-func TestTheDefinitionHasTheAddressOfTheProgram(t *testing.T) {
+// The definition has the address of the program.
+func TestDefinition_AddressOfProgram(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "examples/crontab/config/crd/stable.example.com_crontabs.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +133,8 @@ func TestTheDefinitionHasTheAddressOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestArgumentsAreRefused(t *testing.T) {
+// Arguments are refused.
+func TestRun_Arguments(t *testing.T) {
 	const want = `unexpected arguments: ["serve"]`
 	if err := run(t.Context(), []string{"serve"}); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

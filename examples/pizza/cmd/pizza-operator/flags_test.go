@@ -16,7 +16,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 )
 
-func TestFlagsThatDoNotFitAreFaults(t *testing.T) {
+// Flags that do not fit are faults.
+func TestFlags_DoNotFit(t *testing.T) {
 	for args, want := range map[string]string{
 		"--tls-cert-file=tls.crt":                              "--tls-cert-file, --tls-private-key-file and --ca-file belong together",
 		"--tls-cert-file=tls.crt --tls-private-key-file=t.key": "--tls-cert-file, --tls-private-key-file and --ca-file belong together",
@@ -32,7 +33,8 @@ func TestFlagsThatDoNotFitAreFaults(t *testing.T) {
 	}
 }
 
-func TestWithoutFlagsTheOperatorIsTheOneInTheManifests(t *testing.T) {
+// Without flags, the operator is the one in the manifests.
+func TestFlags_None(t *testing.T) {
 	var o options
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	o.addFlags(fs)
@@ -50,7 +52,8 @@ func TestWithoutFlagsTheOperatorIsTheOneInTheManifests(t *testing.T) {
 	}
 }
 
-func TestTheManifestsHaveTheCAIfItIsGiven(t *testing.T) {
+// The manifests have the CA, if it is given.
+func TestManifests_CA(t *testing.T) {
 	chain, _, err := cert.GenerateSelfSignedCertKey("pizza.example.com", nil, nil)
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "ca.crt"), filepath.Join(dir, "bad.crt")

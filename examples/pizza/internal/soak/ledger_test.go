@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-func TestOnlyWhatNoReplicaCouldPreventIsExcused(t *testing.T) {
+// Only what no replica could prevent is excused.
+func TestLedger_Excuses(t *testing.T) {
 	begin := time.Now()
 	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
 	l := newLedger()
@@ -44,7 +45,8 @@ func TestOnlyWhatNoReplicaCouldPreventIsExcused(t *testing.T) {
 	}
 }
 
-func TestWhatFailsIsCounted(t *testing.T) {
+// Each failure is counted.
+func TestLedger_Failures(t *testing.T) {
 	l := newLedger()
 	l.note("get", time.Now(), nil)
 	l.note("get", time.Now(), errors.New("not found"))

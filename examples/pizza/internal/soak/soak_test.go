@@ -10,8 +10,8 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
-// TestTwoMinutesOfSoaking is the short form of `make soak T=10m`.
-func TestTwoMinutesOfSoaking(t *testing.T) {
+// TestRun_TwoMinutes is the short form of `make soak T=10m`.
+func TestRun_TwoMinutes(t *testing.T) {
 	tier.VerifyOnly(t, "takes two minutes")
 	cp := controlplane.ForTest(t)
 	report, err := soak.Run(t.Context(), cp, gobuild.Binary(t, "../../cmd/pizza-operator"), 2*time.Minute, t.Output())
