@@ -57,7 +57,7 @@ verify: lint generate-check controlplane ## Run everything: static checks, all t
 	@$(MAKE) --no-print-directory release-check
 
 # These use one goroutine, so that the race detector only slows them down.
-WITHOUT_RACE = '^TestEachBugOfTheCatalogue|^TestARightConversion'
+WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion'
 
 .PHONY: bench
 bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <value>`.

@@ -125,32 +125,35 @@ func compareMutations(t *testing.T, f func(o *Oven), rest, right, peers string) 
 	}
 }
 
-func TestControllerRuntimeGivesANewcomerTheUnknownFieldOfTheFirstElement(t *testing.T) {
+// Controller-runtime gives a newcomer the unknown field of the first element.
+func TestControllerRuntime_NewcomerGetsUnknownField(t *testing.T) {
 	compareMutations(t, func(o *Oven) { o.Spec.Racks = append([]Rack{{Name: "new"}}, o.Spec.Racks...) },
 		`,"spec":{"racks":[{"name":"old","rusty":true}]}`,
 		`{"racks":[{"name":"new"},{"name":"old","rusty":true}]}`,
 		`{"racks":[{"name":"new","rusty":true},{"name":"old"}]} status {}`)
 }
 
-func TestControllerRuntimeMissesAnEditOfAnIntegerBeyond53Bits(t *testing.T) {
+// Controller-runtime misses an edit of an integer beyond 53 bits.
+func TestControllerRuntime_MissesEditOfBigInteger(t *testing.T) {
 	compareMutations(t, func(o *Oven) { o.Spec.Serial--; o.Spec.Lamps = []Lamp{{Watts: 40}} },
 		`,"spec":{"serial":9007199254740993}`,
 		`{"lamps":[{"watts":40}],"serial":9007199254740992}`,
 		`{"lamps":[{"watts":40}],"serial":9007199254740993} status {}`)
 }
 
-func TestControllerRuntimeChangesAnIntegerBeyond53Bits(t *testing.T) {
+// Controller-runtime changes an integer beyond 53 bits.
+func TestControllerRuntime_ChangesBigInteger(t *testing.T) {
 	compareMutations(t, func(o *Oven) { o.Spec.Doors = append([]int64{1}, o.Spec.Doors...) },
 		`,"spec":{"doors":[9007199254740993]}`,
 		`{"doors":[1,9007199254740993]}`,
 		`{"doors":[1,9007199254740992]} status {}`)
 }
 
-func TestControllerRuntimeAddsAStatusToEveryPatch(t *testing.T) {
+func TestControllerRuntime_AddsStatusToEveryPatch(t *testing.T) {
 	compareMutations(t, func(o *Oven) { o.Spec.Serial = 1 }, "", `{"serial":1}`, `{"serial":1} status {}`)
 }
 
-func TestControllerRuntimeGivesOtherBytesOnEachCall(t *testing.T) {
+func TestControllerRuntime_OtherBytesOnEachCall(t *testing.T) {
 	ours, theirs := ovens(t, func(o *Oven) {
 		o.Spec = OvenSpec{Serial: 1, Racks: []Rack{{Name: "a"}}, Lamps: []Lamp{{Watts: 40}}, Doors: []int64{1}}
 	})
@@ -170,9 +173,9 @@ func TestControllerRuntimeGivesOtherBytesOnEachCall(t *testing.T) {
 	}
 }
 
-// TestBothAdmitAlike checks that both sides return the same result where the peer makes no
+// TestAdmission_Alike checks that both sides return the same result where the peer makes no
 // mistake, because a side that omits work is faster.
-func TestBothAdmitAlike(t *testing.T) {
+func TestAdmission_Alike(t *testing.T) {
 	ours, theirs := ovens(t, func(o *Oven) { o.Spec.Serial, o.Status.Hot = 7, true })
 	_, a := mutated(t, ours, `,"spec":{}`)
 	_, b := mutated(t, theirs, `,"spec":{}`)

@@ -2,9 +2,9 @@ package main
 
 import "testing"
 
-// TestBothConvertAlike checks that both sides return the same result, because a side that omits
+// TestConversion_Alike checks that both sides return the same result, because a side that omits
 // work is faster.
-func TestBothConvertAlike(t *testing.T) {
+func TestConversion_Alike(t *testing.T) {
 	if err := compareAnswers(crdkitConversion(), peerConversion()); err != nil {
 		t.Error(err)
 	}

@@ -581,8 +581,9 @@ func catalogue() (all []planted) {
 	return all
 }
 
+// Each bug of the catalogue is found and shrinks.
 // CATALOGUE.md is what the test of the catalogue has measured: see CRDKIT_ROUNDTRIP_UPDATE.
-func TestEachBugOfTheCatalogueIsFoundAndShrinks(t *testing.T) {
+func TestCatalogue_EachBugIsFound(t *testing.T) {
 	var table strings.Builder
 	table.WriteString(catalogueHead)
 	rows := map[string]bool{}
@@ -656,7 +657,8 @@ The test generates this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go t
 |---|---|---|---|---|
 `
 
-func TestNoLawFindsABugWhereThereIsNone(t *testing.T) {
+// No law finds a bug where there is none.
+func TestLaws_NoBug(t *testing.T) {
 	twins := map[*bug]string{{}: "a twin without anything"}
 	for _, b := range allBugs() {
 		if b.twin != nil {

@@ -41,7 +41,8 @@ type (
 	}
 )
 
-func TestEachDifferenceBetweenATypeAndItsSchemaIsNamed(t *testing.T) {
+// Each difference between a type and its schema is named.
+func TestDrift_NamesEachDifference(t *testing.T) {
 	const text = `
 type: object
 properties:

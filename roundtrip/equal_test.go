@@ -57,7 +57,8 @@ func TestNormalize_HidesNothingElse(t *testing.T) {
 	}
 }
 
-func TestObjectsAreComparedAfterNormalize(t *testing.T) {
+// Objects are compared after Normalize.
+func TestNormalize_BeforeComparison(t *testing.T) {
 	merged := bugNamed(t, "equal elements are merged")
 	normal := func(s *spokeSpec, h *hubSpec) {
 		for _, c := range []*Common{&h.Common, &s.Common} {
@@ -81,7 +82,8 @@ func TestObjectsAreComparedAfterNormalize(t *testing.T) {
 	Test(t, merged.jobs(t), opts...)
 }
 
-func TestNormalizeOfUnstructuredIsForVersionsWithoutAGoType(t *testing.T) {
+// Normalize of unstructured objects is for versions without a Go type.
+func TestNormalize_Unstructured(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(jobKind, &hubJob{})
 	reg := untyped(t, s)
@@ -100,7 +102,8 @@ func TestNormalizeOfUnstructuredIsForVersionsWithoutAGoType(t *testing.T) {
 	}
 }
 
-func TestDeclarationsThatMakeNoSenseAreErrors(t *testing.T) {
+// Declarations that make no sense are errors.
+func TestOptions_MakeNoSense(t *testing.T) {
 	reg := bug{}.jobs(t)
 	for _, c := range []struct {
 		option Option

@@ -16,7 +16,8 @@ func FuzzJobs(f *testing.F) {
 	Fuzz(f, planted.jobs(f), Funcs(jobFuncs...))
 }
 
-func TestAStreamOfDrawsIsItsBytes(t *testing.T) {
+// A stream of draws is its bytes.
+func TestStreamOf_Bytes(t *testing.T) {
 	stream := []uint64{1, 0, 1<<63 + 5}
 	if diff := cmp.Diff(stream, streamOf(bytesOf(stream))); diff != "" {
 		t.Error(diff)
@@ -27,7 +28,7 @@ func TestAStreamOfDrawsIsItsBytes(t *testing.T) {
 }
 
 // The objects that the engine begins with find what is not rare.
-func TestAFuzzTargetReportsTheSmallestObject(t *testing.T) {
+func TestFuzz_ReportsTheSmallestObject(t *testing.T) {
 	output, failed := runTestOfAUser(t, "fuzz a field is dropped in one direction", "^FuzzJobs$")
 	for _, want := range []string{"--- FAIL: FuzzJobs/seed#", ": the round-trip law does not hold", "note: "} {
 		if !failed || !strings.Contains(output, want) {

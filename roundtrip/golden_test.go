@@ -12,7 +12,8 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-func TestWhatAReleaseHasPromisedIsKept(t *testing.T) {
+// The promises of a release are kept.
+func TestGolden_KeepsPromises(t *testing.T) {
 	dir := t.TempDir()
 	reg := bug{}.jobs(t)
 	write := func(release string) {
@@ -81,7 +82,7 @@ func TestWhatAReleaseHasPromisedIsKept(t *testing.T) {
 }
 
 // Text counts: the order of members, and characters that are written in another way.
-func TestGoldenComparesTexts(t *testing.T) {
+func TestGolden_ComparesTexts(t *testing.T) {
 	for _, c := range []struct {
 		want, got string
 		same      bool

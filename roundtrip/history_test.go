@@ -45,7 +45,7 @@ func TestHistory_ReadsReleasesInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestHistory_NamesTheFileThatIsWrong(t *testing.T) {
+func TestHistory_NamesTheWrongFile(t *testing.T) {
 	text := thingDefinition(byWebhook, "v1", anyNumber, anyNumber)
 	today := CRD([]byte(text))
 	for name, c := range map[string]struct {

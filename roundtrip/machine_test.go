@@ -95,7 +95,7 @@ func machineDefinition(t *testing.T) Option {
 
 // A conversion that changes nothing keeps all laws, whatever the objects are made of. That
 // the schema allows what some types cannot decode is how controller-gen writes it.
-func TestARightConversionOfAnOperatorsTypesKeepsTheLaws(t *testing.T) {
+func TestMachine_RightConversion(t *testing.T) {
 	for seed := range seeds() {
 		options := []Option{Seed(seed), Iterations(30)}
 		Test(t, machines(t, nil), options...)
@@ -156,7 +156,8 @@ func TestDecoding_LimitedText(t *testing.T) {
 	}
 }
 
-func TestMistakesWithTheTypesOfOperatorsAreFound(t *testing.T) {
+// Mistakes with the types of operators are found.
+func TestMachine_MistakesAreFound(t *testing.T) {
 	for name, change := range map[string]func(s *machineSpec){
 		"a quantity becomes a whole number": func(s *machineSpec) {
 			if s.Memory != nil {
@@ -198,7 +199,7 @@ func TestMistakesWithTheTypesOfOperatorsAreFound(t *testing.T) {
 }
 
 // Each field is there in some objects, and is not in others.
-func TestObjectsOfATypeHaveAllOfItsFields(t *testing.T) {
+func TestTypeGenerator_AllFields(t *testing.T) {
 	reg := machines(t, nil)
 	g, err := newTypeGenerator(reg, &config{}, reg.Kinds()[0], "v1")
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// TestOfAUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
+// TestUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
 // Test fails.
-func TestOfAUser(t *testing.T) {
+func TestUser(t *testing.T) {
 	which := os.Getenv("TEST_OF_A_USER")
 	if which == "" {
 		t.Skip("other tests run it")
@@ -64,9 +64,10 @@ func runTestOfAUser(t *testing.T, which, pattern string, env ...string) (output 
 	return string(out), err != nil
 }
 
-func TestTheReportShowsTheObjectAndItsCommandReproducesIt(t *testing.T) {
-	output, failed := runTestOfAUser(t, "dropped", "^TestOfAUser$")
-	const subtest = "TestOfAUser/Job/v1→v1alpha1→v1/round-trip"
+// The report shows the object, and its command reproduces it.
+func TestReport_Reproduces(t *testing.T) {
+	output, failed := runTestOfAUser(t, "dropped", "^TestUser$")
+	const subtest = "TestUser/Job/v1→v1alpha1→v1/round-trip"
 	if !failed || !strings.Contains(output, "--- FAIL: "+subtest) {
 		t.Fatalf("%s does not fail:\n%s", subtest, output)
 	}
@@ -99,24 +100,27 @@ func TestTheReportShowsTheObjectAndItsCommandReproducesIt(t *testing.T) {
 	}
 }
 
-func TestTest_SaysThatAnOldVersionIsTheHub(t *testing.T) {
+// Test says that an old version is the hub.
+func TestTest_OldVersionIsTheHub(t *testing.T) {
 	const note = "v1alpha1 is the hub, and v1 is not"
 	for which, want := range map[string]bool{"old hub": true, "without": false} {
-		output, failed := runTestOfAUser(t, which, "^TestOfAUser$", "CRDKIT_ROUNDTRIP_ITERATIONS=1")
+		output, failed := runTestOfAUser(t, which, "^TestUser$", "CRDKIT_ROUNDTRIP_ITERATIONS=1")
 		if failed || strings.Contains(output, note) != want {
 			t.Errorf("%s: want %q: %v, got:\n%s", which, note, want, output)
 		}
 	}
 }
 
-func TestALawThatIsLeftOutIsSkippedWithItsReason(t *testing.T) {
-	output, failed := runTestOfAUser(t, "without", "^TestOfAUser$", "CRDKIT_ROUNDTRIP_ITERATIONS=50")
+// A law that is left out is skipped with its reason.
+func TestWithout_Skips(t *testing.T) {
+	output, failed := runTestOfAUser(t, "without", "^TestUser$", "CRDKIT_ROUNDTRIP_ITERATIONS=50")
 	if failed || strings.Count(output, "notes are going away") != 2 || strings.Count(output, "--- SKIP") != 4 {
 		t.Errorf("got:\n%s", output)
 	}
 }
 
-func TestWhatMakesNoSenseFailsAtOnce(t *testing.T) {
+// A test that makes no sense fails at once.
+func TestTest_MakesNoSense(t *testing.T) {
 	for _, c := range []struct {
 		which, env string
 		want       []string
@@ -127,7 +131,7 @@ func TestWhatMakesNoSenseFailsAtOnce(t *testing.T) {
 		{"incomplete", "", []string{"the registry has no conversions"}},
 		{"untyped", "", []string{"register the type of one version in the scheme"}},
 	} {
-		output, failed := runTestOfAUser(t, c.which, "^TestOfAUser$", c.env)
+		output, failed := runTestOfAUser(t, c.which, "^TestUser$", c.env)
 		if !failed {
 			t.Errorf("%s passes", c.which)
 		}
@@ -166,7 +170,8 @@ func untyped(t *testing.T, s *runtime.Scheme) *conversion.Registry {
 	return reg
 }
 
-func TestObjectsOfAVersionWithoutAGoTypeAreConvertedFromOneThatHasIt(t *testing.T) {
+// Objects of a version without a Go type are converted from one that has it.
+func TestGenerator_VersionWithoutGoType(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "batch.example.com", Version: "v1", Kind: "Job"}, &hubJob{})
 	// An object that is there and empty does not come back from AddFields: here, a spec
@@ -177,7 +182,8 @@ func TestObjectsOfAVersionWithoutAGoTypeAreConvertedFromOneThatHasIt(t *testing.
 	Test(t, untyped(t, s), Funcs(append(jobFuncs, memory, total)...), Iterations(30))
 }
 
-func TestTestsRunInParallel(t *testing.T) {
+// Tests run in parallel.
+func TestTest_Parallel(t *testing.T) {
 	reg := bug{}.jobs(t)
 	for range 2 {
 		t.Run("", func(t *testing.T) {
@@ -188,7 +194,7 @@ func TestTestsRunInParallel(t *testing.T) {
 }
 
 // Beyond its end a stream is zeros, and an object is a function of its draws.
-func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
+func TestGenerator_Deterministic(t *testing.T) {
 	reg := bug{}.jobs(t)
 	g, err := newGenerator(reg, &config{funcs: jobFuncs}, reg.Kinds()[0], "v1")
 	if err != nil {
@@ -210,7 +216,7 @@ func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
 	}
 }
 
-func TestEqualityIsStrict(t *testing.T) {
+func TestCompare_Strict(t *testing.T) {
 	texts := []string{`{}`, `{"a":null}`, `{"a":[]}`, `{"a":{}}`, `{"a":""}`, `{"a":0}`, `{"a":0.0}`, `{"a":9007199254740992}`, `{"a":9007199254740993}`}
 	for i, a := range texts {
 		for j, b := range texts {
@@ -226,7 +232,7 @@ func TestEqualityIsStrict(t *testing.T) {
 
 // A function that waits for a value that zeros never give must not hang: such an object is
 // not made.
-func TestAFunctionThatDoesNotEndForZerosIsNotWaitedFor(t *testing.T) {
+func TestGenerator_FunctionDoesNotEnd(t *testing.T) {
 	insists := func(m *mode, c randfill.Continue) {
 		for *m == "" {
 			*m = mode(strings.Repeat("x", c.Intn(3)))
@@ -246,7 +252,8 @@ func TestAFunctionThatDoesNotEndForZerosIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestTheReportOfAPanicShowsWhereItIs(t *testing.T) {
+// The report of a panic shows where it is.
+func TestReport_Panic(t *testing.T) {
 	c := bugNamed(t, "a panic without spec").find(t, 1, Partial)[Partial]
 	if c == nil {
 		t.Fatal("nothing is found")
@@ -263,8 +270,9 @@ func TestTheReportOfAPanicShowsWhereItIs(t *testing.T) {
 	}
 }
 
+// Functions of Kubernetes are accepted.
 // Those that Kubernetes has for its own metadata make objects too.
-func TestFunctionsOfKubernetesAreAccepted(t *testing.T) {
+func TestFuncs_OfKubernetes(t *testing.T) {
 	list := func(serializer.CodecFactory) []any { return jobFuncs }
 	Test(t, bug{}.jobs(t), Funcs(fuzzer.FuzzerFuncs(metafuzzer.Funcs), list, fuzzer.MergeFuzzerFuncs(list)), Iterations(20))
 }

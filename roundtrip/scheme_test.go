@@ -244,7 +244,8 @@ func findInScheme(t *testing.T, s *runtime.Scheme, seed uint64, only Law, funcs 
 	return found
 }
 
-func TestEachBugOfATypeIsFoundAndShrinks(t *testing.T) {
+// Each bug of a type is found and shrinks.
+func TestTestScheme_EachBugIsFound(t *testing.T) {
 	number := func(v *json.RawMessage, c randfill.Continue) { *v = []byte("1.50") }
 	for _, c := range []struct {
 		name   string
@@ -285,7 +286,8 @@ func TestEachBugOfATypeIsFoundAndShrinks(t *testing.T) {
 	}
 }
 
-func TestABugIsNoOtherLawsFault(t *testing.T) {
+// A bug breaks one law, and no other law reports it.
+func TestTestScheme_NoOtherLawsFault(t *testing.T) {
 	for _, c := range []struct {
 		scheme *runtime.Scheme
 		want   Law
@@ -303,7 +305,8 @@ func TestABugIsNoOtherLawsFault(t *testing.T) {
 	}
 }
 
-func TestNoLawFindsABugInATypeWhereThereIsNone(t *testing.T) {
+// No law finds a bug in a type where there is none.
+func TestTestScheme_NoBug(t *testing.T) {
 	right := func(*Box) {}
 	set := func(b *Box) {
 		if len(b.Spec.Tags) == 0 {
@@ -315,7 +318,8 @@ func TestNoLawFindsABugInATypeWhereThereIsNone(t *testing.T) {
 	}
 }
 
-func TestTypesOfKubernetesKeepTheLaws(t *testing.T) {
+// Types of Kubernetes keep the laws.
+func TestTestScheme_TypesOfKubernetes(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(appsv1.SchemeGroupVersion, &appsv1.Deployment{}, &appsv1.DeploymentList{})
 	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Secret{}, &corev1.Node{}, &corev1.Event{}, &corev1.List{})
@@ -323,7 +327,8 @@ func TestTypesOfKubernetesKeepTheLaws(t *testing.T) {
 	TestScheme(t, s, Iterations(10))
 }
 
-func TestKindsOfASchemeAreThoseThatNotEachSchemeHas(t *testing.T) {
+// Kinds of a scheme are those that not each scheme has.
+func TestTestScheme_Kinds(t *testing.T) {
 	s := internalBoxes(t, func(*Box) {})
 	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: boxVersion.Group, Version: "v1beta1", Kind: "Box"}, &forgetfulBox{})
 	want := []conversion.Kind{
@@ -335,8 +340,8 @@ func TestKindsOfASchemeAreThoseThatNotEachSchemeHas(t *testing.T) {
 	}
 }
 
-// TestOfAUserOfASchema is what [runTestOfAUser] runs, in a process of its own.
-func TestOfAUserOfAScheme(t *testing.T) {
+// TestUser_Scheme is what [runTestOfAUser] runs, in a process of its own.
+func TestUser_Scheme(t *testing.T) {
 	funcs := Funcs(boxFuncs...)
 	switch os.Getenv("TEST_OF_A_USER") {
 	case "lossy":
@@ -358,13 +363,14 @@ func TestOfAUserOfAScheme(t *testing.T) {
 	}
 }
 
-func TestTheSubtestsOfASchemeAreNamedByKindVersionAndLaw(t *testing.T) {
-	output, failed := runTestOfAUser(t, "lossy", "^TestOfAUserOfAScheme$", "CRDKIT_ROUNDTRIP_ITERATIONS=50")
+// The subtests of a scheme are named by kind, version and law.
+func TestTestScheme_Subtests(t *testing.T) {
+	output, failed := runTestOfAUser(t, "lossy", "^TestUser_Scheme$", "CRDKIT_ROUNDTRIP_ITERATIONS=50")
 	if !failed {
 		t.Fatalf("it passes:\n%s", output)
 	}
 	var got []string
-	for _, line := range regexp.MustCompile(`(?m)^\s*--- (\w+): TestOfAUserOfAScheme/(\S+/\S+/\S+)`).FindAllStringSubmatch(output, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^\s*--- (\w+): TestUser_Scheme/(\S+/\S+/\S+)`).FindAllStringSubmatch(output, -1) {
 		got = append(got, line[1]+" "+line[2])
 	}
 	want := []string{
@@ -384,7 +390,8 @@ func TestTheSubtestsOfASchemeAreNamedByKindVersionAndLaw(t *testing.T) {
 	}
 }
 
-func TestOptionsCountForASchemeToo(t *testing.T) {
+// Options count for a scheme too.
+func TestTestScheme_Options(t *testing.T) {
 	for _, c := range []struct {
 		which  string
 		failed bool
@@ -396,7 +403,7 @@ func TestOptionsCountForASchemeToo(t *testing.T) {
 		{"unknown", true, []string{"roundtrip.Normalize: no kind is registered"}},
 		{"not a function", true, []string{"roundtrip.Funcs: Filler.Funcs: all arguments must be functions"}},
 	} {
-		output, failed := runTestOfAUser(t, c.which, "^TestOfAUserOfAScheme$")
+		output, failed := runTestOfAUser(t, c.which, "^TestUser_Scheme$")
 		if failed != c.failed {
 			t.Errorf("%s: failed is %v:\n%s", c.which, failed, output)
 		}
@@ -414,7 +421,8 @@ func TestOptionsCountForASchemeToo(t *testing.T) {
 	}
 }
 
-func TestValuesAreEqualIfKubernetesSaysSo(t *testing.T) {
+// Values are equal if Kubernetes says so.
+func TestTestScheme_EqualValues(t *testing.T) {
 	s := runtime.NewScheme()
 	s.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{})
 	cfg, err := newConfigForScheme(s, nil)

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestSharedMemoryIsFoundWhereItIs(t *testing.T) {
+// Shared memory is found where it is.
+func TestShared(t *testing.T) {
 	type node struct {
 		Next  *node          `json:"next,omitempty"`
 		Tags  []string       `json:"tags,omitempty"`
@@ -45,7 +46,8 @@ func TestSharedMemoryIsFoundWhereItIs(t *testing.T) {
 	}
 }
 
-func TestMemoryThatWasThereBeforeDoesNotCount(t *testing.T) {
+// Memory that was there before does not count.
+func TestShared_MemoryFromBefore(t *testing.T) {
 	tags := []string{"a"}
 	if _, _, found := shared(&tags, &tags, blocks(&tags)); found {
 		t.Error("it does")

@@ -242,8 +242,9 @@ func (f pastFault) find(t *testing.T, only Law, opts ...Option) map[Law]*counter
 	return findIn(t, f.registry(t), only, append(opts, today)...)
 }
 
+// Total finds what no other law does.
 // Objects that today's definition accepts do not show them.
-func TestTotal_FindsWhatNoOtherLawDoes(t *testing.T) {
+func TestTotal_BesideOtherLaws(t *testing.T) {
 	for _, f := range pastFaults() {
 		t.Run(f.name, func(t *testing.T) {
 			for _, c := range f.find(t, "", Seed(1), Iterations(tier.Pick(30, 100))) {
@@ -291,7 +292,7 @@ func TestTotal_FindsWhatRatchetingKeeps(t *testing.T) {
 	}
 }
 
-func TestTotal_ReportsTheReleaseAndThePanic(t *testing.T) {
+func TestTotal_ReportsReleaseAndPanic(t *testing.T) {
 	f := pastFaults()[0]
 	c := f.find(t, Total, f.history(t), Seed(1))[Total]
 	if c == nil {

@@ -36,9 +36,9 @@ func warnsSince(warning string, since map[string]int) int {
 	return 34
 }
 
-// TestTheAPIServerFindsAndWarnsOfTheSame sends definitions to a real API server as they are
+// TestCheck_LikeTheAPIServer sends definitions to a real API server as they are
 // in a file. It has to refuse those that have problems, and to warn of the others as Check does.
-func TestTheAPIServerFindsAndWarnsOfTheSame(t *testing.T) {
+func TestCheck_LikeTheAPIServer(t *testing.T) {
 	cp := controlplane.Shared(t)
 	with := func(properties string) string {
 		return withSchema("{type: object, properties: {\n" + properties + "}}")

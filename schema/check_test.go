@@ -76,8 +76,9 @@ func problems(t testing.TB, text string) (all []string) {
 	return all
 }
 
+// Each rule of structural schemas has its number and its line.
 // The example of the documentation, with the violations that it lists.
-func TestEachRuleOfStructuralSchemasHasItsNumberAndItsLine(t *testing.T) {
+func TestCheck_StructuralRules(t *testing.T) {
 	text := withSchema(`{
 properties: {
   foo: {
@@ -203,7 +204,8 @@ func problemCases() []problemCase {
 	}
 }
 
-func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
+// Each fault says where it is and how to fix it.
+func TestCheck_EachFault(t *testing.T) {
 	for _, test := range problemCases() {
 		t.Run(test.name, func(t *testing.T) {
 			found, err := schema.Check([]byte(test.text))
@@ -227,7 +229,8 @@ func TestEachFaultSaysWhereItIsAndHowToMendIt(t *testing.T) {
 	}
 }
 
-func TestAllValuesOfAnotherTypeAreFoundAtOnce(t *testing.T) {
+// All values of another type are found at once.
+func TestCheck_ValuesOfAnotherType(t *testing.T) {
 	text := withSchema(`{
 type: object,
 properties: {
@@ -286,7 +289,7 @@ a: {type: object, additionalProperties: true, x-kubernetes-validations: [{rule: 
 }
 
 // A definition with a warning can be used, and the warning says that it is one.
-func TestADefinitionWithWarningsCanBeUsed(t *testing.T) {
+func TestCheck_Warnings(t *testing.T) {
 	text := withSchema(`{type: object, properties: {
 a: {type: string, format: date_time},
 b: {type: string, format: date-time}}}`)
@@ -300,7 +303,7 @@ b: {type: string, format: date-time}}}`)
 }
 
 // A name may look like the path of a version that there is not.
-func TestAFieldThatIsCalledLikeAVersionIsInNone(t *testing.T) {
+func TestCheck_FieldCalledLikeAVersion(t *testing.T) {
 	text := strings.Replace(withSchema("{type: object}"), "  versions:", "  'versions[-1]': {}\n  'versions[9]': {}\n  versions:", 1)
 	want := []string{
 		`9:3: apples.example.com: spec.versions[-1]: unknown field "spec.versions[-1]"`,
@@ -311,8 +314,9 @@ func TestAFieldThatIsCalledLikeAVersionIsInNone(t *testing.T) {
 	}
 }
 
+// Check sees no more than the server.
 // Rule 2 is checked at the root alone, and what is unknown below items is not seen.
-func TestCheckSeesNoMoreThanTheServer(t *testing.T) {
+func TestCheck_NoMoreThanTheServer(t *testing.T) {
 	text := withSchema(`{type: object, properties: {
 spec: {type: object, anyOf: [{properties: {nowhere: {minLength: 1}}}]},
 list: {type: array, items: {type: string, bogus: 1}},
@@ -326,7 +330,7 @@ map: {type: object, additionalProperties: {type: string, bogus: 1}}}}`)
 	}
 }
 
-func TestAFileWithoutDefinitionsIsAnError(t *testing.T) {
+func TestCheck_FileWithoutDefinitions(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing\n---\n", "null", "{apiVersion: v1, kind: List, items: []}"} {
 		found, err := schema.Check([]byte(text))
 		if err == nil || err.Error() != "schema: no CustomResourceDefinition found" || found != nil {
@@ -353,7 +357,8 @@ var costly = func() string {
 	return withSchema("{type: object, properties: {" + strings.Join(properties, ",\n") + "}}")
 }()
 
-func TestWhatAllVersionsShareHasItsFaultsInEach(t *testing.T) {
+// A part that all versions share has its faults in each.
+func TestCheck_SharedByAllVersions(t *testing.T) {
 	text := strings.Replace(withSchema("{}"), "  versions:\n", `  versions:
   - {name: v1beta1, served: true, storage: false, schema: {
      openAPIV3Schema: {}}}
@@ -374,7 +379,8 @@ func TestWhatAllVersionsShareHasItsFaultsInEach(t *testing.T) {
 	}
 }
 
-func TestLinesAreThoseOfTheFile(t *testing.T) {
+// Lines are those of the file.
+func TestCheck_Lines(t *testing.T) {
 	bad := withSchema("{}")
 	// YAML has no surrogates. Where a field is in such JSON is not found.
 	notYAML := strings.Replace(indented(bad), `"metadata": {`, `"metadata": {"annotations": {"a": "\ud83d\ude00"},`, 1)
@@ -412,7 +418,8 @@ func TestLinesAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDefinitionIsAnErrorBesideTheFaultsOfOthers(t *testing.T) {
+// A document that is not a definition is an error beside the faults of others.
+func TestCheck_NoDefinition(t *testing.T) {
 	for name, test := range map[string]struct {
 		text, want string
 		problems   int
@@ -434,7 +441,7 @@ func TestWhatIsNoDefinitionIsAnErrorBesideTheFaultsOfOthers(t *testing.T) {
 }
 
 // The server's answer for a definition and that of Check for its file are the same.
-func TestCheckSaysWhatTheServerSays(t *testing.T) {
+func TestCheck_SaysWhatTheServerSays(t *testing.T) {
 	for name, text := range refused(t) {
 		t.Run(name, func(t *testing.T) {
 			crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -455,7 +462,7 @@ func TestCheckSaysWhatTheServerSays(t *testing.T) {
 	}
 }
 
-func TestGoodDefinitionsHaveNoFaults(t *testing.T) {
+func TestCheck_GoodDefinitions(t *testing.T) {
 	for _, file := range []string{"testdata/pizza.yaml", "testdata/everything.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
-// TestTheAPIServerDoesTheSame sends every request of testdata/traps to a real API server
+// TestRequests_LikeTheAPIServer sends every request of testdata/traps to a real API server
 // too, in each mode of field validation, and compares everything.
-func TestTheAPIServerDoesTheSame(t *testing.T) {
+func TestRequests_LikeTheAPIServer(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))
@@ -39,10 +39,11 @@ func TestTheAPIServerDoesTheSame(t *testing.T) {
 	report(t, tally)
 }
 
-// TestTheAPIServerDoesTheSameToRandomObjects is `make differential`, but shorter, and with
+// TestRequests_RandomObjects is `make differential`, but shorter, and with
 // a seed that does not change: a fault that another seed finds must not fail an unrelated
 // change.
-func TestTheAPIServerDoesTheSameToRandomObjects(t *testing.T) {
+// The API server does the same to random objects.
+func TestRequests_RandomObjects(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.Shared(t)
 	server, err := differential.NewServer(cp.Config(), filepath.Join(cp.Dir(), "etcd.sock"))

@@ -37,7 +37,8 @@ spec:
 `, plural, strings.ToUpper(plural[:1])+plural[1:])
 }
 
-func TestDefinitionsComeInManyForms(t *testing.T) {
+// Definitions come in many forms.
+func TestParse_ManyForms(t *testing.T) {
 	a, b := tiny("apples"), tiny("bananas")
 	asJSON := func(text string) string {
 		j, err := yaml.YAMLToJSON([]byte(text))
@@ -72,7 +73,8 @@ func TestDefinitionsComeInManyForms(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDefinitionIsAnErrorThatSaysWhere(t *testing.T) {
+// Text that is not a definition is an error that says where.
+func TestParse_NoDefinition(t *testing.T) {
 	a := tiny("apples")
 	for _, test := range []struct{ name, text, want string }{
 		{"none", "# nothing", "schema: found 0 CustomResourceDefinitions: want one"},
@@ -96,8 +98,9 @@ func TestWhatIsNoDefinitionIsAnErrorThatSaysWhere(t *testing.T) {
 	}
 }
 
+// Text that follows a document and belongs to none is an error with its line.
 // Nothing in a file is passed over in silence.
-func TestWhatFollowsADocumentAndBelongsToNoneIsAnErrorWithItsLine(t *testing.T) {
+func TestParse_TextAfterADocument(t *testing.T) {
 	a, b := asJSON(tiny("apples")), asJSON(tiny("bananas"))
 	list := `{"apiVersion":"v1","kind":"List","items":[` + a + `]}`
 	flow := "{" + strings.NewReplacer("\n  ", " ", "\n", ", ", "versions:", "versions: [", "  - {", "{").Replace(strings.TrimSpace(tiny("apples")))
@@ -132,7 +135,7 @@ func TestWhatFollowsADocumentAndBelongsToNoneIsAnErrorWithItsLine(t *testing.T) 
 }
 
 // Each error has a line of its own, which says what it is about.
-func TestErrorsSayWhichDocumentOrItemTheyAreAbout(t *testing.T) {
+func TestParse_ErrorsNameTheDocument(t *testing.T) {
 	const no = `want CustomResourceDefinition of apiextensions.k8s.io/v1 or apiextensions.k8s.io/v1beta1`
 	unknown := strings.NewReplacer("scope:", "scopes: x\n  scope:", "  versions:", "  version: v1\n  versions:").Replace(tiny("apples"))
 	inList := "- " + strings.ReplaceAll(strings.TrimSpace(unknown), "\n", "\n  ") + "\n"
@@ -172,7 +175,8 @@ func TestErrorsSayWhichDocumentOrItemTheyAreAbout(t *testing.T) {
 	}
 }
 
-func TestADefinitionThatTheServerRefusesIsAnErrorWithEveryFault(t *testing.T) {
+// A definition that the server refuses is an error with every fault.
+func TestParse_RefusedDefinition(t *testing.T) {
 	text := strings.NewReplacer(
 		"name: pizzas.restaurant", "name: pizza.restaurant",
 		"maxItems: 10", "maxItems: 10\n                uniqueItems: true",
@@ -196,13 +200,14 @@ func TestADefinitionThatTheServerRefusesIsAnErrorWithEveryFault(t *testing.T) {
 	}
 }
 
-func TestANilDefinitionIsAnError(t *testing.T) {
+func TestNew_NilDefinition(t *testing.T) {
 	if _, err := schema.New(nil); err == nil {
 		t.Error("it is accepted")
 	}
 }
 
-func TestNewLeavesTheDefinitionAsItIs(t *testing.T) {
+// New leaves the definition as it is.
+func TestNew_LeavesTheDefinition(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.Unmarshal([]byte(pizzaYAML(t)), crd); err != nil {
 		t.Fatal(err)
@@ -233,7 +238,8 @@ spec:
             size: {type: integer, maximum: 3}
 `
 
-func TestOldDefinitionsAreServedAsTheyWere(t *testing.T) {
+// Old definitions are served as they were.
+func TestParse_OldDefinitions(t *testing.T) {
 	d, err := schema.Parse([]byte(oldDefinition))
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +274,8 @@ func TestOldDefinitionsAreServedAsTheyWere(t *testing.T) {
 	}
 }
 
-func TestSchemasThatAreTheSameInAllVersionsAreThereInEach(t *testing.T) {
+// Schemas that are the same in all versions are there in each.
+func TestParse_SameSchemas(t *testing.T) {
 	text := strings.Replace(tiny("apples"), "  versions:\n", `  versions:
   - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
 `, 1)

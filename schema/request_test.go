@@ -20,9 +20,9 @@ import (
 	"github.com/crdkit/crdkit/schema"
 )
 
-// TestTheTrapsAreKnown checks what testdata/traps say of each request. That the server
+// TestRequests_Traps checks what testdata/traps say of each request. That the server
 // does the same is checked elsewhere, with a server.
-func TestTheTrapsAreKnown(t *testing.T) {
+func TestRequests_Traps(t *testing.T) {
 	for _, suite := range traps(t) {
 		t.Run(suite.CRD.Spec.Group, func(t *testing.T) {
 			if err := suite.RunOffline(t.Context(), t); err != nil {
@@ -49,7 +49,7 @@ func same(t *testing.T, want string, got []byte) {
 	}
 }
 
-func TestCreateReturnsWhatIsStored(t *testing.T) {
+func TestCreate_ReturnsWhatIsStored(t *testing.T) {
 	out, err := pizza().Version("v1").Create(t.Context(), []byte(`{
 		"apiVersion":"restaurant.example.com/v1","kind":"Pizza",
 		"metadata":{"name":"p","uid":"u","resourceVersion":"","creationTimestamp":"2020-01-01T00:00:00Z","managedFields":[{"manager":"m"}],"generation":8},
@@ -66,7 +66,8 @@ func TestCreateReturnsWhatIsStored(t *testing.T) {
 	}
 }
 
-func TestCreateInAnotherVersionLosesWhatTheStorageVersionLacks(t *testing.T) {
+// Create in another version loses what the storage version lacks.
+func TestCreate_InAnotherVersion(t *testing.T) {
 	out, err := pizza().Version("v1alpha1").Create(t.Context(), []byte("apiVersion: restaurant.example.com/v1alpha1\nkind: Pizza\nmetadata: {name: p}\nspec: {toppings: [ham]}\n"), schema.Namespace("rome"))
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,8 @@ func TestCreateInAnotherVersionLosesWhatTheStorageVersionLacks(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsTheServersOwnAndTheWarningsStay(t *testing.T) {
+// An error is the server's own, and the warnings stay.
+func TestCreate_ErrorAndWarnings(t *testing.T) {
 	out, err := pizza().Version("v1alpha1").Create(t.Context(), []byte(`{"apiVersion":"restaurant.example.com/v1alpha1","kind":"Pizza","metadata":{"name":"p"},"spec":{"toppings":[1]}}`))
 	if !apierrors.IsInvalid(err) || err.Error() != `Pizza.restaurant.example.com "p" is invalid: spec.toppings[0]: Invalid value: "integer": spec.toppings[0] in body must be of type string: "integer"` {
 		t.Errorf("got %v", err)
@@ -94,7 +96,7 @@ func TestAnErrorIsTheServersOwnAndTheWarningsStay(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeServed(t *testing.T) {
+func TestRequests_CannotBeServed(t *testing.T) {
 	crd := strings.Replace(pizzaYAML(t), "served: true\n    storage: false", "served: false\n    storage: false", 1)
 	crd = strings.Replace(crd, "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com/'}}}\n  scope:", 1)
 	d, err := schema.Parse([]byte(crd))
@@ -127,7 +129,8 @@ func TestRequestsThatCannotBeServed(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestAWebhookThatConvertsLeavesWhatIsStoredToTheCaller(t *testing.T) {
+// A webhook that converts leaves what is stored to the caller.
+func TestCreate_WebhookConverts(t *testing.T) {
 	crd := strings.Replace(pizzaYAML(t), "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com/'}}}\n  scope:", 1)
 	d, err := schema.Parse([]byte(crd))
 	if err != nil {
@@ -139,7 +142,7 @@ func TestAWebhookThatConvertsLeavesWhatIsStoredToTheCaller(t *testing.T) {
 	}
 }
 
-func TestUpdateKeepsWhatTheServerKnows(t *testing.T) {
+func TestUpdate_KeepsWhatTheServerKnows(t *testing.T) {
 	old := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","namespace":"rome","uid":"u","resourceVersion":"7","generation":3,"creationTimestamp":"2020-01-01T00:00:00Z"},"spec":{"toppings":[]},"status":{"slices":1}}`
 	body := `{"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","resourceVersion":"RV"},"spec":{"size":"small","toppings":[]},"status":{"slices":9}}`
 	v := pizza().Version("v1")
@@ -174,7 +177,8 @@ func TestCreate_RefusesAResourceVersion(t *testing.T) {
 	}
 }
 
-func TestAStatusWithADefaultIsThereAgain(t *testing.T) {
+// A status with a default is there again.
+func TestCreate_StatusWithADefault(t *testing.T) {
 	d, err := schema.Parse([]byte(strings.NewReplacer(
 		"storage: true,", "storage: true, subresources: {status: {}},",
 		"{type: object}", "{type: object, properties: {status: {type: string, default: new}}}",
@@ -191,7 +195,8 @@ func TestAStatusWithADefaultIsThereAgain(t *testing.T) {
 	same(t, strings.TrimSuffix(object, "}")+`,"status":"new"}`, out.Object)
 }
 
-func TestADefinitionIsSharedByManyGoroutines(t *testing.T) {
+// Many goroutines share a definition.
+func TestDefinition_Concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -254,7 +259,8 @@ func TestCreate_EndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestTheStepsSayWhatTheRequestsSay(t *testing.T) {
+// The steps say what the requests say.
+func TestSteps_LikeTheRequests(t *testing.T) {
 	const head = `"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p","uid":"u","resourceVersion":"7"}`
 	object := func(rest string) []byte { return []byte("{" + head + "," + rest + "}") }
 	v, refused := pizza().Version("v1"), 0

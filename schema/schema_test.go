@@ -45,7 +45,8 @@ func messages(errs field.ErrorList) []string {
 
 const head = `"apiVersion":"restaurant.example.com/v1","kind":"Pizza","metadata":{"name":"p"}`
 
-func TestADefinitionSaysWhatItDefines(t *testing.T) {
+// A definition says what it defines.
+func TestDefinition(t *testing.T) {
 	d := pizza()
 	if got := d.GroupKind().String(); got != "Pizza.restaurant.example.com" {
 		t.Errorf("the kind is %s", got)
@@ -69,7 +70,8 @@ func TestADefinitionSaysWhatItDefines(t *testing.T) {
 	}
 }
 
-func TestAnUnknownVersionIsAnErrorEverywhere(t *testing.T) {
+// An unknown version is an error everywhere.
+func TestVersion_Unknown(t *testing.T) {
 	v := pizza().Version("v3")
 	want := []string{`apiVersion: Unsupported value: "v3": supported values: "v1", "v1alpha1"`}
 	o := object(t, `{`+head+`}`)
@@ -95,7 +97,8 @@ func TestAnUnknownVersionIsAnErrorEverywhere(t *testing.T) {
 	}
 }
 
-func TestPruneTakesAwayWhatTheSchemaLacks(t *testing.T) {
+// Prune takes away what the schema lacks.
+func TestPrune(t *testing.T) {
 	o := object(t, `{`+head+`,"extra":{"a":1},"spec":{
 		"toppings":[{"name":"ham","colour":"pink"}],
 		"notes":{"a":{"b":{"c":1}},"list":[{"x":1}]},
@@ -117,7 +120,8 @@ func TestPruneTakesAwayWhatTheSchemaLacks(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreSetWhereTheirParentIsThere(t *testing.T) {
+// Defaults are set where their parent is there.
+func TestDefault(t *testing.T) {
 	for from, to := range map[string]string{
 		`{` + head + `}`:             `{` + head + `}`,
 		`{` + head + `,"spec":null}`: `{` + head + `}`,
@@ -131,7 +135,8 @@ func TestDefaultsAreSetWhereTheirParentIsThere(t *testing.T) {
 	}
 }
 
-func TestValidateReportsWhatCreatingWould(t *testing.T) {
+// Validate reports what creating would.
+func TestValidate_LikeCreate(t *testing.T) {
 	for _, test := range []struct {
 		name, object string
 		want         []string

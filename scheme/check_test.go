@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTwoFieldsOfOneJSONNameAreReported(t *testing.T) {
+func TestCheck_FieldsOfOneJSONName(t *testing.T) {
 	// The type is made here, because go vet would not let it be written.
 	twins := reflect.StructOf([]reflect.StructField{
 		{Name: "A", Type: reflect.TypeFor[string](), Tag: `json:"x"`},

@@ -21,7 +21,8 @@ import (
 
 var gv = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-func TestASchemeKnowsItsKindsAndPrefersTheNewestVersion(t *testing.T) {
+// A scheme knows its kinds and prefers the newest version.
+func TestNew_KindsAndVersions(t *testing.T) {
 	s, err := scheme.New(
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -101,7 +102,8 @@ func TestNew_VersionPriority(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsNamedAtOnce(t *testing.T) {
+// Every fault is named at once.
+func TestNew_EveryFault(t *testing.T) {
 	s, err := scheme.New(
 		scheme.Version(schema.GroupVersion{Group: "example.com"}, &Good{}, &GoodList{}),
 		scheme.Version(gv),
@@ -186,7 +188,8 @@ func TestCheck_TypesOfKubernetes(t *testing.T) {
 	}
 }
 
-func TestTwoTypesForOneKindAreAFault(t *testing.T) {
+// Two types for one kind are a fault.
+func TestNew_TwoTypesForOneKind(t *testing.T) {
 	_, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1beta1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
@@ -196,7 +199,7 @@ func TestTwoTypesForOneKindAreAFault(t *testing.T) {
 	}
 }
 
-func TestAnInternalVersionNeedsNoTags(t *testing.T) {
+func TestNew_InternalVersionNeedsNoTags(t *testing.T) {
 	internal := schema.GroupVersion{Group: "example.com", Version: runtime.APIVersionInternal}
 	s, err := scheme.New(scheme.Version(internal, &Untagged{}, &UntaggedList{}))
 	if err != nil {

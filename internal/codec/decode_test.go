@@ -256,7 +256,7 @@ func TestMemory_NeverOverwritesWhatWasDecoded(t *testing.T) {
 	}
 }
 
-func TestADecoderOfAnotherTypePanics(t *testing.T) {
+func TestDecoder_OtherTypePanics(t *testing.T) {
 	decode := New().Decoder(reflect.TypeFor[topping]())
 	defer func() {
 		if got, want := fmt.Sprint(recover()), "codec: a codec.pizza is given to what was made for codec.topping"; got != want {

@@ -71,7 +71,8 @@ func sameText(t *testing.T, m *Memory, encode Encoder, value any) {
 	}
 }
 
-func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
+// An encoder writes what encoding/json writes.
+func TestEncoder_LikeEncodingJSON(t *testing.T) {
 	encode := New().Encoder(reflect.TypeFor[zeros]())
 	now := time.Unix(1, 2).UTC()
 	for _, value := range []zeros{
@@ -87,7 +88,8 @@ func TestAnEncoderWritesWhatEncodingJSONWrites(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoJSONIsAnErrorAlsoIfItIsEmpty(t *testing.T) {
+// A value that has no JSON is an error, also if it is empty.
+func TestEncoder_NoJSON(t *testing.T) {
 	type strange struct {
 		F func()     `json:"f,omitempty"`
 		C chan int   `json:"c,omitempty"`
@@ -96,7 +98,8 @@ func TestWhatHasNoJSONIsAnErrorAlsoIfItIsEmpty(t *testing.T) {
 	sameText(t, &Memory{}, New().Encoder(reflect.TypeFor[strange]()), &strange{})
 }
 
-func TestWhatCanBeReadCanBeWrittenHoweverDeep(t *testing.T) {
+// An object that can be read can be written, however deep it is.
+func TestEncoder_Deep(t *testing.T) {
 	type node struct {
 		Next *node `json:"next,omitempty"`
 	}
@@ -111,7 +114,7 @@ func TestWhatCanBeReadCanBeWrittenHoweverDeep(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatHoldsItselfIsAnError(t *testing.T) {
+func TestEncoder_ObjectHoldsItself(t *testing.T) {
 	type node struct{ Next *node }
 	loop := &node{}
 	loop.Next = loop

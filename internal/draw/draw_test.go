@@ -54,7 +54,8 @@ func TestReplay_PartsKeepTheirDraws(t *testing.T) {
 	}
 }
 
-func TestAValueIsAFunctionOfSeedNameAndNumber(t *testing.T) {
+// A value is a function of seed, name and number.
+func TestNew_Deterministic(t *testing.T) {
 	draws := func(seed uint64, name string, i int) [8]uint64 {
 		var all [8]uint64
 		src := New(seed, name, i)
@@ -78,7 +79,7 @@ func TestAValueIsAFunctionOfSeedNameAndNumber(t *testing.T) {
 }
 
 // A generator that waits for what never comes ends, and so does one of endless draws.
-func TestPatienceAndSizeAreBounded(t *testing.T) {
+func TestNew_Endless(t *testing.T) {
 	defer func() {
 		if err, _ := recover().(error); !errors.Is(err, ErrEndless) {
 			t.Errorf("got %v", err)
@@ -110,7 +111,8 @@ func numbers(src *Source, parts bool) (list []int) {
 	return list
 }
 
-func TestAValueShrinksToTheSmallestThatIsStillFound(t *testing.T) {
+// A value shrinks to the smallest that is still found.
+func TestShrink_FindsSmallest(t *testing.T) {
 	for name, c := range map[string]struct {
 		found func(list []int) bool
 		want  []int
@@ -158,7 +160,7 @@ func atLeast(list []int, least int) (n int) {
 	return n
 }
 
-func TestTheEffortIsBounded(t *testing.T) {
+func TestShrink_BoundedEffort(t *testing.T) {
 	tree := &Tree{Own: make([]uint64, 1000)}
 	for i := range tree.Own {
 		tree.Own[i] = 1<<63 + uint64(i)

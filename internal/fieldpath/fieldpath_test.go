@@ -13,7 +13,7 @@ import (
 	"github.com/crdkit/crdkit/internal/fieldpath"
 )
 
-func TestAPathIsReadStepByStep(t *testing.T) {
+func TestParse_StepByStep(t *testing.T) {
 	got, err := fieldpath.Parse(".spec.toppings[*].annotations['a.b/c'].x")
 	want := []fieldpath.Step{{Name: "spec"}, {Name: "toppings"}, {All: true}, {Name: "annotations"}, {Name: "a.b/c", Key: true}, {Name: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -21,7 +21,8 @@ func TestAPathIsReadStepByStep(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPathIsAnErrorThatNamesIt(t *testing.T) {
+// Text that is not a path is an error that names it.
+func TestParse_NoPath(t *testing.T) {
 	for _, path := range []string{"", ".", "a..b", "a.", "[", "a[", "a[]", "a[0]", "a['b'", "a['']", "a]b", "a.*", "a[*]b", "a.b/c"} {
 		if steps, err := fieldpath.Parse(path); err == nil || !strings.Contains(err.Error(), `"`+path+`": `) {
 			t.Errorf("%q: got %v, %v", path, steps, err)
@@ -43,7 +44,8 @@ type spec struct {
 
 type item struct{ Name string }
 
-func TestAPathLeadsToATypeOrIsNoneOfIt(t *testing.T) {
+// A path leads to a type, or the error says where it ends.
+func TestResolve(t *testing.T) {
 	for path, want := range map[string]string{
 		"kind":                         "string",
 		"spec.items":                   "[]fieldpath_test.item",

@@ -33,7 +33,8 @@ type base struct {
 	Host string `json:"host"`
 }
 
-func TestCheckKeys_FindsTheListOrSaysWhyNot(t *testing.T) {
+// CheckKeys finds the list, or says why not.
+func TestCheckKeys(t *testing.T) {
 	for call, want := range map[string]string{
 		"spec.hosts host":           "",
 		"spec.hosts.paths path":     "",

@@ -134,7 +134,8 @@ func schemas() map[string]string {
 const formats = "bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn " +
 	"hexcolor rgbcolor byte password date duration datetime date-time k8s-short-name k8s-long-name"
 
-func TestObjectsOfEveryFeatureAreAccepted(t *testing.T) {
+// Objects of every feature are accepted.
+func TestGenerator_EveryFeature(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

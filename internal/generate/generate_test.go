@@ -188,7 +188,8 @@ func crds(t testing.TB, pattern string) map[string]*server {
 	return out
 }
 
-func TestObjectsOfCustomResourceDefinitionsAreAccepted(t *testing.T) {
+// Objects of CustomResourceDefinitions are accepted.
+func TestGenerator_CustomResourceDefinitions(t *testing.T) {
 	for name, s := range crds(t, "../../examples/pizza/config/crd/*.yaml") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,7 +38,8 @@ var messages = map[string]string{
 // partial are features of which a rule is about what need not be there, or cannot be broken.
 var partial = regexp.MustCompile(`anyOf|oneOf|not: |allOf|metadata|contradiction`)
 
-func TestEachRuleOfEveryFeatureIsBroken(t *testing.T) {
+// Each rule of every feature is broken.
+func TestOutside_BreaksEachRule(t *testing.T) {
 	for name, schema := range schemas() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

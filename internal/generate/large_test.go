@@ -21,7 +21,8 @@ func gatewayAPI(t testing.TB) map[string]*server {
 	return map[string]*server{"HTTPRoute": all["HTTPRoute/v1"], "Gateway": all["Gateway/v1"], "GatewayClass": all["GatewayClass/v1"]}
 }
 
-func TestObjectsOfLargeSchemasAreAccepted(t *testing.T) {
+// Objects of large schemas are accepted.
+func TestGenerator_LargeSchemas(t *testing.T) {
 	for name, s := range gatewayAPI(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,8 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-func TestASchemaWithoutObjectsIsAnErrorThatNamesThePath(t *testing.T) {
+// A schema without objects is an error that names the path.
+func TestGenerator_SchemaWithoutObjects(t *testing.T) {
 	for _, c := range []struct{ schema, want string }{
 		{`{type: integer, minimum: 3, maximum: 2}`, "spec.v: no integer is between 3 and 2"},
 		{`{type: integer, maximum: 10.5}`, "spec.v: no integer is accepted: the bound 10.5"},
@@ -57,7 +58,8 @@ func TestASchemaWithoutObjectsIsAnErrorThatNamesThePath(t *testing.T) {
 	}
 }
 
-func TestADeepSchemaHasSmallObjects(t *testing.T) {
+// A deep schema has small objects.
+func TestGenerator_DeepSchema(t *testing.T) {
 	schema := `{type: string}`
 	for range 12 {
 		schema = `{type: array, items: {type: object, properties: {a: ` + schema + `, b: {type: object, additionalProperties: {type: string}}}}}`
@@ -70,7 +72,8 @@ func TestADeepSchemaHasSmallObjects(t *testing.T) {
 	}
 }
 
-func TestAnObjectIsAFunctionOfItsDraws(t *testing.T) {
+// An object is a function of its draws.
+func TestGenerator_Deterministic(t *testing.T) {
 	s := schemaOf(t, strings.Replace(toppings, "%s", `, x-kubernetes-validations: [{rule: "!has(self.note) || !has(self.size)"}]`, 1))
 	g, again := s.generator(t), s.generator(t)
 	for i, object := range objectsOf(t, g, 300) {
@@ -84,7 +87,8 @@ func TestAnObjectIsAFunctionOfItsDraws(t *testing.T) {
 	}
 }
 
-func TestAGeneratorIsForSeveralGoroutines(t *testing.T) {
+// A generator is for several goroutines.
+func TestGenerator_Concurrent(t *testing.T) {
 	s := schemaOf(t, strings.Replace(toppings, "%s", `, x-kubernetes-validations: [{rule: "!has(self.note) || !has(self.size)"}]`, 1))
 	g := s.generator(t)
 	var all sync.WaitGroup
@@ -103,7 +107,8 @@ func TestAGeneratorIsForSeveralGoroutines(t *testing.T) {
 	all.Wait()
 }
 
-func TestValuesAtTheEdgesAreFrequent(t *testing.T) {
+// Values at the edges are frequent.
+func TestGenerator_Edges(t *testing.T) {
 	s := schemaOf(t, `{type: object, required: [required], properties: {
 		required: {type: integer, minimum: -1000, maximum: 1000}, any: {type: integer}, text: {type: string, maxLength: 100},
 		list: {type: array, items: {type: boolean}, maxItems: 50}, number: {type: number, minimum: 1.5, maximum: 9.5}, object: {type: object, nullable: true}}}`)

@@ -88,7 +88,8 @@ func (r randomSchema) junctors(kind string) string {
 	return out
 }
 
-func TestObjectsOfRandomSchemasAreAccepted(t *testing.T) {
+// Objects of random schemas are accepted.
+func TestGenerator_RandomSchemas(t *testing.T) {
 	made, rules, broken := 0, 0, 0
 	n := tier.Pick(50, 120)
 	for i := range n {

@@ -34,7 +34,8 @@ func decoded(t testing.TB, text string) map[string]any {
 	return normal(out).(map[string]any)
 }
 
-func TestTheObjectOfZerosIsTheLeast(t *testing.T) {
+// The object of zeros is the least.
+func TestGenerator_Zeros(t *testing.T) {
 	for _, c := range []struct{ schema, want string }{
 		{`{type: object}`, `{` + metadata + `}`},
 		{strings.Replace(toppings, "%s", "", 1), `{` + metadata + `, "spec": {}}`},
@@ -77,7 +78,7 @@ func toppingsOf(object map[string]any) (out []map[string]any) {
 	return out
 }
 
-func TestObjectsShrink(t *testing.T) {
+func TestGenerator_Shrinks(t *testing.T) {
 	rules := map[string]string{
 		"without CEL": "",
 		"with CEL": `, x-kubernetes-validations: [
@@ -151,7 +152,7 @@ func TestObjectsShrink(t *testing.T) {
 	}
 }
 
-func TestObjectsShrink_LargeSchema(t *testing.T) {
+func TestGenerator_ShrinksLargeSchema(t *testing.T) {
 	s := gatewayAPI(t)["HTTPRoute"]
 	g := s.generator(t)
 	for i := range 100 {

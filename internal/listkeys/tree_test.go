@@ -10,7 +10,8 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-func TestListsInListsAreFoundByThePathOfNames(t *testing.T) {
+// Lists in lists are found by the path of names.
+func TestTree_ListsInLists(t *testing.T) {
 	var keys listkeys.Tree
 	for path, names := range map[string][]string{"spec.hosts": {"host"}, "spec.hosts.paths": {"path", "type"}} {
 		if err := keys.Add(path, names...); err != nil {
@@ -29,7 +30,7 @@ func TestListsInListsAreFoundByThePathOfNames(t *testing.T) {
 	}
 }
 
-func TestEmptyPathsAndKeysAreErrors(t *testing.T) {
+func TestAdd_RefusesEmptyPathsAndKeys(t *testing.T) {
 	var keys listkeys.Tree
 	for _, err := range []error{keys.Add("", "name"), keys.Add("spec..x", "name"), keys.Add("spec.x"), keys.Add("spec.x", "name", "")} {
 		if err == nil || !strings.Contains(err.Error(), "must not be empty") {
@@ -47,7 +48,7 @@ func TestAdd_RefusesBrackets(t *testing.T) {
 	}
 }
 
-func TestKeysAreReadFromASchema(t *testing.T) {
+func TestAddSchema(t *testing.T) {
 	const text = `{"properties":{
 		"hosts":{"type":"array","x-kubernetes-list-map-keys":["host"],"items":{"properties":{"paths":{"x-kubernetes-list-map-keys":["path","type"]}}}},
 		"pools":{"additionalProperties":{"properties":{"members":{"x-kubernetes-list-map-keys":["ip"]}}}},
@@ -71,7 +72,8 @@ func TestKeysAreReadFromASchema(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsForAllNamesHoldsForOneThatIsNamed(t *testing.T) {
+// The keys for all names hold for one that is named.
+func TestTree_AllNames(t *testing.T) {
 	tree := &listkeys.Tree{}
 	tree.AddSchema(map[string]any{"properties": map[string]any{"m": map[string]any{"additionalProperties": map[string]any{
 		"properties": map[string]any{"other": map[string]any{"x-kubernetes-list-map-keys": []any{"id"}}}}}}})

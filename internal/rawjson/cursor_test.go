@@ -6,7 +6,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-func TestAGuessIsRightOrTheCursorStays(t *testing.T) {
+// A guess is right, or the cursor stays.
+func TestGuess(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":1,"b":2}`:   "ab",
 		`{"a":1,"c":3}`:   "a",
@@ -51,7 +52,7 @@ func TestAGuessIsRightOrTheCursorStays(t *testing.T) {
 	}
 }
 
-func TestAfterAWrongGuessNextGoesOn(t *testing.T) {
+func TestNext_AfterWrongGuess(t *testing.T) {
 	c := rawjson.NewCursor([]byte(`{"a":1, "b":2,"c":3}`))
 	c.Enter('{')
 	var names string

@@ -18,7 +18,8 @@ var outlineTexts = []string{
 	`[1,2,30]`, `[1,]`, `[,1]`, `[1 2]`, `[{"name":"topping-0001","quantity":2},{"name":"topping-0002","quantity":3}]`, `{"a":{"b":[{},[[]],{"c":"}"}]},"d":"["}`, `[{"a":[}]`, `{} {}`,
 }
 
-func TestAnOutlineIsTakenOfWhatIsJSON(t *testing.T) {
+// An outline is taken of what is JSON.
+func TestOutline(t *testing.T) {
 	cases := slices.Clone(outlineTexts)
 	for _, depth := range []int{64, 65, 10_000} {
 		deep := strings.Repeat(`[{"a":`, depth/2) + "1" + strings.Repeat("}]", depth/2)
@@ -96,7 +97,8 @@ func FuzzOutline(f *testing.F) {
 	f.Fuzz(checkOutline)
 }
 
-func TestOnlyAValueOfTheSameTextIsFollowed(t *testing.T) {
+// Only a value of the same text is followed.
+func TestFollow(t *testing.T) {
 	for _, c := range []struct {
 		text, value string
 		want        bool
@@ -120,7 +122,7 @@ func TestOnlyAValueOfTheSameTextIsFollowed(t *testing.T) {
 	}
 }
 
-func TestAfterAnErrorACursorStays(t *testing.T) {
+func TestCursor_StaysAfterError(t *testing.T) {
 	c := NewCursor([]byte(`[x,{}]`))
 	c.Enter('[')
 	c.Next('[')
@@ -134,7 +136,8 @@ func TestAfterAnErrorACursorStays(t *testing.T) {
 	}
 }
 
-func TestTheTextOfANameIsAsItWasWritten(t *testing.T) {
+// The text of a name is as it was written.
+func TestNameText(t *testing.T) {
 	var got []string
 	c := NewCursor([]byte(`{"a" : 1, "":2,"\u0061\"":3}`))
 	for c.Enter('{'); c.Next('{'); c.Value() {

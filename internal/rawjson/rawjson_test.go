@@ -25,7 +25,7 @@ func members(object string) (names, values, texts []string, err error) {
 	return names, values, texts, nil
 }
 
-func TestMembersKeepTheirExactText(t *testing.T) {
+func TestMembers_KeepTheirExactText(t *testing.T) {
 	names, values, texts, err := members(" { \"a\" : 1.0 ,\"b\\n\":{ \"x\" : [1 , 2] }, \"\":null,\"a\":9007199254740993} ")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestMembersKeepTheirExactText(t *testing.T) {
 	}
 }
 
-func TestElementsKeepTheirExactText(t *testing.T) {
+func TestElements_KeepTheirExactText(t *testing.T) {
 	var got []string
 	for e, err := range rawjson.Elements([]byte(` [ 1.50, {"a" : 1} ,"]", [] ] `)) {
 		if err != nil {
@@ -53,7 +53,7 @@ func TestElementsKeepTheirExactText(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoObjectIsAnError(t *testing.T) {
+func TestMembers_NoObject(t *testing.T) {
 	for text, want := range map[string]string{
 		``:               "unexpected EOF",
 		`{"a":1`:         "unexpected EOF",
@@ -75,7 +75,8 @@ func TestWhatIsNoObjectIsAnError(t *testing.T) {
 	}
 }
 
-func TestSetReplacesAddsAndRemovesOneMember(t *testing.T) {
+// Set replaces, adds and removes one member.
+func TestSet(t *testing.T) {
 	for _, c := range []struct{ object, name, value, want string }{
 		{`{}`, "a", "1", `{"a":1}`},
 		{`{"a": 1.0, "b":2}`, "b", "[3]", `{"a": 1.0,"b":[3]}`},
@@ -98,7 +99,8 @@ func TestSetReplacesAddsAndRemovesOneMember(t *testing.T) {
 	}
 }
 
-func TestStringsSurviveQuoting(t *testing.T) {
+// Strings survive quoting.
+func TestQuote(t *testing.T) {
 	for _, s := range []string{"", "plain", "\"\\/\b\n\x00", "Zürich 🍕", "\u2028"} {
 		if got, ok := rawjson.String(rawjson.Quote(s)); !ok || got != s {
 			t.Errorf("%q came back as %q, %v", s, got, ok)

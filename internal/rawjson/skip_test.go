@@ -13,7 +13,8 @@ func valid(text []byte) bool {
 	return err == nil && skipSpace(text, i) == len(text)
 }
 
-func TestSkipAcceptsWhatEncodingJSONAccepts(t *testing.T) {
+// Skip accepts what encoding/json accepts.
+func TestSkip_LikeEncodingJSON(t *testing.T) {
 	var cases []string
 	for _, value := range []string{
 		``, `null`, `true`, `false`, `nul`, `nulls`, `True`, `t`, `f`, `x`, `"`, `""`, `"a`, `"\"`, `"\\"`, `"\u12"`, `"\u12g4"`, `"\u12aF"`, `"\x"`,

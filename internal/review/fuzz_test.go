@@ -46,9 +46,9 @@ func FuzzReadersAgree(f *testing.F) {
 	})
 }
 
-// TestReadersAgreeAboutMembersInEveryOrder is for what a fuzzer hardly comes upon:
+// TestReaders_MembersInEveryOrder is for what a fuzzer hardly comes upon:
 // members that are there several times, in any order.
-func TestReadersAgreeAboutMembersInEveryOrder(t *testing.T) {
+func TestReaders_MembersInEveryOrder(t *testing.T) {
 	both := 0
 	for members := range sequences(3, `"uid":"u"`, `"uid":"v"`, `"uid":""`, `"uid":null`, `"uid":7`, `"desired":"v1"`, `"desired":null`,
 		`"objects":[1]`, `"objects":[2,3]`, `"objects":[]`, `"objects":null`, `"x":{"uid":"z"}`) {

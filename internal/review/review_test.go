@@ -86,7 +86,8 @@ func post(h http.Handler, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestAReviewIsAnsweredInItsVersionWithItsUID(t *testing.T) {
+// A review is answered in its version, with its UID.
+func TestHandler_VersionAndUID(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta1"} {
 		w := post(protocol(nil).Handler(1000), strings.Replace(question, "/v1", "/"+version, 1))
 		want := `{"kind":"TestReview","apiVersion":"test.k8s.io/` + version + `","response":{"uid":"u-1","echo":{"uid":"u-1","what": 1.0}}}`
@@ -99,7 +100,8 @@ func TestAReviewIsAnsweredInItsVersionWithItsUID(t *testing.T) {
 	}
 }
 
-func TestBadRequestsGetAStatus(t *testing.T) {
+// Bad requests get a status.
+func TestHandler_BadRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		method, contentType, encoding, body string
 		code                                int
@@ -161,7 +163,8 @@ func TestBadRequestsGetAStatus(t *testing.T) {
 	}
 }
 
-func TestATruncatedReviewIsAnsweredWithItsUID(t *testing.T) {
+// A truncated review is answered with its UID.
+func TestHandler_TruncatedReview(t *testing.T) {
 	body := question[:len(question)-3]
 	w := post(withFailure(protocol(nil)).Handler(1000), body)
 	want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"the body is not of kind TestReview: `
@@ -201,7 +204,8 @@ func reviewVersion(s metav1.Status) string {
 	return ""
 }
 
-func TestAnErrorIsAStatusWithTheUIDAndTheVersion(t *testing.T) {
+// An error is a status with the UID and the version.
+func TestHandler_Error(t *testing.T) {
 	retry := apierrors.NewServiceUnavailable("the oven is cold")
 	retry.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 3}
 	for _, c := range []struct {
@@ -235,7 +239,8 @@ func TestAnErrorIsAStatusWithTheUIDAndTheVersion(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnErrorAndTheNextRequestIsServed(t *testing.T) {
+// A panic is an error, and the next request is served.
+func TestHandler_Panic(t *testing.T) {
 	first := true
 	h := withFailure(protocol(func(context.Context, *review.Request) ([]byte, error) {
 		if first {
@@ -253,7 +258,8 @@ func TestAPanicIsAnErrorAndTheNextRequestIsServed(t *testing.T) {
 	}
 }
 
-func TestTheTimeoutInTheQueryIsTheDeadline(t *testing.T) {
+// The timeout in the query is the deadline.
+func TestHandler_Timeout(t *testing.T) {
 	for query, want := range map[string]time.Duration{"?timeout=10s": 10 * time.Second, "": 0, "?timeout=junk": 0, "?timeout=-1s": 0} {
 		var left time.Duration
 		h := protocol(func(ctx context.Context, _ *review.Request) ([]byte, error) {
@@ -271,7 +277,8 @@ func TestTheTimeoutInTheQueryIsTheDeadline(t *testing.T) {
 	}
 }
 
-func TestALengthIsNotBelieved(t *testing.T) {
+// The length that a request names is not believed.
+func TestHandler_WrongLength(t *testing.T) {
 	r := httptest.NewRequest("POST", "/", io.LimitReader(strings.NewReader(question), 20))
 	r.Header.Set("Content-Type", "application/json")
 	r.ContentLength = 1 << 50
@@ -282,7 +289,8 @@ func TestALengthIsNotBelieved(t *testing.T) {
 	}
 }
 
-func TestAReviewOfAnUnknownVersionIsAnsweredWithItsUIDToo(t *testing.T) {
+// A review of an unknown version is answered with its UID too.
+func TestHandler_UnknownVersion(t *testing.T) {
 	w := post(withFailure(protocol(nil)).Handler(1000), strings.Replace(question, "/v1", "/v2", 1))
 	if got := status(t, w); got.Code != 400 || got.Details.UID != "u-1" || reviewVersion(got) != "test.k8s.io/v2" {
 		t.Errorf("got %+v", got)

@@ -66,7 +66,8 @@ func benchmark(b *testing.B, before, after []byte) {
 	})
 }
 
-func TestLongListsTakeLinearTime(t *testing.T) {
+// Long lists take linear time.
+func TestApply_LinearTime(t *testing.T) {
 	const n = 20_000
 	repeat := func(change string) threeway.Changes {
 		changes, err := threeway.Parse([]byte(`[` + strings.Repeat(change+",", n) + change + `]`))

@@ -227,7 +227,8 @@ func (w *world) draw() (b, h map[string]any) {
 	return b, h
 }
 
-func TestWhatDiffFindsMakesHOfB(t *testing.T) {
+// The changes that Diff finds make H of B.
+func TestDiff_MakesHOfB(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, sloppy: rapid.Bool().Draw(t, "sloppy")}
 		bValue, hValue := w.draw()
@@ -261,7 +262,7 @@ func TestWhatDiffFindsMakesHOfB(t *testing.T) {
 	})
 }
 
-func TestTheUserWins(t *testing.T) {
+func TestApply_UserWins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t}
 		b, h := w.draw()

@@ -297,7 +297,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestChangesCanBeLeftOut(t *testing.T) {
+// Changes can be left out.
+func TestApply_SomeChanges(t *testing.T) {
 	b := []byte(`{"a":1,"b":2,"toppings":[{"name":"x"},{"name":"y"}]}`)
 	h := []byte(`{"a":0,"toppings":[{"name":"y"},{"name":"z"},{"name":"x","n":1}],"c":3}`)
 	want := []string{
@@ -322,7 +323,8 @@ func TestChangesCanBeLeftOut(t *testing.T) {
 	}
 }
 
-func TestTheResultIsNobodyElses(t *testing.T) {
+// The result shares nothing with the inputs or with later results.
+func TestApply_ResultSharesNothing(t *testing.T) {
 	b, h := []byte(`{"a":{"b":1}}`), []byte(`{"a":{"b":1,"c":[1]}}`)
 	changes := diff(t, b, h)
 	got := apply(t, changes, b)
@@ -334,7 +336,7 @@ func TestTheResultIsNobodyElses(t *testing.T) {
 	}
 }
 
-func TestObjectsAreRequired(t *testing.T) {
+func TestChanges_ObjectsAreRequired(t *testing.T) {
 	for _, text := range []string{``, `[]`, `1`, `{"a":}`, `{} {}`, `{"a":[}`} {
 		if changes, err := threeway.Diff([]byte(text), []byte(`{}`), nil); err == nil {
 			t.Errorf("b %s: %s", text, changes.Encode())
@@ -348,7 +350,8 @@ func TestObjectsAreRequired(t *testing.T) {
 	}
 }
 
-func TestAsDeepAsJSONMayBe(t *testing.T) {
+// Changes are found as deep as JSON may be.
+func TestChanges_Deep(t *testing.T) {
 	nest := func(open, leaf, end string) string {
 		return `{"a":` + strings.Repeat(open, 4000) + leaf + strings.Repeat(end, 4000) + `}`
 	}
@@ -363,7 +366,8 @@ func TestAsDeepAsJSONMayBe(t *testing.T) {
 	}
 }
 
-func TestMergingEndsWherePathsDo(t *testing.T) {
+// Merging ends where paths do.
+func TestApply_MaxPath(t *testing.T) {
 	nest := func(depth int, leaf string) []byte {
 		return []byte(strings.Repeat(`{"a":`, depth) + leaf + strings.Repeat(`}`, depth))
 	}
@@ -379,7 +383,8 @@ func TestMergingEndsWherePathsDo(t *testing.T) {
 	}
 }
 
-func TestElementsOfALongListAreFoundThoughSomeAreGone(t *testing.T) {
+// Elements of a long list are found, though some are gone.
+func TestDiff_LongList(t *testing.T) {
 	var b, h []string
 	for i := range 1000 {
 		b = append(b, fmt.Sprintf(`{"id":%d}`, i))
@@ -398,7 +403,7 @@ func TestElementsOfALongListAreFoundThoughSomeAreGone(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_Refuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"what is not JSON", `[{]`, `changes: unexpected character ']' at offset 2`},
 		{"what is no list", `{}`, `changes: not a JSON array`},
@@ -452,7 +457,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestApply_RefusesWhatIsTooDeepInItsPlace(t *testing.T) {
+// Apply refuses what is too deep in its place.
+func TestApply_TooDeepInItsPlace(t *testing.T) {
 	changes, err := threeway.Parse([]byte(`[{"path":["a","b","c"],"value":` + strings.Repeat(`[`, 9_998) + strings.Repeat(`]`, 9_998) + `}]`))
 	if err != nil {
 		t.Fatal(err)
@@ -462,8 +468,9 @@ func TestApply_RefusesWhatIsTooDeepInItsPlace(t *testing.T) {
 	}
 }
 
+// Hostile changes leave an object.
 // Diff does not make such changes, but they can be read.
-func TestHostileChangesLeaveAnObject(t *testing.T) {
+func TestApply_HostileChanges(t *testing.T) {
 	many := ""
 	keySets := ""
 	for i := range 8 {
@@ -525,7 +532,8 @@ func TestHostileChangesLeaveAnObject(t *testing.T) {
 	}
 }
 
-func TestWithoutKeysElementsAreToldByContent(t *testing.T) {
+// Without keys, elements are told by content.
+func TestDiff_WithoutKeys(t *testing.T) {
 	b, h := []byte(`{"l":[{"name":"a"}]}`), []byte(`{"l":[{"name":"a","x":1}]}`)
 	changes, err := threeway.Diff(b, h, nil)
 	if err != nil {

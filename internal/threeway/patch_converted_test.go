@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestAConversionMayHaveReorderedAList(t *testing.T) {
+// A conversion may have reordered a list.
+func TestPatch_ReorderedList(t *testing.T) {
 	for name, c := range map[string]struct{ raw, before, after, want string }{
 		"found by key": {
 			`{"items":[{"name":"b","size":1,"x":1},{"name":"a","size":2,"x":2}]}`,
@@ -57,7 +58,7 @@ func TestAConversionMayHaveReorderedAList(t *testing.T) {
 
 // A conversion may change the order of a list in any way. The known fields of each
 // element are those of the function, and the unknown ones stay with it.
-func TestAReorderingConversionMixesNothingUp(t *testing.T) {
+func TestPatch_ReorderingMixesNothingUp(t *testing.T) {
 	type element struct {
 		name          string
 		size, unknown int

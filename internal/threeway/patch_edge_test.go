@@ -6,7 +6,7 @@ import (
 )
 
 // The corners of JSON and of JSON pointers.
-func TestPatchOfCorners(t *testing.T) {
+func TestPatch_Corners(t *testing.T) {
 	testPatches(t, []patchCase{
 		// Numbers.
 		{"integers beyond 2^53 are different elements",

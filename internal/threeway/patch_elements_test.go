@@ -170,9 +170,10 @@ var hostValues = map[string][]any{
 	}(),
 }
 
+// A host never gets the secret of another.
 // A function may do anything to a list of which one string is never edited: no unknown field
 // moves from one host to another.
-func TestAHostNeverGetsTheSecretOfAnother(t *testing.T) {
+func TestPatch_SecretsStay(t *testing.T) {
 	for name, values := range hostValues {
 		for _, converted := range []bool{false, true} {
 			mixed, lost, kept := hostRuns(t, tier.Pick(1000, 5000), converted, nil, values)
@@ -184,7 +185,8 @@ func TestAHostNeverGetsTheSecretOfAnother(t *testing.T) {
 	}
 }
 
-func TestWithASaidKeyNothingIsLostEither(t *testing.T) {
+// With a said key, nothing is lost either.
+func TestPatch_SaidKey(t *testing.T) {
 	var keys listkeys.Tree
 	if err := keys.Add("hosts", "host"); err != nil {
 		t.Fatal(err)
@@ -199,7 +201,7 @@ func TestWithASaidKeyNothingIsLostEither(t *testing.T) {
 }
 
 // Which element is which, where none of the named keys tells.
-func TestElementsAreToldApart(t *testing.T) {
+func TestPatch_ElementsAreToldApart(t *testing.T) {
 	for _, c := range []struct{ name, key, raw, before, after, want string }{
 		{"sorted, and a default set on all", "",
 			`[{"host":"b","secret":"b"},{"host":"a"}]`, `[{"host":"b"},{"host":"a"}]`, `[{"host":"a","tls":true},{"host":"b","tls":true}]`,
@@ -334,7 +336,7 @@ func TestElementsAreToldApart(t *testing.T) {
 }
 
 // A list may have as many strings that could be its key as it likes.
-func TestManyPossibleKeysEndSoon(t *testing.T) {
+func TestPatch_ManyPossibleKeysEndSoon(t *testing.T) {
 	const n = 20_000
 	var members []string
 	for i := range n {

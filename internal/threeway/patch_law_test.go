@@ -315,8 +315,9 @@ func encode(v any, reversed bool) []byte {
 	return s
 }
 
-// TestEditsOfTheGoValueAreEditsOfRaw is the first law of the package.
-func TestEditsOfTheGoValueAreEditsOfRaw(t *testing.T) {
+// TestPatch_EditsOfTheGoValue is the first law of the package.
+// Edits of the Go value are edits of raw.
+func TestPatch_EditsOfTheGoValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t}
 		e := w.object(4, map[string]edit{})
@@ -338,9 +339,9 @@ func TestEditsOfTheGoValueAreEditsOfRaw(t *testing.T) {
 	})
 }
 
-// TestUnknownMembersAreNeverMixed is the second law: it holds also where it is
+// TestPatch_UnknownMembersAreNeverMixed is the second law: it holds also where it is
 // uncertain which element is which.
-func TestUnknownMembersAreNeverMixed(t *testing.T) {
+func TestPatch_UnknownMembersAreNeverMixed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t}
 		before := w.doc(4)
@@ -497,9 +498,9 @@ func bare(v any, count map[string]int) any {
 	}
 }
 
-// TestSharingReadsTheSame checks the reader's short cut: to read a text side by
+// TestReader_SharingReadsTheSame checks the reader's short cut: to read a text side by
 // side with another one, and to take from there what is the same.
-func TestSharingReadsTheSame(t *testing.T) {
+func TestReader_SharingReadsTheSame(t *testing.T) {
 	read := func(text, like []byte, deep, first bool) (string, error) {
 		var r reader
 		var all func(n *node) string

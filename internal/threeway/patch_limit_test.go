@@ -9,7 +9,8 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
-func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
+// A patch has no more operations than the API server takes.
+func TestPatch_MaxOperations(t *testing.T) {
 	// Enough that it is not shorter to replace the list.
 	long := strings.Repeat("x", 60)
 	members := func(n int, v string) string {
@@ -56,7 +57,8 @@ func TestAPatchHasNoMoreOperationsThanTheAPIServerTakes(t *testing.T) {
 	}
 }
 
-func TestAPatchIsNotNestedDeeperThanTheAPIServerReads(t *testing.T) {
+// A patch is not nested deeper than the API server reads.
+func TestPatch_MaxDepth(t *testing.T) {
 	nested := func(depth int) []byte {
 		return []byte(`{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`)
 	}

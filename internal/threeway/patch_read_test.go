@@ -28,7 +28,7 @@ func manyEdits() (raw, before, after []byte) {
 	return object(raws), object(befores), object(afters)
 }
 
-func TestAReaderKeepsNothingOfItsInputs(t *testing.T) {
+func TestReader_KeepsNothingOfItsInputs(t *testing.T) {
 	r := new(reader)
 	raw, before, after := manyEdits()
 	if got, _, err := r.makePatch(raw, before, after, nil, true); err != nil || got == nil {
@@ -53,7 +53,8 @@ func TestAReaderKeepsNothingOfItsInputs(t *testing.T) {
 	zero("path", r.patch.path)
 }
 
-func TestAReaderGivesBackTheMemoryOfAHugeObject(t *testing.T) {
+// A reader gives back the memory of a huge object.
+func TestReader_HugeObject(t *testing.T) {
 	list := func(first int) []byte {
 		var b bytes.Buffer
 		for i := range 20_000 {
@@ -72,7 +73,7 @@ func TestAReaderGivesBackTheMemoryOfAHugeObject(t *testing.T) {
 }
 
 // Neither what a reader has read before nor the seed of its hash is in a patch.
-func TestANewReaderMakesTheSameBytes(t *testing.T) {
+func TestReader_NewMakesTheSameBytes(t *testing.T) {
 	raw, before, after := manyEdits()
 	want, _, err := Patch(raw, before, after, nil, true)
 	if err != nil {
@@ -93,7 +94,7 @@ func TestANewReaderMakesTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestAPatchStaysWhileOthersAreMade(t *testing.T) {
+func TestPatch_StaysWhileOthersAreMade(t *testing.T) {
 	raw, before, after := manyEdits()
 	want, _, err := Patch(raw, before, after, nil, true)
 	if err != nil {

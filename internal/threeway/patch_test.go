@@ -231,7 +231,8 @@ func TestPatch(t *testing.T) {
 	})
 }
 
-func TestInsertionIntoAThousandIsOneOperation(t *testing.T) {
+// An insertion into a thousand is one operation.
+func TestPatch_InsertionIntoAThousand(t *testing.T) {
 	for _, at := range []int{0, 1, 500, 999, 1000} {
 		after := thousand("quantity", func(l []string) []string { return slices.Insert(l, at, `{"name":"new"}`) })
 		got, _, err := Patch(thousand("name", nil), thousand("quantity", nil), after, nil, true)
@@ -242,7 +243,8 @@ func TestInsertionIntoAThousandIsOneOperation(t *testing.T) {
 	}
 }
 
-func TestOnlyObjectsCanBePatched(t *testing.T) {
+// Only objects can be patched.
+func TestPatch_NoObject(t *testing.T) {
 	const ok, other = `{"a":1}`, `{"a":2}`
 	for _, bad := range []string{``, ` `, `null`, `[]`, `1`, `{`, `{"a"}`, `{"a":1]`, `{"a":[}`, `{} {}`, `{"a":1}}`, `{a:1}`, "{\"a\":\"\n\"}"} {
 		for i, in := range [][3]string{{bad, ok, other}, {ok, bad, other}, {ok, other, bad}} {
@@ -255,7 +257,8 @@ func TestOnlyObjectsCanBePatched(t *testing.T) {
 	}
 }
 
-func TestTheSameInputGivesTheSameBytes(t *testing.T) {
+// The same input gives the same bytes.
+func TestPatch_Deterministic(t *testing.T) {
 	raw := `{"l":[{"u":1},{"u":2},{"u":3},{"a":1,"b":2,"c":3,"u":4},{"a":1,"b":2,"c":4,"u":5},{"k":1}]}`
 	before := `{"l":[{},{},{},{"a":1,"b":2,"c":3},{"a":1,"b":2,"c":4},{"k":1}]}`
 	after := `{"l":[{"k":1},{"a":1,"b":2,"c":5},{},{"x":1},{"a":1,"b":2,"c":6},{}]}`
@@ -274,7 +277,7 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-func TestInputsAreNotChanged(t *testing.T) {
+func TestPatch_KeepsInputs(t *testing.T) {
 	in := []string{`{"c":1,"a":{"u":1},"l":[3,2,1]}`, `{"c":1,"a":{},"l":[3,2,1]}`, `{"c":2,"a":{"x":1},"l":[1,2,3]}`}
 	var texts [3][]byte
 	for i, s := range in {
@@ -296,7 +299,8 @@ func TestInputsAreNotChanged(t *testing.T) {
 
 // The bounds: no input may take long, nor make a patch out of proportion.
 
-func TestBigListsEndSoonAndLoseNothing(t *testing.T) {
+// Big lists end soon and lose nothing.
+func TestPatch_BigLists(t *testing.T) {
 	list := func(n int, unknown bool, order func(i int) int, element func(i int) string) []byte {
 		var b bytes.Buffer
 		for i := range n {
@@ -358,7 +362,7 @@ func TestBigListsEndSoonAndLoseNothing(t *testing.T) {
 	}
 }
 
-func TestDeepObjectsEndSoon(t *testing.T) {
+func TestPatch_DeepObjectsEndSoon(t *testing.T) {
 	nested := func(depth int, open, bottom, end string) []byte {
 		n := depth / (1 + strings.Count(open, "["))
 		return []byte(strings.Repeat(open, n) + bottom + strings.Repeat(end, n))

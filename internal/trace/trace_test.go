@@ -16,14 +16,15 @@ import (
 
 type object = unstructured.Unstructured
 
-func TestNobodyWatchesWhereNobodyWasAsked(t *testing.T) {
+func TestFrom_NobodyWasAsked(t *testing.T) {
 	if trace.From(t.Context()) != nil {
 		t.Error("there is a tracer")
 	}
 }
 
+// A watcher sees each function of its own conversion.
 // Each function is seen twice, and a later conversion, by the same idle worker, not at all.
-func TestAWatcherSeesEachFunctionOfItsOwnConversion(t *testing.T) {
+func TestWith_OwnConversion(t *testing.T) {
 	same := func(_ context.Context, in, out *object) error {
 		out.Object["spec"] = in.Object["spec"]
 		return nil
@@ -53,8 +54,9 @@ func TestAWatcherSeesEachFunctionOfItsOwnConversion(t *testing.T) {
 	}
 }
 
+// An object goes through its hub.
 // The functions are called although the object has the version already.
-func TestAnObjectGoesThroughItsHub(t *testing.T) {
+func TestThroughHub(t *testing.T) {
 	seen := func(_ context.Context, in, out *object) error {
 		out.Object["seen"] = fmt.Sprint(in.Object["seen"], " ", in.GroupVersionKind().Version)
 		return nil

@@ -24,7 +24,8 @@ import (
 	"github.com/crdkit/crdkit/roundtrip/gofuzz"
 )
 
-func TestFunctionsOfAnOperatorWorkUnchanged(t *testing.T) {
+// Functions of an operator work unchanged.
+func TestFuncs_OfAnOperator(t *testing.T) {
 	roundtrip.Test(t, machines(t, toOld), roundtrip.Funcs(gofuzz.Funcs(machineFuncs)...), withoutPartial, roundtrip.Iterations(200))
 }
 
@@ -44,7 +45,8 @@ func fill(v any, src *draw.Source, functions ...any) {
 	f.Fill(v)
 }
 
-func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
+// An object is made of its draws.
+func TestFuncs_Deterministic(t *testing.T) {
 	different := map[string]bool{}
 	for i := range 50 {
 		src := draw.New(1, "name", i)
@@ -69,7 +71,8 @@ func TestAnObjectIsMadeOfItsDraws(t *testing.T) {
 	}
 }
 
-func TestAFunctionReachesTheOthersAndThoseOfRoundtrip(t *testing.T) {
+// A function reaches the others and those of roundtrip.
+func TestFuncs_ReachTheOthers(t *testing.T) {
 	taints, labels := 0, 0
 	for i := range 50 {
 		var m oldMachine
@@ -96,7 +99,8 @@ func TestAFunctionReachesTheOthersAndThoseOfRoundtrip(t *testing.T) {
 	}
 }
 
-func TestAFunctionForATypeOfRoundtripTakesItsPlace(t *testing.T) {
+// A function for a type of roundtrip takes its place.
+func TestFuncs_TypeOfRoundtrip(t *testing.T) {
 	var m oldMachine
 	fill(&m, draw.New(1, "name", 1),
 		func(m *oldMachine, c fuzz.Continue) { c.FuzzNoCustom(m) },
@@ -106,7 +110,8 @@ func TestAFunctionForATypeOfRoundtripTakesItsPlace(t *testing.T) {
 	}
 }
 
-func TestListsMayHoldFunctionsForEitherLibrary(t *testing.T) {
+// Lists may hold functions for either library.
+func TestFuncs_EitherLibrary(t *testing.T) {
 	mixed := fuzzer.MergeFuzzerFuncs(machineFuncs, func(serializer.CodecFactory) []any {
 		return []any{
 			func(t *taint, c randfill.Continue) { t.Key = "randfill" },
@@ -133,8 +138,9 @@ func TestListsMayHoldFunctionsForEitherLibrary(t *testing.T) {
 	}
 }
 
+// Of zeros, functions come to an end.
 // Beyond its end a stream is zeros.
-func TestOfZerosFunctionsComeToAnEnd(t *testing.T) {
+func TestFuncs_Zeros(t *testing.T) {
 	type tree struct{ Left, Right *tree }
 	var m oldMachine
 	fill(&m, draw.Replay(nil), machineFuncs)
@@ -149,9 +155,9 @@ func TestOfZerosFunctionsComeToAnEnd(t *testing.T) {
 	}
 }
 
-// TestOfAUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
+// TestUser is what [runTestOfAUser] runs, in a process of its own: the tests in which
 // roundtrip.Test fails.
-func TestOfAUser(t *testing.T) {
+func TestUser(t *testing.T) {
 	forgets := func(ctx context.Context, in *newMachine, out *oldMachine) error {
 		err := toOld(ctx, in, out)
 		out.Spec.Taints = nil
@@ -175,7 +181,7 @@ func TestOfAUser(t *testing.T) {
 
 func runTestOfAUser(t *testing.T, which string) (output string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestOfAUser$")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestUser$")
 	cmd.Env = append(os.Environ(), "TEST_OF_A_USER="+which)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
@@ -184,7 +190,8 @@ func runTestOfAUser(t *testing.T, which string) (output string) {
 	return string(out)
 }
 
-func TestTheSmallestObjectIsOneThatTheFunctionsMake(t *testing.T) {
+// The smallest object is one that the functions make.
+func TestFuncs_SmallestObject(t *testing.T) {
 	output := runTestOfAUser(t, "forgets")
 	objects := regexp.MustCompile(`(?s)the round-trip law does not hold for this object:\n\s*\n(.*?)\n\s*\n\s*the difference`).FindAllStringSubmatch(output, -1)
 	if len(objects) != 2 { // there and back, from either version
@@ -213,7 +220,8 @@ func TestTheSmallestObjectIsOneThatTheFunctionsMake(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFunctionIsReported(t *testing.T) {
+// A value that is not a function is reported.
+func TestFuncs_NoFunction(t *testing.T) {
 	for which, want := range map[string]string{
 		"no function":    "roundtrip.Funcs: gofuzz.Funcs: string is not a function for gofuzz",
 		"nil":            "roundtrip.Funcs: gofuzz.Funcs: <nil> is not a function for gofuzz",

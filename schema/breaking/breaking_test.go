@@ -63,7 +63,8 @@ func short(object []byte) string {
 	return "{" + strings.TrimPrefix(rest, ",")
 }
 
-func TestEachBreakingChangeOfASchemaIsProven(t *testing.T) {
+// Each breaking change of a schema is proven.
+func TestChanges_EachIsProven(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string // of a property
 		want           []string
@@ -178,7 +179,8 @@ func property(s string) string {
 	return withSchema("{type: object, properties: {spec: {type: object, properties: {\na: " + s + "}}}}")
 }
 
-func TestWhatIsWiderBreaksNothing(t *testing.T) {
+// A wider schema breaks nothing.
+func TestChanges_Wider(t *testing.T) {
 	for name, test := range map[string][2]string{
 		"the same":                     {"{type: string}", "{type: string}"},
 		"another description":          {"{type: string}", "{type: string, description: hello, title: hello}"},
@@ -222,7 +224,8 @@ func TestWhatIsWiderBreaksNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSchemaBreaksClients(t *testing.T) {
+// Changes outside of schemas break clients too.
+func TestChanges_OutsideSchemas(t *testing.T) {
 	const old = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: apples.example.com}
@@ -312,7 +315,7 @@ func TestScale_AddedRefusesNegativeReplicas(t *testing.T) {
 }
 
 // Objects cannot be created in a version that is not served, but may be stored in it.
-func TestAVersionThatIsNotServedMayBeStored(t *testing.T) {
+func TestChanges_StoredVersionIsNotServed(t *testing.T) {
 	definition := func(v1, stored string) string {
 		return apples + `  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {r: {type: string}, s: {type: string}}}}}
   - {name: v1, served: false, storage: false, schema: {openAPIV3Schema: {type: object, properties: {` + v1 + `}}}}
@@ -336,7 +339,8 @@ status: {storedVersions: ` + stored + `, conditions: [], acceptedNames: {plural:
 	}
 }
 
-func TestPruningBreaksOldDefinitions(t *testing.T) {
+// Pruning breaks old definitions.
+func TestChanges_Pruning(t *testing.T) {
 	new := withSchema("{type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}")
 	old := strings.Replace(new, "scope:", "preserveUnknownFields: true\n  scope:", 1)
 	want := []string{`spec.preserveUnknownFields: true is now false`}
@@ -346,7 +350,7 @@ func TestPruningBreaksOldDefinitions(t *testing.T) {
 }
 
 // A change is proven where others are near it, and in the company of all that is required.
-func TestManyChangesAreToldApart(t *testing.T) {
+func TestChanges_ManyAreToldApart(t *testing.T) {
 	old := withSchema(`{type: object, required: [spec], properties: {spec: {type: object, required: [id, kind], x-kubernetes-validations: [{rule: "self.kind != 'a' || has(self.size)"}], properties: {
   id: {type: string, pattern: '^[a-z]{3}-[0-9]+$'}, kind: {type: string, enum: [a, b]}, size: {type: integer, minimum: 1}, gone: {type: string}}}}}`)
 	new := strings.NewReplacer("enum: [a, b]", "enum: [b]", "minimum: 1", "minimum: 2", ", gone: {type: string}", "", "{3}", "{4}").Replace(old)
@@ -371,7 +375,7 @@ func TestManyChangesAreToldApart(t *testing.T) {
 }
 
 // Without time, the changes are found but not proven.
-func TestChangesAreListedEvenIfThereIsNoTimeToProveThem(t *testing.T) {
+func TestChanges_NoTime(t *testing.T) {
 	old, new := definition(t, property("{type: string, enum: [p, q]}")), definition(t, property("{type: string, enum: [q]}"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -484,7 +488,8 @@ func TestChanges_AlteredObjectsAreAccepted(t *testing.T) {
 	}
 }
 
-func TestChanges_ItemsOfAnotherTypeAreOneChange(t *testing.T) {
+// Items of another type are one change.
+func TestChanges_ItemsOfAnotherType(t *testing.T) {
 	old := property("{type: array, x-kubernetes-list-type: set, items: {type: string}}")
 	new := property("{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}}}}")
 	if got := breaks(t, old, new); len(got) != 1 || !strings.Contains(got[0], "the type string is now object") {
@@ -498,8 +503,9 @@ func TestChanges_SameLanguageOfPatterns(t *testing.T) {
 	}
 }
 
+// Each change has an effect.
 // CI chooses by the effect, and by whether there is a proof.
-func TestEachChangeHasAnEffect(t *testing.T) {
+func TestChanges_Effect(t *testing.T) {
 	for _, test := range []struct {
 		name, old, new string
 		want           string
@@ -540,7 +546,8 @@ func definition(t testing.TB, text string) *schema.Definition {
 	return d
 }
 
-func TestManyFieldsAreProvenQuickly(t *testing.T) {
+// Many fields are proven quickly.
+func TestChanges_ManyFields(t *testing.T) {
 	const n = 100 // on a busy machine there is no time to prove more
 	fields := func(most int) *schema.Definition {
 		var s strings.Builder
@@ -578,7 +585,7 @@ func TestManyFieldsAreProvenQuickly(t *testing.T) {
 
 // A field that belongs to a type, as in the filters of an HTTPRoute, is proven with that
 // type, and a reference has its port.
-func TestProofsObeyTheRulesAroundThem(t *testing.T) {
+func TestProofs_ObeyTheRulesAroundThem(t *testing.T) {
 	old := property(`{type: array, maxItems: 8, x-kubernetes-validations: [{rule: "self.all(a, self.exists_one(b, a.name == b.name))"}], items: {type: object, required: [name, type], x-kubernetes-validations: [
   {rule: "has(self.rewrite) == (self.type == 'Rewrite')"}, {rule: "has(self.mirror) == (self.type == 'Mirror')"}, {rule: "self.kind != 'Service' || has(self.port)"}], properties: {
   name: {type: string, maxLength: 40}, type: {type: string, enum: [None, Rewrite, Mirror]}, kind: {type: string, default: Service, maxLength: 40}, port: {type: integer},

@@ -28,8 +28,9 @@ func gatewayAPI(t *testing.T, release, file string) string {
 	return string(text)
 }
 
+// Changes of the Gateway API are proven.
 // Some rules stay unproven: the old ones imply them, or they are about more than 128 matches.
-func TestChanges_OfTheGatewayAPIAreProven(t *testing.T) {
+func TestChanges_GatewayAPI(t *testing.T) {
 	tier.VerifyOnly(t, "searches hundreds of fields under dozens of CEL rules")
 	unproven := 0
 	for _, file := range []string{"gateway.networking.k8s.io_gateways.yaml", "gateway.networking.k8s.io_httproutes.yaml"} {

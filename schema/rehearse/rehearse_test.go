@@ -247,7 +247,8 @@ func TestRun_ReportsEachStep(t *testing.T) {
 	}
 }
 
-func TestRun_FindsTheObjectOfAFailedReview(t *testing.T) {
+// Run finds the object of a failed review.
+func TestRun_ObjectOfAFailedReview(t *testing.T) {
 	var texts []string
 	for i := range 1200 {
 		texts = append(texts, job(fmt.Sprintf("job-%04d", i), "v1", `{"a":"1"}`))
@@ -284,7 +285,8 @@ func TestRun_FindsTheObjectOfAFailedReview(t *testing.T) {
 	}
 }
 
-func TestRun_ReportsInputThatIsNoObject(t *testing.T) {
+// Run reports input that is not an object.
+func TestRun_InputIsNoObject(t *testing.T) {
 	d := definition(t, "v1*: a")
 	texts := []string{
 		`{"apiVersion":"example.com/v1"}`, job("", "v1", `{}`), job("x", "v9", `{}`),
@@ -331,7 +333,8 @@ func TestRun_ReportsInputThatIsNoObject(t *testing.T) {
 // anything is the schema of an object that may be embedded, with an apiVersion of its own.
 const anything = "{type: object, x-kubernetes-preserve-unknown-fields: true}"
 
-func TestRun_SaysWhatTheOldWebhookIsNeededFor(t *testing.T) {
+// Run says what the old webhook is needed for.
+func TestRun_OldWebhookIsNeeded(t *testing.T) {
 	const a, b = "{type: object, properties: {a: {type: string}, any: " + anything + "}}", "{type: object, properties: {b: {type: string}, any: " + anything + "}}"
 	old, now := definition(t, "v1*: "+a, "v2: "+b), definition(t, "v1: "+a, "v2*: "+b)
 	report, err := rehearse.Run(t.Context(), release(nil, old), release(webhook(rename("a", "b")), now),
@@ -349,7 +352,8 @@ func TestRun_SaysWhatTheOldWebhookIsNeededFor(t *testing.T) {
 	}
 }
 
-func TestRun_EndsWhereAWebhookIsUnreachable(t *testing.T) {
+// Run ends where a webhook is unreachable.
+func TestRun_WebhookIsUnreachable(t *testing.T) {
 	gone := func(context.Context, []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: gone", rehearse.ErrUnreachable)
 	}
@@ -421,7 +425,7 @@ func TestRun_ChecksAnswers(t *testing.T) {
 	}
 }
 
-func TestRun_ARemovedDefinitionTakesItsObjects(t *testing.T) {
+func TestRun_RemovedDefinitionTakesItsObjects(t *testing.T) {
 	report, err := rehearse.Run(t.Context(), release(nil, definition(t, "v1*: a")), release(nil), objects(job("x", "v1", `{}`)))
 	if err != nil || !report.Lost() || len(report.Findings) != 1 {
 		t.Errorf("got %v, %v", lines(report), err)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
+// Aggregation publishes whom another server may trust.
 // That it forwards requests is for examples/pizza-apiserver to show, which has a server.
-func TestAggregationPublishesWhomAnotherServerMayTrust(t *testing.T) {
+func TestAggregation_PublishesCAs(t *testing.T) {
 	cp := ForTest(t, Aggregation())
 	client := kubernetes.NewForConfigOrDie(cp.Config())
 	got := map[string]string{}

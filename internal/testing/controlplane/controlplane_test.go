@@ -141,7 +141,8 @@ func TestControlPlane(t *testing.T) {
 	})
 }
 
-func TestNothingIsLeftOfARealControlPlaneWhenTheProgramIsKilled(t *testing.T) {
+// Nothing is left of a real control plane when the program is killed.
+func TestControlPlane_ProgramIsKilled(t *testing.T) {
 	if _, err := findAssets(); err != nil {
 		ForTest(t) // skips or fails
 	}

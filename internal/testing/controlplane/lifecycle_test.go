@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestStopLeavesNothingBehind(t *testing.T) {
+func TestStop_LeavesNothingBehind(t *testing.T) {
 	useFakes(t)
 	var logs bytes.Buffer
 	cp, err := Start(t.Context(), Output(&logs))
@@ -47,7 +47,8 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftWhenTheProgramEndsWithoutStop(t *testing.T) {
+// Nothing is left when the program ends without Stop.
+func TestControlPlane_EndsWithoutStop(t *testing.T) {
 	useFakes(t)
 	for _, end := range []string{"kill", "panic", "exit"} {
 		t.Run(end, func(t *testing.T) {
@@ -57,7 +58,8 @@ func TestNothingIsLeftWhenTheProgramEndsWithoutStop(t *testing.T) {
 	}
 }
 
-func TestCtrlCDoesNotReachTheProcesses(t *testing.T) {
+// Ctrl+C does not reach the processes.
+func TestControlPlane_CtrlC(t *testing.T) {
 	useFakes(t)
 	cp := ForTest(t)
 	for _, pid := range remainsOf(cp).PIDs {
@@ -67,7 +69,8 @@ func TestCtrlCDoesNotReachTheProcesses(t *testing.T) {
 	}
 }
 
-func TestStartTriesAnotherPortWhenTheFirstIsTaken(t *testing.T) {
+// Start tries another port when the first is taken.
+func TestStart_PortIsTaken(t *testing.T) {
 	useFakes(t)
 	t.Setenv("TEST_APISERVER", "port taken once")
 	cp := ForTest(t)
@@ -76,7 +79,8 @@ func TestStartTriesAnotherPortWhenTheFirstIsTaken(t *testing.T) {
 	}
 }
 
-func TestStartErrorNamesTheProcessAndShowsItsLog(t *testing.T) {
+// The error of Start names the process and shows its log.
+func TestStart_ProcessFails(t *testing.T) {
 	useFakes(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	for behaviour, wants := range map[string][]string{
@@ -107,7 +111,7 @@ func TestStartErrorNamesTheProcessAndShowsItsLog(t *testing.T) {
 	}
 }
 
-func TestStopReportsAProcessThatDied(t *testing.T) {
+func TestStop_ReportsDeadProcess(t *testing.T) {
 	useFakes(t)
 	cp, err := Start(t.Context())
 	if err != nil {
@@ -126,7 +130,8 @@ func TestStopReportsAProcessThatDied(t *testing.T) {
 	}
 }
 
-func TestAProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
+// A process that ignores SIGTERM is killed.
+func TestStop_ProcessIgnoresSIGTERM(t *testing.T) {
 	useFakes(t)
 	t.Setenv("TEST_APISERVER", "stubborn")
 	cp, err := Start(t.Context())
@@ -142,7 +147,7 @@ func TestAProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	}
 }
 
-func TestWithoutBinaries(t *testing.T) {
+func TestBinaries_Missing(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
 
 	t.Run("Start says how to get them", func(t *testing.T) {
@@ -171,7 +176,8 @@ func TestWithoutBinaries(t *testing.T) {
 	}
 }
 
-func TestOutsideTheModuleThereAreNoBinaries(t *testing.T) {
+// Outside the module there are no binaries.
+func TestStart_OutsideTheModule(t *testing.T) {
 	t.Setenv("KUBEBUILDER_ASSETS", "")
 	t.Chdir(t.TempDir())
 	if _, err := Start(t.Context()); !errors.Is(err, ErrNoBinaries) {
@@ -179,7 +185,8 @@ func TestOutsideTheModuleThereAreNoBinaries(t *testing.T) {
 	}
 }
 
-func TestNestedModulesAreInsideTheModule(t *testing.T) {
+// Nested modules are inside the module.
+func TestModuleRoot_Nested(t *testing.T) {
 	root := t.TempDir()
 	nested := filepath.Join(root, "hack", "tool")
 	if err := os.MkdirAll(nested, 0o700); err != nil {

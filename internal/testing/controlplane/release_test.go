@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-func TestReleaseIsThatOfTheModule(t *testing.T) {
+// The release is that of the module.
+func TestRelease_MatchesModule(t *testing.T) {
 	text, err := os.ReadFile("../../../hack/controlplane/go.mod")
 	if err != nil {
 		t.Fatal(err)

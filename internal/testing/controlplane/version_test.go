@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheReleaseIsWhatTheAPIServerSays(t *testing.T) {
+// The release is what the API server says.
+func TestRelease_FromAPIServer(t *testing.T) {
 	for text, want := range map[string]release{
 		`{"major":"1","minor":"33","gitVersion":"v1.33.13"}`:                  {"v1.33.13", 33},
 		`{"major":"1","minor":"36+","gitVersion":"v1.36.0-rc.1.12+0123abcd"}`: {"v1.36.0-rc.1.12+0123abcd", 36},

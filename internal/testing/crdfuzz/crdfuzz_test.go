@@ -33,7 +33,8 @@ func TestSuite_MostAreServed(t *testing.T) {
 	}
 }
 
-func TestASuiteIsAFunctionOfItsSeed(t *testing.T) {
+// A suite is a function of its seed.
+func TestSuite_Deterministic(t *testing.T) {
 	first, err := Suite(7, 3, 20)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +48,7 @@ func TestASuiteIsAFunctionOfItsSeed(t *testing.T) {
 	}
 }
 
-func TestAMutationLeavesTheObjectAlone(t *testing.T) {
+func TestMutation_LeavesTheObjectAlone(t *testing.T) {
 	for i := range 200 {
 		m := newMaker(draw.New(1, t.Name(), i))
 		o := object{"spec": object{"a": []any{int64(1), object{"b": "c"}}, "d": nil}, "status": object{"x": 1.5}}
@@ -59,7 +60,7 @@ func TestAMutationLeavesTheObjectAlone(t *testing.T) {
 	}
 }
 
-func TestAPathIsSplit(t *testing.T) {
+func TestPath_Split(t *testing.T) {
 	for path, want := range map[string][]string{
 		"spec.versions[0].schema.openAPIV3Schema.properties[a.b/c].default": {"spec", "versions", "0", "schema", "openAPIV3Schema", "properties", "a.b/c", "default"},
 		"a[0][1].b": {"a", "0", "1", "b"},
@@ -71,7 +72,8 @@ func TestAPathIsSplit(t *testing.T) {
 	}
 }
 
-func TestAKeyCanBeThereTwice(t *testing.T) {
+// A key can be there twice.
+func TestMembers_KeyTwice(t *testing.T) {
 	text, err := json.Marshal(object{"a": members{{"b", 1}, {"b", json.Number("2.0")}}})
 	if err != nil || string(text) != `{"a":{"b":1,"b":2.0}}` {
 		t.Errorf("got %s, %v", text, err)

@@ -2,7 +2,7 @@ package differential
 
 import "testing"
 
-func TestTextsOfOlderServersAreKnown(t *testing.T) {
+func TestKnown_TextsOfOlderServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		since           int // the release that says it as offline
 		server, offline string

@@ -7,7 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
+// A difference is known only if it is all there is.
+func TestExplain_OnlyDifference(t *testing.T) {
 	const (
 		required   = "metadata.ownerReferences[0].uid: FieldValueRequired: Required value: must not be empty"
 		invalid    = "metadata.ownerReferences.uid: FieldValueInvalid: Invalid value: \"\": must not be empty"
@@ -65,7 +66,7 @@ func TestADifferenceIsKnownOnlyIfItIsAllThereIs(t *testing.T) {
 	}
 }
 
-func TestANumberIsAlmostWhole(t *testing.T) {
+func TestExplain_AlmostWhole(t *testing.T) {
 	suite := &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Schema: &apiextensionsv1.CustomResourceValidation{
 			OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Not: &apiextensionsv1.JSONSchemaProps{MultipleOf: new(3.0)}},
@@ -82,7 +83,8 @@ func TestANumberIsAlmostWhole(t *testing.T) {
 	}
 }
 
-func TestTheEstimatedCostOfRulesIsKnownOfDefinitionsAlone(t *testing.T) {
+// The estimated cost of rules is known of definitions alone.
+func TestExplain_EstimatedCost(t *testing.T) {
 	const costly, other = "a.rule: FieldValueForbidden: Forbidden: estimated rule cost exceeds budget by factor of 1.006635x", "a.rule: FieldValueInvalid: Invalid value: x"
 	accepted := Outcome{Code: 201}
 	refused := func(causes ...string) Outcome { return Outcome{Code: 422, Reason: "Invalid", Causes: causes} }
@@ -105,7 +107,8 @@ func TestTheEstimatedCostOfRulesIsKnownOfDefinitionsAlone(t *testing.T) {
 	}
 }
 
-func TestWhatServersBeforeADifferenceSayIsKnown(t *testing.T) {
+// The answers of servers before a difference are known.
+func TestExplain_OlderServers(t *testing.T) {
 	schema := func(s apiextensionsv1.JSONSchemaProps) *Suite {
 		return &Suite{CRD: &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &s}}},

@@ -8,7 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-func TestWhatIsTriedIsSmaller(t *testing.T) {
+// Each suite that is tried is smaller.
+func TestSmaller(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: "example.com",
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{
@@ -33,7 +34,8 @@ func TestWhatIsTriedIsSmaller(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatAServerKnowsIsLeftOut(t *testing.T) {
+// Only what a server knows is left out.
+func TestTimeless(t *testing.T) {
 	c := &Comparison{Body: []byte(`{"metadata":{"generateName":"gen-"}}`)}
 	for text, want := range map[string]string{
 		`Invalid value: {"kind":"X","metadata":{"name":"a","uid":"u","managedFields":[]}}: no`: `Invalid value: {"kind":"X","metadata":{"name":"a"}}: no`,

@@ -9,7 +9,8 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
 )
 
-func TestBinary_HasTheRaceDetectorIfTheTestHas(t *testing.T) {
+// A binary has the race detector if the test has it.
+func TestBinary_RaceDetector(t *testing.T) {
 	built, err := buildinfo.ReadFile(gobuild.Binary(t, "./testdata/hello"))
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,8 @@ const events = `{"Action":"start","Package":"p"}
 {"Action":"pass","Package":"q","Elapsed":2}
 `
 
-func TestTestsAreCountedWithTheirSubtests(t *testing.T) {
+// Tests are counted with their subtests.
+func TestCount_Subtests(t *testing.T) {
 	c := said(t, []Test{{Package: "p", Name: "TestA"}, {Package: "p", Name: "TestB"}, {Package: "q", Name: "TestC"}}, events)
 	if diff := cmp.Diff("1 end-to-end tests passed, 1 failed, 1 skipped (with 2 subtests)", c.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -51,7 +52,8 @@ func TestTestsAreCountedWithTheirSubtests(t *testing.T) {
 	}
 }
 
-func TestAnotherControlPlaneThanThatOfTheReleaseIsAnError(t *testing.T) {
+// Another control plane than that of the release is an error.
+func TestCheck_OtherControlPlane(t *testing.T) {
 	c := said(t, []Test{{Package: "p", Name: "TestA"}}, events)
 	r := &Release{Version: "v1.33.13"}
 	if err := r.check(c); err == nil || err.Error() != "matrix: v1.33.13: p.TestA had v1.36.3" {
@@ -63,14 +65,16 @@ func TestAnotherControlPlaneThanThatOfTheReleaseIsAnError(t *testing.T) {
 	}
 }
 
-func TestATestThatDidNotEndIsAnError(t *testing.T) {
+// A test that did not end is an error.
+func TestCheck_TestDidNotEnd(t *testing.T) {
 	c := said(t, []Test{{Package: "q", Name: "TestD"}, {Package: "q", Name: "TestE"}, {Package: "p", Name: "TestD"}}, events)
 	if err := (&Release{Version: "v1.33.13"}).check(c); err == nil || err.Error() != "matrix: v1.33.13: not run: p.TestD, q.TestE" {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAFailedBuildIsShown(t *testing.T) {
+// A failed build is shown.
+func TestCount_FailedBuild(t *testing.T) {
 	c := said(t, nil, `{"Action":"build-output","ImportPath":"p","Output":"p.go:1: undefined: x\n"}
 {"Action":"build-fail","ImportPath":"p"}
 {"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p"}
@@ -80,7 +84,7 @@ func TestAFailedBuildIsShown(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventIsAnError(t *testing.T) {
+func TestReadEvents_NoEvent(t *testing.T) {
 	err := readEvents(strings.NewReader("{}\nFAIL\n"), func(event) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), `"FAIL\n"`) {
 		t.Errorf("got %v", err)

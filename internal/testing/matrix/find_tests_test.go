@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPackagesAreThoseWhoseTestsHaveTheHarness(t *testing.T) {
+// Packages are those whose tests have the harness.
+func TestWithHarness(t *testing.T) {
 	const list = `example.com/a
 example.com/a.test os example.com/a testing
 example.com/b os github.com/crdkit/crdkit/internal/testing/controlplane
@@ -19,7 +20,8 @@ example.com/d.test os github.com/crdkit/crdkit/internal/testing/controlplane [ex
 	}
 }
 
-func TestTheTestsOfAModuleAreRunAtOnce(t *testing.T) {
+// The tests of a module are run at once.
+func TestArguments(t *testing.T) {
 	want := []string{"test", "-json", "-count=1", "-timeout", "30m", "-run", "^(TestA|TestB)$", "p", "q"}
 	got := arguments([]Test{{".", "q", "TestA"}, {".", "p", "TestB"}, {".", "p", "TestA"}})
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -29,7 +31,7 @@ func TestTheTestsOfAModuleAreRunAtOnce(t *testing.T) {
 
 // The tests of this package have a control plane in their dependencies, and need none; those
 // of package controlplane need one.
-func TestThePackagesOfThisModuleAreFound(t *testing.T) {
+func TestPackagesIn_ThisModule(t *testing.T) {
 	packages, err := packagesIn(t.Context(), "../../..")
 	if err != nil {
 		t.Fatal(err)

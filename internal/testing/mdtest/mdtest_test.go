@@ -17,7 +17,7 @@ const text = "Before.\n" +
 	"````yaml\n# f/x.yaml\na: |\n  ```\n````\n" +
 	"```` ``` ```` no fence\n"
 
-func TestAPageIsSectionsAndBlocks(t *testing.T) {
+func TestParse_SectionsAndBlocks(t *testing.T) {
 	p, open := parse(text)
 	console := Block{Kind: "console", Text: "$ a b\nout\n\n# no heading\n$ c\n", Line: 4}
 	yaml := Block{Kind: "yaml", Text: "# f/x.yaml\na: |\n  ```\n", Line: 12}
@@ -37,7 +37,8 @@ func TestAPageIsSectionsAndBlocks(t *testing.T) {
 	}
 }
 
-func TestABlockOfAConsoleHasCommandsAndTheirOutput(t *testing.T) {
+// A block of a console has commands and their output.
+func TestCommands(t *testing.T) {
 	got := Block{Text: "ignored\n$ a b\nout\n\nmore\n$ c\n"}.Commands()
 	want := []Command{{Line: "a b", Output: "out\n\nmore\n"}, {Line: "c"}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -45,7 +46,8 @@ func TestABlockOfAConsoleHasCommandsAndTheirOutput(t *testing.T) {
 	}
 }
 
-func TestABlockMayBeAFile(t *testing.T) {
+// A block may be a file.
+func TestFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"# a/b.yaml\nx: 1\n":   "a/b.yaml",
 		"// main.go\n":         "main.go",
@@ -59,13 +61,14 @@ func TestABlockMayBeAFile(t *testing.T) {
 	}
 }
 
-func TestAFenceThatIsNeverClosedIsFound(t *testing.T) {
+// A fence that is never closed is found.
+func TestParse_OpenFence(t *testing.T) {
 	if _, open := parse("a\n\n```go\nx\n````\n"); open != 3 {
 		t.Errorf("the open block is said to be in line %d", open)
 	}
 }
 
-func TestABlockStandsInAFile(t *testing.T) {
+func TestStandIn(t *testing.T) {
 	file := strings.Split("package a\n\nfunc f() {\n\tif x {\n\t\ty()\n\n\t\tz()\n\t}\n}", "\n")
 	for block, want := range map[string]bool{
 		"if x {\n\ty()\n\n\tz()\n}\n":            true,
@@ -94,7 +97,8 @@ type recorder struct {
 func (r *recorder) Helper()               {}
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-func TestABlockThatStandsNowhereFailsTheTest(t *testing.T) {
+// A block that stands nowhere fails the test.
+func TestGoIsIn_BlockStandsNowhere(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.go"), []byte("package a\n\nvar x = 1\n"), 0o600); err != nil {
 		t.Fatal(err)
