@@ -68,7 +68,7 @@ of the old release if it is given. Both get no more than conversion reviews.`,
 			report, err := rehearse.Run(ctx, rehearse.Release{Definitions: before.list, Webhook: old}, rehearse.Release{Definitions: after.list, Webhook: now},
 				snapshot.all(ctx, objects), rehearse.Redact(redact...))
 			c.progress.clear()
-			if err != nil && !c.interrupted(ctx) {
+			if interrupted := c.interrupted(ctx); err != nil && !interrupted {
 				c.fail(err)
 			}
 			if report == nil {
@@ -149,6 +149,9 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 	in := &counter{Reader: read}
 	more = true
 	readStored(name, in, func(o rehearse.Object, err error) bool {
+		if more = ctx.Err() == nil; !more { // the error is that of the pipe
+			return false
+		}
 		var is metav1.TypeMeta
 		if err == nil && json.Unmarshal(o.Text, &is) == nil {
 			gvk := runtimeschema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
