@@ -281,7 +281,7 @@ func TestTotal_FindsWhatRatchetingKeeps(t *testing.T) {
 	for seed := range seeds() {
 		c := f.find(t, Total, historyOf(t,
 			thingDefinition(byWebhook, "v1beta1", anyNumber, smallNumber),
-			thingDefinition(byWebhook, "v1beta1", smallNumber, smallNumber)), Seed(seed))[Total]
+			thingDefinition(byWebhook, "v1beta1", smallNumber, smallNumber)), Seed(seed), Iterations(1000))[Total]
 		if c == nil {
 			t.Fatalf("seed %d: nothing is found", seed)
 		}
