@@ -25,6 +25,7 @@ func TestPackages_StaySmall(t *testing.T) {
 	serving := []string{apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer", this + "/conversion", this + "/admission", this + "/examples"}
 	for pkg, forbidden := range map[string][]string{
 		"scheme":             {clientGo, apiServer, extensions, prometheus, cel, this + "/"},
+		"scheme/resource":    {extensions + "/pkg/apiserver", extensions + "/pkg/client", this + "/conversion", this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion/metrics": {clientGo, apiServer, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion":         {clientGo, apiServer, extensions, prometheus, cel, this + "/admission", this + "/webhook", this + "/examples"},
 		"conversion/migrate": {apiServer, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/tools/cache", extensions + "/pkg/client",
@@ -33,6 +34,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"admission":                  {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/validate":         {clientGo, apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/metrics":          {clientGo, apiServer, extensions, cel, this + "/conversion", this + "/webhook", this + "/examples"},
+		"admission/plugin":           {clientGo + "/tools/cache", extensions, this + "/conversion", this + "/webhook", this + "/examples"},
 		"admission/reference":        {apiServer, extensions, prometheus, cel, this + "/conversion", this + "/webhook", this + "/examples"},
 		"schema":                     offline,
 		"schema/offline":             {this + "/conversion", this + "/admission", this + "/webhook", this + "/examples", "k8s.io/kubernetes"},

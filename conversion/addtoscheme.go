@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiconversion "k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,7 +40,7 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 	for _, k := range r.kinds {
 		for _, rt := range k.routes {
 			to := rt.to.WithKind(rt.from.Kind)
-			if rt.from == to || !rt.typed(0) || !rt.typed(len(rt.steps)-1) {
+			if rt.from == to || !rt.steps[0].typed() || !rt.steps[len(rt.steps)-1].typed() {
 				continue
 			}
 			first, last := rt.steps[0].in, rt.steps[len(rt.steps)-1].out
@@ -48,8 +48,12 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 				errs = append(errs, err)
 				continue
 			}
-			errs = append(errs, addConversion(s, known[rt.from], known[to], func(in, out any) error {
-				return r.convertTyped(context.Background(), rt, in.(runtime.Object), out.(runtime.Object))
+			convert := r.convertDirectly
+			if slices.ContainsFunc(rt.steps, func(s *step) bool { return s.convertPayload != nil || !s.typed() }) {
+				convert = r.convertAsJSON
+			}
+			errs = append(errs, addConversion(s, known, rt.from, to, func(in, out any) error {
+				return convertTyped(rt, in.(runtime.Object), out.(runtime.Object), convert)
 			}))
 		}
 	}
@@ -68,11 +72,11 @@ func (r *Registry) hasType(known map[schema.GroupVersionKind]reflect.Type, kind 
 	return nil
 }
 
-// addConversion registers a conversion between two types, and one between their lists.
-func addConversion(s *runtime.Scheme, from, to reflect.Type, convert func(in, out any) error) error {
+// addConversion registers a conversion between two versions, and one between their lists.
+func addConversion(s *runtime.Scheme, known map[schema.GroupVersionKind]reflect.Type, from, to schema.GroupVersionKind, convert func(in, out any) error) error {
 	zero := func(t reflect.Type) any { return reflect.Zero(reflect.PointerTo(t)).Interface() }
-	err := s.AddConversionFunc(zero(from), zero(to), func(in, out any, _ apiconversion.Scope) error { return convert(in, out) })
-	fromList, toList := listOf(s, from), listOf(s, to)
+	err := s.AddConversionFunc(zero(known[from]), zero(known[to]), func(in, out any, _ apiconversion.Scope) error { return convert(in, out) })
+	fromList, toList := listOf(known, from), listOf(known, to)
 	if err != nil || fromList == nil || toList == nil {
 		return err
 	}
@@ -81,18 +85,14 @@ func addConversion(s *runtime.Scheme, from, to reflect.Type, convert func(in, ou
 	})
 }
 
-// listOf returns the type of the list of a type, or nil.
-func listOf(s *runtime.Scheme, t reflect.Type) reflect.Type {
-	kind, err := gvk.Of(s, reflect.PointerTo(t))
-	if err != nil {
-		return nil
-	}
-	list := s.AllKnownTypes()[kind.GroupVersion().WithKind(kind.Kind+"List")]
+// listOf returns the type of the list of a kind, or nil.
+func listOf(known map[schema.GroupVersionKind]reflect.Type, kind schema.GroupVersionKind) reflect.Type {
+	list := known[kind.GroupVersion().WithKind(kind.Kind+"List")]
 	if list == nil || list.Kind() != reflect.Struct {
 		return nil
 	}
 	items, ok := list.FieldByName("Items")
-	if _, hasMeta := list.FieldByName("ListMeta"); !ok || !hasMeta || items.Type != reflect.SliceOf(t) {
+	if _, hasMeta := list.FieldByName("ListMeta"); !ok || !hasMeta || items.Type != reflect.SliceOf(known[kind]) {
 		return nil
 	}
 	return list
@@ -115,23 +115,24 @@ func convertList(in, out reflect.Value, convert func(in, out any) error) error {
 }
 
 // typed reports whether a step converts between Go types.
-func (rt *route) typed(step int) bool {
-	_, in := rt.steps[step].in.(*typed)
-	_, out := rt.steps[step].out.(*typed)
+func (s *step) typed() bool {
+	_, in := s.in.(*typed)
+	_, out := s.out.(*typed)
 	return in && out
 }
 
 // convertTyped converts an object between the Go types at both ends of a route. The apiVersion
-// and kind of out are not changed.
-func (r *Registry) convertTyped(ctx context.Context, rt *route, in, out runtime.Object) (err error) {
+// and kind of out are not changed. The function may modify the source, a shallow copy of in.
+func convertTyped(rt *route, in, out runtime.Object, convert func(ctx context.Context, rt *route, source, out runtime.Object) (runtime.Object, error)) (err error) {
+	ctx := context.Background()
 	inMeta, err := objectMeta(in)
 	if err != nil {
 		return err
 	}
-	name, from := gvk.Name(rt.from.Kind, inMeta.Namespace, inMeta.Name), rt.from.GroupVersion().String()
+	from := rt.from.GroupVersion().String()
 	defer func() {
 		if v := recover(); v != nil {
-			err = panicked(ctx, v, name, from, rt.to)
+			err = panicked(ctx, v, rt.from.Kind, inMeta.Namespace, inMeta.Name, from, rt.to)
 		}
 	}()
 	outType, err := typeMeta(out)
@@ -141,21 +142,10 @@ func (r *Registry) convertTyped(ctx context.Context, rt *route, in, out runtime.
 	kept := *outType
 	source := shallowCopy(in)
 	sourceType, _ := typeMeta(source)
-	*sourceType = typeMetaOf(rt.from)
-	var result runtime.Object
-	for i, s := range rt.steps {
-		if s.convertPayload != nil || !rt.typed(i) {
-			result, err = r.convertAsJSON(ctx, rt, source, out)
-			if err != nil {
-				return err // it names the object
-			}
-			break
-		}
-	}
-	if result == nil {
-		if result, err = r.convertDirectly(ctx, rt, source); err != nil {
-			return fmt.Errorf("cannot convert %s from %s to %s: %w", name, from, rt.to, err)
-		}
+	*sourceType = rt.steps[0].fromType
+	result, err := convert(ctx, rt, source, out)
+	if err != nil {
+		return err
 	}
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(result).Elem())
 	*outType = kept
@@ -164,18 +154,20 @@ func (r *Registry) convertTyped(ctx context.Context, rt *route, in, out runtime.
 	return nil
 }
 
-// convertDirectly converts an object with functions between Go types. It may modify source.
-func (r *Registry) convertDirectly(ctx context.Context, rt *route, source runtime.Object) (runtime.Object, error) {
+// convertDirectly converts an object with functions between Go types.
+func (r *Registry) convertDirectly(ctx context.Context, rt *route, source, _ runtime.Object) (runtime.Object, error) {
 	c := r.newConverter()
 	meta, _ := objectMeta(source)
+	namespace, name := meta.Namespace, meta.Name // functions may change them
 	meta.ManagedFields = nil
 	c.object = &object{meta: *meta}
 	c.before = snapshotMetadata(meta)
 	_, result, _, err := c.walk(ctx, rt.steps, payload{labels: meta.Labels, annotations: meta.Annotations}, source)
-	if err == nil {
-		r.release(c)
+	if err != nil {
+		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", gvk.Name(rt.from.Kind, namespace, name), rt.from.GroupVersion(), rt.to, err)
 	}
-	return result, err
+	r.release(c)
+	return result, nil
 }
 
 // convertAsJSON converts an object along a route with steps that need JSON.
@@ -195,9 +187,4 @@ func shallowCopy(obj runtime.Object) runtime.Object {
 	v := reflect.New(reflect.TypeOf(obj).Elem())
 	v.Elem().Set(reflect.ValueOf(obj).Elem())
 	return v.Interface().(runtime.Object)
-}
-
-func typeMetaOf(kind schema.GroupVersionKind) metav1.TypeMeta {
-	apiVersion, name := kind.ToAPIVersionAndKind()
-	return metav1.TypeMeta{APIVersion: apiVersion, Kind: name}
 }

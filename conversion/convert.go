@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/trace"
 )
@@ -91,7 +92,7 @@ func (r *Registry) release(c *converter) {
 func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to schema.GroupVersion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			out, err = nil, panicked(ctx, v, o.String(), o.apiVersion, to)
+			out, err = nil, panicked(ctx, v, o.kind, o.meta.Namespace, o.meta.Name, o.apiVersion, to)
 		}
 	}()
 	c.object, c.largest = o, max(c.largest, len(o.text))
@@ -122,10 +123,10 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to
 }
 
 // panicked returns the error for a recovered panic, and logs it.
-func panicked(ctx context.Context, v any, object, from string, to schema.GroupVersion) error {
+func panicked(ctx context.Context, v any, kind, namespace, name, from string, to schema.GroupVersion) error {
 	klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion panicked",
-		"object", object, "from", from, "to", to, "stack", string(debug.Stack()))
-	return fmt.Errorf("cannot convert %s from %s to %s: panic: %v", object, from, to, v)
+		"kind", kind, "object", klog.KRef(namespace, name), "from", from, "to", to, "stack", string(debug.Stack()))
+	return fmt.Errorf("cannot convert %s from %s to %s: panic: %v", gvk.Name(kind, namespace, name), from, to, v)
 }
 
 // reviewLevels is how many levels a ConversionReview has around an object.

@@ -657,7 +657,7 @@ The test generates this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go t
 |---|---|---|---|---|
 `
 
-// No law finds a bug where there is none.
+// A correct conversion violates no law.
 func TestLaws_NoBug(t *testing.T) {
 	twins := map[*bug]string{{}: "a twin without anything"}
 	for _, b := range allBugs() {

@@ -41,8 +41,8 @@ func CRD(text []byte) Option {
 }
 
 // definition returns the CRD of a kind, or nil.
-func (c *config) definition(kind conversion.Kind) *schema.Definition {
-	i := slices.IndexFunc(c.definitions, func(d *schema.Definition) bool { return d.GroupKind() == kind.GroupKind })
+func (c *config) definition(kind kubeschema.GroupKind) *schema.Definition {
+	i := slices.IndexFunc(c.definitions, func(d *schema.Definition) bool { return d.GroupKind() == kind })
 	if i < 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 	var faults []error
 	used := 0
 	for _, kind := range reg.Kinds() {
-		d := c.definition(kind)
+		d := c.definition(kind.GroupKind)
 		if d == nil {
 			continue
 		}
@@ -101,8 +101,8 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 	}
 	v, types := d.Version(kind.Version), reg.Scheme().AllKnownTypes()
 	structural := v.Structural()
-	if i := slices.IndexFunc(c.definitions, func(t *schema.Definition) bool { return t.GroupKind() == kind.GroupKind() }); c.definitions[i] != d {
-		structural = withUnknown(d, c.definitions[i], kind.Version)
+	if now := c.definition(kind.GroupKind()); now != d {
+		structural = withUnknown(d, now, kind.Version)
 	}
 	g := schemaGenerator{kind: kind}
 	t, typed := types[kind]

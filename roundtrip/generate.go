@@ -25,7 +25,7 @@ type generator interface {
 
 // newGenerator returns the generator of a version: by its schema, if there is one.
 func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
-	if d := cfg.definition(kind); d != nil && version != runtime.APIVersionInternal && d.Version(version).Structural() != nil {
+	if d := cfg.definition(kind.GroupKind); d != nil && version != runtime.APIVersionInternal && d.Version(version).Structural() != nil {
 		return cfg.schemaGenerator(reg, kind.WithVersion(version), d, true)
 	}
 	return newTypeGenerator(reg, cfg, kind, version)

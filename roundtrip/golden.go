@@ -100,7 +100,7 @@ const goldenTries = 200
 
 func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
 	ctx := silent(t.Context())
-	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}, definition: cfg.definition(kind)}
+	s := &subject{registry: reg, cfg: cfg, kind: kind, path: []string{version}, definition: cfg.definition(kind.GroupKind)}
 	if err := s.prepare(); err != nil {
 		return err
 	}

@@ -138,7 +138,7 @@ type subject struct {
 
 // subjects returns the subjects of a kind, those of one path together.
 func subjects(reg *conversion.Registry, cfg *config, kind conversion.Kind) (all []*subject) {
-	definition := cfg.definition(kind)
+	definition := cfg.definition(kind.GroupKind)
 	add := func(law Law, check check, path ...string) {
 		all = append(all, &subject{registry: reg, cfg: cfg, kind: kind, path: path, law: law, check: check, definition: definition})
 	}

@@ -190,7 +190,9 @@ func (c *config) budget(subjects int) budget {
 // called.
 func (c *config) checkFuncs(reg *conversion.Registry) error {
 	kinds := reg.Kinds()
-	byType := func(k conversion.Kind) bool { return c.definition(k) == nil || k.Hub == runtime.APIVersionInternal }
+	byType := func(k conversion.Kind) bool {
+		return c.definition(k.GroupKind) == nil || k.Hub == runtime.APIVersionInternal
+	}
 	for _, k := range slices.DeleteFunc(slices.Clone(kinds), func(k conversion.Kind) bool { return !byType(k) }) {
 		if _, err := newTypeGenerator(reg, c, k, k.Versions[0]); errors.Is(err, errNoFunction) {
 			return err

@@ -305,7 +305,7 @@ func TestTestScheme_NoOtherLawsFault(t *testing.T) {
 	}
 }
 
-// No law finds a bug in a type where there is none.
+// A correct type violates no law.
 func TestTestScheme_NoBug(t *testing.T) {
 	right := func(*Box) {}
 	set := func(b *Box) {

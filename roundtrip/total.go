@@ -29,7 +29,7 @@ type origin struct {
 // origins returns how objects came to be stored in a version under the releases of [History]. Those
 // that a webhook of that time has made of another version are not known.
 func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
-	today := c.definition(kind)
+	today := c.definition(kind.GroupKind)
 	if today == nil {
 		return nil
 	}

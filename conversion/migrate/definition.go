@@ -130,8 +130,7 @@ func (d *definition) same(now *definition) bool {
 	return now.Generation == d.Generation && now.UID == d.UID
 }
 
-// version returns a version of the CRD and its index, which is -1 if there is no such
-// version.
+// version returns a version of the CRD and its index, which is -1 if the CRD lacks the version.
 func (d *definition) version(name string) (apiextensionsv1.CustomResourceDefinitionVersion, int) {
 	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 	if i < 0 {

@@ -78,8 +78,8 @@ func (m *migrator) harmless(ctx context.Context, d *definition) (bool, error) {
 	return report.Failed == 0, err
 }
 
-// migration returns the migration of a definition, and creates it if there is none. It goes with the
-// definition.
+// migration returns the StorageVersionMigration of a definition, and creates it first if necessary.
+// Kubernetes deletes it with the definition.
 func (m *migrator) migration(ctx context.Context, client dynamic.ResourceInterface, d *definition, name string) (*svmv1.StorageVersionMigration, error) {
 	var u *unstructured.Unstructured
 	err := m.insist(ctx, func() (err error) {

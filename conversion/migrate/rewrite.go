@@ -146,7 +146,7 @@ func (m *migrator) try(ctx context.Context, d *definition, obj *metav1.PartialOb
 const maxConflicts = 3
 
 // get reads the metadata of an object in the version in which it is rewritten. It returns
-// nil and the outcome if there is none.
+// nil and the outcome if the object does not exist.
 func (m *migrator) get(ctx context.Context, d *definition, obj *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, outcome, error) {
 	resource, _ := d.target()
 	var now *metav1.PartialObjectMetadata

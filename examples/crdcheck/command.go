@@ -114,7 +114,7 @@ wrong, some of the input could not be read, or there is nothing to check.`,
 			}
 			paths := slices.Clone(args)
 			for _, flag := range []string{"crd", "from", "to", "objects"} {
-				more, _ := cmd.Flags().GetStringArray(flag) // none, where there is no such flag
+				more, _ := cmd.Flags().GetStringArray(flag) // not every command has the flag
 				paths = append(paths, more...)
 			}
 			stdin := slices.DeleteFunc(paths, func(path string) bool { return path != "-" })

@@ -138,8 +138,8 @@ func (want portion) literals(name, step string) (values []structuralschema.JSON)
 	return values
 }
 
-// preferred returns the values of an enum in another order. If there is none, it is made of the
-// values, and one that no rule knows.
+// preferred returns the values of an enum in another order. Without an enum, it returns the values
+// and one that no rule knows.
 func preferred(values, enum []structuralschema.JSON) []structuralschema.JSON {
 	if len(enum) == 0 {
 		return append(values, structuralschema.JSON{Object: "x"})

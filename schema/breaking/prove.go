@@ -96,11 +96,11 @@ func (s *search) construct(c *change) *Proof {
 	if g == nil {
 		return nil
 	}
-	object, err := g.Object(draw.Replay(nil))
+	object, err := drawn(g, draw.Replay(nil))
 	if err != nil {
 		return nil
 	}
-	return s.shows(c, bare(object)).proof()
+	return s.shows(c, object).proof()
 }
 
 // sampled looks for a sample that shows a change: as it is, without the field that the change is
@@ -125,7 +125,7 @@ func (s *search) sampled(c *change) *Proof {
 			return v.proof()
 		}
 		for i := 0; g != nil && i < graftTries && !s.timeIsUp(); i++ {
-			made, err := g.Object(source(i))
+			made, err := drawn(g, source(i))
 			if err != nil {
 				break
 			}
@@ -162,6 +162,12 @@ func graft(object, from map[string]any, steps []string) map[string]any {
 	return grafted
 }
 
+// drawn returns an object of a generator.
+func drawn(g *generate.Generator, src *draw.Source) (map[string]any, error) {
+	object, err := g.Object(src)
+	return bare(object), err
+}
+
 // bare takes away the metadata that rules do not see.
 func bare(object map[string]any) map[string]any {
 	if metadata, ok := object["metadata"].(map[string]any); ok {
@@ -189,11 +195,11 @@ func (s *search) seek(c *change) *Proof {
 	}
 	for i := 0; i < proofTries && !s.timeIsUp(); i++ {
 		src := source(i)
-		object, err := g.Object(src)
+		object, err := drawn(g, src)
 		if err != nil {
 			return nil
 		}
-		if v := s.shows(c, bare(object)); v.broken() {
+		if v := s.shows(c, object); v.broken() {
 			return s.smaller(c, g, v, src.Tree()).proof()
 		}
 	}
@@ -205,11 +211,11 @@ func (s *search) seek(c *change) *Proof {
 func (s *search) pair(c *change, g *generate.Generator) *Proof {
 	var objects []map[string]any
 	for i := 0; i < pairObjects && !s.timeIsUp(); i++ {
-		object, err := g.Object(source(i))
+		object, err := drawn(g, source(i))
 		if err != nil {
 			return nil
 		}
-		if bare(object); len(objects) > 0 {
+		if len(objects) > 0 {
 			object["metadata"] = objects[0]["metadata"]
 		}
 		paths := c.about(placesOf(object, c.steps))
@@ -267,11 +273,11 @@ func (s *search) smaller(c *change, g *generate.Generator, v verdict, tree *draw
 			return none, false
 		}
 		src := draw.Replay(tree)
-		object, err := g.Object(src)
+		object, err := drawn(g, src)
 		if err != nil {
 			return none, false
 		}
-		v := s.shows(c, bare(object))
+		v := s.shows(c, object)
 		return sized(v, src.Tree()), v.broken()
 	})
 	return small.Value

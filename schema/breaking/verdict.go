@@ -2,8 +2,6 @@ package breaking
 
 import (
 	"encoding/json"
-	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/internal/jsondiff"
 )
 
 // verdict is what two definitions make of an object.
@@ -78,7 +78,7 @@ func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 		return v // nothing is stored
 	}
 	was.Prune(after) // what a client of the old definition does not see
-	differ(before, after, "", func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
+	differ(before, after, func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
 	return v
 }
 
@@ -115,47 +115,30 @@ func (v *version) decode(object map[string]any) map[string]any {
 	return object
 }
 
-// differ reports what differs between two values. It passes over apiVersion, kind and
-// metadata.
-func differ(before, after any, path string, report func(path, text string)) {
-	switch b := before.(type) {
-	case map[string]any:
-		a, ok := after.(map[string]any)
-		if !ok {
-			break
+// differ reports the differences between two objects, except in apiVersion, kind and metadata.
+func differ(before, after map[string]any, report func(path, text string)) {
+	jsondiff.Walk(before, after, func(d jsondiff.Difference) {
+		if name, _ := d.Path[0].(string); isMeta(name) {
+			return
 		}
-		names := maps.Clone(b)
-		maps.Copy(names, a)
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if path == "" && isMeta(name) {
-				continue
-			}
-			at := strings.TrimPrefix(path+"."+name, ".")
-			was, there := b[name]
-			is, stays := a[name]
-			switch {
-			case !there:
-				report(at, short(is)+", was not there")
-			case !stays:
-				report(at, "removed, was "+short(was))
-			default:
-				differ(was, is, at, report)
+		path := ""
+		for _, step := range d.Path {
+			if index, ok := step.(int); ok {
+				path += "[" + strconv.Itoa(index) + "]"
+			} else {
+				path += "." + step.(string)
 			}
 		}
-		return
-	case []any:
-		a, ok := after.([]any)
-		if !ok || len(a) != len(b) {
-			break
+		path = strings.TrimPrefix(path, ".")
+		switch {
+		case !d.Was:
+			report(path, short(d.After)+", was not there")
+		case !d.Is:
+			report(path, "removed, was "+short(d.Before))
+		default:
+			report(path, short(d.After)+", was "+short(d.Before))
 		}
-		for i := range b {
-			differ(b[i], a[i], path+"["+strconv.Itoa(i)+"]", report)
-		}
-		return
-	}
-	if !reflect.DeepEqual(before, after) {
-		report(path, short(after)+", was "+short(before))
-	}
+	})
 }
 
 func isMeta(name string) bool { return name == "apiVersion" || name == "kind" || name == "metadata" }

@@ -33,6 +33,8 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/apistorage"
 )
 
 // builtins has the storage of each built-in kind.
@@ -116,7 +118,9 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 		}
 		served[plural.Resource] = []string{gv.String()}
 		if _, has := t.FieldByName("Status"); has {
-			storages[plural.Resource+"/status"] = newStatusREST(store)
+			strategy := store.UpdateStrategy.(strategy)
+			strategy.status = true
+			storages[plural.Resource+"/status"] = apistorage.NewStatus(store, strategy)
 		}
 	}
 	converter := applyconfigurations.NewTypeConverter(types)
@@ -199,42 +203,12 @@ func (accessReviewREST) Create(_ context.Context, obj runtime.Object, _ rest.Val
 	return review, nil
 }
 
-// statusREST is the status of a kind, as a subresource.
-type statusREST struct{ store *registry.Store }
-
-var (
-	_ rest.Patcher             = statusREST{}
-	_ rest.ResetFieldsStrategy = statusREST{}
-)
-
-func newStatusREST(store *registry.Store) statusREST {
-	status := *store
-	strategy := store.UpdateStrategy.(strategy)
-	strategy.status = true
-	status.CreateStrategy, status.DeleteStrategy, status.UpdateStrategy, status.ResetFieldsStrategy = nil, nil, strategy, strategy
-	return statusREST{&status}
-}
-
-func (r statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return r.store.GetResetFields()
-}
-
-func (r statusREST) New() runtime.Object { return r.store.New() }
-func (r statusREST) Destroy()            {}
-
-func (r statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.store.Get(ctx, name, options)
-}
-
-func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, info, create, update, false, options)
-}
-
 // strategy creates, updates and deletes objects of any built-in kind. It sets metadata and the
 // generation, and separates status from the rest.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
+	apistorage.Strategy
 	version    schema.GroupVersion
 	namespaced bool
 	// expressions are those that configurations and policies may have.
@@ -252,25 +226,14 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.version.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
 }
 
-func (s strategy) NamespaceScoped() bool                                   { return s.namespaced }
-func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
-func (strategy) AllowUnconditionalUpdate(context.Context) bool             { return true }
-func (strategy) Canonicalize(runtime.Object)                               {}
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}
-
-// part returns a field of an object, or the zero Value.
-func part(obj runtime.Object, name string) reflect.Value {
-	return reflect.ValueOf(obj).Elem().FieldByName(name)
-}
+func (s strategy) NamespaceScoped() bool                       { return s.namespaced }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
 
 func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	setDefaults(obj)
-	if part(obj, "Spec").IsValid() {
+	if apistorage.Field(obj, "Spec").IsValid() {
 		obj.(metav1.Object).SetGeneration(1)
-		if status := part(obj, "Status"); status.IsValid() {
+		if status := apistorage.Field(obj, "Status"); status.IsValid() {
 			status.SetZero()
 		}
 	}
@@ -283,26 +246,21 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	setDefaults(obj)
 	meta, before := obj.(metav1.Object), old.(metav1.Object)
-	spec, status := part(obj, "Spec"), part(obj, "Status")
+	spec, status := apistorage.Field(obj, "Spec"), apistorage.Field(obj, "Status")
 	switch {
 	case s.status:
-		managed := meta.GetManagedFields()
-		changed := reflect.New(status.Type()).Elem()
-		changed.Set(status)
 		version := meta.GetResourceVersion()
-		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
-		part(obj, "Status").Set(changed)
-		meta.SetManagedFields(managed)
+		apistorage.KeepStatus(obj, old)
 		meta.SetResourceVersion(version)
 		return
 	case spec.IsValid() && status.IsValid():
-		status.Set(part(old.DeepCopyObject(), "Status"))
+		status.Set(apistorage.Field(old.DeepCopyObject(), "Status"))
 	}
 	if namespace, ok := obj.(*corev1.Namespace); ok {
 		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
 	}
 	meta.SetGeneration(before.GetGeneration())
-	if spec.IsValid() && !reflect.DeepEqual(spec.Interface(), part(old, "Spec").Interface()) {
+	if spec.IsValid() && !reflect.DeepEqual(spec.Interface(), apistorage.Field(old, "Spec").Interface()) {
 		meta.SetGeneration(before.GetGeneration() + 1)
 	}
 }

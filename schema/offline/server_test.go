@@ -586,7 +586,7 @@ metadata: {name: default, labels: {team: x}}
 	}
 	_, err = kube.CoordinationV1().Leases("nowhere").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
 	if !apierrors.IsNotFound(err) {
-		t.Errorf("got %v, want that there is no such namespace", err)
+		t.Errorf("got %v, want that the namespace does not exist", err)
 	}
 }
 

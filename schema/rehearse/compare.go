@@ -1,12 +1,11 @@
 package rehearse
 
 import (
-	"maps"
-	"reflect"
-	"slices"
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/crdkit/crdkit/internal/jsondiff"
 )
 
 // difference is a value that differs between two forms of an object.
@@ -25,50 +24,26 @@ func differences(s *structuralschema.Structural, before, after map[string]any) (
 			delete(metadata, "generation") // the server counts
 		}
 	}
-	differ(s, "", before, after, func(d difference) { found = append(found, d) })
-	return found
-}
-
-func differ(s *structuralschema.Structural, path string, before, after any, report func(difference)) {
-	switch b := before.(type) {
-	case map[string]any:
-		a, ok := after.(map[string]any)
-		if !ok {
-			break
-		}
-		names := maps.Clone(b)
-		maps.Copy(names, a)
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			at, child := step(s, path, name)
-			was, there := b[name]
-			is, stays := a[name]
-			switch {
-			case !there:
-				report(difference{at, Added, nil, is})
-			case !stays:
-				report(difference{at, Removed, was, nil})
-			default:
-				differ(child, at, was, is, report)
+	jsondiff.Walk(before, after, func(d jsondiff.Difference) {
+		path, at := "", s
+		for _, name := range d.Path {
+			if name, ok := name.(string); ok {
+				path, at = step(at, path, name)
+				continue
+			}
+			if path += "[]"; at != nil {
+				at = at.Items
 			}
 		}
-		return
-	case []any:
-		a, ok := after.([]any)
-		if !ok || len(a) != len(b) {
-			break
+		effect := Changed
+		if !d.Was {
+			effect = Added
+		} else if !d.Is {
+			effect = Removed
 		}
-		var items *structuralschema.Structural
-		if s != nil {
-			items = s.Items
-		}
-		for i := range b {
-			differ(items, path+"[]", b[i], a[i], report)
-		}
-		return
-	}
-	if !reflect.DeepEqual(before, after) {
-		report(difference{path, Changed, before, after})
-	}
+		found = append(found, difference{path, effect, d.Before, d.After})
+	})
+	return found
 }
 
 // step returns the path and the schema of a member. Labels and annotations have their keys.

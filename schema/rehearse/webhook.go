@@ -116,7 +116,8 @@ func (m *meeting) leave(ctx context.Context) {
 	slices.SortFunc(asked, func(a, b *question) int { return a.number - b.number })
 	reviews := map[Call][]*question{}
 	for _, q := range asked {
-		reviews[q.call()] = append(reviews[q.call()], q)
+		call := q.call()
+		reviews[call] = append(reviews[call], q)
 	}
 	for call, questions := range reviews {
 		if m.calls[call] == nil {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/crdkit/crdkit/internal/apistorage"
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
@@ -125,7 +125,7 @@ func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, e
 		return nil, fmt.Errorf("resource: %s: the scheme has no served version of %s", name, kind.GroupKind())
 	}
 	r.strategy = newStrategy(s)
-	if hasField(r.newObject(), "Status") {
+	if apistorage.Field(r.newObject(), "Status").IsValid() {
 		r.strategy.versions = r.versions
 	}
 	for _, opt := range opts {
@@ -168,11 +168,7 @@ func (r *Resource) store(options generic.RESTOptionsGetter) (rest.Storage, rest.
 	if write.versions == nil {
 		return main, nil, nil
 	}
-	status := *store
-	writeStatus := statusStrategy{write}
-	status.CreateStrategy, status.DeleteStrategy = nil, nil
-	status.UpdateStrategy, status.ResetFieldsStrategy = writeStatus, writeStatus
-	return main, statusREST{&status}, nil
+	return main, apistorage.NewStatus(store, statusStrategy{write}), nil
 }
 
 // objectREST serves the objects.
@@ -189,36 +185,5 @@ var (
 
 func (r objectREST) ShortNames() []string { return r.resource.shortNames }
 func (r objectREST) Categories() []string { return r.resource.categories }
-
-// statusREST serves the status subresource from the store of the objects.
-type statusREST struct{ store *registry.Store }
-
-var (
-	_ rest.Patcher             = statusREST{}
-	_ rest.ResetFieldsStrategy = statusREST{}
-	_ rest.TableConvertor      = statusREST{}
-)
-
-func (r statusREST) New() runtime.Object { return r.store.New() }
-
-// Destroy leaves the store to objectREST.
-func (statusREST) Destroy() {}
-
-func (r statusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.store.Get(ctx, name, options)
-}
-
-// Update never creates an object.
-func (r statusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, info, create, update, false, options)
-}
-
-func (r statusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return r.store.GetResetFields()
-}
-
-func (r statusREST) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
-	return r.store.ConvertToTable(ctx, obj, options)
-}
 
 var errNoResources = errors.New("resource: no resources to install")

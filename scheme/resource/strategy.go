@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/apistorage"
 )
 
 // strategy creates and updates objects without their status, as the strategy of custom resources
@@ -20,6 +22,7 @@ import (
 type strategy struct {
 	rest.DeclarativeValidation // calls the functions of Validate
 	names.NameGenerator
+	apistorage.Strategy
 	versions   []schema.GroupVersion // those served, if there is a status subresource
 	namespaced bool
 }
@@ -35,14 +38,8 @@ var (
 	_ rest.DeclarativeValidationStrategy = strategy{}
 )
 
-func (s strategy) NamespaceScoped() bool                                   { return s.namespaced }
-func (strategy) AllowCreateOnUpdate(context.Context) bool                  { return false }
-func (strategy) AllowUnconditionalUpdate(context.Context) bool             { return false }
-func (strategy) Canonicalize(runtime.Object)                               {}
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}
+func (s strategy) NamespaceScoped() bool                       { return s.namespaced }
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return validation.ValidateObjectMeta(metadata(obj), s.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
@@ -54,15 +51,15 @@ func (strategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) 
 }
 
 func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	if status := part(obj, "Status"); status.IsValid() {
+	if status := apistorage.Field(obj, "Status"); status.IsValid() {
 		status.SetZero()
 	}
 	metadata(obj).Generation = 1
 }
 
 func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	if status := part(obj, "Status"); status.IsValid() {
-		status.Set(part(old.DeepCopyObject(), "Status"))
+	if status := apistorage.Field(obj, "Status"); status.IsValid() {
+		status.Set(apistorage.Field(old.DeepCopyObject(), "Status"))
 	}
 	m := metadata(obj)
 	m.Generation = metadata(old).Generation
@@ -92,11 +89,7 @@ func (s strategy) reset(paths ...fieldpath.Path) map[fieldpath.APIVersion]*field
 type statusStrategy struct{ strategy }
 
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	status, managedFields := reflect.New(part(obj, "Status").Type()).Elem(), metadata(obj).ManagedFields
-	status.Set(part(obj, "Status"))
-	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(old.DeepCopyObject()).Elem())
-	part(obj, "Status").Set(status)
-	metadata(obj).ManagedFields = managedFields
+	apistorage.KeepStatus(obj, old)
 }
 
 func (s statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
@@ -106,13 +99,6 @@ func (s statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set
 func metadata(obj runtime.Object) *metav1.ObjectMeta {
 	return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
-
-// part returns a field of an object, or the zero Value.
-func part(obj runtime.Object, name string) reflect.Value {
-	return reflect.ValueOf(obj).Elem().FieldByName(name)
-}
-
-func hasField(obj runtime.Object, name string) bool { return part(obj, name).IsValid() }
 
 // withoutMetadata returns a copy of an object with neither metadata nor status.
 func withoutMetadata(obj runtime.Object) any {

@@ -136,7 +136,7 @@ func manifest(t testing.TB, hooks *registration.Webhooks, into runtime.Object) {
 			return
 		}
 	}
-	t.Fatalf("there is no such object in\n%s", text)
+	t.Fatalf("the object is not in\n%s", text)
 }
 
 func isMutating(obj runtime.Object) bool {

@@ -144,7 +144,7 @@ func (s *settings) serve(what fmt.Stringer, path string, h http.Handler) {
 	s.handlers[path] = h
 }
 
-// ServeHTTP serves the handler of the request's path. It answers 404 if there is none.
+// ServeHTTP serves the handler of the request's path. It answers 404 if no handler has the path.
 func (w *Webhooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	h := w.handlers[r.URL.Path]
 	if h == nil {

@@ -56,7 +56,7 @@ func (s *side) send(ctx context.Context, r request) (answer, error) {
 	a := answer{code: response.StatusCode, warnings: response.Header.Values("Warning"), contentType: response.Header.Get("Content-Type")}
 	if a.code == http.StatusNotFound {
 		// A server applies a patch to what its watch cache still has of a deleted object, and warns
-		// of unknown fields, before etcd says that there is no such object (etcd3/store.go).
+		// of unknown fields, before etcd says that the object does not exist (etcd3/store.go).
 		a.warnings = slices.DeleteFunc(a.warnings, func(w string) bool { return strings.Contains(w, "unknown field") })
 	}
 	if strings.Contains(a.contentType, "json") || strings.Contains(a.contentType, "yaml") {
