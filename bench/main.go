@@ -23,6 +23,7 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 9, "How many rounds to take the median of.")
 	only := flag.Bool("size", false, "Compare sizes alone.")
+	onlyE2E := flag.Bool("e2e", false, "Compare webhooks through a real kube-apiserver alone.")
 	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
 	flag.Parse()
 	if *only {
@@ -31,6 +32,10 @@ func main() {
 	}
 	log.SetLogger(logr.Discard()) // the peer's
 	b := bench{rounds: *rounds, each: *each}
+	if *onlyE2E {
+		exitOn(b.endToEnd())
+		return
+	}
 
 	exitOn(compareAnswers(crdkitConversion(), peerConversion()))
 	for _, n := range []int{1, 100, 1000} {
@@ -68,6 +73,7 @@ func main() {
 	exitOn(b.reference())
 	exitOn(b.schema())
 	exitOn(b.rehearse())
+	exitOn(b.endToEnd())
 	exitOn(b.offline())
 	exitOn(size())
 	b.roundtrip() // exits
