@@ -80,26 +80,31 @@ func (s *server) drain(ctx context.Context, timeout time.Duration) error {
 	return nil
 }
 
-// idleConns has the times since when HTTP/1.1 connections are idle. It includes new
-// connections, whose protocol is still unknown. The time of a connection with a request is
-// zero.
+// idleConns has the HTTP/1.1 connections. It includes new connections, whose protocol is still
+// unknown.
 type idleConns struct {
 	mu    sync.Mutex
-	since map[net.Conn]time.Time
+	conns map[net.Conn]idleConn
+}
+
+// idleConn is since when a connection is idle. The time is zero while it has a request.
+type idleConn struct {
+	since time.Time
+	used  bool // it has had a request
 }
 
 // note is the ConnState function of the http.Server.
 func (i *idleConns) note(conn net.Conn, state http.ConnState) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	_, known := i.since[conn]
+	c, known := i.conns[conn]
 	switch {
 	case state == http.StateNew, state == http.StateIdle && known:
-		i.since[conn] = time.Now()
-	case state == http.StateActive && known && conn.(*tls.Conn).ConnectionState().NegotiatedProtocol != "h2":
-		i.since[conn] = time.Time{}
+		i.conns[conn] = idleConn{time.Now(), c.used}
+	case state == http.StateActive && known && (c.used || conn.(*tls.Conn).ConnectionState().NegotiatedProtocol != "h2"):
+		i.conns[conn] = idleConn{used: true}
 	default:
-		delete(i.since, conn)
+		delete(i.conns, conn)
 	}
 }
 
@@ -109,8 +114,8 @@ func (i *idleConns) note(conn net.Conn, state http.ConnState) {
 func (i *idleConns) recent() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, since := range i.since {
-		if since.IsZero() || time.Since(since) < minIdle {
+	for _, c := range i.conns {
+		if c.since.IsZero() || time.Since(c.since) < minIdle {
 			return true
 		}
 	}

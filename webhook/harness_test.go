@@ -133,10 +133,9 @@ func (s *site) client(t testing.TB, http2 bool, change ...func(*tls.Config)) *ht
 	for _, c := range change {
 		c(config)
 	}
-	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: http2, MaxIdleConnsPerHost: 100}
-	if !http2 {
-		transport.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
-	}
+	transport := &http.Transport{TLSClientConfig: config, Protocols: &http.Protocols{}, MaxIdleConnsPerHost: 100}
+	transport.Protocols.SetHTTP1(!http2)
+	transport.Protocols.SetHTTP2(http2)
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }

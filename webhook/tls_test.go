@@ -45,7 +45,7 @@ func TestVerifyClients_Protocols(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
 	s := &site{ca: ca, addr: listener.Addr().String()}
-	if got := mustPost(t, s.client(t, true, with(clientCA.issue(t, named("x")))), s.url(), "x"); got != "200 HTTP/1.1\n" {
+	if got := mustPost(t, s.client(t, false, with(clientCA.issue(t, named("x")))), s.url(), "x"); got != "200 HTTP/1.1\n" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -183,7 +183,8 @@ func serve(t *testing.T, h http.Handler, opts ...webhook.Option) (url string, cl
 	go func() { done <- webhook.Serve(ctx, listener, h, certs, opts...) }()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(p.ca)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, Protocols: &http.Protocols{}}
+	transport.Protocols.SetHTTP2(true)
 	t.Cleanup(transport.CloseIdleConnections)
 	return "https://" + listener.Addr().String(), &http.Client{Transport: transport}, func() error { cancel(); return <-done }
 }

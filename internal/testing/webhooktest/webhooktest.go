@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/util/cert"
 
@@ -40,7 +41,7 @@ func Serve(t testing.TB, h http.Handler) (url string, caBundle []byte) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
-	go func() { served <- webhook.Serve(ctx, listener, h, certs) }()
+	go func() { served <- webhook.Serve(ctx, listener, h, certs, webhook.DrainTimeout(time.Second)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {
