@@ -10,6 +10,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/schema"
 )
@@ -171,7 +172,7 @@ type defined struct {
 }
 
 func (o object) defined() (d defined) {
-	_ = json.Unmarshal(o.asJSON, &d) // what cannot be read stays empty
+	_ = kjson.UnmarshalCaseSensitivePreserveInts(o.asJSON, &d) // what cannot be read stays empty
 	return d
 }
 

@@ -2,7 +2,6 @@ package crdcheck
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -15,6 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/schema/rehearse"
 )
@@ -153,7 +153,7 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 			return false
 		}
 		var is metav1.TypeMeta
-		if err == nil && json.Unmarshal(o.Text, &is) == nil {
+		if err == nil && kjson.UnmarshalCaseSensitivePreserveInts(o.Text, &is) == nil {
 			gvk := runtimeschema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
 			if is.Kind != "" && !s.groups[gvk.Group] || is.Kind == "" && !named {
 				s.others[fmt.Sprintf("kind %q in version %q", is.Kind, is.APIVersion)]++

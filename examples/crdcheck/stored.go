@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/schema/rehearse"
@@ -54,22 +55,8 @@ func peek(r *bufio.Reader) (byte, error) {
 	}
 }
 
-// give yields an object, or the items of a List that has been read whole.
 func (s *stored) give(where string, text []byte, err error) {
-	if s.ended {
-		return
-	}
-	var list struct {
-		Kind  string            `json:"kind"`
-		Items []json.RawMessage `json:"items"`
-	}
-	if err == nil && json.Unmarshal(text, &list) == nil && strings.HasSuffix(list.Kind, "List") && list.Items != nil {
-		for i, item := range list.Items {
-			s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)
-		}
-		return
-	}
-	s.ended = !s.yield(rehearse.Object{Where: where, Text: text}, err)
+	s.ended = s.ended || !s.yield(rehearse.Object{Where: where, Text: text}, err)
 }
 
 func (s *stored) fail(line int, err error) {
@@ -144,6 +131,9 @@ func (s *stored) jsonObject(where string, source *limited, decoder *json.Decoder
 				return errTooLarge
 			}
 			continue
+		}
+		if items >= 0 {
+			return errors.New("items is there twice")
 		}
 		if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
 			return errors.Join(err, errors.New("items is not a list"))
@@ -242,7 +232,7 @@ func (s *stored) endItem(d *yamlDocument) {
 
 func (s *stored) endDocument(d *yamlDocument) {
 	if !d.isList {
-		s.yamlText(d.line, d.rest)
+		s.yamlWhole(d.line, d.rest)
 		return
 	}
 	s.endItem(d)
@@ -258,7 +248,7 @@ func checkList(rest []byte) error {
 	var list struct {
 		Kind string `json:"kind"`
 	}
-	if err := json.Unmarshal(rest, &list); err != nil || !strings.HasSuffix(list.Kind, "List") {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(rest, &list); err != nil || !strings.HasSuffix(list.Kind, "List") {
 		return fmt.Errorf("kind %q has items: want a kind that ends in List", list.Kind)
 	}
 	return nil
@@ -282,5 +272,24 @@ func (s *stored) yamlText(line int, text []byte) {
 		s.fail(line, errors.New(shiftLines(err.Error(), line-1)))
 	} else if string(value) != "null" {
 		s.give(fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value, nil)
+	}
+}
+
+// yamlWhole is yamlText of what may be a List, such as one in braces.
+func (s *stored) yamlWhole(line int, text []byte) {
+	var list struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
+	}
+	value, err := yaml.YAMLToJSON(text)
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(value, &list)
+	}
+	if err != nil || list.Items == nil || !strings.HasSuffix(list.Kind, "List") {
+		s.yamlText(line, text)
+		return
+	}
+	for i, item := range list.Items {
+		s.give(fmt.Sprintf("%s:%d: items[%d]", s.name, line+leadingLines(text), i), item, nil)
 	}
 }
