@@ -1,0 +1,277 @@
+package corpus_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/webhooktest"
+)
+
+// today is the release that the project has in go.mod.
+const today = ""
+
+// cluster is a real API server with the definitions of a project.
+type cluster struct {
+	definitions apiextensions.Interface
+	objects     dynamic.Interface
+	webhook     *apiextensionsv1.WebhookConversion
+	crds        map[kubeschema.GroupKind]*apiextensionsv1.CustomResourceDefinition // those installed
+}
+
+// Each known failure shows on a real API server, with the webhook of the project.
+func TestServer_ConfirmsFailures(t *testing.T) {
+	cp := controlplane.Shared(t)
+	for name, load := range projects {
+		t.Run(name, func(t *testing.T) {
+			p := load(t)
+			url, ca := webhooktest.Serve(t, p.convert())
+			config := cp.Config()
+			config.WarningHandler = rest.NoWarnings{} // all versions but the newest are deprecated
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })
+			c := &cluster{
+				apiextensions.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config),
+				&apiextensionsv1.WebhookConversion{
+					ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: ca},
+					ConversionReviewVersions: []string{"v1"},
+				},
+				map[kubeschema.GroupKind]*apiextensionsv1.CustomResourceDefinition{},
+			}
+			stored := make([]*unstructured.Unstructured, len(p.known))
+			store := func(release string) {
+				for i, k := range p.known {
+					if k.meet != nil && k.release == release {
+						stored[i] = c.create(t, k.object, i)
+					}
+				}
+			}
+			for _, release := range p.releases {
+				c.install(t, p, release, p.history[release])
+				store(release)
+			}
+			c.install(t, p, today, p.definitions)
+			store(today)
+			for i, k := range p.known {
+				if k.meet != nil && !t.Failed() {
+					ok := t.Run(k.title+k.harmless, func(t *testing.T) { k.meet(t, c, stored[i]) })
+					if ok && k.harmless == "" {
+						total.confirmed.Add(1)
+					}
+				}
+			}
+		})
+	}
+}
+
+// impatient keeps a client from trying again, which takes minutes if an object is unreadable.
+type impatient struct{ http.RoundTripper }
+
+func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := i.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
+// install installs the definitions of a release for the kinds that are needed, and waits until
+// the server uses them. Today's definitions have the project's webhook.
+func (c *cluster) install(t *testing.T, p *project, release string, files []string) {
+	t.Helper()
+	for _, file := range files {
+		d := definition(t, file)
+		if !p.needs(t, d.GroupKind()) {
+			continue
+		}
+		crd := d.CustomResourceDefinition()
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].AdditionalPrinterColumns = []apiextensionsv1.CustomResourceColumnDefinition{{Name: "release " + release, Type: "string", JSONPath: ".kind"}}
+		}
+		if release == today {
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: c.webhook}
+		}
+		c.apply(t, crd)
+		c.crds[d.GroupKind()] = crd
+	}
+}
+
+func (c *cluster) apply(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	all := c.definitions.ApiextensionsV1().CustomResourceDefinitions()
+	old, err := all.Get(t.Context(), crd.Name, metav1.GetOptions{})
+	if err == nil {
+		old.Spec = crd.Spec
+		_, err = all.Update(t.Context(), old, metav1.UpdateOptions{})
+	} else {
+		_, err = all.Create(t.Context(), crd, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server has a handler for each definition, which shows its columns.
+	for _, v := range crd.Spec.Versions {
+		for deadline := time.Now().Add(2 * time.Minute); v.Served; time.Sleep(100 * time.Millisecond) {
+			table, err := c.definitions.ApiextensionsV1().RESTClient().Get().AbsPath("/apis", crd.Spec.Group, v.Name, crd.Spec.Names.Plural).
+				SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Param("limit", "1").Param("labelSelector", "no=object").DoRaw(t.Context())
+			if err == nil && strings.Contains(string(table), crd.Spec.Versions[0].AdditionalPrinterColumns[0].Name) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: the server does not use the definition: %v", crd.Name, err)
+			}
+		}
+	}
+}
+
+// in returns the objects of a version.
+func (c *cluster) in(crd *apiextensionsv1.CustomResourceDefinition, version, namespace string) dynamic.ResourceInterface {
+	all := c.objects.Resource(kubeschema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural})
+	if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
+		return all
+	}
+	return all.Namespace(namespace)
+}
+
+// of returns the objects that an object is of, as a client of a version sees them.
+func (c *cluster) of(object *unstructured.Unstructured, version string) dynamic.ResourceInterface {
+	return c.in(c.crds[object.GroupVersionKind().GroupKind()], version, object.GetNamespace())
+}
+
+// create stores the object of a known failure, in a namespace of its own.
+func (c *cluster) create(t *testing.T, text string, i int) *unstructured.Unstructured {
+	t.Helper()
+	object := parse(t, text)
+	object.SetNamespace(fmt.Sprintf("%s-%d", strings.ToLower(object.GetKind()), i))
+	namespaces := c.objects.Resource(kubeschema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	space := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+	space.SetName(object.GetNamespace())
+	if _, err := namespaces.Apply(t.Context(), space.GetName(), space, metav1.ApplyOptions{FieldManager: "corpus"}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.of(object, object.GroupVersionKind().Version).Create(t.Context(), object, metav1.CreateOptions{FieldValidation: "Strict"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict([]byte(text), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// meeting is how a client meets a failure.
+type meeting = func(t *testing.T, c *cluster, object *unstructured.Unstructured)
+
+// unreadable returns that neither the object nor a list with it can be read in a version.
+func unreadable(version, message string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		_, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		wantError(t, "get", err, message)
+		_, err = c.of(object, version).List(t.Context(), metav1.ListOptions{})
+		wantError(t, "list", err, message)
+	}
+}
+
+// unwritable returns that an update that only adds a label fails in a version, and the removal
+// of a finalizer too, without which the object cannot be deleted.
+func unwritable(version, message string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.SetLabels(map[string]string{"new": "label"})
+		_, err = c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{})
+		wantError(t, "update", err, message)
+		got.SetLabels(nil)
+		got.SetFinalizers(nil)
+		_, err = c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{})
+		wantError(t, "removal of the finalizer", err, message)
+	}
+}
+
+// writable returns that an update that only adds a label passes in a version.
+func writable(version string) meeting {
+	return edits(version, addLabel, func(*testing.T, *cluster, *unstructured.Unstructured) {})
+}
+
+func addLabel(object map[string]any) {
+	(&unstructured.Unstructured{Object: object}).SetLabels(map[string]string{"new": "label"})
+}
+
+// uncopyable returns that an object as a client of a version reads it cannot be created.
+func uncopyable(version, message string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.SetName("copy")
+		got.SetResourceVersion("")
+		_, err = c.of(object, version).Create(t.Context(), got, metav1.CreateOptions{})
+		wantError(t, "copy", err, message)
+	}
+}
+
+// reads returns that a client of a version reads another spec.
+func reads(version, spec string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want any
+		if err := yaml.Unmarshal([]byte(spec), &want); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := yaml.Marshal(got.Object["spec"]); !same(got.Object["spec"], want) {
+			t.Errorf("the client reads\n%s\nwant\n%s", text, spec)
+		}
+	}
+}
+
+// edits returns that a client of a version edits an object, and what it reads afterwards.
+func edits(version string, edit func(object map[string]any), then meeting) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit(got.Object)
+		if _, err := c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		then(t, c, object)
+	}
+}
+
+func same(a, b any) bool {
+	textA, errA := yaml.Marshal(a)
+	textB, errB := yaml.Marshal(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(textA, textB)
+}
+
+func wantError(t *testing.T, what string, err error, message string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), message) {
+		t.Errorf("the %s has the error %v, want %q", what, err, message)
+	}
+}

@@ -1,0 +1,315 @@
+package corpus_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	peer "sigs.k8s.io/controller-runtime/pkg/conversion"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/interop/controllerruntime"
+	"github.com/crdkit/crdkit/roundtrip"
+	"github.com/crdkit/crdkit/schema"
+)
+
+// project is a public project whose kinds have conversions.
+type project struct {
+	*conversion.Registry
+	converters  webhook.Registry    // those of the webhook
+	definitions []string            // the files of today's definitions
+	releases    []string            // the oldest first
+	history     map[string][]string // the files of each release
+	options     []roundtrip.Option
+	normal      []func(v reflect.Value) // what the project loses on purpose: see walk
+	known       []known
+	err         error
+}
+
+// known is a failure of a law that is known.
+type known struct {
+	title string
+	// report is a regular expression that matches each report of the failure. It is empty if the
+	// laws do not report the failure.
+	report string
+	// harmless is the reason why clients do not meet the failure. It is empty for a finding.
+	harmless string
+	release  string // which release stores the object: an earlier one, or today
+	object   string // YAML
+	meet     meeting
+}
+
+// add adds two conversions of a project.
+func add[S, H runtime.Object](p *project, converter func(*runtime.Scheme) (webhook.Converter, error), toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) {
+	p.err = errors.Join(p.err, conversion.AddSpoke(p.Registry, toHub, fromHub))
+	normalize[S](p)
+	normalize[H](p)
+	kind, err := apiutil.GVKForObject(reflect.New(reflect.TypeFor[H]().Elem()).Interface().(H), p.Scheme())
+	p.err = errors.Join(p.err, err)
+	if _, registered := p.converters.GetConverter(kind.GroupKind()); !registered && converter != nil {
+		c, err := converter(p.Scheme())
+		p.err = errors.Join(p.err, err, p.converters.RegisterConverter(kind.GroupKind(), c))
+	}
+}
+
+// addConvertible adds the conversions that a type has as its methods. The webhook calls them too.
+func addConvertible[S peer.Convertible, H peer.Hub](p *project) {
+	p.err = errors.Join(p.err, controllerruntime.AddSpoke[S, H](p.Registry))
+	normalize[S](p)
+	normalize[H](p)
+}
+
+// normalize declares what the project's versions do not distinguish.
+func normalize[T runtime.Object](p *project) {
+	p.options = append(p.options, roundtrip.Normalize("docs/corpus.md lists what the project loses on purpose", func(object T) {
+		walk(reflect.ValueOf(object).Elem(), p.normal)
+	}))
+}
+
+// walk calls functions for each part of an object, the inner ones first. It sets empty lists and
+// maps, and pointers to zero values, to nil.
+func walk(v reflect.Value, visit []func(v reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			walk(v.Elem(), visit)
+		}
+		if !v.IsNil() && v.Elem().IsZero() {
+			v.SetZero()
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				walk(v.Field(i), visit)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			walk(v.Index(i), visit)
+		}
+	}
+	for _, f := range visit {
+		f(v)
+	}
+	if k := v.Kind(); (k == reflect.Slice || k == reflect.Map) && v.Len() == 0 {
+		v.SetZero()
+	}
+}
+
+// visit returns a function that calls f for each part of type T.
+func visit[T any](f func(part *T)) func(v reflect.Value) {
+	return func(v reflect.Value) {
+		if part, ok := v.Addr().Interface().(*T); ok {
+			f(part)
+		}
+	}
+}
+
+// newProject returns a project without conversions.
+func newProject(t *testing.T, addToScheme ...func(*runtime.Scheme) error) *project {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range addToScheme {
+		if err := add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &project{Registry: conversion.NewRegistry(s), converters: webhook.NewRegistry(), history: map[string][]string{}}
+}
+
+// convert returns the webhook of the project, as a manager of controller-runtime serves it.
+func (p *project) convert() http.Handler { return webhook.NewWebhookHandler(p.Scheme(), p.converters) }
+
+// needs reports whether a known failure is of a kind.
+func (p *project) needs(t *testing.T, kind kubeschema.GroupKind) bool {
+	return slices.ContainsFunc(p.known, func(k known) bool {
+		return k.meet != nil && parse(t, k.object).GroupVersionKind().GroupKind() == kind
+	})
+}
+
+// published returns files of a module, which the go command downloads.
+func published(t *testing.T, module string, patterns ...string) (files []string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
+	cmd.Dir = t.TempDir() // outside of this module
+	out, err := cmd.Output()
+	var m struct{ Dir string }
+	if err := errors.Join(err, json.Unmarshal(out, &m)); err != nil {
+		t.Fatalf("%s: %v", module, err)
+	}
+	for _, pattern := range patterns {
+		some, err := filepath.Glob(filepath.Join(m.Dir, pattern))
+		if err != nil || len(some) == 0 {
+			t.Fatalf("%s: %s matches no file: %v", module, pattern, err)
+		}
+		files = append(files, some...)
+	}
+	return files
+}
+
+// definition reads a file that published has returned.
+func definition(t *testing.T, file string) *schema.Definition {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := schema.ParseAll(text)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%s has %d definitions, want 1: %v", file, len(all), err)
+	}
+	return all[0]
+}
+
+// child is the variable that names the project in the processes that [run] starts.
+const child = "CRDKIT_CORPUS"
+
+// TestLaws is what [run] runs in a process of its own, because it fails.
+func TestLaws(t *testing.T) {
+	name := os.Getenv(child)
+	if name == "" {
+		t.Skip("TestProjects runs it")
+	}
+	p := projects[name](t)
+	options := append(p.options, roundtrip.Seed(1), roundtrip.Iterations(objects))
+	for _, release := range p.releases {
+		for _, file := range p.history[release] {
+			converts := func(k conversion.Kind) bool { return k.GroupKind == definition(t, file).GroupKind() }
+			if slices.ContainsFunc(p.Kinds(), converts) { // others are for TestServer_ConfirmsFailures
+				options = append(options, roundtrip.History(file))
+			}
+		}
+	}
+	for _, file := range p.definitions {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, roundtrip.CRD(text))
+	}
+	roundtrip.Test(t, p.Registry, options...)
+}
+
+// objects is how many objects are made for each law on each path.
+const objects = 100
+
+var projects = map[string]func(t *testing.T) *project{"cluster-api": clusterAPI, "kueue": kueue, "prometheus-operator": prometheusOperator}
+
+// total counts what the tests do.
+var total struct{ projects, kinds, objects, failures, confirmed atomic.Int64 }
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard()) // the webhooks log each conversion that fails
+	code := m.Run()
+	if os.Getenv(child) == "" {
+		fmt.Printf("corpus: %d projects, %d kinds, %d objects, %d findings, %d confirmed by a kube-apiserver\n",
+			total.projects.Load(), total.kinds.Load(), total.objects.Load(), total.failures.Load(), total.confirmed.Load())
+	}
+	os.Exit(code)
+}
+
+// Each failure of a law is known, and each known one is still found.
+func TestProjects(t *testing.T) {
+	for name, load := range projects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := load(t)
+			found := make([]int, len(p.known))
+			reports, made := run(t, name)
+			for _, report := range reports {
+				i := slices.IndexFunc(p.known, func(k known) bool { return k.report != "" && regexp.MustCompile(k.report).MatchString(report) })
+				if i < 0 {
+					t.Errorf("a failure is not known:\n%s", report)
+					continue
+				}
+				found[i]++
+			}
+			for i, k := range p.known {
+				if found[i] == 0 && k.report != "" {
+					t.Errorf("%q is known, and no law reports it", k.report)
+				}
+			}
+			total.projects.Add(1)
+			total.kinds.Add(int64(len(p.Kinds())))
+			total.objects.Add(int64(made))
+			for _, k := range p.known {
+				if k.harmless == "" {
+					total.failures.Add(1)
+				}
+			}
+		})
+	}
+}
+
+// lawBroken is how a report of package roundtrip begins.
+var lawBroken = regexp.MustCompile(`\S+ \S+: the \S+ law does not hold`)
+
+// The page shows the object of each finding.
+func TestPage_ShowsObjects(t *testing.T) {
+	page, err := os.ReadFile("../docs/corpus.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, load := range projects {
+		for _, k := range load(t).known {
+			if k.harmless == "" && !strings.Contains(string(page), k.object+"\n") {
+				t.Errorf("%s: the page does not show the object of %s:\n%s", name, k.title, k.object)
+			}
+		}
+	}
+}
+
+// run returns the reports of all laws of a project, and how many objects were made.
+func run(t *testing.T, name string) (reports []string, made int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.run=^TestLaws$")
+	cmd.Env = append(os.Environ(), child+"="+name)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	failed := 0
+	for _, m := range regexp.MustCompile(`(?m)^ +--- (PASS|FAIL): (\S+)/([^/ ]+) `).FindAllStringSubmatch(string(out), -1) {
+		switch leaf := strings.Count(m[2], "/") > 1; {
+		case leaf && m[1] == "FAIL":
+			failed++
+		case leaf && m[3] != string(roundtrip.Drift):
+			made += objects
+		}
+	}
+	for _, part := range regexp.MustCompile(`(?m)^( *--- |=== )`).Split(string(out), -1) {
+		at := lawBroken.FindStringIndex(part)
+		if at == nil {
+			continue
+		}
+		report := part[at[0]:]
+		if n := regexp.MustCompile(`made from object (\d+) of seed`).FindStringSubmatch(report); n != nil {
+			i, _ := strconv.Atoi(n[1])
+			made += i
+		}
+		reports = append(reports, report)
+	}
+	if made == 0 || len(reports) != failed {
+		t.Fatalf("%d objects were made, and %d of %d failures have a report:\n%s", made, len(reports), failed, out)
+	}
+	return reports, made
+}

@@ -1,0 +1,139 @@
+package corpus_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kueue/apis/kueue/v1beta1"
+	"sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+// kueue returns the conversions of Kueue.
+func kueue(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t, v1beta1.AddToScheme, v1beta2.AddToScheme)
+	const module, queues, cohorts = "sigs.k8s.io/kueue@", "config/components/crd/bases/*queues.yaml", "config/components/crd/bases/*cohorts.yaml"
+	const workloads, clusters = "config/components/crd/bases/*workloads.yaml", "config/components/crd/bases/*multikueueclusters.yaml"
+	p.definitions = published(t, module+"v0.15.0", queues, cohorts, workloads, clusters)
+	p.releases = []string{"v0.10.0", "v0.14.0"}
+	p.history["v0.10.0"] = published(t, module+"v0.10.0", queues, workloads, clusters) // cohorts had another version
+	p.history["v0.14.0"] = published(t, module+"v0.14.0", queues, cohorts, workloads, clusters)
+	p.options = []roundtrip.Option{
+		roundtrip.Without(roundtrip.Aliasing, "conversion-gen generates functions that share memory"),
+		roundtrip.Without(roundtrip.Drift, "the corpus has a newer k8s.io/api than the project"),
+		roundtrip.Without(roundtrip.Decoding, kueueDecodes),
+		roundtrip.Refuse(kueueDecodes, func(err error) bool { return strings.Contains(err.Error(), ": quantities must match ") }),
+		roundtrip.Without(roundtrip.Defaulting, "the converted object has a spec, and so its defaults"),
+	}
+	p.normal = []func(v reflect.Value){
+		visit(func(s *v1beta1.ClusterQueueSpec) {
+			if len(s.AdmissionChecks) > 0 {
+				s.AdmissionChecksStrategy = &v1beta1.AdmissionChecksStrategy{}
+			}
+			for _, name := range s.AdmissionChecks {
+				s.AdmissionChecksStrategy.AdmissionChecks = append(s.AdmissionChecksStrategy.AdmissionChecks, v1beta1.AdmissionCheckStrategyRule{Name: name})
+			}
+			s.AdmissionChecks = nil
+		}),
+		visit(func(f *v1beta1.FlavorFungibility) {
+			if f.WhenCanBorrow == v1beta1.Borrow {
+				f.WhenCanBorrow = v1beta1.MayStopSearch
+			}
+			if f.WhenCanPreempt == v1beta1.Preempt {
+				f.WhenCanPreempt = v1beta1.MayStopSearch
+			}
+		}),
+		visit(func(s *v1beta1.FairSharingStatus) { s.AdmissionFairSharingStatus = nil }),
+		visit(func(s *v1beta1.ClusterQueueStatus) { s.PendingWorkloadsStatus = nil }),
+		visit(func(s *v1beta1.LocalQueueStatus) { s.Flavors = nil }),
+	}
+	p.known = kueueKnown
+	addConvertible[*v1beta1.ClusterQueue, *v1beta2.ClusterQueue](p)
+	addConvertible[*v1beta1.Cohort, *v1beta2.Cohort](p)
+	addConvertible[*v1beta1.LocalQueue, *v1beta2.LocalQueue](p)
+	addConvertible[*v1beta1.MultiKueueCluster, *v1beta2.MultiKueueCluster](p)
+	return p
+}
+
+// kueueDecodes is why a schema may accept what no Go type can decode.
+const kueueDecodes = "an admission webhook of controller-runtime cannot decode such a spec, and only the project writes a status"
+
+var kueueKnown = []known{{
+	title:   "AdmissionCheck_EmptyName",
+	report:  `admissionChecks\[\d+\]\.name: Required value`,
+	release: "v0.14.0",
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata:
+  name: a
+  finalizers: [example.com/a]
+spec:
+  admissionChecks: [""]`,
+	meet: unwritable("v1beta2", "admissionChecks[0].name: Required value"),
+}, {
+	title:  "KubeConfig_AppearsEmpty",
+	report: `spec\.kubeConfig\.locationType: `,
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: MultiKueueCluster
+metadata:
+  name: a
+spec:
+  clusterSource:
+    clusterProfileRef:
+      name: a`,
+	meet: uncopyable("v1beta1", `spec.kubeConfig.locationType: Unsupported value: ""`),
+}, {
+	title:   "PriorityClass_WithoutSource", // workloads are left out of the laws
+	release: "v0.14.0",
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Workload
+metadata:
+  name: a
+spec:
+  podSets:
+  - name: main
+    count: 0
+    template: {}
+  priority: 1
+  priorityClassName: a
+  priorityClassSource: ""`,
+	meet: edits("v1beta2", addLabel, reads("v1beta1", `
+active: true
+podSets:
+- name: main
+  count: 0
+  template:
+    metadata: {}
+    spec: {}
+priority: 1
+priorityClassSource: ""`)),
+}, {
+	report:   `ClusterQueue \S+: the input-untouched law(?s:.*)flavorFungibility`,
+	harmless: "a webhook does not use its input again",
+}, {
+	report:   `resources\[\d+\]\.name: Required value`,
+	harmless: "the project's admission webhook refuses an empty name of a resource",
+}, {
+	report:   `status\.flavorsUsage\[\d+\]\.resources: Required value`,
+	harmless: "only the project writes a status",
+}, {
+	report:   `spec\.clusterSource\.kubeConfig\.location: Too long`,
+	harmless: "an update passes, because it does not change the location",
+	release:  "v0.14.0",
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: MultiKueueCluster
+metadata:
+  name: long
+spec:
+  kubeConfig:
+    locationType: Secret
+    location: ` + strings.Repeat("a", 257) + "\n",
+	meet: writable("v1beta2"),
+}}

@@ -1,0 +1,82 @@
+package corpus_test
+
+import (
+	"cmp"
+	"reflect"
+	"testing"
+
+	"github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1alpha1"
+	"github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1beta1"
+
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+// prometheusOperator returns the conversions of the Prometheus operator.
+func prometheusOperator(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t, v1alpha1.AddToScheme, v1beta1.AddToScheme)
+	const module = "github.com/prometheus-operator/prometheus-operator@"
+	const definition = "example/prometheus-operator-crd-full/monitoring.coreos.com_alertmanagerconfigs.yaml"
+	p.definitions = published(t, module+"v0.85.0", definition)
+	p.releases = []string{"v0.66.0"}
+	p.history["v0.66.0"] = published(t, module+"v0.66.0", definition)
+	p.options = []roundtrip.Option{
+		roundtrip.Without(roundtrip.Aliasing, "the manager's webhook uses neither object again"),
+	}
+	p.normal = []func(v reflect.Value){
+		visit(func(m *v1alpha1.Matcher) {
+			m.MatchType = cmp.Or(m.MatchType, map[bool]v1alpha1.MatchType{true: v1alpha1.MatchRegexp, false: v1alpha1.MatchEqual}[m.Regex])
+			m.Regex = false
+		}),
+		visit(func(m *v1beta1.Matcher) { m.MatchType = cmp.Or(m.MatchType, v1beta1.MatchEqual) }),
+	}
+	p.known = prometheusOperatorKnown
+	addConvertible[*v1beta1.AlertmanagerConfig, *v1alpha1.AlertmanagerConfig](p)
+	return p
+}
+
+var prometheusOperatorKnown = []known{{
+	title:  "TTL_IsDropped",
+	report: `\.pushoverConfigs\[\d+\]\.ttl: `,
+	object: `
+apiVersion: monitoring.coreos.com/v1beta1
+kind: AlertmanagerConfig
+metadata:
+  name: a
+spec:
+  receivers:
+  - name: a
+    pushoverConfigs:
+    - ttl: 1h`,
+	meet: reads("v1beta1", `
+receivers:
+- name: a
+  pushoverConfigs:
+  - {}`),
+}, {
+	title:  "OptionalSecret_BecomesRequired",
+	report: `\.optional: true`,
+	object: `
+apiVersion: monitoring.coreos.com/v1alpha1
+kind: AlertmanagerConfig
+metadata:
+  name: a
+spec:
+  receivers:
+  - name: a
+    pagerdutyConfigs:
+    - routingKey:
+        name: a
+        key: a
+        optional: true`,
+	meet: edits("v1beta1", addLabel, reads("v1alpha1", `
+receivers:
+- name: a
+  pagerdutyConfigs:
+  - routingKey:
+      name: a
+      key: a`)),
+}, {
+	report:   `imeIntervals\[0\]\.name: Required value`,
+	harmless: "the project's admission webhook refuses an empty name",
+}}
