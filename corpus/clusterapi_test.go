@@ -175,8 +175,9 @@ metadata:
   finalizers: [example.com/a]`,
 	meet: unwritable("v1beta2", "spec: Required value"),
 }, {
-	title:  "ClusterName_IsNoLabelValue",
-	report: `the acceptance law(?s:.*)a valid label must be`,
+	title:   "ClusterName_IsNoLabelValue",
+	report:  `the acceptance law(?s:.*)a valid label must be`,
+	release: today,
 	object: `
 apiVersion: ipam.cluster.x-k8s.io/v1beta2
 kind: IPAddressClaim
@@ -220,8 +221,9 @@ clusterConfiguration:
       hostPath: /a
       mountPath: /b`),
 }, {
-	title:  "JoinConfiguration_ComesBack",
-	report: `the edited law(?s:.*)\+ spec\.(template\.spec\.|kubeadmConfigSpec\.)?(joinConfiguration\.discovery\.timeout|clusterConfiguration\.apiServer\.timeoutForControlPlane): "1s"`,
+	title:   "JoinConfiguration_ComesBack",
+	report:  `the edited law(?s:.*)\+ spec\.(template\.spec\.|kubeadmConfigSpec\.)?(joinConfiguration\.discovery\.timeout|clusterConfiguration\.apiServer\.timeoutForControlPlane): "1s"`,
+	release: today,
 	object: `
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
 kind: KubeadmConfig
@@ -270,6 +272,7 @@ deletion:
 }, {
 	report:   `entries in machines must be unique`,
 	harmless: "an update passes, because it does not change the machines",
+	release:  today,
 	object: `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachineDrainRule

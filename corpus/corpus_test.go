@@ -52,7 +52,7 @@ type known struct {
 	report string
 	// harmless is the reason why clients do not meet the failure. It is empty for a finding.
 	harmless string
-	release  string // which release stores the object: an earlier one, or today
+	release  string // which release stores the object: an earlier one, or [today]
 	object   string // YAML
 	meet     meeting
 }

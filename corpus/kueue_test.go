@@ -75,8 +75,9 @@ spec:
   admissionChecks: [""]`,
 	meet: unwritable("v1beta2", "admissionChecks[0].name: Required value"),
 }, {
-	title:  "KubeConfig_AppearsEmpty",
-	report: `spec\.kubeConfig\.locationType: `,
+	title:   "KubeConfig_AppearsEmpty",
+	report:  `spec\.kubeConfig\.locationType: `,
+	release: today,
 	object: `
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: MultiKueueCluster

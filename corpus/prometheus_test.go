@@ -36,8 +36,9 @@ func prometheusOperator(t *testing.T) *project {
 }
 
 var prometheusOperatorKnown = []known{{
-	title:  "TTL_IsDropped",
-	report: `\.pushoverConfigs\[\d+\]\.ttl: `,
+	title:   "TTL_IsDropped",
+	report:  `\.pushoverConfigs\[\d+\]\.ttl: `,
+	release: today,
 	object: `
 apiVersion: monitoring.coreos.com/v1beta1
 kind: AlertmanagerConfig
@@ -54,8 +55,9 @@ receivers:
   pushoverConfigs:
   - {}`),
 }, {
-	title:  "OptionalSecret_BecomesRequired",
-	report: `\.optional: true`,
+	title:   "OptionalSecret_BecomesRequired",
+	report:  `\.optional: true`,
+	release: today,
 	object: `
 apiVersion: monitoring.coreos.com/v1alpha1
 kind: AlertmanagerConfig
