@@ -117,6 +117,10 @@ func admitBuiltIn() http.Handler {
 	)
 }
 
+func admitKind(group, kind string) http.Handler {
+	return admit(admission.Validate(fine[*metav1.PartialObjectMetadata], admission.ForKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})))
+}
+
 func admitScale() http.Handler {
 	s, err := scheme.New(scheme.Functions(autoscalingv1.AddToScheme))
 	if err != nil {

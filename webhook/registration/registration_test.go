@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/admission"
@@ -57,6 +58,7 @@ func TestNew_JoinsAllMistakes(t *testing.T) {
 		"preserveUnknownFields":           {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "scope:", "preserveUnknownFields: true\n  scope:", 1))), s.conversion()}, []string{"spec.preserveUnknownFields is true, expected false"}},
 		"a version that is not served":    {"p", []registration.Option{service, registration.Definitions([]byte(one)), registration.Validating("a.example.com", "/a", admitV1alpha1(s))}, []string{"function for Pizza.example.com: version v1alpha1, expected one that CustomResourceDefinition pizzas.example.com serves"}},
 		"no such subresource":             {"p", []registration.Option{service, registration.Definitions([]byte(strings.Replace(string(s.definition()), "{status: {}}", "{}", 1))), registration.Validating("a.example.com", "/a", admit(s.validate(subresource("status")))), registration.Validating("b.example.com", "/b", admit(s.validate(subresource("slices"))))}, []string{"function for Pizza.example.com: subresource status, which CustomResourceDefinition pizzas.example.com does not have", "subresource slices"}},
+		"a CRD of a Kubernetes project":   {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitKind("gateway.networking.k8s.io", "Gateway"))}, []string{"function for Gateway.gateway.networking.k8s.io: no CustomResourceDefinition"}},
 		"the scale of what":               {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitScale())}, []string{"function for Scale.autoscaling: subresource scale of an unknown resource: set Rules"}},
 		"every kind":                      {"p", []registration.Option{service, registration.Validating("a.example.com", "/a", admitEverything())}, []string{"function of every kind: name the kind with ForKind"}},
 		"definitions": {"p", []registration.Option{service, registration.Definitions(nil, []byte("a: [")), s.definitions(), s.definitions(), registration.Definitions(
@@ -134,6 +136,16 @@ func TestManifests_RulesFromHandler(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestNew_KnowsBuiltInGroups(t *testing.T) {
+	for _, gv := range clientgoscheme.Scheme.PrioritizedVersionsAllGroups() {
+		handler := admitKind(gv.Group, "Pod")
+		_, err := registration.New("p", registration.Service("a", "b"), registration.Validating("a.example.com", "/a", handler))
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

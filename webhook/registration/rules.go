@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/crdkit/crdkit/internal/handlerinfo"
@@ -99,9 +100,19 @@ func (s *settings) requests(f handlerinfo.Function) ([]requests, error) {
 	return all, nil
 }
 
+// builtInGroups are the API groups of Kubernetes whose names have a dot. Other groups that end in
+// .k8s.io, such as gateway.networking.k8s.io, have CRDs.
+var builtInGroups = sets.New(
+	"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io",
+	"authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io",
+	"flowcontrol.apiserver.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io", "networking.k8s.io",
+	"node.k8s.io", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io",
+	"storage.k8s.io", "storagemigration.k8s.io",
+)
+
 // builtIn returns the requests for a kind without a CRD.
 func builtIn(f handlerinfo.Function) ([]requests, error) {
-	if strings.Contains(f.Kind.Group, ".") && !strings.HasSuffix(f.Kind.Group, ".k8s.io") {
+	if strings.Contains(f.Kind.Group, ".") && !builtInGroups.Has(f.Kind.Group) {
 		return nil, fmt.Errorf("function for %s: no CustomResourceDefinition: add it to Definitions, or set Rules", f.Kind)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(f.Kind.WithVersion(""))
