@@ -172,7 +172,11 @@ apiVersion: cluster.x-k8s.io/v1beta1
 kind: Cluster
 metadata:
   name: a
-  finalizers: [example.com/a]`,
+  finalizers: [example.com/a]
+spec:
+  controlPlaneEndpoint:
+    host: ""
+    port: 0`,
 	meet: unwritable("v1beta2", "spec: Required value"),
 }, {
 	title:   "ClusterName_IsNoLabelValue",
@@ -264,15 +268,16 @@ infrastructureRef:
 deletion:
   nodeDrainTimeoutSeconds: 0`),
 }, {
-	report:   `\.files\[\d+\]\.append: true`,
-	harmless: "the project's admission webhook refuses two files with one path",
+	report: `\.files\[\d+\]\.append: true`,
+	reason: "the project's admission webhook refuses two files with one path",
 }, {
-	report:   `\.patches\[\d+\]\.definitions\[\d+\]\.selector\.matchResources\.(controlPlane|infrastructureCluster): true`,
-	harmless: "the project's admission webhook refuses two patches with one name",
+	report: `\.patches\[\d+\]\.definitions\[\d+\]\.selector\.matchResources\.(controlPlane|infrastructureCluster): true`,
+	reason: "the project's admission webhook refuses two patches with one name",
 }, {
-	report:   `entries in machines must be unique`,
-	harmless: "an update passes, because it does not change the machines",
-	release:  today,
+	title:   "Machines_BecomeEqual",
+	report:  `entries in machines must be unique`,
+	reason:  "an update passes, because it does not change the machines",
+	release: today,
 	object: `
 apiVersion: cluster.x-k8s.io/v1beta1
 kind: MachineDrainRule
@@ -287,12 +292,13 @@ spec:
   - selector: {}`,
 	meet: writable("v1beta2"),
 }, {
-	report:   `IPAddress \S+: the acceptance law(?s:.*)spec.address`,
-	harmless: "the project's admission webhook refuses an empty address",
+	report: `IPAddress \S+: the acceptance law(?s:.*)spec.address`,
+	reason: "the project's admission webhook refuses an empty address",
 }, {
-	report:   `the acceptance law(?s:.*)in body should have at least 1 properties`,
-	harmless: "an update passes, because it does not change what is empty",
-	release:  "v1.8.4",
+	title:   "Object_IsEmpty",
+	report:  `the acceptance law(?s:.*)in body should have at least 1 properties`,
+	reason:  "an update passes, because it does not change what is empty",
+	release: "v1.8.4",
 	object: `
 apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
 kind: KubeadmConfig
@@ -301,4 +307,49 @@ metadata:
 spec:
   diskSetup: {}`,
 	meet: writable("v1beta2"),
+}, {
+	title:   "HealthCheckTimeout_IsLost", // normal declares it
+	reason:  "the project requires that a control plane has one value",
+	release: today,
+	object: `
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
+kind: KubeadmConfig
+metadata:
+  name: timeouts
+spec:
+  joinConfiguration:
+    timeouts:
+      controlPlaneComponentHealthCheckSeconds: 5
+      tlsBootstrapSeconds: 1`,
+	meet: edits("v1beta1", addLabel, reads("v1beta2", `
+joinConfiguration:
+  timeouts:
+    tlsBootstrapSeconds: 1`)),
+}, {
+	title:   "Prefix_OutsideOf32Bits", // normal declares it
+	reason:  "no valid prefix is as large",
+	release: today,
+	object: `
+apiVersion: ipam.cluster.x-k8s.io/v1beta1
+kind: IPAddress
+metadata:
+  name: a
+spec:
+  address: 10.0.0.1
+  prefix: 4294967320
+  claimRef:
+    name: a
+  poolRef:
+    apiGroup: a
+    kind: a
+    name: a`,
+	meet: reads("v1beta1", `
+address: 10.0.0.1
+prefix: 24
+claimRef:
+  name: a
+poolRef:
+  apiGroup: a
+  kind: a
+  name: a`),
 }}

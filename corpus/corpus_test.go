@@ -34,6 +34,7 @@ import (
 // project is a public project whose kinds have conversions.
 type project struct {
 	*conversion.Registry
+	t           *testing.T
 	converters  webhook.Registry    // those of the webhook
 	definitions []string            // the files of today's definitions
 	releases    []string            // the oldest first
@@ -41,7 +42,6 @@ type project struct {
 	options     []roundtrip.Option
 	normal      []func(v reflect.Value) // what the project loses on purpose: see walk
 	known       []known
-	err         error
 }
 
 // known is a failure of a law that is known.
@@ -50,31 +50,39 @@ type known struct {
 	// report is a regular expression that matches each report of the failure. It is empty if the
 	// laws do not report the failure.
 	report string
-	// harmless is the reason why clients do not meet the failure. It is empty for a finding.
-	harmless string
-	release  string // which release stores the object: an earlier one, or [today]
-	object   string // YAML
-	meet     meeting
+	// reason is why the failure is not a finding. It is empty for a finding.
+	reason  string
+	release string  // which release stores the object: an earlier one, or [today]
+	object  string  // YAML
+	meet    meeting // nil if there is no object
 }
 
 // add adds two conversions of a project.
 func add[S, H runtime.Object](p *project, converter func(*runtime.Scheme) (webhook.Converter, error), toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) {
-	p.err = errors.Join(p.err, conversion.AddSpoke(p.Registry, toHub, fromHub))
+	p.must(conversion.AddSpoke(p.Registry, toHub, fromHub))
 	normalize[S](p)
 	normalize[H](p)
 	kind, err := apiutil.GVKForObject(reflect.New(reflect.TypeFor[H]().Elem()).Interface().(H), p.Scheme())
-	p.err = errors.Join(p.err, err)
-	if _, registered := p.converters.GetConverter(kind.GroupKind()); !registered && converter != nil {
+	p.must(err)
+	if _, registered := p.converters.GetConverter(kind.GroupKind()); !registered {
 		c, err := converter(p.Scheme())
-		p.err = errors.Join(p.err, err, p.converters.RegisterConverter(kind.GroupKind(), c))
+		p.must(err)
+		p.must(p.converters.RegisterConverter(kind.GroupKind(), c))
 	}
 }
 
 // addConvertible adds the conversions that a type has as its methods. The webhook calls them too.
 func addConvertible[S peer.Convertible, H peer.Hub](p *project) {
-	p.err = errors.Join(p.err, controllerruntime.AddSpoke[S, H](p.Registry))
+	p.must(controllerruntime.AddSpoke[S, H](p.Registry))
 	normalize[S](p)
 	normalize[H](p)
+}
+
+func (p *project) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // normalize declares what the project's versions do not distinguish.
@@ -127,12 +135,11 @@ func visit[T any](f func(part *T)) func(v reflect.Value) {
 func newProject(t *testing.T, addToScheme ...func(*runtime.Scheme) error) *project {
 	t.Helper()
 	s := runtime.NewScheme()
+	p := &project{Registry: conversion.NewRegistry(s), t: t, converters: webhook.NewRegistry(), history: map[string][]string{}}
 	for _, add := range addToScheme {
-		if err := add(s); err != nil {
-			t.Fatal(err)
-		}
+		p.must(add(s))
 	}
-	return &project{Registry: conversion.NewRegistry(s), converters: webhook.NewRegistry(), history: map[string][]string{}}
+	return p
 }
 
 // convert returns the webhook of the project, as a manager of controller-runtime serves it.
@@ -192,7 +199,8 @@ func TestLaws(t *testing.T) {
 	options := append(p.options, roundtrip.Seed(1), roundtrip.Iterations(objects))
 	for _, release := range p.releases {
 		for _, file := range p.history[release] {
-			converts := func(k conversion.Kind) bool { return k.GroupKind == definition(t, file).GroupKind() }
+			kind := definition(t, file).GroupKind()
+			converts := func(k conversion.Kind) bool { return k.GroupKind == kind }
 			if slices.ContainsFunc(p.Kinds(), converts) { // others are for TestServer_ConfirmsFailures
 				options = append(options, roundtrip.History(file))
 			}
@@ -251,7 +259,7 @@ func TestProjects(t *testing.T) {
 			total.kinds.Add(int64(len(p.Kinds())))
 			total.objects.Add(int64(made))
 			for _, k := range p.known {
-				if k.harmless == "" {
+				if k.reason == "" {
 					total.failures.Add(1)
 				}
 			}
@@ -270,7 +278,7 @@ func TestPage_ShowsObjects(t *testing.T) {
 	}
 	for name, load := range projects {
 		for _, k := range load(t).known {
-			if k.harmless == "" && !strings.Contains(string(page), k.object+"\n") {
+			if k.reason == "" && !strings.Contains(string(page), k.object+"\n") {
 				t.Errorf("%s: the page does not show the object of %s:\n%s", name, k.title, k.object)
 			}
 		}

@@ -59,7 +59,7 @@ func kueue(t *testing.T) *project {
 }
 
 // kueueDecodes is why a schema may accept what no Go type can decode.
-const kueueDecodes = "an admission webhook of controller-runtime cannot decode such a spec, and only the project writes a status"
+const kueueDecodes = "the admission webhooks cannot decode such a spec, only the project writes a status, and docs/corpus.md mentions LocalQueue"
 
 var kueueKnown = []known{{
 	title:   "AdmissionCheck_EmptyName",
@@ -76,7 +76,7 @@ spec:
 	meet: unwritable("v1beta2", "admissionChecks[0].name: Required value"),
 }, {
 	title:   "KubeConfig_AppearsEmpty",
-	report:  `spec\.kubeConfig\.locationType: `,
+	report:  `spec\.kubeConfig\.locationType: Unsupported value`,
 	release: today,
 	object: `
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -115,18 +115,19 @@ podSets:
 priority: 1
 priorityClassSource: ""`)),
 }, {
-	report:   `ClusterQueue \S+: the input-untouched law(?s:.*)flavorFungibility`,
-	harmless: "a webhook does not use its input again",
+	report: `ClusterQueue \S+: the input-untouched law(?s:.*)flavorFungibility`,
+	reason: "a webhook does not use its input again",
 }, {
-	report:   `resources\[\d+\]\.name: Required value`,
-	harmless: "the project's admission webhook refuses an empty name of a resource",
+	report: `resources\[\d+\]\.name: Required value`,
+	reason: "the project's admission webhook refuses an empty name of a resource",
 }, {
-	report:   `status\.flavorsUsage\[\d+\]\.resources: Required value`,
-	harmless: "only the project writes a status",
+	report: `status\.flavorsUsage\[\d+\]\.resources: Required value`,
+	reason: "only the project writes a status",
 }, {
-	report:   `spec\.clusterSource\.kubeConfig\.location: Too long`,
-	harmless: "an update passes, because it does not change the location",
-	release:  "v0.14.0",
+	title:   "Location_IsTooLong",
+	report:  `spec\.clusterSource\.kubeConfig\.location: Too long`,
+	reason:  "an update passes, because it does not change the location",
+	release: "v0.14.0",
 	object: `
 apiVersion: kueue.x-k8s.io/v1beta1
 kind: MultiKueueCluster
@@ -137,4 +138,61 @@ spec:
     locationType: Secret
     location: ` + strings.Repeat("a", 257) + "\n",
 	meet: writable("v1beta2"),
+}, {
+	title:   "Location_IsEmpty",
+	report:  `\+ spec\.kubeConfig\.locationType: ""`,
+	reason:  "no kubeconfig can be found without a location",
+	release: "v0.14.0",
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: MultiKueueCluster
+metadata:
+  name: empty
+spec:
+  kubeConfig:
+    locationType: Secret
+    location: ""`,
+	meet: reads("v1beta2", "null"),
+}, {
+	title:   "Weight_IsNoQuantity", // kueueDecodes declares it
+	reason:  "v0.14.0 cannot read it either",
+	release: "v0.14.0",
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata:
+  name: a
+spec:
+  fairSharing:
+    weight: 1E.5`,
+	meet: unreadable("v1beta2", "quantities must match"),
+}, {
+	title:   "AdmissionChecks_ReplaceStrategy", // normal declares it
+	reason:  "the admission webhook of v0.14.0 refuses both together",
+	release: today,
+	object: `
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata:
+  name: both
+spec:
+  admissionChecks: [a]
+  admissionChecksStrategy:
+    admissionChecks:
+    - name: b
+      onFlavors: [c]`,
+	meet: edits("v1beta2", addLabel, reads("v1beta1", `
+admissionChecksStrategy:
+  admissionChecks:
+  - name: a
+flavorFungibility:
+  whenCanBorrow: MayStopSearch
+  whenCanPreempt: TryNextFlavor
+preemption:
+  borrowWithinCohort:
+    policy: Never
+  reclaimWithinCohort: Never
+  withinClusterQueue: Never
+queueingStrategy: BestEffortFIFO
+stopPolicy: None`)),
 }}

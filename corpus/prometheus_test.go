@@ -21,7 +21,7 @@ func prometheusOperator(t *testing.T) *project {
 	p.releases = []string{"v0.66.0"}
 	p.history["v0.66.0"] = published(t, module+"v0.66.0", definition)
 	p.options = []roundtrip.Option{
-		roundtrip.Without(roundtrip.Aliasing, "the manager's webhook uses neither object again"),
+		roundtrip.Without(roundtrip.Aliasing, "the functions share memory, and a webhook uses neither object again"),
 	}
 	p.normal = []func(v reflect.Value){
 		visit(func(m *v1alpha1.Matcher) {
@@ -48,14 +48,25 @@ spec:
   receivers:
   - name: a
     pushoverConfigs:
-    - ttl: 1h`,
+    - ttl: 1h
+      token:
+        name: a
+        key: token
+      userKey:
+        name: a
+        key: user`,
 	meet: reads("v1beta1", `
 receivers:
 - name: a
   pushoverConfigs:
-  - {}`),
+  - token:
+      name: a
+      key: token
+    userKey:
+      name: a
+      key: user`),
 }, {
-	title:   "OptionalSecret_BecomesRequired",
+	title:   "OptionalOfSecret_IsLost",
 	report:  `\.optional: true`,
 	release: today,
 	object: `
@@ -79,6 +90,6 @@ receivers:
       name: a
       key: a`)),
 }, {
-	report:   `imeIntervals\[0\]\.name: Required value`,
-	harmless: "the project's admission webhook refuses an empty name",
+	report: `imeIntervals\[0\]\.name: Required value`,
+	reason: "the project's admission webhook refuses an empty name",
 }}
