@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
@@ -45,14 +46,14 @@ func TestServe_ClientTimeouts(t *testing.T) {
 		idle bool   // no byte after it
 		want time.Duration
 	}{
-		"for the handshake":          {raw: true, idle: true, want: 10 * time.Second},
-		"for the header":             {send: "POST / HTTP/1.1\r\nX: ", want: 10 * time.Second},
-		"for the body":               {send: head + "\r\n", want: time.Minute},
+		"for the handshake":          {raw: true, idle: true, want: 2 * time.Minute},
+		"for the header":             {send: "POST / HTTP/1.1\r\nX: ", want: 2 * time.Minute},
+		"for the body":               {send: head + "\r\n", want: 2 * time.Minute},
 		"between requests":           {send: "GET / HTTP/1.1\r\nHost: x\r\n\r\n", idle: true, want: 3 * time.Minute},
-		"for the header of the next": {send: "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nX: ", want: 10 * time.Second},
+		"for the header of the next": {send: "GET / HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nX: ", want: 2 * time.Minute},
 		// Five seconds of it for the farewell of TLS, which is not read either.
 		"until it has read its answer":  {send: "GET /large HTTP/1.1\r\nHost: x\r\n\r\n", idle: true, want: 2*time.Minute + 5*time.Second},
-		"before it has sent any header": {idle: true, want: 10 * time.Second},
+		"before it has sent any header": {idle: true, want: 2 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ca := newAuthority(t, "x")
@@ -115,6 +116,33 @@ func TestServe_ClientTimeouts(t *testing.T) {
 			time.Sleep(time.Second) // the writer notices
 		})
 	}
+}
+
+// A client may use a connection for the first time long after the handshake: if another one
+// became idle meanwhile, it keeps the new one.
+func TestServe_UnusedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca := newAuthority(t, "x")
+		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		done, certs := make(chan error), ca.serving(t)
+		go func() { done <- webhook.Serve(ctx, listener, echo, certs) }()
+		client, server := net.Pipe()
+		listener.conns <- server
+		conn := tls.Client(client, &tls.Config{RootCAs: ca.pool, ServerName: "localhost"})
+		check(t, conn.Handshake())
+		time.Sleep(90 * time.Second) // as long as the API server keeps it
+		_, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+		check(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		check(t, err)
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("got %s", resp.Status)
+		}
+		client.Close()
+		cancel()
+		check(t, <-done)
+	})
 }
 
 // A panic of a handler is logged as an error.

@@ -34,14 +34,13 @@ import (
 //
 // Clients have these limits:
 //
-//   - 10 seconds for the TLS handshake
-//   - 10 seconds for the header of a request, of at most 16 KiB
-//   - one minute for header and body
+//   - two minutes for the TLS handshake
+//   - two minutes for a request, with a header of at most 16 KiB
 //   - two minutes from the header to the end of the response
 //   - three minutes for an idle connection
 //
-// The API server closes idle connections earlier. Therefore it sends no request on a
-// connection that the server is closing.
+// The API server closes idle and unused connections after 90 seconds. Therefore it sends no
+// request on a connection that the server is closing.
 //
 // The contexts of requests have the values of ctx, including the logger, but are not done when
 // ctx is done. Use an [http.ResponseController] for optional features of the ResponseWriter.
@@ -110,10 +109,11 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 	preferHTTP1(config)
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, stopping)
 	s.http = &http.Server{
-		Handler:           s,
-		TLSConfig:         config,
-		ReadHeaderTimeout: 10 * time.Second, // also of the handshake
-		ReadTimeout:       time.Minute,
+		Handler:   s,
+		TLSConfig: config,
+		// Also of the handshake. In HTTP/1.1, net/http counts it for the first request from the
+		// handshake on, but clients also keep connections that they have not used yet.
+		ReadTimeout: 2 * time.Minute,
 		// From the header on. The API server waits at most 30 seconds in total, but a client
 		// that does not read its response holds memory.
 		WriteTimeout: 2 * time.Minute,
