@@ -17,7 +17,7 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// An API server offers both protocols.
+// An API server offers both protocols to webhooks on the local host.
 func eitherClient(t *testing.T, s *site) *http.Client {
 	transport := &http.Transport{TLSClientConfig: s.config(), ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 25}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -78,15 +78,33 @@ func TestProtocol_HTTP2Alone(t *testing.T) {
 	}
 }
 
-// A connection with HTTP/2 that has become quiet makes room for one with HTTP/1.1.
-func TestProtocol_AfterManyRequests(t *testing.T) {
+// A client that offers HTTP/1.1 alone, as the API server does, leaves the choice for others.
+func TestProtocol_HTTP1Alone(t *testing.T) {
+	t.Parallel()
+	s := start(t, echo)
+	for range 80 {
+		s.dial(t, "http/1.1").Close()
+	}
+	if got := s.dial(t, "h2", "http/1.1").ConnectionState().NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("the protocol is %q, want http/1.1", got)
+	}
+}
+
+// afterMany calls test with a client that offers both protocols, after many connections were
+// opened. The handler answers with the protocol, and for /slow after 100 seconds.
+func afterMany(t *testing.T, test func(t *testing.T, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := newAuthority(t, "x")
 		listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		done, certs := make(chan error), ca.serving(t)
 		go func() {
-			done <- webhook.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }), certs)
+			done <- webhook.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/slow" {
+					time.Sleep(100 * time.Second)
+				}
+				fmt.Fprint(w, r.Proto)
+			}), certs)
 		}()
 		dial := func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()
@@ -96,11 +114,20 @@ func TestProtocol_AfterManyRequests(t *testing.T) {
 		for range 100 { // so many connections are too many
 			conn, err := dial(ctx, "", "")
 			check(t, err)
-			check(t, tls.Client(conn, &tls.Config{RootCAs: ca.pool, ServerName: "localhost", NextProtos: []string{"http/1.1"}}).Handshake())
+			check(t, tls.Client(conn, &tls.Config{RootCAs: ca.pool, ServerName: "localhost", NextProtos: []string{"http/1.1", "h2"}}).Handshake())
 			conn.Close()
 		}
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.pool, ServerName: "localhost"}, ForceAttemptHTTP2: true, DialContext: dial}
-		client := &http.Client{Transport: transport}
+		test(t, &http.Client{Transport: transport})
+		transport.CloseIdleConnections()
+		cancel()
+		check(t, <-done)
+	})
+}
+
+// A connection with HTTP/2 that has become quiet makes room for one with HTTP/1.1.
+func TestProtocol_AfterManyRequests(t *testing.T) {
+	afterMany(t, func(t *testing.T, client *http.Client) {
 		var minutes []string
 		for range 5 {
 			_, proto, err := post(client, "https://localhost", []byte("x"))
@@ -112,8 +139,29 @@ func TestProtocol_AfterManyRequests(t *testing.T) {
 		if diff := cmp.Diff([]string{"HTTP/2.0", "HTTP/2.0", "HTTP/2.0", "HTTP/1.1", "HTTP/1.1"}, minutes); diff != "" {
 			t.Errorf("by minute (-want +got):\n%s", diff)
 		}
-		transport.CloseIdleConnections()
-		cancel()
-		check(t, <-done)
+	})
+}
+
+// A connection with HTTP/2 stays while the server has many requests.
+func TestProtocol_WithManyRequests(t *testing.T) {
+	afterMany(t, func(t *testing.T, client *http.Client) {
+		var slow sync.WaitGroup
+		for range 5 {
+			slow.Go(func() {
+				if _, _, err := post(client, "https://localhost/slow", []byte("x")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(95 * time.Second)
+		for range 2 {
+			_, proto, err := post(client, "https://localhost", []byte("x"))
+			check(t, err)
+			if proto != "HTTP/2.0" {
+				t.Errorf("the protocol is %s", proto)
+			}
+			time.Sleep(time.Second) // a client that is told to close does so
+		}
+		slow.Wait()
 	})
 }

@@ -28,9 +28,10 @@ import (
 // Serve returns an error if it stopped for another reason than its context, or had to cut off
 // requests. It always closes the listener.
 //
-// Connections speak HTTP/1.1 as long as clients open few of them. This takes half the CPU time
-// of HTTP/2. If an API server has many requests at a time, it gets HTTP/2, so that it need not
-// open a connection for each of them. Clients that only offer one protocol get that one.
+// Clients that offer both protocols get HTTP/1.1 as long as they open few connections. This
+// takes half the CPU time of HTTP/2. Otherwise they get HTTP/2, so that they need not open a
+// connection for each of many requests. Clients that only offer one protocol get that one: the
+// API server only offers HTTP/1.1, except to webhooks that have a URL of the local host.
 //
 // Clients have these limits:
 //
