@@ -52,7 +52,7 @@ func servers() (ours, theirs server, stop func()) {
 	_, ca := pem.Decode(chain)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
-	client := func() *http.Client { // as that of the API server: see client-go/transport/cache.go
+	client := func() *http.Client { // as that of the API server for webhooks on the local host: see client-go/transport/cache.go
 		return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 25}}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,7 +81,7 @@ func servers() (ours, theirs server, stop func()) {
 	free.Close()
 	s := peer.NewServer(peer.Options{
 		Host: "127.0.0.1", Port: port, CertDir: dir,
-		// It is off by default; the API server speaks HTTP/2 where it can.
+		// The API server offers HTTP/2 to webhooks on the local host.
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"}; c.MinVersion = tls.VersionTLS13 }},
 	})
 	s.Register("/convert", peerConversion())
