@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 
@@ -12,9 +13,8 @@ import (
 // close the connection. If the body exceeded the memory limit, it replaces the response.
 type answer struct {
 	http.ResponseWriter
-	server  *server
-	request *http.Request
-	body    *body // or nil
+	stopping context.Context
+	body     *body // or nil
 
 	began    bool
 	replaced bool
@@ -30,7 +30,7 @@ func (a *answer) begin() {
 	if a.replaced {
 		clear(a.Header())
 	}
-	if a.server.stopping.Err() != nil || a.server.isOutdated(a.request) {
+	if a.stopping.Err() != nil {
 		// In HTTP/1.1, this tells the client to stop sending. In HTTP/2, net/http makes a
 		// GOAWAY of it, after which a client repeats what was not answered.
 		a.Header().Set("Connection", "close")

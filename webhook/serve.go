@@ -28,11 +28,6 @@ import (
 // Serve returns an error if it stopped for another reason than its context, or had to cut off
 // requests. It always closes the listener.
 //
-// Clients that offer both protocols get HTTP/1.1 as long as they open few connections. This
-// takes half the CPU time of HTTP/2. Otherwise they get HTTP/2, so that they need not open a
-// connection for each of many requests. Clients that only offer one protocol get that one: the
-// API server only offers HTTP/1.1, except to webhooks that have a URL of the local host.
-//
 // Clients have these limits:
 //
 //   - two minutes for the TLS handshake
@@ -107,7 +102,6 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 		memory:   memory{max: maxBodyBytes},
 		idle:     idleConns{conns: map[net.Conn]idleConn{}},
 	}
-	preferHTTP1(config)
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, stopping)
 	s.http = &http.Server{
 		Handler:   s,
@@ -131,7 +125,6 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 			WriteByteTimeout:              30 * time.Second, // for a client that reads nothing
 		},
 		ConnState:   s.idle.note,
-		ConnContext: withOpened,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    log.New(errorLog{klog.FromContext(ctx)}, "", 0),
 	}
@@ -142,7 +135,7 @@ func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	a := &answer{ResponseWriter: w, server: s, request: r}
+	a := &answer{ResponseWriter: w, stopping: s.stopping}
 	if r.Body != http.NoBody {
 		a.body = &body{ReadCloser: r.Body, memory: &s.memory}
 		defer a.body.end()
