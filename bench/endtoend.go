@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -168,7 +167,8 @@ func middle(rounds []measure) measure {
 
 // hook is a running webhook, or none if it has no URL.
 type hook struct {
-	name, url string
+	name, url string // the name is that of its Service too
+	port      int
 	ca        []byte
 	client    *http.Client
 }
@@ -192,7 +192,7 @@ func startHooks() (hooks []*hook, stop func(), err error) {
 			stop()
 		}
 	}()
-	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, []string{"crdkit.default.svc", "controllerruntime.default.svc"})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +217,7 @@ func startHooks() (hooks []*hook, stop func(), err error) {
 			return nil, nil, err
 		}
 		started = append(started, cmd)
-		h := &hook{name, "https://" + address, ca, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
+		h := &hook{name, "https://" + address, port, ca, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
 		hooks = append(hooks, h)
 		if err := within(10*time.Second, func() error { _, err := h.used(); return err }); err != nil {
 			return nil, nil, err
@@ -304,6 +304,14 @@ func startPizzaServer(ctx context.Context, opts ...controlplane.Option) (s *pizz
 	if err := s.send(ctx, http.MethodPost, "/api/v1/namespaces", namespace); err != nil {
 		return nil, err
 	}
+	// To a webhook of a Service, the API server speaks HTTP/1.1, and to one at a URL of the local
+	// host HTTP/2 (k8s.io/apiserver/pkg/util/webhook/client.go).
+	for _, name := range []string{"crdkit", "controllerruntime"} {
+		service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
+		if err := s.send(ctx, http.MethodPost, "/api/v1/namespaces/default/services", service); err != nil {
+			return nil, err
+		}
+	}
 	err = within(20*time.Second, func() error {
 		_, err := s.request(ctx, http.MethodGet, pizzas(v1beta1.GroupVersion, "default"), nil)
 		return err
@@ -342,7 +350,7 @@ func (s *pizzaServer) use(ctx context.Context, h *hook) (m measure, err error) {
 	d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	if h.url != "" {
 		d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter, Webhook: &apiextensionsv1.WebhookConversion{
-			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: new(h.url + "/convert"), CABundle: h.ca},
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "default", Name: h.name, Path: new("/convert"), Port: new(int32(h.port))}, CABundle: h.ca},
 			ConversionReviewVersions: []string{"v1"},
 		}}
 	}
@@ -390,7 +398,7 @@ func (s *pizzaServer) use(ctx context.Context, h *hook) (m measure, err error) {
 func (s *pizzaServer) admit(ctx context.Context, h *hook) error {
 	none := admissionregistrationv1.SideEffectClassNone
 	client := func(path string) admissionregistrationv1.WebhookClientConfig {
-		return admissionregistrationv1.WebhookClientConfig{URL: new(h.url + path), CABundle: h.ca}
+		return admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: h.name, Path: &path, Port: new(int32(h.port))}, CABundle: h.ca}
 	}
 	rules := []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},

@@ -52,8 +52,10 @@ func servers() (ours, theirs server, stop func()) {
 	_, ca := pem.Decode(chain)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca)
-	client := func() *http.Client { // as that of the API server for webhooks on the local host: see client-go/transport/cache.go
-		return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 25}}
+	client := func() *http.Client { // as that of the API server for webhooks of a Service: see apiserver/pkg/util/webhook/client.go
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, Protocols: &http.Protocols{}, MaxIdleConnsPerHost: 25}
+		transport.Protocols.SetHTTP1(true)
+		return &http.Client{Transport: transport}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -81,8 +83,7 @@ func servers() (ours, theirs server, stop func()) {
 	free.Close()
 	s := peer.NewServer(peer.Options{
 		Host: "127.0.0.1", Port: port, CertDir: dir,
-		// The API server offers HTTP/2 to webhooks on the local host.
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"h2", "http/1.1"}; c.MinVersion = tls.VersionTLS13 }},
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }},
 	})
 	s.Register("/convert", peerConversion())
 	running.Go(func() {
