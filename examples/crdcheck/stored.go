@@ -226,7 +226,9 @@ func (s *stored) yamlLine(d *yamlDocument, line int, l []byte) {
 }
 
 func (s *stored) endItem(d *yamlDocument) {
-	s.yamlText(d.itemLine, d.item)
+	if where, value := s.readYAML(d.itemLine, d.item); value != nil {
+		s.give(where, value, nil)
+	}
 	d.item = nil
 }
 
@@ -265,31 +267,36 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// yamlText yields the object in a text of YAML. Errors have the line in the file.
-func (s *stored) yamlText(line int, text []byte) {
+// readYAML returns the value of a text of YAML as JSON, and where it is: nil if there is none. It
+// yields the error of what cannot be read, with the line in the file.
+func (s *stored) readYAML(line int, text []byte) (where string, value []byte) {
 	value, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		s.fail(line, errors.New(shiftLines(err.Error(), line-1)))
-	} else if string(value) != "null" {
-		s.give(fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value, nil)
+		return "", nil
 	}
+	if string(value) == "null" {
+		return "", nil
+	}
+	return fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value
 }
 
-// yamlWhole is yamlText of what may be a List, such as one in braces.
+// yamlWhole yields the object in a text of YAML, or the items of a List, such as one in braces.
 func (s *stored) yamlWhole(line int, text []byte) {
+	where, value := s.readYAML(line, text)
+	if value == nil {
+		return
+	}
 	var list struct {
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
 	}
-	value, err := yaml.YAMLToJSON(text)
-	if err == nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(value, &list)
-	}
+	err := kjson.UnmarshalCaseSensitivePreserveInts(value, &list)
 	if err != nil || list.Items == nil || !strings.HasSuffix(list.Kind, "List") {
-		s.yamlText(line, text)
+		s.give(where, value, nil)
 		return
 	}
 	for i, item := range list.Items {
-		s.give(fmt.Sprintf("%s:%d: items[%d]", s.name, line+leadingLines(text), i), item, nil)
+		s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)
 	}
 }
