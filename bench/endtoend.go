@@ -165,6 +165,9 @@ func middle(rounds []measure) measure {
 	}
 }
 
+// hookNames are the commands of the webhooks, and their Services.
+var hookNames = []string{"crdkit", "controllerruntime"}
+
 // hook is a running webhook, or none if it has no URL.
 type hook struct {
 	name, url string // the name is that of its Service too
@@ -192,7 +195,11 @@ func startHooks() (hooks []*hook, stop func(), err error) {
 			stop()
 		}
 	}()
-	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, []string{"crdkit.default.svc", "controllerruntime.default.svc"})
+	var hosts []string
+	for _, name := range hookNames {
+		hosts = append(hosts, name+".default.svc")
+	}
+	chain, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, hosts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -201,7 +208,7 @@ func startHooks() (hooks []*hook, stop func(), err error) {
 	}
 	_, ca := pem.Decode(chain) // behind the leaf
 	hooks = []*hook{{name: "none"}}
-	for _, name := range []string{"crdkit", "controllerruntime"} {
+	for _, name := range hookNames {
 		binary := filepath.Join(dir, name)
 		if output, err := exec.Command("go", "build", "-o", binary, "./e2e/"+name).CombinedOutput(); err != nil {
 			return nil, nil, fmt.Errorf("go build %s: %w\n%s", name, err, output)
@@ -306,7 +313,7 @@ func startPizzaServer(ctx context.Context, opts ...controlplane.Option) (s *pizz
 	}
 	// To a webhook of a Service, the API server speaks HTTP/1.1, and to one at a URL of the local
 	// host HTTP/2 (k8s.io/apiserver/pkg/util/webhook/client.go).
-	for _, name := range []string{"crdkit", "controllerruntime"} {
+	for _, name := range hookNames {
 		service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"}}
 		if err := s.send(ctx, http.MethodPost, "/api/v1/namespaces/default/services", service); err != nil {
 			return nil, err

@@ -118,11 +118,8 @@ func (s server) ask(body []byte) error {
 
 // perSecond returns how many requests a second a server answers.
 func (s server) perSecond(body []byte, each time.Duration) float64 {
-	for i := 0; s.ask(body) != nil; i++ { // until it is up
-		if i == 1000 {
-			panic(s.ask(body))
-		}
-		time.Sleep(10 * time.Millisecond)
+	if err := within(10*time.Second, func() error { return s.ask(body) }); err != nil { // until it is up
+		panic(err)
 	}
 	var answered atomic.Int64
 	begin := time.Now()
