@@ -144,18 +144,24 @@ func (c *cluster) apply(t *testing.T, crd *apiextensionsv1.CustomResourceDefinit
 	}
 }
 
-// in returns the objects of a version.
-func (c *cluster) in(crd *apiextensionsv1.CustomResourceDefinition, version, namespace string) dynamic.ResourceInterface {
-	all := c.objects.Resource(kubeschema.GroupVersionResource{Group: crd.Spec.Group, Version: version, Resource: crd.Spec.Names.Plural})
-	if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
-		return all
-	}
-	return all.Namespace(namespace)
-}
-
 // of returns the objects that an object is of, as a client of a version sees them.
 func (c *cluster) of(object *unstructured.Unstructured, version string) dynamic.ResourceInterface {
-	return c.in(c.crds[object.GroupVersionKind().GroupKind()], version, object.GetNamespace())
+	spec := c.crds[object.GroupVersionKind().GroupKind()].Spec
+	all := c.objects.Resource(kubeschema.GroupVersionResource{Group: spec.Group, Version: version, Resource: spec.Names.Plural})
+	if spec.Scope == apiextensionsv1.ClusterScoped {
+		return all
+	}
+	return all.Namespace(object.GetNamespace())
+}
+
+// get returns an object as a client of a version reads it.
+func (c *cluster) get(t *testing.T, object *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	t.Helper()
+	got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }
 
 // create stores the object of a known failure, in a namespace of its own.
@@ -202,12 +208,9 @@ func unreadable(version, message string) meeting {
 // of a finalizer too, without which the object cannot be deleted.
 func unwritable(version, message string) meeting {
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
-		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := c.get(t, object, version)
 		got.SetLabels(map[string]string{"new": "label"})
-		_, err = c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{})
+		_, err := c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{})
 		wantError(t, "update", err, message)
 		got.SetLabels(nil)
 		got.SetFinalizers(nil)
@@ -228,13 +231,10 @@ func addLabel(object map[string]any) {
 // uncopyable returns that an object as a client of a version reads it cannot be created.
 func uncopyable(version, message string) meeting {
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
-		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := c.get(t, object, version)
 		got.SetName("copy")
 		got.SetResourceVersion("")
-		_, err = c.of(object, version).Create(t.Context(), got, metav1.CreateOptions{})
+		_, err := c.of(object, version).Create(t.Context(), got, metav1.CreateOptions{})
 		wantError(t, "copy", err, message)
 	}
 }
@@ -242,10 +242,7 @@ func uncopyable(version, message string) meeting {
 // reads returns that a client of a version reads another spec.
 func reads(version, spec string) meeting {
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
-		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := c.get(t, object, version)
 		var want any
 		if err := yaml.Unmarshal([]byte(spec), &want); err != nil {
 			t.Fatal(err)
@@ -259,10 +256,7 @@ func reads(version, spec string) meeting {
 // edits returns that a client of a version edits an object, and what it reads afterwards.
 func edits(version string, edit func(object map[string]any), then meeting) meeting {
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
-		got, err := c.of(object, version).Get(t.Context(), object.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := c.get(t, object, version)
 		edit(got.Object)
 		if _, err := c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
