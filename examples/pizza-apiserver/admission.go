@@ -15,14 +15,25 @@ import (
 
 	"github.com/crdkit/crdkit/admission"
 	"github.com/crdkit/crdkit/admission/reference"
+	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// PluginName is the name of the admission plug-in for --disable-admission-plugins. The plug-in
-// requires that the toppings of each pizza exist, and forbids the deletion of a topping that is on a
-// pizza.
-const PluginName = "RestaurantToppings"
+// The names of the admission plug-ins for --disable-admission-plugins. They run the functions that
+// package pizza serves as webhooks.
+const (
+	// DefaultsPlugin adds toppings to a pizza without toppings.
+	DefaultsPlugin = "RestaurantDefaults"
+	// ToppingsPlugin requires that the toppings of each pizza exist, and forbids the deletion of a
+	// topping that is on a pizza.
+	ToppingsPlugin = "RestaurantToppings"
+)
+
+func defaults(s *runtime.Scheme, reg *conversion.Registry) http.Handler {
+	return admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(pizza.DefaultToppings))
+}
 
 // menu has the pizzas and the toppings of the server, from its own watches.
 type menu struct {
@@ -42,14 +53,17 @@ func newMenu(loopback *rest.Config) (*menu, error) {
 	informers := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
 	m := &menu{pizzas: informers.ForResource(pizzas).Informer(), toppings: informers.ForResource(toppings).Informer()}
 	topping := reference.ClusterScoped(toppings.GroupResource())
-	names, namesErr := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
+	names, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
+	if err != nil {
+		return nil, err
+	}
 	var targetErr, referrersErr error
 	m.known, targetErr = reference.NewTarget(topping, m.toppings, func(ctx context.Context, _, name string) error {
 		_, err := client.Resource(toppings).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	m.pizzasOf, referrersErr = reference.NewReferrers(pizzas.GroupResource(), m.pizzas, topping, names)
-	return m, errors.Join(namesErr, targetErr, referrersErr)
+	return m, errors.Join(targetErr, referrersErr)
 }
 
 // run runs the informers until the context is done.
@@ -58,25 +72,11 @@ func (m *menu) run(ctx context.Context) {
 	m.pizzas.RunWithContext(ctx)
 }
 
-// handler returns the functions that a webhook would serve. There is one for each version of
-// a pizza, so that an error has the field of the object that the user wrote.
-func (m *menu) handler(s *runtime.Scheme) http.Handler {
+// validation has a function for each version of a pizza, so that an error has the field of the object
+// that the user wrote.
+func (m *menu) validation(s *runtime.Scheme) http.Handler {
 	return admission.NewHandler(s,
-		admission.Validate(reference.Exists(m.known, toppingsOfAlpha)),
-		admission.Validate(reference.Exists(m.known, toppingsOfBeta)),
+		admission.Validate(reference.Exists(m.known, pizza.ToppingsOf)),
+		admission.Validate(reference.Exists(m.known, pizza.ToppingsOfAlpha)),
 		admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](m.pizzasOf)))
-}
-
-func toppingsOfAlpha(pizza *v1alpha1.Pizza) (refs []reference.Ref) {
-	for i, name := range pizza.Spec.Toppings {
-		refs = append(refs, reference.Ref{Path: toppingsPath.Index(i), Name: name})
-	}
-	return refs
-}
-
-func toppingsOfBeta(pizza *v1beta1.Pizza) (refs []reference.Ref) {
-	for i, topping := range pizza.Spec.Toppings {
-		refs = append(refs, reference.Ref{Path: toppingsPath.Index(i).Child("name"), Name: topping.Name})
-	}
-	return refs
 }

@@ -12,8 +12,8 @@ import (
 // The README shows the code, and its numbers are right.
 func TestReadme(t *testing.T) {
 	readme := mdtest.Read(t, "README.md")
-	if n := len(readme.Blocks("go")); n != 2 {
-		t.Errorf("there are %d blocks of Go, not 2", n)
+	if n := len(readme.Blocks("go")); n != 3 {
+		t.Errorf("there are %d blocks of Go, not 3", n)
 	}
 	readme.GoIsIn(t, ".")
 	for _, want := range []string{

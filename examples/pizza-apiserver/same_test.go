@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/examples/pizza"
-	"github.com/crdkit/crdkit/examples/pizza-apiserver/restaurant"
+	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
@@ -48,6 +48,11 @@ func TestServer_AnswersAsCustomResource(t *testing.T) {
 	for _, e := range exchanges {
 		t.Run(e.name, func(t *testing.T) {
 			want, got := crd.ask(t, e), here.ask(t, e)
+			if e.wait {
+				if want.Code != http.StatusOK || want.Written {
+					t.Errorf("the custom resource answers %d, and is written: %v", want.Code, want.Written)
+				}
+			}
 			if differ, known := differences[e.name]; known {
 				delete(stale, e.name)
 				if diff := cmp.Diff([]string{differ.crd, differ.here}, []string{want.String(), got.String()}); diff != "" {
@@ -75,6 +80,7 @@ type exchange struct {
 	body         string // "$RV" is the resourceVersion of the pizza margherita
 	contentType  string // application/json if it is not said
 	accept       string // application/json if it is not said
+	wait         bool   // changes nothing, and is sent after a second, so that the times in managedFields differ
 }
 
 const (
@@ -98,8 +104,14 @@ func beta(name, rest string) string  { return object("v1beta1", "Pizza", name, r
 
 func topping(name, rest string) string { return object("v1alpha1", "Topping", name, rest) }
 
+// again is the pizza margherita with its labels.
+func again(version, toppings string) string {
+	return strings.Replace(object(version, "Pizza", "margherita", `,"spec":{"toppings":`+toppings+`}`),
+		`"name":"margherita"`, `"name":"margherita","resourceVersion":"$RV","labels":{"menu":"lunch"}`, 1)
+}
+
 func object(version, kind, name, rest string) string {
-	return fmt.Sprintf(`{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"%s"}%s}`, restaurant.GroupName, version, kind, name, rest)
+	return fmt.Sprintf(`{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"%s"}%s}`, v1beta1.GroupVersion.Group, version, kind, name, rest)
 }
 
 var exchanges = []exchange{
@@ -178,6 +190,11 @@ var exchanges = []exchange{
 	{name: "a JSON patch that does not apply", method: patch, path: betas + "/margherita", contentType: "application/json-patch+json", body: `[{"op":"replace","path":"/spec/toppings/7/quantity","value":2}]`},
 	{name: "a patch that makes it invalid", method: patch, path: betas + "/margherita", contentType: mergePatch, body: `{"spec":{"toppings":[{"name":"tomato","quantity":0}]}}`},
 	{name: "a strategic merge patch", method: patch, path: alphas + "/margherita?dryRun=All", contentType: "application/strategic-merge-patch+json", body: `{"metadata":{"labels":{"menu":"dinner"}}}`},
+	{name: "an update in v1alpha1 that changes nothing", wait: true, method: put, path: alphas + "/margherita", body: again("v1alpha1", `["tomato","tomato","mozzarella"]`)},
+	{name: "once more", wait: true, method: put, path: alphas + "/margherita", body: again("v1alpha1", `["tomato","tomato","mozzarella"]`)},
+	{name: "an update in v1beta1 that changes nothing", wait: true, method: put, path: betas + "/margherita", body: again("v1beta1", `[{"name":"tomato","quantity":2},{"name":"mozzarella"}]`)},
+	{name: "once more in v1beta1", wait: true, method: put, path: betas + "/margherita", body: again("v1beta1", `[{"name":"tomato","quantity":2},{"name":"mozzarella"}]`)},
+	{name: "a patch that changes nothing", wait: true, method: patch, path: betas + "/double", contentType: mergePatch, body: `{"spec":{"toppings":[{"name":"mozzarella","quantity":2},{"name":"tomato","quantity":1}]}}`},
 	{name: "a name is forever", method: patch, path: betas + "/margherita", contentType: mergePatch, body: `{"metadata":{"name":"other"}}`},
 
 	// Server-side apply.
@@ -185,6 +202,7 @@ var exchanges = []exchange{
 	{name: "bob applies", method: patch, path: betas + "/shared?fieldManager=bob", contentType: apply, body: beta("shared", `,"spec":{"toppings":[{"name":"salami","quantity":2}]}`)},
 	{name: "ada and bob are in conflict", method: patch, path: betas + "/shared?fieldManager=ada", contentType: apply, body: beta("shared", `,"spec":{"toppings":[{"name":"tomato","quantity":1},{"name":"salami","quantity":3}]}`)},
 	{name: "ada applies by force", method: patch, path: betas + "/shared?fieldManager=ada&force=true", contentType: apply, body: beta("shared", `,"spec":{"toppings":[{"name":"tomato","quantity":1},{"name":"salami","quantity":3}]}`)},
+	{name: "ada applies the same again", wait: true, method: patch, path: betas + "/shared?fieldManager=ada", contentType: apply, body: beta("shared", `,"spec":{"toppings":[{"name":"tomato","quantity":1},{"name":"salami","quantity":3}]}`)},
 	{name: "bob applies nothing", method: patch, path: betas + "/shared?fieldManager=bob", contentType: apply, body: beta("shared", ``)},
 	{name: "carol applies v1alpha1", method: patch, path: alphas + "/carols?fieldManager=carol", contentType: apply, body: alpha("carols", `,"spec":{"toppings":["tomato","tomato"]}`)},
 	{name: "carol applies a pizza without toppings", method: patch, path: betas + "/empty?fieldManager=carol", contentType: apply, body: beta("empty", ``)},
@@ -228,17 +246,8 @@ var exchanges = []exchange{
 type difference struct{ crd, here, why string }
 
 const (
-	salamiAlpha = `{"toppings":["tomato","mozzarella","salami"]}`
-	salamiBeta  = `{"toppings":[{"name":"tomato","quantity":1},{"name":"mozzarella","quantity":1},{"name":"salami","quantity":1}]}`
-	ownsAlpha   = `, test has {"f:spec":{"f:toppings":{}}}`
-	ownsBeta    = `, test has {"f:spec":{"f:toppings":{".":{},` +
-		`"k:{\"name\":\"mozzarella\"}":{".":{},"f:name":{},"f:quantity":{}},` +
-		`"k:{\"name\":\"salami\"}":{".":{},"f:name":{},"f:quantity":{}},` +
-		`"k:{\"name\":\"tomato\"}":{".":{},"f:name":{},"f:quantity":{}}}}}`
-
-	noZero    = "a Go type without pointers cannot tell what is absent from what is zero"
-	byDefault = "a default of a Go type belongs to the creator of the object: decoding it comes before ownership; what a mutating webhook adds comes after, and belongs to nobody"
-	cells     = "the cells are made by code, and not by a JSONPath"
+	noZero = "a Go type without pointers cannot tell what is absent from what is zero"
+	cells  = "the cells are made by code, and not by a JSONPath"
 )
 
 // differences are all that there are, by the name of the request. Two are not here: those in
@@ -256,15 +265,12 @@ var differences = map[string]difference{
 		why: "the custom resource says that its CEL rules were not run",
 	},
 
-	"no spec in v1alpha1":       {crd: "201 " + salamiAlpha, here: "201 " + salamiAlpha + ownsAlpha, why: byDefault},
-	"a null spec in v1alpha1":   {crd: "201 " + salamiAlpha, here: "201 " + salamiAlpha + ownsAlpha, why: byDefault},
-	"null toppings in v1alpha1": {crd: "201 " + salamiAlpha + `, test has {"f:spec":{}}`, here: "201 " + salamiAlpha + ownsAlpha, why: byDefault},
-	"no spec in v1beta1":        {crd: "201 " + salamiBeta, here: "201 " + salamiBeta + ownsBeta, why: byDefault},
-	"no toppings in v1beta1":    {crd: "201 " + salamiBeta + ownsAlpha, here: "201 " + salamiBeta + ownsBeta, why: byDefault},
-	"toppings are taken away":   {crd: "200 " + salamiBeta, here: "200 " + salamiBeta + ownsBeta, why: byDefault},
+	"null toppings in v1alpha1": {
+		crd: `201 {"toppings":["tomato","mozzarella","salami"]}, test has {"f:spec":{}}`, here: `201 {"toppings":["tomato","mozzarella","salami"]}`, why: noZero,
+	},
 	"not by an update of the pizza": {
-		crd:  `200 {"toppings":["tomato","tomato"]}` + ownsAlpha + `, test has {"f:spec":{"f:toppings":{".":{},"k:{\"name\":\"tomato\"}":{".":{},"f:name":{}}}}}, test has {"f:status":{}}`,
-		here: `200 {"toppings":["tomato","tomato"]}` + ownsAlpha + `, test has {"f:spec":{"f:toppings":{".":{},"k:{\"name\":\"tomato\"}":{".":{},"f:name":{}}}}}, test has {"f:status":{"f:cost":{}}}`,
+		crd:  `200 {"toppings":["tomato","tomato"]}, test has {"f:spec":{"f:toppings":{}}}, test has {"f:spec":{"f:toppings":{".":{},"k:{\"name\":\"tomato\"}":{".":{},"f:name":{}}}}}, test has {"f:status":{}}`,
+		here: `200 {"toppings":["tomato","tomato"]}, test has {"f:spec":{"f:toppings":{}}}, test has {"f:spec":{"f:toppings":{".":{},"k:{\"name\":\"tomato\"}":{".":{},"f:name":{}}}}}, test has {"f:status":{"f:cost":{}}}`,
 		why:  "a custom resource's strategy says for the version of the request alone that an update does not touch the status (customresource/strategy.go, GetResetFields): who has written it in another version loses the ownership",
 	},
 
@@ -284,8 +290,9 @@ var differences = map[string]difference{
 
 // side is one of the two restaurants.
 type side struct {
-	client *http.Client
-	base   string
+	client   *http.Client
+	base     string
+	versions map[any]any // the resourceVersion of each object, by UID
 }
 
 func newSide(t *testing.T, config *rest.Config) *side {
@@ -294,7 +301,7 @@ func newSide(t *testing.T, config *rest.Config) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side{client, config.Host + "/apis/" + restaurant.GroupName + "/"}
+	return &side{client, config.Host + "/apis/" + v1beta1.GroupVersion.Group + "/", map[any]any{}}
 }
 
 // answer is what is compared: of an error not its words, and of an object nothing that is
@@ -305,6 +312,8 @@ type answer struct {
 	Reason   metav1.StatusReason
 	Details  *metav1.StatusDetails
 	Object   map[string]any
+	// Written reports whether the object has another resourceVersion than before.
+	Written bool
 	// MediaType of what is not JSON: the text of an error, which is not compared.
 	MediaType string
 }
@@ -348,6 +357,9 @@ func compact(v any) string {
 // is about, and the order of the causes.
 func (s *side) ask(t *testing.T, e exchange) (a answer) {
 	t.Helper()
+	if e.wait {
+		time.Sleep(1100 * time.Millisecond)
+	}
 	body := e.body
 	if strings.Contains(body, "$RV") {
 		o := unstructured.Unstructured{Object: s.ask(t, exchange{method: get, path: betas + "/margherita", accept: "live"}).Object}
@@ -397,6 +409,10 @@ func (s *side) ask(t *testing.T, e exchange) (a answer) {
 	}
 	if err := json.Unmarshal(text, &a.Object); err != nil {
 		t.Fatalf("%d is not an object: %s", a.Code, text)
+	}
+	if m, ok := a.Object["metadata"].(map[string]any); ok && m["uid"] != nil {
+		a.Written = s.versions[m["uid"]] != m["resourceVersion"]
+		s.versions[m["uid"]] = m["resourceVersion"]
 	}
 	if e.accept != "live" {
 		normalize(a.Object)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 
 	"github.com/crdkit/crdkit/admission/plugin"
+	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/scheme/resource"
 )
 
@@ -35,12 +36,12 @@ type Options struct {
 	recommended *options.RecommendedOptions
 	scheme      *runtime.Scheme
 	resources   []*resource.Resource
-	toppings    *plugin.Plugin
+	toppings    *plugin.Plugin // has no handler yet
 }
 
 // NewOptions returns the defaults. The error is that of the scheme.
 func NewOptions() (*Options, error) {
-	s, err := NewScheme()
+	s, reg, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
@@ -49,13 +50,16 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 	codec, stored := resource.Codec(s)
-	o := &Options{options.NewRecommendedOptions("/"+Name, codec), s, resources, plugin.New(PluginName)}
+	o := &Options{options.NewRecommendedOptions("/"+Name, codec), s, resources, plugin.New(ToppingsPlugin)}
 	o.recommended.Etcd.StorageConfig.EncodeVersioner = stored
 	// Its informers wait for v1 of its policies, which no kube-apiserver before 1.36 serves: the
 	// server would not become ready there.
 	o.recommended.Admission.DefaultOffPlugins.Insert(mutating.PluginName)
+	defaulting := plugin.New(DefaultsPlugin)
+	defaulting.Handle(defaults(s, reg))
+	defaulting.Register(o.recommended.Admission.Plugins)
 	o.toppings.Register(o.recommended.Admission.Plugins)
-	o.recommended.Admission.RecommendedPluginOrder = append(o.recommended.Admission.RecommendedPluginOrder, PluginName)
+	o.recommended.Admission.RecommendedPluginOrder = append(o.recommended.Admission.RecommendedPluginOrder, DefaultsPlugin, ToppingsPlugin)
 	return o, nil
 }
 
@@ -105,17 +109,14 @@ func (o *Options) config() (*server.RecommendedConfig, *menu, error) {
 	}
 	config := server.NewRecommendedConfig(serializer.NewCodecFactory(o.scheme))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	crds, err := readDefinitions()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := resource.OpenAPI(&config.Config, o.scheme, Name, crds...); err != nil {
+	// The schemas are for kubectl explain and for server-side apply.
+	if err := resource.OpenAPI(&config.Config, o.scheme, Name, pizza.Definitions()...); err != nil {
 		return nil, nil, err
 	}
 	var m *menu
 	o.recommended.ExtraAdmissionInitializers = func(c *server.RecommendedConfig) (_ []apiadmission.PluginInitializer, err error) {
 		if m, err = newMenu(c.LoopbackClientConfig); err == nil {
-			o.toppings.Handle(m.handler(o.scheme))
+			o.toppings.Handle(m.validation(o.scheme))
 		}
 		return nil, err
 	}

@@ -22,9 +22,6 @@ func TestValidation_ErrorPaths(t *testing.T) {
 		return &v1beta1.Pizza{Spec: v1beta1.PizzaSpec{Toppings: toppings}}
 	}
 	types := newTestScheme(t)
-	if _, err := newResources(types); err != nil {
-		t.Fatal(err)
-	}
 	for _, test := range []struct {
 		name string
 		obj  runtime.Object

@@ -10,8 +10,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// defaultToppings makes a pizza without toppings a salami pizza.
-func defaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
+// DefaultToppings makes a pizza without toppings a salami pizza.
+func DefaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
 	if len(pizza.Spec.Toppings) > 0 {
 		return nil
 	}
@@ -29,8 +29,8 @@ func costsSomething(_ context.Context, topping *v1alpha1.Topping) (errs field.Er
 	return errs, nil
 }
 
-// toppingsOf returns the Toppings that a pizza names.
-func toppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
+// ToppingsOf returns the Toppings that a pizza names.
+func ToppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
 	var refs []reference.Ref
 	for i, topping := range pizza.Spec.Toppings {
 		refs = append(refs, reference.Ref{
@@ -41,9 +41,9 @@ func toppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
 	return refs
 }
 
-// toppingsOfAlpha does the same for v1alpha1, so that the paths in an answer are
+// ToppingsOfAlpha does the same for v1alpha1, so that the paths in an answer are
 // those of the object that the user wrote.
-func toppingsOfAlpha(pizza *v1alpha1.Pizza) []reference.Ref {
+func ToppingsOfAlpha(pizza *v1alpha1.Pizza) []reference.Ref {
 	var refs []reference.Ref
 	for i, name := range pizza.Spec.Toppings {
 		refs = append(refs, reference.Ref{Path: field.NewPath("spec", "toppings").Index(i), Name: name})

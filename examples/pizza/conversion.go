@@ -42,9 +42,14 @@ func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 	return nil
 }
 
-// pizzaFromHub repeats each topping as often as its quantity says. It refuses
-// what the schema refuses too: a quantity may come from before the schema had
-// bounds, and a billion names would not fit anywhere.
+// maxNames bounds the names in a pizza of v1alpha1. No request has more: it has at most 3 MiB
+// (apiserver/pkg/server.NewConfig, MaxRequestBodyBytes), and each name takes two bytes, in a list
+// of YAML such as [a,b]. The bound of the schema, v1beta1.MaxPortions, would be too low: pizzas
+// that were stored before the schema had that bound must stay readable, and a pizza with too many
+// names is converted before the API server rejects it.
+const maxNames = 1 << 21
+
+// pizzaFromHub repeats each topping as often as its quantity says.
 func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
 	out.Status = v1alpha1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings == nil {
@@ -58,8 +63,8 @@ func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) err
 		switch {
 		case n < 1:
 			return field.Invalid(path, n, "must be at least 1")
-		case int(n) > v1beta1.MaxPortions-len(out.Spec.Toppings):
-			return field.Invalid(path, n, fmt.Sprintf("a pizza has at most %d portions of toppings", v1beta1.MaxPortions))
+		case int(n) > maxNames-len(out.Spec.Toppings):
+			return field.Invalid(path, n, fmt.Sprintf("v1alpha1 lists at most %d portions of toppings", maxNames))
 		}
 		for range n {
 			out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)

@@ -104,7 +104,7 @@ func newOperator(config *rest.Config) (*operator, error) {
 	}
 	pizzas := newInformer(clients.Pizzas(""), &v1beta1.Pizza{})
 	toppings := newInformer(clients.Toppings(), &v1alpha1.Topping{})
-	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), toppingsOf)
+	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), ToppingsOf)
 	if err != nil {
 		return nil, err
 	}

@@ -83,11 +83,11 @@ func TestConversion_NoQuantity(t *testing.T) {
 // Absurd quantities are refused.
 func TestConversion_AbsurdQuantities(t *testing.T) {
 	for toppings, want := range map[string]string{
-		`{"name":"a","quantity":0}`:                             "spec.toppings[0].quantity: Invalid value: 0: must be at least 1",
-		`{"name":"a","quantity":-1}`:                            "spec.toppings[0].quantity: Invalid value: -1: must be at least 1",
-		`{"name":"a","quantity":1000000000}`:                    "spec.toppings[0].quantity: Invalid value: 1000000000: a pizza has at most 100 portions of toppings",
-		`{"name":"a","quantity":60},{"name":"b","quantity":41}`: "spec.toppings[1].quantity: Invalid value: 41: a pizza has at most 100 portions of toppings",
-		`{"name":"a","quantity":99999999999}`:                   "cannot unmarshal number 99999999999 into Go struct field PizzaTopping.spec.toppings.quantity of type int32",
+		`{"name":"a","quantity":0}`:                    "spec.toppings[0].quantity: Invalid value: 0: must be at least 1",
+		`{"name":"a","quantity":-1}`:                   "spec.toppings[0].quantity: Invalid value: -1: must be at least 1",
+		`{"name":"a","quantity":1000000000}`:           "spec.toppings[0].quantity: Invalid value: 1000000000: v1alpha1 lists at most 2097152 portions of toppings",
+		`{"name":"a"},{"name":"b","quantity":2097152}`: "spec.toppings[1].quantity: Invalid value: 2097152: v1alpha1 lists at most 2097152 portions of toppings",
+		`{"name":"a","quantity":99999999999}`:          "cannot unmarshal number 99999999999 into Go struct field PizzaTopping.spec.toppings.quantity of type int32",
 	} {
 		_, err := registry(t).Convert(t.Context(), []byte(object("v1beta1", `,"spec":{"toppings":[`+toppings+`]}`)), v1alpha1.GroupVersion)
 		if err == nil || !strings.Contains(err.Error(), "cannot convert Pizza p from") || !strings.Contains(err.Error(), want) {
@@ -126,14 +126,14 @@ func TestConversion_AnyHubPizza(t *testing.T) {
 // A pizza without toppings becomes a salami pizza.
 func TestDefaultToppings(t *testing.T) {
 	pizza := &v1beta1.Pizza{}
-	if err := defaultToppings(t.Context(), pizza); err != nil {
+	if err := DefaultToppings(t.Context(), pizza); err != nil {
 		t.Fatal(err)
 	}
 	want := []v1beta1.PizzaTopping{{Name: "tomato", Quantity: new(int32(1))}, {Name: "mozzarella", Quantity: new(int32(1))}, {Name: "salami", Quantity: new(int32(1))}}
 	if diff := cmp.Diff(want, pizza.Spec.Toppings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := defaultToppings(t.Context(), pizza); err != nil || len(pizza.Spec.Toppings) != 3 {
+	if err := DefaultToppings(t.Context(), pizza); err != nil || len(pizza.Spec.Toppings) != 3 {
 		t.Errorf("defaulting twice gives %v, %v", pizza.Spec.Toppings, err)
 	}
 }
@@ -158,7 +158,7 @@ func TestFollow_ChangedTopping(t *testing.T) {
 		source.Add(pizzaOf(name, nil, topping))
 	}
 	pizzas := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
-	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), toppingsOf)
+	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), ToppingsOf)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,15 @@ import (
 	"github.com/crdkit/crdkit/webhook/registration"
 )
 
-// The definitions are what controller-gen has made of the types in api.
 var (
 	//go:embed config/crd/restaurant.programming-kubernetes.info_pizzas.yaml
-	pizzaDefinition string
+	pizzaDefinition []byte
 	//go:embed config/crd/restaurant.programming-kubernetes.info_toppings.yaml
-	toppingDefinition string
+	toppingDefinition []byte
 )
+
+// Definitions returns the CustomResourceDefinitions that controller-gen generated from the types in api.
+func Definitions() [][]byte { return [][]byte{pizzaDefinition, toppingDefinition} }
 
 var (
 	pizzaResource   = v1beta1.GroupVersion.WithResource("pizzas").GroupResource()
@@ -49,17 +51,17 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 		ofToppings = append(ofToppings, admission.Validate(costsSomething, admission.IfChanged("spec.cost")))
 	}
 	return registration.New(Name, append(e.options(),
-		registration.Definitions([]byte(pizzaDefinition), []byte(toppingDefinition)),
+		registration.Definitions(Definitions()...),
 		registration.Conversion(prefix+"/convert",
 			conversion.NewHandler(op.registry, op.metrics.conversion)),
 		registration.Mutating(defaultPizzas, prefix+"/default/pizzas",
 			admission.NewHandler(op.scheme, measure(defaultPizzas),
 				admission.ConvertWith(op.registry),
-				admission.Mutate(defaultToppings))),
+				admission.Mutate(DefaultToppings))),
 		registration.Validating(validatePizzas, prefix+"/validate/pizzas",
 			admission.NewHandler(op.scheme, measure(validatePizzas),
-				admission.Validate(reference.Exists(op.known, toppingsOf)),
-				admission.Validate(reference.Exists(op.known, toppingsOfAlpha)))),
+				admission.Validate(reference.Exists(op.known, ToppingsOf)),
+				admission.Validate(reference.Exists(op.known, ToppingsOfAlpha)))),
 		registration.Validating(validateToppings, prefix+"/validate/toppings",
 			admission.NewHandler(op.scheme, ofToppings...)),
 		registration.Wrap(op.metrics.count),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
@@ -38,7 +39,7 @@ func OpenAPI(config *server.Config, types *runtime.Scheme, title string, crds ..
 		maps.Copy(all, kinds.definitions(ref))
 		return all
 	}
-	namer := openapi.NewDefinitionNamer(types)
+	namer := openapi.NewDefinitionNamer(withoutInternal(types))
 	// Definitions have the path of their Go type. The namer knows the published name, which is the
 	// same for types that name themselves (util.OpenAPIModelNamer), such as those of metav1.
 	name := func(definition string) (string, spec.Extensions) {
@@ -55,6 +56,18 @@ func OpenAPI(config *server.Config, types *runtime.Scheme, title string, crds ..
 	})
 	config.OpenAPIV3Config.Info.Title = title
 	return nil
+}
+
+// withoutInternal returns the encoded kinds of a scheme. The published schema of a type lists the kinds
+// of the type, and the type of a hub is of the internal version, too.
+func withoutInternal(types *runtime.Scheme) *runtime.Scheme {
+	s := runtime.NewScheme()
+	for kind, t := range types.AllKnownTypes() {
+		if kind.Version != runtime.APIVersionInternal {
+			s.AddKnownTypeWithName(kind, reflect.New(t).Interface().(runtime.Object))
+		}
+	}
+	return s
 }
 
 // schemas has the schemas of kinds by the path of the Go type.

@@ -91,20 +91,22 @@ type Resource struct {
 	newList    func() runtime.Object
 }
 
-// New returns the resource of a kind. T is the Go type of the internal version of the kind
-// ([runtime.APIVersionInternal]). The name is the plural, such as pizzas. If the Go type has a
-// field Status, the resource has the status subresource.
+// New returns the resource of a kind. The name is the plural, such as pizzas. If T has a field
+// Status, the resource has the status subresource.
 //
-// New adds the functions of [Validate] to the scheme. It returns an error if T is not the type
-// of an internal version, or if the scheme lacks its list or has no served version of the kind.
+// The server holds the objects in T, and converts every served version from and to T. T is the Go
+// type of the internal version of the kind ([runtime.APIVersionInternal]). Without an internal
+// version, T is the Go type of the hub, which is a served version. New then registers T and its
+// list as the internal version, too, because k8s.io/apiserver requires one.
+//
+// New adds the functions of [Validate] to the scheme. It returns an error if the scheme lacks T, its
+// list, or a conversion between T and a served version of the kind. It also returns an error if
+// the kind has no served version, or an internal version of another type.
 func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
 	t := reflect.TypeFor[T]()
 	kind, err := gvk.Of(s, t)
 	if err != nil {
 		return nil, fmt.Errorf("resource: %s: %w", name, err)
-	}
-	if kind.Version != runtime.APIVersionInternal {
-		return nil, fmt.Errorf("resource: %s: %s is of version %s, expected the internal version", name, t, kind.Version)
 	}
 	list, err := s.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err != nil {
@@ -117,13 +119,24 @@ func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, e
 		newList:   func() runtime.Object { return reflect.New(reflect.TypeOf(list).Elem()).Interface().(runtime.Object) },
 	}
 	for _, gv := range s.PrioritizedVersionsForGroup(kind.Group) {
-		if s.Recognizes(gv.WithKind(kind.Kind)) {
-			r.versions = append(r.versions, gv)
+		served, ok := s.AllKnownTypes()[gv.WithKind(kind.Kind)]
+		if !ok {
+			continue
+		}
+		r.versions = append(r.versions, gv)
+		if hub := t.Elem(); served != hub && (!gvk.Converts(s, served, hub) || !gvk.Converts(s, hub, served)) {
+			return nil, fmt.Errorf("resource: %s: the scheme has no conversion between %s and %s", name, served, hub)
 		}
 	}
 	if len(r.versions) == 0 {
 		return nil, fmt.Errorf("resource: %s: the scheme has no served version of %s", name, kind.GroupKind())
 	}
+	internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
+	if has, ok := s.AllKnownTypes()[internal.WithKind(kind.Kind)]; ok && has != t.Elem() {
+		return nil, fmt.Errorf("resource: %s: the type is %s, but the internal version of %s is %s", name, t.Elem(), kind.Kind, has)
+	}
+	s.AddKnownTypeWithName(internal.WithKind(kind.Kind), r.newObject())
+	s.AddKnownTypeWithName(internal.WithKind(kind.Kind+"List"), r.newList())
 	r.strategy = newStrategy(s)
 	if apistorage.Field(r.newObject(), "Status").IsValid() {
 		r.strategy.versions = r.versions

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/util"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/examples/pizza"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 	"github.com/crdkit/crdkit/scheme"
@@ -113,23 +115,85 @@ func TestNew_Errors(t *testing.T) {
 	noVersions := runtime.NewScheme()
 	noVersions.AddKnownTypeWithName(internal.WithKind("Pizza"), &hub{})
 	noVersions.AddKnownTypeWithName(internal.WithKind("PizzaList"), &hubList{})
+	unconverted := scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{})
+	separate, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}), unconverted)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, external := New[*v1beta1.Pizza](pizzas(), "pizzas")
+	_, noConversion := New[*v1beta1.Pizza](separate, "pizzas")
 	_, unknown := New[*hub](runtime.NewScheme(), "pizzas")
 	_, noList := New[*hub](other, "pizzas")
 	_, unserved := New[*hub](noVersions, "pizzas")
 	for want, err := range map[string]error{
-		"resource: pizzas: *v1beta1.Pizza is of version v1beta1, expected the internal version":                                  external,
-		"resource: pizzas: type *resource.hub is not registered in the scheme":                                                   unknown,
-		"resource: pizzas: no kind \"PizzaList\" is registered for the internal version of group":                                noList,
-		"resource: pizzas: the scheme has no served version of Pizza.restaurant.programming-kubernetes.info":                     unserved,
-		"resource: no resources to install":                                                                                      Install(nil, nil, pizzas()),
-		"resource: CustomResourceDefinition 1: error unmarshaling JSON":                                                          OpenAPI(&server.Config{}, pizzas(), "x", []byte("[]")),
+		"resource: pizzas: the type is v1beta1.Pizza, but the internal version of Pizza is resource.hub":     external,
+		"resource: pizzas: the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":            noConversion,
+		"resource: pizzas: type *resource.hub is not registered in the scheme":                               unknown,
+		"resource: pizzas: no kind \"PizzaList\" is registered for the internal version of group":            noList,
+		"resource: pizzas: the scheme has no served version of Pizza.restaurant.programming-kubernetes.info": unserved,
+		"resource: no resources to install":                             Install(nil, nil, pizzas()),
+		"resource: CustomResourceDefinition 1: error unmarshaling JSON": OpenAPI(&server.Config{}, pizzas(), "x", []byte("[]")),
 		"resource: CustomResourceDefinition 1: x: the scheme lacks restaurant.programming-kubernetes.info/v2 Pizza, or its list": OpenAPI(&server.Config{}, pizzas(), "x", []byte(crd("v2"))),
 		"resource: CustomResourceDefinition 2: x: version v1beta1 has no schema":                                                 OpenAPI(&server.Config{}, pizzas(), "x", []byte(crd("v1alpha1", "schema: {openAPIV3Schema: {type: object}}")), []byte(crd("v1beta1"))),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
+	}
+}
+
+// If the hub is a served version, no internal version is necessary.
+func TestNew_ServedHub(t *testing.T) {
+	s, err := pizza.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg, err := pizza.NewRegistry(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := New[*v1beta1.Pizza](s, "pizzas")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New[*v1alpha1.Topping](s, "toppings"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]schema.GroupVersion{v1beta1.GroupVersion, v1alpha1.GroupVersion}, r.versions); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	if err := scheme.Check(s); err != nil {
+		t.Errorf("the scheme is not valid any more: %v", err)
+	}
+	if _, err := pizza.NewRegistry(s); err != nil {
+		t.Errorf("the types have several kinds: %v", err)
+	}
+	codec, _ := Codec(s)
+	for _, text := range []string{
+		`{"apiVersion":"restaurant.programming-kubernetes.info/v1alpha1","kind":"Pizza","metadata":{"name":"a"},"spec":{"toppings":["ham","ham"]}}`,
+		`{"apiVersion":"restaurant.programming-kubernetes.info/v1beta1","kind":"Pizza","metadata":{"name":"a"},"spec":{"toppings":[{"name":"ham","quantity":2}]}}`,
+	} {
+		obj, err := runtime.Decode(codec, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := runtime.Encode(codec, obj)
+		want := `{"kind":"Pizza","apiVersion":"restaurant.programming-kubernetes.info/v1beta1","metadata":{"name":"a"},"spec":{"toppings":[{"name":"ham","quantity":2}]}}`
+		if err != nil || strings.TrimSpace(string(stored)) != want {
+			t.Errorf("%s is stored as %s, %v", text, stored, err)
+		}
+	}
+	config := &server.Config{}
+	if err := OpenAPI(config, s, "x", pizza.Definitions()[0]); err != nil {
+		t.Fatal(err)
+	}
+	_, extensions := config.OpenAPIV3Config.GetDefinitionName(util.GetCanonicalTypeName(&v1beta1.Pizza{}))
+	want := []any{map[string]any{"group": v1beta1.GroupVersion.Group, "version": "v1beta1", "kind": "Pizza"}}
+	if diff := cmp.Diff(want, extensions["x-kubernetes-group-version-kind"]); diff != "" {
+		t.Errorf("published kinds (-want +got):\n%s", diff)
 	}
 }
 
