@@ -120,6 +120,7 @@ func TestAddSchemeFunctions_MissingFunctions(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: runtime.APIVersionInternal, Kind: "Lonely"}, &internalThing{})
 	for kind, want := range map[string]string{"Nothing": "is not registered in the scheme", "Lonely": "has no other version in the scheme"} {
 		err := conversion.AddSchemeFunctions(conversion.NewRegistry(s), thingVersion("v1").WithKind(kind))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -18,6 +18,7 @@ import (
 // [runtime.Scheme.AddConversionFunc]. AddSchemeFunctions adds the functions between the hub and
 // every other version of the kind in the scheme. The hub may be the internal version
 // ([runtime.APIVersionInternal]) of an aggregated API server, which is never stored or encoded.
+// If the hub is another version, the internal version is skipped.
 //
 // The functions are called by [runtime.Scheme.Convert]. The context of their scope
 // (Scope.Meta().Context) is nil. They may copy the metadata, and out may share memory with
@@ -37,7 +38,7 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 	}
 	var spokes []schema.GroupVersionKind
 	for gvk := range known {
-		if gvk.GroupKind() == hub.GroupKind() && gvk.Version != hub.Version {
+		if gvk.GroupKind() == hub.GroupKind() && gvk.Version != hub.Version && gvk.Version != runtime.APIVersionInternal {
 			spokes = append(spokes, gvk)
 		}
 	}

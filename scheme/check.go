@@ -31,7 +31,7 @@ import (
 //   - A version with such kinds lacks ListOptions and the related types, see
 //     [metav1.AddToGroupVersion].
 //   - A type has several kinds or versions, so the type of an object does not determine its
-//     kind. The internal version of a kind may have the type of one other version.
+//     kind.
 //   - A struct field, at any depth, has no name in its JSON tag. It would be stored under
 //     its Go name.
 //   - Two fields of a struct have the same JSON name. Neither would be stored.
@@ -43,14 +43,14 @@ import (
 // Types of Kubernetes itself, in packages below k8s.io, are not checked, because some of
 // them break these rules. For example, Binding has no list.
 func Check(s *runtime.Scheme) error {
-	c := checker{scheme: s, versions: map[schema.GroupVersion]map[string]reflect.Type{}, names: map[reflect.Type][]schema.GroupVersionKind{}}
+	c := checker{scheme: s, versions: map[schema.GroupVersion]map[string]reflect.Type{}, names: map[reflect.Type][]string{}}
 	for gvk, t := range s.AllKnownTypes() {
 		gv := gvk.GroupVersion()
 		if c.versions[gv] == nil {
 			c.versions[gv] = map[string]reflect.Type{}
 		}
 		c.versions[gv][gvk.Kind] = t
-		c.names[t] = append(c.names[t], gvk)
+		c.names[t] = append(c.names[t], gvk.String())
 	}
 	for _, gv := range slices.SortedFunc(maps.Keys(c.versions), func(a, b schema.GroupVersion) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
@@ -64,7 +64,7 @@ func Check(s *runtime.Scheme) error {
 type checker struct {
 	scheme   *runtime.Scheme
 	versions map[schema.GroupVersion]map[string]reflect.Type
-	names    map[reflect.Type][]schema.GroupVersionKind
+	names    map[reflect.Type][]string
 	errs     []error
 }
 
@@ -95,7 +95,8 @@ func (c *checker) version(gv schema.GroupVersion) {
 				wrong("%sList is not a list of %v", kind, t)
 			}
 		}
-		if names := c.namesOf(t); len(names) > 1 {
+		if names := c.names[t]; len(names) > 1 {
+			slices.Sort(names)
 			wrong("the type %v of kind %s has several names: %s: give each a type of its own", t, kind, strings.Join(names, "; "))
 		}
 		if !internal {
@@ -107,24 +108,10 @@ func (c *checker) version(gv schema.GroupVersion) {
 	}
 }
 
-// namesOf returns the kinds of a type, sorted, without the internal version of one of them.
-func (c *checker) namesOf(t reflect.Type) (names []string) {
-	for _, name := range c.names[t] {
-		shared := slices.ContainsFunc(c.names[t], func(other schema.GroupVersionKind) bool {
-			return other.GroupKind() == name.GroupKind() && other.Version != name.Version
-		})
-		if name.Version != runtime.APIVersionInternal || !shared {
-			names = append(names, name.String())
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // internal checks the kinds of a version against those of the internal version of its group.
 func (c *checker) internal(gv schema.GroupVersion) {
 	hub := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
-	if gv == hub || !slices.ContainsFunc(slices.Collect(maps.Values(c.versions[hub])), c.isOurs) {
+	if gv == hub || !slices.ContainsFunc(slices.Collect(maps.Values(c.versions[hub])), declaresInternal) {
 		return // metav1.AddToGroupVersion gives an internal WatchEvent to each group
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.versions[gv])) {
@@ -138,11 +125,20 @@ func (c *checker) internal(gv schema.GroupVersion) {
 			continue
 		}
 		for _, pair := range [][2]reflect.Type{{t, h}, {h, t}} {
-			if t != h && !gvk.Converts(c.scheme, pair[0], pair[1]) {
+			if !gvk.Converts(c.scheme, pair[0], pair[1]) {
 				c.wrong(gv, "kind %s has no conversion from %v to %v", kind, pair[0], pair[1])
 			}
 		}
 	}
+}
+
+// declaresInternal reports whether a type of the internal version belongs to the author of the API.
+// Package scheme/resource adds types with the method Body, for one kind at a time.
+func declaresInternal(t reflect.Type) bool {
+	obj := reflect.New(t).Interface()
+	_, isObject := obj.(metav1.ObjectMetaAccessor)
+	_, added := obj.(interface{ Body() runtime.Object })
+	return isObject && !added && !strings.HasPrefix(t.PkgPath(), "k8s.io/")
 }
 
 // isOurs reports whether a type is that of an object or of a list, and not one of Kubernetes itself.

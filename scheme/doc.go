@@ -17,6 +17,6 @@
 // [Check] checks a scheme that was built in another way. The other packages of this module
 // accept any scheme.
 //
-// The package does not convert or default objects. For conversions, see package conversion.
-// Put defaults into the schema of the CustomResourceDefinition.
+// The package does not convert objects: see package conversion. Put defaults into the schema of the
+// CustomResourceDefinition, or for an aggregated API server, into functions for [Default].
 package scheme

@@ -6,6 +6,7 @@
 //
 //	toppings := plugin.New("RestaurantToppings")
 //	toppings.Register(options.Admission.Plugins)
+//	options.Admission.RecommendedPluginOrder = append(options.Admission.RecommendedPluginOrder, "RestaurantToppings")
 //	// when the informers that the functions need exist:
 //	toppings.Handle(admission.NewHandler(scheme, admission.Mutate(…), admission.Validate(…)))
 //

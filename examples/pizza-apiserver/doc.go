@@ -1,6 +1,6 @@
 // Package apiserver implements the pizza restaurant as an aggregated API server. It serves the
 // API of package [github.com/crdkit/crdkit/examples/pizza] without CustomResourceDefinitions and
-// webhooks. Go types, conversions, admission functions and schemas are those of package pizza.
+// webhooks. The Go types, conversions, admission functions and schemas are those of package pizza.
 //
 // Read these files:
 //

@@ -9,8 +9,8 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// newScheme returns the kinds of package pizza with their conversions, and with the defaults of
-// their schemas. The registry has the same conversions.
+// newScheme returns the kinds of package pizza with their conversions, and with Go functions for the
+// defaults of their schemas. The registry has the same conversions.
 func newScheme() (*runtime.Scheme, *conversion.Registry, error) {
 	s, err := pizza.NewScheme()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Each function validates one version, so that an error has the field of the object that the user
-// wrote. Functions for the internal version could not name it.
+// wrote. A function for the hub alone could not name the field of a v1alpha1 pizza.
 
 var (
 	toppingsPath = field.NewPath("spec", "toppings")
@@ -46,7 +46,7 @@ func validateBeta(_ context.Context, pizza *v1beta1.Pizza) (errs field.ErrorList
 			errs = append(errs, field.Duplicate(path, topping.Name))
 		}
 		known[topping.Name] = true
-		if n := *topping.Quantity; n < 1 || n > v1beta1.MaxPortions { // the hub knows it
+		if n := *topping.Quantity; n < 1 || n > v1beta1.MaxPortions { // set by default, and by the conversion
 			errs = append(errs, field.Invalid(path.Child("quantity"), n, fmt.Sprintf("must be from 1 to %d", v1beta1.MaxPortions)))
 		}
 		portions += int64(*topping.Quantity)

@@ -21,7 +21,10 @@ func TestValidation_ErrorPaths(t *testing.T) {
 	beta := func(toppings ...v1beta1.PizzaTopping) *v1beta1.Pizza {
 		return &v1beta1.Pizza{Spec: v1beta1.PizzaSpec{Toppings: toppings}}
 	}
-	types := newTestScheme(t)
+	options, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name string
 		obj  runtime.Object
@@ -50,7 +53,7 @@ func TestValidation_ErrorPaths(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, err := range types.Validate(t.Context(), nil, test.obj) {
+			for _, err := range options.scheme.Validate(t.Context(), nil, test.obj) {
 				got = append(got, err.Error())
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -14,13 +14,13 @@ import (
 
 var (
 	//go:embed config/crd/restaurant.programming-kubernetes.info_pizzas.yaml
-	pizzaDefinition []byte
+	pizzaDefinition string
 	//go:embed config/crd/restaurant.programming-kubernetes.info_toppings.yaml
-	toppingDefinition []byte
+	toppingDefinition string
 )
 
 // Definitions returns the CustomResourceDefinitions that controller-gen generated from the types in api.
-func Definitions() [][]byte { return [][]byte{pizzaDefinition, toppingDefinition} }
+func Definitions() [][]byte { return [][]byte{[]byte(pizzaDefinition), []byte(toppingDefinition)} }
 
 var (
 	pizzaResource   = v1beta1.GroupVersion.WithResource("pizzas").GroupResource()

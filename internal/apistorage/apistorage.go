@@ -65,8 +65,12 @@ func (s Status) ConvertToTable(ctx context.Context, obj, options runtime.Object)
 	return s.store.ConvertToTable(ctx, obj, options)
 }
 
-// Field returns a field of an object, or the zero Value.
+// Field returns a field of an object, or the zero Value. An object with the method Body has the fields of
+// its body.
 func Field(obj runtime.Object, name string) reflect.Value {
+	if wrapper, ok := obj.(interface{ Body() runtime.Object }); ok {
+		obj = wrapper.Body()
+	}
 	return reflect.ValueOf(obj).Elem().FieldByName(name)
 }
 

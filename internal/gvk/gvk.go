@@ -4,16 +4,14 @@ package gvk
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Of returns the kind of a type, which is a pointer to a struct. A type that is both of a served
-// version and of the internal version has the kind of the served version. Of returns an error for
-// another type or a list, and if the scheme has none or several kinds for it.
+// Of returns the kind of a type, which is a pointer to a struct. It returns an error for another type
+// or a list, and if the scheme has none or several kinds for it.
 func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return schema.GroupVersionKind{}, fmt.Errorf("type %s, expected a pointer to a struct", t)
@@ -25,11 +23,7 @@ func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	if err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("type %s is not registered in the scheme: %w", t, err)
 	}
-	served := slices.DeleteFunc(slices.Clone(kinds), func(k schema.GroupVersionKind) bool { return k.Version == runtime.APIVersionInternal })
-	switch {
-	case len(served) == 1:
-		return served[0], nil
-	case len(kinds) > 1:
+	if len(kinds) > 1 {
 		return schema.GroupVersionKind{}, fmt.Errorf("type %s has several kinds in the scheme: %v", t, kinds)
 	}
 	return kinds[0], nil

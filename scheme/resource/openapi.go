@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
@@ -22,8 +21,9 @@ import (
 // OpenAPI adds the schemas of the kinds to the configuration of a server. The server publishes
 // them, and needs them for server-side apply to merge lists. Each element of crds is a
 // CustomResourceDefinition in YAML that controller-gen generated from the Go types of the served
-// versions. These CustomResourceDefinitions are never applied to a cluster. The title is the
-// title of the published documents.
+// versions. These CustomResourceDefinitions are never applied to a cluster. The server does not
+// enforce the defaults and validation rules of the schemas: use scheme.Default and [Validate]. The
+// title is the title of the published documents.
 //
 // OpenAPI returns an error if an element of crds is not a CustomResourceDefinition, if one of
 // its versions has no schema, or if the scheme lacks one of its versions or the list.
@@ -39,7 +39,7 @@ func OpenAPI(config *server.Config, types *runtime.Scheme, title string, crds ..
 		maps.Copy(all, kinds.definitions(ref))
 		return all
 	}
-	namer := openapi.NewDefinitionNamer(withoutInternal(types))
+	namer := openapi.NewDefinitionNamer(types)
 	// Definitions have the path of their Go type. The namer knows the published name, which is the
 	// same for types that name themselves (util.OpenAPIModelNamer), such as those of metav1.
 	name := func(definition string) (string, spec.Extensions) {
@@ -56,18 +56,6 @@ func OpenAPI(config *server.Config, types *runtime.Scheme, title string, crds ..
 	})
 	config.OpenAPIV3Config.Info.Title = title
 	return nil
-}
-
-// withoutInternal returns the encoded kinds of a scheme. The published schema of a type lists the kinds
-// of the type, and the type of a hub is of the internal version, too.
-func withoutInternal(types *runtime.Scheme) *runtime.Scheme {
-	s := runtime.NewScheme()
-	for kind, t := range types.AllKnownTypes() {
-		if kind.Version != runtime.APIVersionInternal {
-			s.AddKnownTypeWithName(kind, reflect.New(t).Interface().(runtime.Object))
-		}
-	}
-	return s
 }
 
 // schemas has the schemas of kinds by the path of the Go type.

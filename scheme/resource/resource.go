@@ -48,9 +48,9 @@ func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDef
 	return func(r *Resource) {
 		r.table.columns = columns
 		r.table.cells = func(obj runtime.Object) ([]any, error) {
-			typed, ok := obj.(T)
-			if !ok {
-				return nil, fmt.Errorf("resource: table of %s: got a %T, expected a %s", r.name, obj, reflect.TypeFor[T]())
+			typed, err := unwrap[T](obj)
+			if err != nil {
+				return nil, fmt.Errorf("resource: table of %s: %w", r.name, err)
 			}
 			return cells(typed), nil
 		}
@@ -62,13 +62,20 @@ func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDef
 // fields of each served version with scheme.FieldLabels.
 func Fields[T Object](of func(obj T) fields.Set) Option {
 	return func(r *Resource) {
-		r.fields = func(obj runtime.Object) fields.Set { return of(obj.(T)) }
+		r.fields = func(obj runtime.Object) (fields.Set, error) {
+			typed, err := unwrap[T](obj)
+			if err != nil {
+				return nil, fmt.Errorf("resource: fields of %s: %w", r.name, err)
+			}
+			return of(typed), nil
+		}
 	}
 }
 
 // Validate sets the function that validates objects on creation and update. T is the Go type of
 // a served version, so that errors have the fields of the object that the user wrote. Set a
-// function for each served version. Metadata is validated separately.
+// function for each served version. The function also validates updates of the status. Metadata
+// is validated separately.
 func Validate[T Object](f func(ctx context.Context, obj T) field.ErrorList) Option {
 	return func(r *Resource) {
 		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
@@ -84,7 +91,7 @@ type Resource struct {
 	versions   []schema.GroupVersion
 	shortNames []string
 	categories []string
-	fields     func(obj runtime.Object) fields.Set
+	fields     func(obj runtime.Object) (fields.Set, error)
 	table      tableOf
 	strategy   strategy
 	newObject  func() runtime.Object
@@ -94,55 +101,61 @@ type Resource struct {
 // New returns the resource of a kind. The name is the plural, such as pizzas. If T has a field
 // Status, the resource has the status subresource.
 //
-// The server holds the objects in T, and converts every served version from and to T. T is the Go
-// type of the internal version of the kind ([runtime.APIVersionInternal]). Without an internal
-// version, T is the Go type of the hub, which is a served version. New then registers T and its
-// list as the internal version, too, because k8s.io/apiserver requires one.
+// The server converts every object to T, even between two other versions. It loses fields that T cannot
+// hold. T is the Go type of the internal version of the kind ([runtime.APIVersionInternal]). If the
+// API has no internal version, T is the Go type of the hub of its conversions, which is a served
+// version. New then adds an internal version to the scheme, which contains a T.
 //
-// New adds the functions of [Validate] to the scheme. It returns an error if the scheme lacks T, its
-// list, or a conversion between T and a served version of the kind. It also returns an error if
-// the kind has no served version, or an internal version of another type.
+// New also adds the functions of [Validate] to the scheme. Call New before the server runs, and after
+// you have added the conversions to the scheme. New returns an error if
+//
+//   - the scheme lacks T, its list, or a served version of the kind,
+//   - T is of a served version, and the scheme has an internal version of the kind, or
+//   - T is of a served version, and the scheme lacks a conversion or a list of another version.
 func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
-	t := reflect.TypeFor[T]()
-	kind, err := gvk.Of(s, t)
+	r, err := newResource[T](s, name)
 	if err != nil {
 		return nil, fmt.Errorf("resource: %s: %w", name, err)
 	}
+	for _, opt := range opts {
+		opt(r)
+	}
+	return r, nil
+}
+
+func newResource[T Object](s *runtime.Scheme, name string) (*Resource, error) {
+	kind, err := gvk.Of(s, reflect.TypeFor[T]())
+	if err != nil {
+		return nil, err
+	}
 	list, err := s.New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err != nil {
-		return nil, fmt.Errorf("resource: %s: %w", name, err)
+		return nil, err
 	}
 	r := &Resource{
 		name:      schema.GroupResource{Group: kind.Group, Resource: name},
 		kind:      kind.Kind,
-		newObject: func() runtime.Object { return reflect.New(t.Elem()).Interface().(runtime.Object) },
+		newObject: func() runtime.Object { return zero[T]() },
 		newList:   func() runtime.Object { return reflect.New(reflect.TypeOf(list).Elem()).Interface().(runtime.Object) },
 	}
 	for _, gv := range s.PrioritizedVersionsForGroup(kind.Group) {
-		served, ok := s.AllKnownTypes()[gv.WithKind(kind.Kind)]
-		if !ok {
-			continue
-		}
-		r.versions = append(r.versions, gv)
-		if hub := t.Elem(); served != hub && (!gvk.Converts(s, served, hub) || !gvk.Converts(s, hub, served)) {
-			return nil, fmt.Errorf("resource: %s: the scheme has no conversion between %s and %s", name, served, hub)
+		if s.Recognizes(gv.WithKind(kind.Kind)) {
+			r.versions = append(r.versions, gv)
 		}
 	}
 	if len(r.versions) == 0 {
-		return nil, fmt.Errorf("resource: %s: the scheme has no served version of %s", name, kind.GroupKind())
+		return nil, fmt.Errorf("the scheme has no served version of %s", kind.GroupKind())
 	}
-	internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
-	if has, ok := s.AllKnownTypes()[internal.WithKind(kind.Kind)]; ok && has != t.Elem() {
-		return nil, fmt.Errorf("resource: %s: the type is %s, but the internal version of %s is %s", name, t.Elem(), kind.Kind, has)
+	if kind.Version != runtime.APIVersionInternal {
+		if err := addHub[T](s, kind, r.versions); err != nil {
+			return nil, err
+		}
+		r.newObject = func() runtime.Object { return &hub[T]{Object: zero[T]()} }
+		r.newList = func() runtime.Object { return &hubList[T]{} }
 	}
-	s.AddKnownTypeWithName(internal.WithKind(kind.Kind), r.newObject())
-	s.AddKnownTypeWithName(internal.WithKind(kind.Kind+"List"), r.newList())
 	r.strategy = newStrategy(s)
 	if apistorage.Field(r.newObject(), "Status").IsValid() {
 		r.strategy.versions = r.versions
-	}
-	for _, opt := range opts {
-		opt(r)
 	}
 	return r, nil
 }
@@ -158,10 +171,11 @@ func (r *Resource) store(options generic.RESTOptionsGetter) (rest.Storage, rest.
 		}
 		m := metadata(accessor)
 		set := generic.ObjectMetaFieldsSet(m, write.namespaced)
-		if r.fields != nil {
-			set = generic.MergeFieldsSets(set, r.fields(obj))
+		if r.fields == nil {
+			return m.Labels, set, nil
 		}
-		return m.Labels, set, nil
+		own, err := r.fields(obj)
+		return m.Labels, generic.MergeFieldsSets(set, own), err
 	}
 	store := &registry.Store{
 		NewFunc:                   r.newObject,

@@ -102,6 +102,9 @@ func metadata(obj runtime.Object) *metav1.ObjectMeta {
 
 // withoutMetadata returns a copy of an object with neither metadata nor status.
 func withoutMetadata(obj runtime.Object) any {
+	if h, ok := obj.(interface{ Body() runtime.Object }); ok {
+		obj = h.Body()
+	}
 	c := reflect.New(reflect.TypeOf(obj).Elem())
 	c.Elem().Set(reflect.ValueOf(obj).Elem())
 	for _, name := range []string{"TypeMeta", "ObjectMeta", "Status"} {
