@@ -33,7 +33,7 @@ import (
 //
 // AddToScheme returns an error if the scheme lacks a version of a kind in the registry, or has
 // another Go type for the version. Versions that were added with [AddUnstructuredSpoke] are
-// skipped.
+// skipped. Functions of s itself, which [AddSchemeFunctions] added, are kept.
 func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 	known := s.AllKnownTypes()
 	var errs []error
@@ -46,6 +46,11 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 			first, last := rt.steps[0].in, rt.steps[len(rt.steps)-1].out
 			if err := errors.Join(r.hasType(known, rt.from, first), r.hasType(known, to, last)); err != nil {
 				errs = append(errs, err)
+				continue
+			}
+			if s == r.scheme && len(rt.steps) == 1 && rt.steps[0].shares {
+				// AddSchemeFunctions took the function from this scheme: another one would call itself.
+				errs = append(errs, addListConversion(s, known, rt.from, to, func(in, out any) error { return s.Convert(in, out, nil) }))
 				continue
 			}
 			convert := r.convertDirectly
@@ -74,16 +79,22 @@ func (r *Registry) hasType(known map[schema.GroupVersionKind]reflect.Type, kind 
 
 // addConversion registers a conversion between two versions, and one between their lists.
 func addConversion(s *runtime.Scheme, known map[schema.GroupVersionKind]reflect.Type, from, to schema.GroupVersionKind, convert func(in, out any) error) error {
-	zero := func(t reflect.Type) any { return reflect.Zero(reflect.PointerTo(t)).Interface() }
-	err := s.AddConversionFunc(zero(known[from]), zero(known[to]), func(in, out any, _ apiconversion.Scope) error { return convert(in, out) })
+	err := s.AddConversionFunc(nilOf(known[from]), nilOf(known[to]), func(in, out any, _ apiconversion.Scope) error { return convert(in, out) })
+	return errors.Join(err, addListConversion(s, known, from, to, convert))
+}
+
+func addListConversion(s *runtime.Scheme, known map[schema.GroupVersionKind]reflect.Type, from, to schema.GroupVersionKind, convert func(in, out any) error) error {
 	fromList, toList := listOf(known, from), listOf(known, to)
-	if err != nil || fromList == nil || toList == nil {
-		return err
+	if fromList == nil || toList == nil {
+		return nil
 	}
-	return s.AddConversionFunc(zero(fromList), zero(toList), func(in, out any, _ apiconversion.Scope) error {
+	return s.AddConversionFunc(nilOf(fromList), nilOf(toList), func(in, out any, _ apiconversion.Scope) error {
 		return convertList(reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem(), convert)
 	})
 }
+
+// nilOf returns a nil pointer to a type.
+func nilOf(t reflect.Type) any { return reflect.Zero(reflect.PointerTo(t)).Interface() }
 
 // listOf returns the type of the list of a kind, or nil.
 func listOf(known map[schema.GroupVersionKind]reflect.Type, kind schema.GroupVersionKind) reflect.Type {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiconversion "k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
@@ -224,5 +225,37 @@ func TestAddToScheme_MissingType(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+	}
+}
+
+// AddToScheme keeps the functions that AddSchemeFunctions took from the scheme.
+func TestAddToScheme_SchemeFunctions(t *testing.T) {
+	s := pizzaScheme(t)
+	calls := 0
+	err := errors.Join(
+		s.AddConversionFunc((*alpha)(nil), (*beta)(nil), func(in, out any, _ apiconversion.Scope) error {
+			calls++
+			out.(*beta).ObjectMeta = in.(*alpha).ObjectMeta
+			return nil
+		}),
+		s.AddConversionFunc((*beta)(nil), (*alpha)(nil), func(in, out any, _ apiconversion.Scope) error { return nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := conversion.NewRegistry(s)
+	if err := conversion.AddSchemeFunctions(reg, v1beta1.GroupVersion.WithKind("Pizza")); err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	calls = 0 // AddSchemeFunctions has tried it
+	list := &v1alpha1.PizzaList{Items: []v1alpha1.Pizza{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+	got, err := s.ConvertToVersion(list, v1beta1.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := got.(*v1beta1.PizzaList).Items[0].Name; name != "a" || calls != 1 {
+		t.Errorf("got name %q after %d calls", name, calls)
 	}
 }

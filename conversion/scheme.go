@@ -18,7 +18,6 @@ import (
 // [runtime.Scheme.AddConversionFunc]. AddSchemeFunctions adds the functions between the hub and
 // every other version of the kind in the scheme. The hub may be the internal version
 // ([runtime.APIVersionInternal]) of an aggregated API server, which is never stored or encoded.
-// If the hub is another version, the internal version is skipped.
 //
 // The functions are called by [runtime.Scheme.Convert]. The context of their scope
 // (Scope.Meta().Context) is nil. They may copy the metadata, and out may share memory with
@@ -37,9 +36,9 @@ func AddSchemeFunctions(r *Registry, hub schema.GroupVersionKind) error {
 		return fmt.Errorf("conversion: %s is not registered in the scheme", hub)
 	}
 	var spokes []schema.GroupVersionKind
-	for gvk := range known {
-		if gvk.GroupKind() == hub.GroupKind() && gvk.Version != hub.Version && gvk.Version != runtime.APIVersionInternal {
-			spokes = append(spokes, gvk)
+	for kind, t := range known {
+		if kind.GroupKind() == hub.GroupKind() && kind.Version != hub.Version && !gvk.IsAdded(t) {
+			spokes = append(spokes, kind)
 		}
 	}
 	if len(spokes) == 0 {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // The laws of Go types, which [TestScheme] checks.
@@ -67,7 +68,8 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // RoundTripExternalTypes in k8s.io/apimachinery/pkg/api/apitesting/roundtrip.
 //
 // Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has,
-// such as ListOptions and WatchEvent, are not checked. Objects are checked on all processors at
+// such as ListOptions and WatchEvent, are not checked. Neither are the internal versions that
+// package scheme/resource adds. Objects are checked on all processors at
 // the same time.
 //
 // Objects are generated as in [Test] without a CRD, and failures are reported in the same way.
@@ -109,19 +111,19 @@ func newConfigForScheme(s *runtime.Scheme, opts []Option) (*config, error) {
 // kindsOf returns the kinds of a scheme, as [conversion.Registry.Kinds] does.
 func kindsOf(s *runtime.Scheme) []conversion.Kind {
 	kinds := map[schema.GroupKind]*conversion.Kind{}
-	for gvk, t := range s.AllKnownTypes() {
-		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/") {
+	for name, t := range s.AllKnownTypes() {
+		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/") || gvk.IsAdded(t) {
 			continue
 		}
-		k := kinds[gvk.GroupKind()]
+		k := kinds[name.GroupKind()]
 		if k == nil {
-			k = &conversion.Kind{GroupKind: gvk.GroupKind()}
-			kinds[gvk.GroupKind()] = k
+			k = &conversion.Kind{GroupKind: name.GroupKind()}
+			kinds[name.GroupKind()] = k
 		}
-		if gvk.Version == runtime.APIVersionInternal {
-			k.Hub = gvk.Version
+		if name.Version == runtime.APIVersionInternal {
+			k.Hub = name.Version
 		} else {
-			k.Versions = append(k.Versions, gvk.Version)
+			k.Versions = append(k.Versions, name.Version)
 		}
 	}
 	var all []conversion.Kind

@@ -111,7 +111,7 @@ func (c *checker) version(gv schema.GroupVersion) {
 // internal checks the kinds of a version against those of the internal version of its group.
 func (c *checker) internal(gv schema.GroupVersion) {
 	hub := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
-	if gv == hub || !slices.ContainsFunc(slices.Collect(maps.Values(c.versions[hub])), declaresInternal) {
+	if gv == hub || !slices.ContainsFunc(slices.Collect(maps.Values(c.versions[hub])), c.isOurs) {
 		return // metav1.AddToGroupVersion gives an internal WatchEvent to each group
 	}
 	for _, kind := range slices.Sorted(maps.Keys(c.versions[gv])) {
@@ -132,20 +132,12 @@ func (c *checker) internal(gv schema.GroupVersion) {
 	}
 }
 
-// declaresInternal reports whether a type of the internal version belongs to the author of the API.
-// Package scheme/resource adds types with the method Body, for one kind at a time.
-func declaresInternal(t reflect.Type) bool {
-	obj := reflect.New(t).Interface()
-	_, isObject := obj.(metav1.ObjectMetaAccessor)
-	_, added := obj.(interface{ Body() runtime.Object })
-	return isObject && !added && !strings.HasPrefix(t.PkgPath(), "k8s.io/")
-}
-
-// isOurs reports whether a type is that of an object or of a list, and not one of Kubernetes itself.
+// isOurs reports whether a type is that of an object or of a list, and not one of Kubernetes itself or
+// of package scheme/resource, which adds an internal version for one kind at a time.
 func (c *checker) isOurs(t reflect.Type) bool {
 	obj := reflect.New(t).Interface()
 	_, isObject := obj.(metav1.ObjectMetaAccessor)
-	return !strings.HasPrefix(t.PkgPath(), "k8s.io/") && (isObject || meta.IsListType(obj.(runtime.Object)))
+	return !strings.HasPrefix(t.PkgPath(), "k8s.io/") && !gvk.IsAdded(t) && (isObject || meta.IsListType(obj.(runtime.Object)))
 }
 
 func (c *checker) wrong(gv schema.GroupVersion, format string, args ...any) {

@@ -9,9 +9,9 @@ import (
 // The codecs of the server lose nothing, and defaults and deep copies are right. Package pizza tests
 // the conversions.
 func TestScheme(t *testing.T) {
-	s, _, err := newScheme()
+	options, err := NewOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	roundtrip.TestScheme(t, s)
+	roundtrip.TestScheme(t, options.scheme)
 }

@@ -42,11 +42,14 @@ func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 	return nil
 }
 
-// maxBytes bounds the names in a pizza of v1alpha1. No v1alpha1 request has more, because a request
-// has at most 3 MiB (apiserver/pkg/server.NewConfig, MaxRequestBodyBytes). The bound of the schema,
-// v1beta1.MaxPortions, would be too low. Pizzas that were stored before the schema had that bound
+// A conversion to v1alpha1 writes at most maxNames names of maxBytes in all. It may come before
+// validation, so a quantity of a billion must not use up the memory. The bound of the schema,
+// v1beta1.MaxPortions, would be too low: pizzas that were stored before the schema had that bound
 // must stay readable, and a pizza with too many names is converted before the API server rejects it.
-const maxBytes = 3 << 20
+const (
+	maxNames = 10_000
+	maxBytes = 3 << 20
+)
 
 // pizzaFromHub repeats each topping as often as its quantity says.
 func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
@@ -59,15 +62,16 @@ func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) err
 	size := 0
 	for i, topping := range in.Spec.Toppings {
 		n := quantity(topping)
-		each := len(topping.Name) + len(",") // as in [a,b], the shortest list in YAML
 		path := toppings.Index(i).Child("quantity")
 		switch {
 		case n < 1:
 			return field.Invalid(path, n, "must be at least 1")
-		case int(n) > (maxBytes-size)/each:
-			return field.Invalid(path, n, fmt.Sprintf("the names of all portions must fit into %d bytes", maxBytes))
+		case int(n) > maxNames-len(out.Spec.Toppings):
+			return field.Invalid(path, n, fmt.Sprintf("v1alpha1 lists at most %d portions of toppings", maxNames))
+		case int(n)*len(topping.Name) > maxBytes-size:
+			return field.Invalid(path, n, fmt.Sprintf("v1alpha1 lists at most %d bytes of names", maxBytes))
 		}
-		size += int(n) * each
+		size += int(n) * len(topping.Name)
 		for range n {
 			out.Spec.Toppings = append(out.Spec.Toppings, topping.Name)
 		}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // Strategy has the methods of a strategy that are the same for all kinds.
@@ -65,10 +67,9 @@ func (s Status) ConvertToTable(ctx context.Context, obj, options runtime.Object)
 	return s.store.ConvertToTable(ctx, obj, options)
 }
 
-// Field returns a field of an object, or the zero Value. An object with the method Body has the fields of
-// its body.
+// Field returns a field of an object, or the zero Value. A [gvk.Wrapper] has the fields of its body.
 func Field(obj runtime.Object, name string) reflect.Value {
-	if wrapper, ok := obj.(interface{ Body() runtime.Object }); ok {
+	if wrapper, ok := obj.(gvk.Wrapper); ok {
 		obj = wrapper.Body()
 	}
 	return reflect.ValueOf(obj).Elem().FieldByName(name)

@@ -29,6 +29,24 @@ func Of(s *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
+// AddedInternal is embedded in the types that package scheme/resource adds to a scheme, as the internal
+// version of a kind whose API has none.
+type AddedInternal struct{}
+
+func (AddedInternal) addedInternal() {}
+
+// Wrapper is an object of an added internal version. Its body is an object of a served version without
+// metadata.
+type Wrapper interface {
+	Body() runtime.Object
+	addedInternal()
+}
+
+// IsAdded reports whether package scheme/resource has added the struct type t to a scheme.
+func IsAdded(t reflect.Type) bool {
+	return t.Implements(reflect.TypeFor[interface{ addedInternal() }]())
+}
+
 // Converts reports whether a scheme has a conversion function between two struct types. A scheme can
 // only be asked by trying, with empty objects: other errors and panics are the function's.
 func Converts(s *runtime.Scheme, from, to reflect.Type) (found bool) {

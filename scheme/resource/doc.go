@@ -11,13 +11,15 @@
 //		resource.Validate(validateV1beta1))
 //
 // The Go type is the hub of the conversions. It may be a served version, so an API that has a
-// conversion webhook needs no internal version. If the API has an internal version, use its Go type
-// instead.
+// conversion webhook needs no internal version. If the API has an internal version, use the Go
+// type of that version instead.
 //
 // The scheme must contain the hub and all served versions, their conversions, their defaults, and the
 // types of [scheme.APIServer]. Call these functions before [New]:
 //
-//	s, err := scheme.New(scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}), …)
+//	s, err := scheme.New(
+//		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
+//		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}))
 //	reg := conversion.NewRegistry(s)
 //	err = conversion.AddSpoke(reg, toHub, fromHub)
 //	err = scheme.Install(s, scheme.APIServer(), scheme.Default(setDefaults), scheme.Functions(reg.AddToScheme))
@@ -31,7 +33,7 @@
 //	err = resource.OpenAPI(&config.Config, s, "pizzas", crds...)
 //	err = o.ApplyTo(config)
 //	srv, err := config.Complete().New("pizzas", server.NewEmptyDelegate())
-//	err = resource.Install(srv, config.RESTOptionsGetter, s, pizzas, toppings)
+//	err = resource.Install(srv, config.RESTOptionsGetter, s, pizzas)
 //
 // examples/pizza-apiserver is a complete server.
 //

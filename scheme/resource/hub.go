@@ -3,6 +3,7 @@ package resource
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -17,6 +18,7 @@ import (
 // k8s.io/apiserver compares objects of the internal version with their apiVersion and kind, which
 // are always empty there (apiserver/pkg/endpoints/handlers/fieldmanager/equality.go).
 type hub[T Object] struct {
+	gvk.AddedInternal
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	// Object has neither metadata nor apiVersion and kind. It is nil if runtime.Scheme made the hub.
@@ -24,6 +26,7 @@ type hub[T Object] struct {
 }
 
 type hubList[T Object] struct {
+	gvk.AddedInternal
 	metav1.TypeMeta
 	metav1.ListMeta
 	Items []hub[T]
@@ -38,14 +41,14 @@ func (h *hub[T]) DeepCopyObject() runtime.Object {
 }
 
 func (l *hubList[T]) DeepCopyObject() runtime.Object {
-	c := &hubList[T]{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: make([]hub[T], len(l.Items))}
-	for i := range l.Items {
-		c.Items[i] = *l.Items[i].DeepCopyObject().(*hub[T])
+	c := &hubList[T]{TypeMeta: l.TypeMeta, ListMeta: *l.ListMeta.DeepCopy(), Items: slices.Clone(l.Items)}
+	for i := range c.Items {
+		c.Items[i] = *c.Items[i].DeepCopyObject().(*hub[T])
 	}
 	return c
 }
 
-// Body returns the object without metadata, for [apistorage.Field].
+// Body implements [gvk.Wrapper].
 func (h *hub[T]) Body() runtime.Object {
 	if isNil(h.Object) {
 		h.Object = zero[T]()
@@ -92,25 +95,34 @@ func shallowCopy[T Object](obj T) T {
 // each served version.
 func addHub[T Object](s *runtime.Scheme, kind schema.GroupVersionKind, versions []schema.GroupVersion) error {
 	internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
-	known := s.AllKnownTypes()
-	for i, obj := range []runtime.Object{&hub[T]{}, &hubList[T]{}} {
-		name := kind.Kind + []string{"", "List"}[i]
-		if t, ok := known[internal.WithKind(name)]; ok && t != reflect.TypeOf(obj).Elem() {
-			return fmt.Errorf("the internal version of %s is a %s: use the types of the internal version", name, t)
+	known, hubType := s.AllKnownTypes(), reflect.TypeFor[T]().Elem()
+	for _, name := range []string{kind.Kind, kind.Kind + "List"} {
+		t, ok := known[internal.WithKind(name)]
+		switch {
+		case !ok || t == reflect.TypeFor[hub[T]]() || t == reflect.TypeFor[hubList[T]]():
+		case gvk.IsAdded(t):
+			return fmt.Errorf("New has been called for %s with another type than %s", kind.Kind, hubType)
+		default:
+			return fmt.Errorf("the internal version of %s is %s: pass that version to New instead of %s", name, t, hubType)
 		}
-		s.AddKnownTypeWithName(internal.WithKind(name), obj)
 	}
 	for _, gv := range versions {
 		object, list := known[gv.WithKind(kind.Kind)], known[gv.WithKind(kind.Kind+"List")]
 		if list == nil {
 			return fmt.Errorf("the scheme lacks %s", gv.WithKind(kind.Kind+"List"))
 		}
-		if items, ok := list.FieldByName("Items"); !ok || items.Type != reflect.SliceOf(object) {
-			return fmt.Errorf("the field Items of %s is not a slice of %s", list, object)
+		_, hasMeta := list.FieldByName("ListMeta")
+		if items, ok := list.FieldByName("Items"); !ok || !hasMeta || items.Type != reflect.SliceOf(object) {
+			return fmt.Errorf("the list %s needs ListMeta, and Items of type []%s", list, object)
 		}
-		if t := reflect.TypeFor[T]().Elem(); object != t && (!gvk.Converts(s, object, t) || !gvk.Converts(s, t, object)) {
-			return fmt.Errorf("the scheme has no conversion between %s and %s", object, t)
+		if object != hubType && (!gvk.Converts(s, object, hubType) || !gvk.Converts(s, hubType, object)) {
+			return fmt.Errorf("the scheme has no conversion between %s and %s", object, hubType)
 		}
+	}
+	s.AddKnownTypeWithName(internal.WithKind(kind.Kind), &hub[T]{})
+	s.AddKnownTypeWithName(internal.WithKind(kind.Kind+"List"), &hubList[T]{})
+	for _, gv := range versions {
+		object, list := known[gv.WithKind(kind.Kind)], known[gv.WithKind(kind.Kind+"List")]
 		if err := addConversions[T](s, reflect.Zero(reflect.PointerTo(object)).Interface(), reflect.Zero(reflect.PointerTo(list)).Interface()); err != nil {
 			return err
 		}
@@ -163,6 +175,10 @@ func ofItems(convert conversion.ConversionFunc) conversion.ConversionFunc {
 		from, to := reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem()
 		to.FieldByName("ListMeta").Set(from.FieldByName("ListMeta"))
 		items, result := from.FieldByName("Items"), to.FieldByName("Items")
+		if items.IsNil() {
+			result.SetZero()
+			return nil
+		}
 		result.Set(reflect.MakeSlice(result.Type(), items.Len(), items.Len()))
 		for i := range items.Len() {
 			if err := convert(items.Index(i).Addr().Interface(), result.Index(i).Addr().Interface(), scope); err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// served returns the types and conversions of package pizza, without an internal version, and the
-// resource of pizzas, whose hub is v1beta1.
-func served(t *testing.T, opts ...Option) (*runtime.Scheme, *Resource) {
+// served returns the types and conversions of package pizza, without an internal version.
+func served(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s, err := pizza.NewScheme()
 	if err != nil {
@@ -31,6 +30,13 @@ func served(t *testing.T, opts ...Option) (*runtime.Scheme, *Resource) {
 	if err := reg.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// servedHub returns the resource of pizzas, whose hub is v1beta1, and its scheme.
+func servedHub(t *testing.T, opts ...Option) (*runtime.Scheme, *Resource) {
+	t.Helper()
+	s := served(t)
 	r, err := New[*v1beta1.Pizza](s, "pizzas", opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +45,7 @@ func served(t *testing.T, opts ...Option) (*runtime.Scheme, *Resource) {
 }
 
 func TestServedHub_AddsInternalVersion(t *testing.T) {
-	s, r := served(t)
+	s, r := servedHub(t)
 	if diff := cmp.Diff([]schema.GroupVersion{v1beta1.GroupVersion, v1alpha1.GroupVersion}, r.versions); diff != "" {
 		t.Errorf("versions (-want +got):\n%s", diff)
 	}
@@ -77,7 +83,7 @@ func TestServedHub_AddsInternalVersion(t *testing.T) {
 }
 
 func TestServedHub_ConvertsLists(t *testing.T) {
-	s, _ := served(t)
+	s, _ := servedHub(t)
 	list := &v1alpha1.PizzaList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []v1alpha1.Pizza{
 		{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.PizzaSpec{Toppings: []string{"ham", "ham"}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "b"}},
@@ -85,6 +91,12 @@ func TestServedHub_ConvertsLists(t *testing.T) {
 	held, err := s.ConvertToVersion(list, internal)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, items := range [][]v1alpha1.Pizza{nil, {}} {
+		out := &v1alpha1.PizzaList{}
+		if held, err := s.ConvertToVersion(&v1alpha1.PizzaList{Items: items}, internal); err != nil || s.Convert(held.DeepCopyObject(), out, nil) != nil || (out.Items == nil) != (items == nil) {
+			t.Errorf("%#v: got %#v, %v", items, out.Items, err)
+		}
 	}
 	back, err := s.ConvertToVersion(held.DeepCopyObject(), v1alpha1.GroupVersion)
 	if err != nil {
@@ -103,7 +115,7 @@ func TestServedHub_ConvertsLists(t *testing.T) {
 
 // Columns and fields get an object with its metadata.
 func TestServedHub_UnwrapsForAuthor(t *testing.T) {
-	s, r := served(t,
+	s, r := servedHub(t,
 		Columns(func(p *v1beta1.Pizza) []any { return []any{p.Name + ": " + p.Spec.Toppings[0].Name} }, metav1.TableColumnDefinition{Name: "Toppings"}),
 		Fields(func(p *v1beta1.Pizza) fields.Set { return fields.Set{"spec.first": p.Spec.Toppings[0].Name} }))
 	h := held(t, s, "ham", 1)
@@ -123,7 +135,7 @@ func TestServedHub_UnwrapsForAuthor(t *testing.T) {
 }
 
 func TestServedHub_KeepsStatusAndCountsGenerations(t *testing.T) {
-	s, r := served(t)
+	s, r := servedHub(t)
 	old := held(t, s, "ham", 1)
 	for _, c := range []struct {
 		first      string
@@ -165,7 +177,7 @@ func held(t *testing.T, s *runtime.Scheme, first string, cost float64) *hub[*v1b
 
 // A runtime.Scheme creates hubs without an object.
 func TestServedHub_Zero(t *testing.T) {
-	s, _ := served(t)
+	s, _ := servedHub(t)
 	h, err := s.New(internal.WithKind("Pizza"))
 	if err != nil {
 		t.Fatal(err)

@@ -60,8 +60,8 @@ func (c textCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 }
 
 // Codec returns the codec of the storage, and the versions in which the codec encodes objects.
-// Each kind is encoded as JSON in the most preferred version that has the kind. Objects are
-// decoded from any version to the internal version, which [New] adds if the API has none. Pass the codec to
+// Each kind is encoded as JSON in the most preferred version that has the kind. Objects are decoded
+// from any version to the internal version, which [New] adds if the API has none. Pass the codec to
 // options.NewRecommendedOptions, and assign the versions to EncodeVersioner of its
 // Etcd.StorageConfig.
 func Codec(types *runtime.Scheme) (runtime.Codec, runtime.GroupVersioner) {

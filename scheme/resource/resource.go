@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/operation"
@@ -46,6 +47,7 @@ func Categories(names ...string) Option { return func(r *Resource) { r.categorie
 // returns the cells of an object, one for each column. T must be the type argument of [New].
 func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDefinition) Option {
 	return func(r *Resource) {
+		r.expect("Columns", reflect.TypeFor[T](), r.goType)
 		r.table.columns = columns
 		r.table.cells = func(obj runtime.Object) ([]any, error) {
 			typed, err := unwrap[T](obj)
@@ -62,6 +64,7 @@ func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDef
 // fields of each served version with scheme.FieldLabels.
 func Fields[T Object](of func(obj T) fields.Set) Option {
 	return func(r *Resource) {
+		r.expect("Fields", reflect.TypeFor[T](), r.goType)
 		r.fields = func(obj runtime.Object) (fields.Set, error) {
 			typed, err := unwrap[T](obj)
 			if err != nil {
@@ -74,10 +77,11 @@ func Fields[T Object](of func(obj T) fields.Set) Option {
 
 // Validate sets the function that validates objects on creation and update. T is the Go type of
 // a served version, so that errors have the fields of the object that the user wrote. Set a
-// function for each served version. The function also validates updates of the status. Metadata
-// is validated separately.
+// function for each served version: requests in a version without a function are not validated. The
+// function also validates updates of the status. Metadata is validated separately.
 func Validate[T Object](f func(ctx context.Context, obj T) field.ErrorList) Option {
 	return func(r *Resource) {
+		r.expect("Validate", reflect.TypeFor[T](), r.served...)
 		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
 			return f(ctx, obj.(T))
 		})
@@ -96,22 +100,34 @@ type Resource struct {
 	strategy   strategy
 	newObject  func() runtime.Object
 	newList    func() runtime.Object
+	goType     reflect.Type   // T of New
+	served     []reflect.Type // the types of the versions, as pointers
+	errs       []error        // mistakes in the options
+}
+
+// expect adds an error unless the type argument of an option is one of the expected types.
+func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.Type) {
+	if !slices.Contains(expected, got) {
+		r.errs = append(r.errs, fmt.Errorf("resource: %s: the type argument of %s is %s, expected one of %v", r.name.Resource, option, got, expected))
+	}
 }
 
 // New returns the resource of a kind. The name is the plural, such as pizzas. If T has a field
 // Status, the resource has the status subresource.
 //
-// The server converts every object to T, even between two other versions. It loses fields that T cannot
-// hold. T is the Go type of the internal version of the kind ([runtime.APIVersionInternal]). If the
-// API has no internal version, T is the Go type of the hub of its conversions, which is a served
-// version. New then adds an internal version to the scheme, which contains a T.
+// The server converts every object to T, even between two other versions. Fields that T does not have
+// are lost. T must be the Go type of the internal version of the kind ([runtime.APIVersionInternal]).
+// If the API has no internal version, T must be the hub of the conversions, which is the Go type of a
+// served version. New then adds an internal version to the scheme, which contains a T.
 //
 // New also adds the functions of [Validate] to the scheme. Call New before the server runs, and after
 // you have added the conversions to the scheme. New returns an error if
 //
 //   - the scheme lacks T, its list, or a served version of the kind,
-//   - T is of a served version, and the scheme has an internal version of the kind, or
-//   - T is of a served version, and the scheme lacks a conversion or a list of another version.
+//   - T is of a served version, and the scheme has an internal version of the kind,
+//   - T is of a served version, and another version lacks a conversion or a list with ListMeta and
+//     Items, or
+//   - an option has a type argument of another kind or version.
 func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
 	r, err := newResource[T](s, name)
 	if err != nil {
@@ -119,6 +135,9 @@ func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, e
 	}
 	for _, opt := range opts {
 		opt(r)
+	}
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -135,12 +154,14 @@ func newResource[T Object](s *runtime.Scheme, name string) (*Resource, error) {
 	r := &Resource{
 		name:      schema.GroupResource{Group: kind.Group, Resource: name},
 		kind:      kind.Kind,
+		goType:    reflect.TypeFor[T](),
 		newObject: func() runtime.Object { return zero[T]() },
 		newList:   func() runtime.Object { return reflect.New(reflect.TypeOf(list).Elem()).Interface().(runtime.Object) },
 	}
 	for _, gv := range s.PrioritizedVersionsForGroup(kind.Group) {
-		if s.Recognizes(gv.WithKind(kind.Kind)) {
+		if t, ok := s.AllKnownTypes()[gv.WithKind(kind.Kind)]; ok {
 			r.versions = append(r.versions, gv)
+			r.served = append(r.served, reflect.PointerTo(t))
 		}
 	}
 	if len(r.versions) == 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -119,16 +120,28 @@ func TestNew_Errors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, external := New[*v1beta1.Pizza](pizzas(), "pizzas")
+	_, otherColumns := New[*v1beta1.Pizza](served(t), "pizzas", Columns(func(*v1alpha1.Pizza) []any { return nil }))
+	_, otherFields := New[*v1beta1.Pizza](served(t), "pizzas", Fields(func(*v1alpha1.Pizza) fields.Set { return nil }))
+	_, otherKind := New[*v1beta1.Pizza](served(t), "pizzas", Validate(func(context.Context, *v1alpha1.Topping) field.ErrorList { return nil }))
+	twice := served(t)
+	if _, err := New[*v1beta1.Pizza](twice, "pizzas"); err != nil {
+		t.Fatal(err)
+	}
+	_, otherHub := New[*v1alpha1.Pizza](twice, "pizzas")
 	_, noConversion := New[*v1beta1.Pizza](separate, "pizzas")
 	_, unknown := New[*ownPizza](runtime.NewScheme(), "pizzas")
 	_, noList := New[*ownPizza](other, "pizzas")
 	_, unserved := New[*ownPizza](noVersions, "pizzas")
 	for want, err := range map[string]error{
-		"resource: pizzas: the internal version of Pizza is a resource.ownPizza: use the types of the internal version": external,
-		"resource: pizzas: the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                       noConversion,
-		"resource: pizzas: type *resource.ownPizza is not registered in the scheme":                                     unknown,
-		"resource: pizzas: no kind \"PizzaList\" is registered for the internal version of group":                       noList,
-		"resource: pizzas: the scheme has no served version of Pizza.restaurant.programming-kubernetes.info":            unserved,
+		"resource: pizzas: the internal version of Pizza is resource.ownPizza: pass that version to New instead of v1beta1.Pizza": external,
+		"resource: pizzas: the scheme has no conversion between v1alpha1.Pizza and v1beta1.Pizza":                                 noConversion,
+		"resource: pizzas: type *resource.ownPizza is not registered in the scheme":                                               unknown,
+		"resource: pizzas: no kind \"PizzaList\" is registered for the internal version of group":                                 noList,
+		"resource: pizzas: the scheme has no served version of Pizza.restaurant.programming-kubernetes.info":                      unserved,
+		"resource: pizzas: the type argument of Columns is *v1alpha1.Pizza, expected one of [*v1beta1.Pizza]":                     otherColumns,
+		"resource: pizzas: the type argument of Fields is *v1alpha1.Pizza, expected one of [*v1beta1.Pizza]":                      otherFields,
+		"resource: pizzas: the type argument of Validate is *v1alpha1.Topping, expected one of [*v1beta1.Pizza *v1alpha1.Pizza]":  otherKind,
+		"resource: pizzas: New has been called for Pizza with another type than v1alpha1.Pizza":                                   otherHub,
 		"resource: no resources to install":                             Install(nil, nil, pizzas()),
 		"resource: CustomResourceDefinition 1: error unmarshaling JSON": OpenAPI(&server.Config{}, pizzas(), "x", []byte("[]")),
 		"resource: CustomResourceDefinition 1: x: the scheme lacks restaurant.programming-kubernetes.info/v2 Pizza, or its list": OpenAPI(&server.Config{}, pizzas(), "x", []byte(crd("v2"))),

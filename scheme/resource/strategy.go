@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/apistorage"
+	"github.com/crdkit/crdkit/internal/gvk"
 )
 
 // strategy creates and updates objects without their status, as the strategy of custom resources
@@ -102,8 +103,8 @@ func metadata(obj runtime.Object) *metav1.ObjectMeta {
 
 // withoutMetadata returns a copy of an object with neither metadata nor status.
 func withoutMetadata(obj runtime.Object) any {
-	if h, ok := obj.(interface{ Body() runtime.Object }); ok {
-		obj = h.Body()
+	if wrapper, ok := obj.(gvk.Wrapper); ok {
+		obj = wrapper.Body()
 	}
 	c := reflect.New(reflect.TypeOf(obj).Elem())
 	c.Elem().Set(reflect.ValueOf(obj).Elem())
