@@ -50,14 +50,14 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 			}
 			if s == r.scheme && len(rt.steps) == 1 && rt.steps[0].shares {
 				// AddSchemeFunctions took the function from this scheme: another one would call itself.
-				errs = append(errs, addListConversion(s, known, rt.from, to, func(in, out any) error { return s.Convert(in, out, nil) }))
+				errs = append(errs, gvk.AddListConversion(s, rt.from, to, func(in, out any, scope apiconversion.Scope) error { return scope.Convert(in, out) }))
 				continue
 			}
 			convert := r.convertDirectly
 			if slices.ContainsFunc(rt.steps, func(s *step) bool { return s.convertPayload != nil || !s.typed() }) {
 				convert = r.convertAsJSON
 			}
-			errs = append(errs, addConversion(s, known, rt.from, to, func(in, out any) error {
+			errs = append(errs, gvk.AddConversion(s, rt.from, to, func(in, out any, _ apiconversion.Scope) error {
 				return convertTyped(rt, in.(runtime.Object), out.(runtime.Object), convert)
 			}))
 		}
@@ -73,54 +73,6 @@ func (r *Registry) hasType(known map[schema.GroupVersionKind]reflect.Type, kind 
 	}
 	if r.types[t] != as {
 		return fmt.Errorf("conversion: the scheme has %s as %v, which is not the type that the registry converts", kind, t)
-	}
-	return nil
-}
-
-// addConversion registers a conversion between two versions, and one between their lists.
-func addConversion(s *runtime.Scheme, known map[schema.GroupVersionKind]reflect.Type, from, to schema.GroupVersionKind, convert func(in, out any) error) error {
-	err := s.AddConversionFunc(nilOf(known[from]), nilOf(known[to]), func(in, out any, _ apiconversion.Scope) error { return convert(in, out) })
-	return errors.Join(err, addListConversion(s, known, from, to, convert))
-}
-
-func addListConversion(s *runtime.Scheme, known map[schema.GroupVersionKind]reflect.Type, from, to schema.GroupVersionKind, convert func(in, out any) error) error {
-	fromList, toList := listOf(known, from), listOf(known, to)
-	if fromList == nil || toList == nil {
-		return nil
-	}
-	return s.AddConversionFunc(nilOf(fromList), nilOf(toList), func(in, out any, _ apiconversion.Scope) error {
-		return convertList(reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem(), convert)
-	})
-}
-
-// nilOf returns a nil pointer to a type.
-func nilOf(t reflect.Type) any { return reflect.Zero(reflect.PointerTo(t)).Interface() }
-
-// listOf returns the type of the list of a kind, or nil.
-func listOf(known map[schema.GroupVersionKind]reflect.Type, kind schema.GroupVersionKind) reflect.Type {
-	list := known[kind.GroupVersion().WithKind(kind.Kind+"List")]
-	if list == nil || list.Kind() != reflect.Struct {
-		return nil
-	}
-	items, ok := list.FieldByName("Items")
-	if _, hasMeta := list.FieldByName("ListMeta"); !ok || !hasMeta || items.Type != reflect.SliceOf(known[kind]) {
-		return nil
-	}
-	return list
-}
-
-func convertList(in, out reflect.Value, convert func(in, out any) error) error {
-	out.FieldByName("ListMeta").Set(in.FieldByName("ListMeta"))
-	from, to := in.FieldByName("Items"), out.FieldByName("Items")
-	if from.IsNil() {
-		to.SetZero()
-		return nil
-	}
-	to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
-	for i := range from.Len() {
-		if err := convert(from.Index(i).Addr().Interface(), to.Index(i).Addr().Interface()); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -151,7 +103,7 @@ func convertTyped(rt *route, in, out runtime.Object, convert func(ctx context.Co
 		return err
 	}
 	kept := *outType
-	source := shallowCopy(in)
+	source := gvk.ShallowCopy(in)
 	sourceType, _ := typeMeta(source)
 	*sourceType = rt.steps[0].fromType
 	result, err := convert(ctx, rt, source, out)
@@ -192,10 +144,4 @@ func (r *Registry) convertAsJSON(ctx context.Context, rt *route, source, out run
 	}
 	result := reflect.New(reflect.TypeOf(out).Elem()).Interface().(runtime.Object)
 	return result, codec.Decode(text, result)
-}
-
-func shallowCopy(obj runtime.Object) runtime.Object {
-	v := reflect.New(reflect.TypeOf(obj).Elem())
-	v.Elem().Set(reflect.ValueOf(obj).Elem())
-	return v.Interface().(runtime.Object)
 }

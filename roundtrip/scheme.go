@@ -69,8 +69,7 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 //
 // Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has,
 // such as ListOptions and WatchEvent, are not checked. Neither are the internal versions that
-// package scheme/resource adds. Objects are checked on all processors at
-// the same time.
+// package scheme/resource adds. Objects are checked on all processors at the same time.
 //
 // Objects are generated as in [Test] without a CRD, and failures are reported in the same way.
 // In objects within objects, apiVersion and kind are empty, as Protobuf and internal versions

@@ -267,8 +267,9 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// readYAML returns the value of a text of YAML as JSON, and where it is: nil if there is none. It
-// yields the error of what cannot be read, with the line in the file.
+// readYAML converts a YAML text to JSON. It also returns the file and the line of the value. The value
+// is nil if the text is empty. If the text is invalid, the value is nil too, and readYAML yields the
+// error with its line in the file.
 func (s *stored) readYAML(line int, text []byte) (where string, value []byte) {
 	value, err := yaml.YAMLToJSON(text)
 	if err != nil {

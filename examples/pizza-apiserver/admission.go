@@ -31,6 +31,7 @@ const (
 	ToppingsPlugin = "RestaurantToppings"
 )
 
+// defaults returns the handler that adds toppings.
 func defaults(s *runtime.Scheme, reg *conversion.Registry) http.Handler {
 	return admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(pizza.DefaultToppings))
 }

@@ -67,12 +67,17 @@ func (s Status) ConvertToTable(ctx context.Context, obj, options runtime.Object)
 	return s.store.ConvertToTable(ctx, obj, options)
 }
 
-// Field returns a field of an object, or the zero Value. A [gvk.Wrapper] has the fields of its body.
-func Field(obj runtime.Object, name string) reflect.Value {
+// Body returns the body of a [gvk.Wrapper], or another object itself.
+func Body(obj runtime.Object) runtime.Object {
 	if wrapper, ok := obj.(gvk.Wrapper); ok {
-		obj = wrapper.Body()
+		return wrapper.Body()
 	}
-	return reflect.ValueOf(obj).Elem().FieldByName(name)
+	return obj
+}
+
+// Field returns a field of the body of an object, or the zero Value.
+func Field(obj runtime.Object, name string) reflect.Value {
+	return reflect.ValueOf(Body(obj)).Elem().FieldByName(name)
 }
 
 // KeepStatus resets an object to the old one, except for its status and its managedFields.

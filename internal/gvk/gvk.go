@@ -1,4 +1,5 @@
-// Package gvk finds the kind of a Go type, and names an object of a kind.
+// Package gvk relates the kinds of a scheme, the Go types of their objects, and the conversions
+// between the types.
 package gvk
 
 import (
@@ -45,19 +46,6 @@ type Wrapper interface {
 // IsAdded reports whether package scheme/resource has added the struct type t to a scheme.
 func IsAdded(t reflect.Type) bool {
 	return t.Implements(reflect.TypeFor[interface{ addedInternal() }]())
-}
-
-// Converts reports whether a scheme has a conversion function between two struct types. A scheme can
-// only be asked by trying, with empty objects: other errors and panics are the function's.
-func Converts(s *runtime.Scheme, from, to reflect.Type) (found bool) {
-	defer func() {
-		if recover() != nil {
-			found = true
-		}
-	}()
-	err := s.Convert(reflect.New(from).Interface(), reflect.New(to).Interface(), nil)
-	// apimachinery/pkg/conversion.Converter.Convert
-	return err == nil || err.Error() != fmt.Sprintf("converting (%s) to (%s): unknown conversion", from, to)
 }
 
 // Name returns the kind and name of an object for messages. Namespace and name may be empty.

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -33,11 +34,7 @@ type hubList[T Object] struct {
 }
 
 func (h *hub[T]) DeepCopyObject() runtime.Object {
-	c := &hub[T]{TypeMeta: h.TypeMeta, ObjectMeta: *h.ObjectMeta.DeepCopy()}
-	if !isNil(h.Object) {
-		c.Object = h.Object.DeepCopyObject().(T)
-	}
-	return c
+	return &hub[T]{TypeMeta: h.TypeMeta, ObjectMeta: *h.ObjectMeta.DeepCopy(), Object: h.Body().DeepCopyObject().(T)}
 }
 
 func (l *hubList[T]) DeepCopyObject() runtime.Object {
@@ -50,7 +47,7 @@ func (l *hubList[T]) DeepCopyObject() runtime.Object {
 
 // Body implements [gvk.Wrapper].
 func (h *hub[T]) Body() runtime.Object {
-	if isNil(h.Object) {
+	if reflect.ValueOf(h.Object).IsNil() {
 		h.Object = zero[T]()
 	}
 	return h.Object
@@ -58,7 +55,7 @@ func (h *hub[T]) Body() runtime.Object {
 
 // wrap returns the object as a hub, which shares the memory of its fields.
 func wrap[T Object](obj T) hub[T] {
-	body := shallowCopy(obj)
+	body := gvk.ShallowCopy(obj)
 	*metadata(body) = metav1.ObjectMeta{}
 	body.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return hub[T]{ObjectMeta: *metadata(obj), Object: body}
@@ -70,10 +67,7 @@ func unwrap[T Object](obj runtime.Object) (T, error) {
 	case T:
 		return obj, nil
 	case *hub[T]:
-		t := zero[T]()
-		if !isNil(obj.Object) {
-			t = shallowCopy(obj.Object)
-		}
+		t := gvk.ShallowCopy(obj.Body().(T))
 		*metadata(t) = obj.ObjectMeta
 		return t, nil
 	default:
@@ -81,15 +75,7 @@ func unwrap[T Object](obj runtime.Object) (T, error) {
 	}
 }
 
-func isNil[T Object](obj T) bool { return reflect.ValueOf(obj).IsNil() }
-
 func zero[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
-
-func shallowCopy[T Object](obj T) T {
-	c := zero[T]()
-	reflect.ValueOf(c).Elem().Set(reflect.ValueOf(obj).Elem())
-	return c
-}
 
 // addHub registers T and its list as the internal version of their kind, with conversions from and to
 // each served version.
@@ -107,13 +93,9 @@ func addHub[T Object](s *runtime.Scheme, kind schema.GroupVersionKind, versions 
 		}
 	}
 	for _, gv := range versions {
-		object, list := known[gv.WithKind(kind.Kind)], known[gv.WithKind(kind.Kind+"List")]
-		if list == nil {
-			return fmt.Errorf("the scheme lacks %s", gv.WithKind(kind.Kind+"List"))
-		}
-		_, hasMeta := list.FieldByName("ListMeta")
-		if items, ok := list.FieldByName("Items"); !ok || !hasMeta || items.Type != reflect.SliceOf(object) {
-			return fmt.Errorf("the list %s needs ListMeta, and Items of type []%s", list, object)
+		object := known[gv.WithKind(kind.Kind)]
+		if gvk.ListOf(s, gv.WithKind(kind.Kind)) == nil {
+			return fmt.Errorf("the scheme lacks %s with ListMeta, and with Items of type []%s", gv.WithKind(kind.Kind+"List"), object)
 		}
 		if object != hubType && (!gvk.Converts(s, object, hubType) || !gvk.Converts(s, hubType, object)) {
 			return fmt.Errorf("the scheme has no conversion between %s and %s", object, hubType)
@@ -122,69 +104,36 @@ func addHub[T Object](s *runtime.Scheme, kind schema.GroupVersionKind, versions 
 	s.AddKnownTypeWithName(internal.WithKind(kind.Kind), &hub[T]{})
 	s.AddKnownTypeWithName(internal.WithKind(kind.Kind+"List"), &hubList[T]{})
 	for _, gv := range versions {
-		object, list := known[gv.WithKind(kind.Kind)], known[gv.WithKind(kind.Kind+"List")]
-		if err := addConversions[T](s, reflect.Zero(reflect.PointerTo(object)).Interface(), reflect.Zero(reflect.PointerTo(list)).Interface()); err != nil {
+		served, held := gv.WithKind(kind.Kind), internal.WithKind(kind.Kind)
+		if err := errors.Join(gvk.AddConversion(s, served, held, toHub[T]), gvk.AddConversion(s, held, served, fromHub[T])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addConversions registers the conversions between the hub and a served version, whose objects and
-// lists have the types of the arguments.
-func addConversions[T Object](s *runtime.Scheme, object, list any) error {
-	toHub := func(in, out any, scope conversion.Scope) error {
-		t, ok := in.(T)
-		if !ok {
-			t = zero[T]()
-			if err := scope.Convert(in, t); err != nil {
-				return err
-			}
-		}
-		*out.(*hub[T]) = wrap(t)
-		return nil
-	}
-	fromHub := func(in, out any, scope conversion.Scope) error {
-		t, err := unwrap[T](in.(*hub[T]))
-		if err != nil {
-			return err
-		}
-		if _, ok := out.(T); !ok {
-			return scope.Convert(t, out)
-		}
-		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(t).Elem())
-		return nil
-	}
-	for _, c := range []struct {
-		from, to any
-		convert  conversion.ConversionFunc
-	}{
-		{object, (*hub[T])(nil), toHub}, {(*hub[T])(nil), object, fromHub},
-		{list, (*hubList[T])(nil), ofItems(toHub)}, {(*hubList[T])(nil), list, ofItems(fromHub)},
-	} {
-		if err := s.AddConversionFunc(c.from, c.to, c.convert); err != nil {
+// toHub converts an object of a served version.
+func toHub[T Object](in, out any, scope conversion.Scope) error {
+	t, ok := in.(T)
+	if !ok {
+		t = zero[T]()
+		if err := scope.Convert(in, t); err != nil {
 			return err
 		}
 	}
+	*out.(*hub[T]) = wrap(t)
 	return nil
 }
 
-// ofItems returns a conversion of lists that converts each item.
-func ofItems(convert conversion.ConversionFunc) conversion.ConversionFunc {
-	return func(in, out any, scope conversion.Scope) error {
-		from, to := reflect.ValueOf(in).Elem(), reflect.ValueOf(out).Elem()
-		to.FieldByName("ListMeta").Set(from.FieldByName("ListMeta"))
-		items, result := from.FieldByName("Items"), to.FieldByName("Items")
-		if items.IsNil() {
-			result.SetZero()
-			return nil
-		}
-		result.Set(reflect.MakeSlice(result.Type(), items.Len(), items.Len()))
-		for i := range items.Len() {
-			if err := convert(items.Index(i).Addr().Interface(), result.Index(i).Addr().Interface(), scope); err != nil {
-				return err
-			}
-		}
-		return nil
+// fromHub converts a hub to a served version.
+func fromHub[T Object](in, out any, scope conversion.Scope) error {
+	t, err := unwrap[T](in.(*hub[T]))
+	if err != nil {
+		return err
 	}
+	if _, ok := out.(T); !ok {
+		return scope.Convert(t, out)
+	}
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(t).Elem())
+	return nil
 }

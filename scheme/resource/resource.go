@@ -158,8 +158,9 @@ func newResource[T Object](s *runtime.Scheme, name string) (*Resource, error) {
 		newObject: func() runtime.Object { return zero[T]() },
 		newList:   func() runtime.Object { return reflect.New(reflect.TypeOf(list).Elem()).Interface().(runtime.Object) },
 	}
+	known := s.AllKnownTypes()
 	for _, gv := range s.PrioritizedVersionsForGroup(kind.Group) {
-		if t, ok := s.AllKnownTypes()[gv.WithKind(kind.Kind)]; ok {
+		if t, ok := known[gv.WithKind(kind.Kind)]; ok {
 			r.versions = append(r.versions, gv)
 			r.served = append(r.served, reflect.PointerTo(t))
 		}

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"reflect"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -101,17 +100,13 @@ func metadata(obj runtime.Object) *metav1.ObjectMeta {
 	return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
-// withoutMetadata returns a copy of an object with neither metadata nor status.
+// withoutMetadata returns a copy of the body of an object with neither metadata nor status.
 func withoutMetadata(obj runtime.Object) any {
-	if wrapper, ok := obj.(gvk.Wrapper); ok {
-		obj = wrapper.Body()
-	}
-	c := reflect.New(reflect.TypeOf(obj).Elem())
-	c.Elem().Set(reflect.ValueOf(obj).Elem())
+	c := gvk.ShallowCopy(apistorage.Body(obj))
 	for _, name := range []string{"TypeMeta", "ObjectMeta", "Status"} {
-		if f := c.Elem().FieldByName(name); f.IsValid() {
+		if f := apistorage.Field(c, name); f.IsValid() {
 			f.SetZero()
 		}
 	}
-	return c.Interface()
+	return c
 }
