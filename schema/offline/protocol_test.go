@@ -108,6 +108,9 @@ func protocol(t *testing.T, config *rest.Config) {
 	widget := func(name, rest string) string {
 		return `{"apiVersion":"protocol.example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"` + rest
 	}
+	large := func(name string, size int) string {
+		return widget(name, `},"spec":{"color":"`+strings.Repeat("x", size)+`"}}`)
+	}
 	eventually(base, "WidgetList")
 	eventually("/openapi/v2", "com.example.protocol.v1.Widget")
 	eventually("/openapi/v3", "apis/protocol.example.com/v1")
@@ -129,6 +132,9 @@ func protocol(t *testing.T, config *rest.Config) {
 		{"warning", "POST", base + "?fieldValidation=Warn", asJSON, asJSON, widget("a", `,"labels":{"x":"y"}},"spec":{"extra":1,"color":"red","size":3,"replicas":1}}`), 201, []string{`299 - "unknown field \"spec.extra\""`, `"manager":"Go-http-client"`, `"generation":1`}},
 		{"YAML in", "POST", base, asJSON, asYAML, "apiVersion: protocol.example.com/v1\nkind: Widget\nmetadata: {name: b, finalizers: [example.com/hold]}\n", 201, nil},
 		{"YAML out", "GET", base + "/b", asYAML, "", "", 200, []string{"\nkind: Widget\n"}},
+		{"HEAD", "HEAD", base + "/b", asJSON, "", "", 200, []string{"application/json"}},
+		{"HEAD of nothing", "HEAD", base + "/nothing", asJSON, "", "", 404, nil},
+		{"HEAD of a built-in kind", "HEAD", "/api/v1/namespaces/default", asJSON, "", "", 405, nil},
 		{"apply", "PATCH", base + "/c?fieldManager=ann", asJSON, apply, widget("c", `,"labels":{"x":"y"}},"spec":{"size":4}}`), 201, []string{`"f:size":{}`, `"operation":"Apply"`}},
 		{"conflict", "PATCH", base + "/c?fieldManager=bob", asJSON, apply, widget("c", `},"spec":{"size":5}}`), 409, []string{`conflict with \"ann\": .spec.size`}},
 		{"JSON patch", "PATCH", base + "/c", asJSON, "application/json-patch+json", `[{"op":"test","path":"/spec/size","value":4},{"op":"add","path":"/spec/color","value":"green"}]`, 200, []string{`"generation":2`}},
@@ -161,15 +167,27 @@ func protocol(t *testing.T, config *rest.Config) {
 		{"gone", "GET", base + "/b", asJSON, "", "", 404, nil},
 		{"collection", "DELETE", base + "?labelSelector=x%3Dy", asJSON, "", "", 200, []string{`"name":"a"`, `"name":"c"`}},
 		{"empty", "GET", base, asJSON, "", "", 200, []string{`"items":[]`}},
+
+		// etcd takes requests of 1.5 MiB. The API server leaves out managedFields where that helps.
+		{"large", "POST", base, asJSON, asJSON, large("d", 3<<19-600), 201, []string{`"generation":1,"managedFields":`}},
+		{"larger", "POST", base, asJSON, asJSON, large("e", 3<<19-500), 201, []string{`"generation":1,"name":"e"`}},
+		{"too large", "POST", base, asJSON, asJSON, large("f", 3<<19), 500, []string{`"status":"Failure","message":"etcdserver: request is too large","code":500`}},
+		{"grown too large", "PATCH", base + "/d", asJSON, merge, `{"spec":{"replicas":1,"color":"` + strings.Repeat("x", 3<<19) + `"}}`, 500, []string{`"message":"etcdserver: request is too large","code":500`}},
+		{"too large to send", "POST", base, asJSON, asJSON, large("g", 2<<20), 500, []string{`desc = trying to send message larger than max (2097499 vs. 2097152)","code":500`}},
+		{"too large a body", "POST", base, asJSON, asJSON, large("h", 3<<20), 413, []string{"Request entity too large: limit is 3145728"}},
+		{"not stored", "GET", base + "/f", asJSON, "", "", 404, nil},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			status, text := send(r.method, r.path, r.accept, r.contentType, r.body)
 			if status != r.status {
-				t.Errorf("%s %s: got %d %s\nwant %d", r.method, r.path, status, text, r.status)
+				t.Errorf("%s %s: got %d %.2000s\nwant %d", r.method, r.path, status, text, r.status)
+			}
+			if _, body, _ := strings.Cut(text, "\n"); r.method == http.MethodHead && body != "" {
+				t.Errorf("%s %s: got the body %s", r.method, r.path, body)
 			}
 			for _, want := range r.want {
 				if !strings.Contains(text, want) {
-					t.Errorf("%s %s: got %s\nwant %s", r.method, r.path, text, want)
+					t.Errorf("%s %s: got %.2000s\nwant %s", r.method, r.path, text, want)
 				}
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -32,7 +33,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		in.Header.Set("User-Agent", "Go-http-client/1.1")
 	}
 	body, pipe := io.Pipe()
-	w := &responseWriter{ctx: ctx, header: http.Header{}, pipe: pipe, started: make(chan struct{})}
+	w := &responseWriter{ctx: ctx, head: req.Method == http.MethodHead, header: http.Header{}, pipe: pipe, started: make(chan struct{})}
 	go func() {
 		defer cancel(nil)
 		defer stop()
@@ -48,9 +49,12 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	length := int64(-1)
-	if w.code == http.StatusNoContent || w.code == http.StatusNotModified || req.Method == http.MethodHead {
+	length, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	switch {
+	case w.code == http.StatusNoContent || w.code == http.StatusNotModified:
 		length = 0
+	case err != nil:
+		length = -1
 	}
 	// The handler's request ends when its answer is not read any longer.
 	unread := context.AfterFunc(ctx, func() { pipe.CloseWithError(context.Cause(ctx)) })
@@ -90,6 +94,7 @@ func (b responseBody) Close() error {
 // responseWriter hands an answer over as it is written.
 type responseWriter struct {
 	ctx          context.Context
+	head         bool // no body is sent
 	header, sent http.Header
 	pipe         *io.PipeWriter
 
@@ -108,10 +113,13 @@ func (w *responseWriter) WriteHeader(code int) {
 	})
 }
 
-// Write drops what is written after the request has ended, so that the end of a watch is not an
-// error to the handler.
+// Write drops the body of the answer to a HEAD, and what is written after the request has ended, so
+// that the end of a watch is not an error to the handler.
 func (w *responseWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
+	if w.head {
+		return len(p), nil
+	}
 	n, err := w.pipe.Write(p)
 	if w.ctx.Err() != nil {
 		return len(p), nil

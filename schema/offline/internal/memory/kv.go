@@ -3,10 +3,15 @@ package memory
 import (
 	"context"
 	"io"
+	"math"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // kv implements [pb.KVClient].
@@ -44,6 +49,9 @@ func (s *stream) Recv() (*pb.RangeStreamResponse, error) {
 }
 
 func (k kv) Put(_ context.Context, in *pb.PutRequest, _ ...grpc.CallOption) (*pb.PutResponse, error) {
+	if err := checkSize(in, &pb.InternalRaftRequest{Put: in}); err != nil {
+		return nil, err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.put(in)
@@ -66,6 +74,9 @@ func (k kv) Compact(_ context.Context, in *pb.CompactionRequest, _ ...grpc.CallO
 }
 
 func (k kv) Txn(_ context.Context, in *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+	if err := checkSize(in, &pb.InternalRaftRequest{Txn: in}); err != nil {
+		return nil, err
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	out := &pb.TxnResponse{Succeeded: true}
@@ -89,6 +100,25 @@ func (k kv) Txn(_ context.Context, in *pb.TxnRequest, _ ...grpc.CallOption) (*pb
 	}
 	out.Header = k.header()
 	return out, nil
+}
+
+const (
+	maxMessage = 2 << 20     // of a client (etcd/client/v3/options.go, defaultMaxCallSendMsgSize)
+	maxRequest = 3 << 20 / 2 // of a server (etcd/server/v3/embed/config.go, DefaultMaxRequestBytes)
+)
+
+// checkSize returns the error of a client that does not send a request, or else the error of a
+// server that does not propose it (etcd/server/v3/etcdserver/v3_server.go,
+// processInternalRaftRequestOnce).
+func checkSize(message proto.Message, request *pb.InternalRaftRequest) error {
+	if size := proto.Size(message); size > maxMessage {
+		return status.Errorf(codes.ResourceExhausted, "trying to send message larger than max (%d vs. %d)", size, maxMessage)
+	}
+	request.Header = &pb.RequestHeader{ID: math.MaxUint64}
+	if proto.Size(request) > maxRequest {
+		return rpctypes.ErrGRPCRequestTooLarge
+	}
+	return nil
 }
 
 // do executes one operation of a transaction.
