@@ -27,9 +27,9 @@ func setDefault[T any](p **T, value T) {
 	}
 }
 
-// setDefaults sets what the admission plugins need of configurations and policies
-// (kubernetes/pkg/apis/admissionregistration/v1/defaults.go).
-func setDefaults(obj runtime.Object) {
+// setDefaults sets the defaults of configurations and policies
+// (kubernetes/pkg/apis/admissionregistration/v1/defaults.go) and the label of a namespace.
+func setDefaults(obj any) {
 	switch o := obj.(type) {
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		for i := range o.Webhooks {
@@ -53,10 +53,9 @@ func setDefaults(obj runtime.Object) {
 	case *admissionregistrationv1.MutatingAdmissionPolicyBinding:
 		setMatchDefaults(o.Spec.MatchResources)
 	case *corev1.Namespace:
-		if o.Labels == nil {
-			o.Labels = map[string]string{}
+		if o.Name != "" {
+			metav1.SetMetaDataLabel(&o.ObjectMeta, corev1.LabelMetadataName, o.Name)
 		}
-		o.Labels[corev1.LabelMetadataName] = o.Name
 	}
 }
 

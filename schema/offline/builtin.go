@@ -10,10 +10,12 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +33,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/client-go/applyconfigurations"
-	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/apistorage"
@@ -40,28 +41,22 @@ import (
 // builtins has the storage of each built-in kind.
 type builtins map[schema.GroupVersionKind]*registry.Store
 
-// clusterScoped are the kinds of client-go's scheme that are in no namespace.
-var clusterScoped = []string{
-	"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle",
-	"DeviceClass", "DeviceTaintRule", "FlowSchema", "IPAddress", "IngressClass", "MutatingAdmissionPolicy",
-	"MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "Namespace", "Node", "PersistentVolume", "PriorityClass",
-	"PriorityLevelConfiguration", "ResourceSlice", "RuntimeClass", "ServiceCIDR", "StorageClass", "StorageVersion",
-	"StorageVersionMigration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-	"VolumeAttachment", "VolumeAttributesClass",
-}
-
-// installBuiltins serves the kinds of client-go's scheme that are stable, each in the version that
-// kube-apiserver prefers.
-func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions) (builtins, error) {
+// installBuiltins serves client-go's kinds that are stable, each in the version that kube-apiserver
+// prefers. A group version of a definition among the objects is left to the definition.
+func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.GenericAPIServer, config *genericapiserver.RecommendedConfig, options restOptions, objects []*unstructured.Unstructured) (builtins, error) {
 	versions := map[string]schema.GroupVersion{}
-	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
+	for _, gv := range clientKinds().PrioritizedVersionsAllGroups() {
 		stable := !strings.Contains(gv.Version, "alpha") && !strings.Contains(gv.Version, "beta")
 		if stable && version.CompareKubeAwareVersionStrings(gv.Version, versions[gv.Group].Version) > 0 {
 			versions[gv.Group] = gv
 		}
 	}
 	all := builtins{}
+	defined := definedVersions(objects)
 	for _, gv := range versions {
+		if defined[gv] {
+			continue
+		}
 		if err := s.install(ctx, all, server, config, options, gv); err != nil {
 			return nil, fmt.Errorf("%s: %w", gv, err)
 		}
@@ -77,13 +72,14 @@ func (s *Server) installBuiltins(ctx context.Context, server *genericapiserver.G
 func newScheme(gv schema.GroupVersion) *runtime.Scheme {
 	s := runtime.NewScheme()
 	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}
-	for kind, t := range scheme.Scheme.KnownTypes(gv) {
+	for kind, t := range clientKinds().KnownTypes(gv) {
 		if t.PkgPath() == reflect.TypeFor[metav1.Status]().PkgPath() {
 			continue // the options of requests
 		}
 		obj := reflect.New(t).Interface().(runtime.Object)
 		s.AddKnownTypeWithName(gv.WithKind(kind), obj)
 		s.AddKnownTypeWithName(internal.WithKind(kind), obj)
+		s.AddTypeDefaultingFunc(obj, setDefaults)
 	}
 	metav1.AddToGroupVersion(s, gv)
 	if v1 := (schema.GroupVersion{Version: "v1"}); gv != v1 {
@@ -99,8 +95,8 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	options.codec = codecs.LegacyCodec(gv)
 	storages := map[string]rest.Storage{}
 	served := map[string][]string{}
-	for kind, t := range scheme.Scheme.KnownTypes(gv) {
-		_, list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
+	for kind, t := range clientKinds().KnownTypes(gv) {
+		_, list := clientKinds().KnownTypes(gv)[kind+"List"]
 		_, object := t.FieldByName("ObjectMeta")
 		if !object || !list || kind == "ComponentStatus" || !s.version.serves(reflect.New(t).Interface()) {
 			continue
@@ -166,9 +162,9 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 
 func newStore(s *runtime.Scheme, options restOptions, expressions *environment.EnvSet, gv schema.GroupVersion, kind, plural string, t reflect.Type) (*registry.Store, error) {
 	namespaced := !slices.Contains(clusterScoped, kind)
-	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, version: gv, namespaced: namespaced, expressions: expressions}
+	strategy := strategy{ObjectTyper: s, NameGenerator: names.SimpleNameGenerator, kind: gv.WithKind(kind), namespaced: namespaced, expressions: expressions}
 	resource := schema.GroupResource{Group: gv.Group, Resource: plural}
-	list := scheme.Scheme.KnownTypes(gv)[kind+"List"]
+	list := clientKinds().KnownTypes(gv)[kind+"List"]
 	store := &registry.Store{
 		NewFunc:                   func() runtime.Object { return reflect.New(t).Interface().(runtime.Object) },
 		NewListFunc:               func() runtime.Object { return reflect.New(list).Interface().(runtime.Object) },
@@ -209,7 +205,7 @@ type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
 	apistorage.Strategy
-	version    schema.GroupVersion
+	kind       schema.GroupVersionKind
 	namespaced bool
 	// expressions are those that configurations and policies may have.
 	expressions *environment.EnvSet
@@ -223,19 +219,21 @@ func (s strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	if s.status {
 		reset = "spec"
 	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.version.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion().String()): fieldpath.NewSet(fieldpath.MakePathOrDie(reset))}
 }
 
-func (s strategy) NamespaceScoped() bool                       { return s.namespaced }
-func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
+func (s strategy) NamespaceScoped() bool { return s.namespaced }
 
-func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	setDefaults(obj)
-	if apistorage.Field(obj, "Spec").IsValid() {
+func (s strategy) AllowUnconditionalUpdate(context.Context) bool {
+	return !slices.Contains(conditional, s.kind.Kind)
+}
+
+func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	if slices.Contains(generated, s.kind.Kind) && s.kind.Kind != "CSIDriver" { // which has none before its first change
 		obj.(metav1.Object).SetGeneration(1)
-		if status := apistorage.Field(obj, "Status"); status.IsValid() {
-			status.SetZero()
-		}
+	}
+	if status := apistorage.Field(obj, "Status"); status.IsValid() {
+		status.SetZero()
 	}
 	if namespace, ok := obj.(*corev1.Namespace); ok {
 		namespace.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
@@ -244,26 +242,26 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 }
 
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	setDefaults(obj)
-	meta, before := obj.(metav1.Object), old.(metav1.Object)
-	spec, status := apistorage.Field(obj, "Spec"), apistorage.Field(obj, "Status")
-	switch {
-	case s.status:
+	meta := obj.(metav1.Object)
+	if s.status {
 		version := meta.GetResourceVersion()
 		apistorage.KeepStatus(obj, old)
 		meta.SetResourceVersion(version)
 		return
-	case spec.IsValid() && status.IsValid():
+	}
+	if status := apistorage.Field(obj, "Status"); status.IsValid() {
 		status.Set(apistorage.Field(old.DeepCopyObject(), "Status"))
 	}
 	if namespace, ok := obj.(*corev1.Namespace); ok {
 		namespace.Spec.Finalizers = old.(*corev1.Namespace).Spec.Finalizers
 	}
-	meta.SetGeneration(before.GetGeneration())
-	if spec.IsValid() && !reflect.DeepEqual(spec.Interface(), apistorage.Field(old, "Spec").Interface()) {
-		meta.SetGeneration(before.GetGeneration() + 1)
+	if slices.Contains(generated, s.kind.Kind) && !apiequality.Semantic.DeepEqual(desired(obj), desired(old)) {
+		meta.SetGeneration(old.(metav1.Object).GetGeneration() + 1)
 	}
 }
+
+// Canonicalize sets the label of a namespace whose name was generated after defaulting.
+func (strategy) Canonicalize(obj runtime.Object) { setDefaults(obj) }
 
 func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
 	return append(

@@ -128,6 +128,7 @@ func (s *Server) createBuiltin(ctx context.Context, u *unstructured.Unstructured
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, obj, true); err != nil {
 		return err
 	}
+	setDefaults(obj)
 	meta := obj.(metav1.Object)
 	if store.CreateStrategy.NamespaceScoped() && meta.GetNamespace() == "" {
 		meta.SetNamespace(metav1.NamespaceDefault)

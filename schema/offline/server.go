@@ -31,7 +31,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -139,7 +138,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	server := custom.GenericAPIServer
 	installDiscovery(server, config.GenericConfig.DiscoveryAddresses)
 	var definitions []*apiextensionsv1.CustomResourceDefinition
-	s.builtins, err = s.installBuiltins(life, server, config.GenericConfig, options)
+	s.builtins, err = s.installBuiltins(life, server, config.GenericConfig, options, o.objects)
 	if err == nil {
 		definitions, err = s.createFirst(life, config.GenericConfig.RESTOptionsGetter, o)
 	}
@@ -194,7 +193,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions) (*extension
 	})
 	config.MergedResourceConfig = extensions.DefaultAPIResourceConfigSource()
 	definitions := openapi.GetOpenAPIDefinitionsWithoutDisabledFeatures(generatedopenapi.GetOpenAPIDefinitions)
-	namer := openapinamer.NewDefinitionNamer(extensions.Scheme, scheme.Scheme)
+	namer := openapinamer.NewDefinitionNamer(extensions.Scheme, clientKinds())
 	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(definitions, namer)
 	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(definitions, namer)
 	options.codec = extensions.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)

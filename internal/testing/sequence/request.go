@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,10 +34,12 @@ func (m maker) oneIn(n int) bool { return m.IntN(n) == 0 }
 
 func (m maker) object() string { return m.prefix + "-" + pick(m.Rand, "a", "b", "c") }
 
-// make returns a request, and whether it is about config maps.
 func (m maker) make() request {
-	if m.oneIn(8) {
-		return m.configMap()
+	switch m.IntN(8) {
+	case 0:
+		return m.builtin("/api/v1/namespaces/"+m.namespace+"/configmaps", map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{pick(m.Rand, "k", "l"): pick(m.Rand, "1", "2")}})
+	case 1:
+		return m.registration()
 	}
 	version := pick(m.Rand, "v1", "v1", "v1beta1")
 	query := url.Values{}
@@ -85,7 +89,7 @@ func (m maker) make() request {
 		query = url.Values{"labelSelector": {"sequence=" + m.prefix + ",team=" + pick(m.Rand, "x", "y")}}
 		r.method, r.path = http.MethodDelete, base
 	case 16:
-		r.method, r.path, r.accept, query = http.MethodGet, base+"/"+name+pick(m.Rand, "", "", "/status", "/scale"), m.accept(), nil
+		r.method, r.path, r.accept, query = pick(m.Rand, http.MethodGet, http.MethodGet, http.MethodHead), base+"/"+name+pick(m.Rand, "", "", "/status", "/scale"), m.accept(), nil
 	case 17:
 		scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": name, "namespace": m.namespace}, "spec": map[string]any{"replicas": m.IntN(60)}}
 		r.method, r.path, r.contentType, r.body = http.MethodPut, base+"/"+name+"/scale", "application/json", mustJSON(scale)
@@ -114,14 +118,53 @@ func (m maker) accept() string {
 		"application/json;as=Table;v=v1;g=meta.k8s.io", "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
 }
 
-// configMap returns a request about a built-in kind.
-func (m maker) configMap() request {
-	base := "/api/v1/namespaces/" + m.namespace + "/configmaps"
+// registration returns a request about a kind whose generation and managedFields depend on
+// defaults. Nothing is registered for gadgets.
+func (m maker) registration() request {
+	maybe := func(fields, more map[string]any) map[string]any {
+		for key, value := range more {
+			if m.oneIn(2) {
+				fields[key] = value
+			}
+		}
+		return fields
+	}
+	rule := maybe(map[string]any{"apiGroups": []any{"nothing.example.com"}, "apiVersions": []any{"v1"}, "operations": []any{"CREATE"}, "resources": []any{"things"}}, map[string]any{"scope": "Namespaced"})
+	matching := map[string]any{"matchPolicy": pick(m.Rand, "Exact", "Equivalent"), "objectSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}
+	service := maybe(map[string]any{"namespace": "a", "name": "b"}, map[string]any{"port": 8443, "path": "/c"})
+	hook := maybe(map[string]any{"name": "a.example.com", "clientConfig": map[string]any{"service": service}, "rules": []any{rule}, "sideEffects": "None", "admissionReviewVersions": []any{"v1"}},
+		map[string]any{"failurePolicy": "Ignore", "timeoutSeconds": 5, "matchPolicy": "Exact", "objectSelector": matching["objectSelector"]})
+	policy := maybe(map[string]any{"matchConstraints": maybe(map[string]any{"resourceRules": []any{rule}}, matching)}, map[string]any{"failurePolicy": "Ignore"})
+	kind := pick(m.Rand, "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
+	gvk := admissionregistrationv1.SchemeGroupVersion.WithKind(kind)
+	fields := map[string]any{"apiVersion": gvk.GroupVersion().String(), "kind": kind}
+	switch kind {
+	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
+		fields["webhooks"] = []any{hook}
+	case "ValidatingAdmissionPolicy":
+		policy["validations"] = []any{map[string]any{"expression": pick(m.Rand, "true", "false")}}
+		fields["spec"] = policy
+	case "MutatingAdmissionPolicy":
+		policy["reinvocationPolicy"] = pick(m.Rand, "Never", "IfNeeded")
+		policy["mutations"] = []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": "[JSONPatch{op: 'remove', path: '/a'}]"}}}
+		fields["spec"] = policy
+	case "ValidatingAdmissionPolicyBinding":
+		fields["spec"] = maybe(map[string]any{"policyName": m.object(), "validationActions": []any{pick(m.Rand, "Deny", "Audit")}}, map[string]any{"matchResources": maybe(map[string]any{}, matching)})
+	default:
+		fields["spec"] = maybe(map[string]any{"policyName": m.object()}, map[string]any{"matchResources": maybe(map[string]any{}, matching)})
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return m.builtin("/apis/"+gvk.GroupVersion().String()+"/"+plural.Resource, fields)
+}
+
+// builtin returns a request about a built-in kind with these fields.
+func (m maker) builtin(base string, fields map[string]any) request {
 	name := m.object()
-	body := mustJSON(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": m.metadata(map[string]any{"name": name}), "data": map[string]any{pick(m.Rand, "k", "l"): pick(m.Rand, "1", "2")}})
+	fields["metadata"] = m.metadata(map[string]any{"name": name})
+	body := mustJSON(fields)
 	manager := "?fieldManager=" + m.manager()
 	r := request{accept: "application/json", contentType: "application/json", body: body}
-	switch m.IntN(6) {
+	switch m.IntN(7) {
 	case 0:
 		r.method, r.path = http.MethodPost, base+manager
 	case 1, 2:
@@ -129,7 +172,9 @@ func (m maker) configMap() request {
 	case 3:
 		r.method, r.path, r.contentType = http.MethodPatch, base+"/"+name+manager, pick(m.Rand, string(types.StrategicMergePatchType), string(types.MergePatchType))
 	case 4:
-		r.method, r.path, r.body, r.contentType = http.MethodGet, base+"/"+name, nil, ""
+		r.method, r.path = http.MethodPut, base+"/"+name+manager
+	case 5:
+		r.method, r.path, r.body, r.contentType = pick(m.Rand, http.MethodGet, http.MethodHead), base+"/"+name, nil, ""
 	default:
 		r.method, r.path, r.body, r.contentType = http.MethodDelete, base+"/"+name, nil, ""
 	}
