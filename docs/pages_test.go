@@ -25,9 +25,10 @@ func TestMove_CodeIsCompiled(t *testing.T) {
 	mdtest.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
 }
 
-// TestTesting_Code checks that the code of the page is that of the tutorial, where it runs.
+// TestTesting_Code checks that the code of the page is that of the tutorial and of a nested module,
+// where it runs.
 func TestTesting_Code(t *testing.T) {
-	mdtest.Read(t, "testing.md").GoIsIn(t, "tutorial/step6")
+	mdtest.Read(t, "testing.md").GoIsIn(t, "tutorial/step6", "../interop/controllerruntime/moving")
 }
 
 // TestTesting_Commands runs the commands of the page.

@@ -31,6 +31,16 @@
 // ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
 // parameters.
 //
+// The webhooks of controller-runtime's manager exist only after the manager, which needs the
+// server. Give both the same http.ServeMux, to which the manager adds its webhooks:
+//
+//	webhooks := http.NewServeMux()
+//	s := offline.Start(t, offline.Manifests(manifests), offline.Handler(webhooks))
+//	mgr, err := ctrl.NewManager(s.Config(), ctrl.Options{
+//		Scheme:        scheme.Scheme,
+//		WebhookServer: webhook.NewServer(webhook.Options{WebhookMux: webhooks, Port: -1}), // does not listen
+//	})
+//
 // # Clients
 //
 // [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. A
@@ -60,11 +70,15 @@
 //
 // # Built-in kinds
 //
-// Clients can create, list, watch, patch and apply the stable kinds of client-go's scheme, such
-// as Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status
-// are set as in a cluster. These kinds are neither validated nor defaulted, because that code
-// is in kube-apiserver itself, not in its libraries. Webhook configurations and policies are
-// defaulted, and their expressions are checked. Deleting a namespace deletes its contents.
+// Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
+// Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status are set
+// as in a cluster. These kinds are neither validated nor defaulted, because that code is in
+// kube-apiserver itself, not in its libraries. Webhook configurations and policies are defaulted,
+// and their expressions are checked. Deleting a namespace deletes its contents.
+//
+// Types that a program adds to client-go's scheme.Scheme are served by their CRDs only. If an
+// initial CRD has a group version of built-in kinds, it replaces all built-in kinds of that group
+// version.
 //
 // # Limitations
 //

@@ -113,8 +113,8 @@ func Webhooks(hooks interface {
 	}
 }
 
-// toUnstructured accepts typed objects of client-go's scheme, CRDs, and any object that has its
-// apiVersion and kind.
+// toUnstructured accepts typed objects of scheme.Scheme, which may have types of the program too, CRDs,
+// and any object that has its apiVersion and kind.
 func toUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

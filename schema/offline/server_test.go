@@ -555,6 +555,12 @@ metadata: {name: default, labels: {team: x}}
 		t.Errorf("got %v\nand %v", secret, namespace)
 	}
 
+	namespace, err = kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-"}}, metav1.CreateOptions{})
+	check(t, err)
+	if namespace.Labels[corev1.LabelMetadataName] != namespace.Name {
+		t.Errorf("namespace %s has the labels %v", namespace.Name, namespace.Labels)
+	}
+
 	deployments := kube.AppsV1().Deployments("default")
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: appsv1.DeploymentStatus{Replicas: 9}}
 	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "x", Image: "x:1"}, {Name: "y", Image: "y:1"}}

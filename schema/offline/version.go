@@ -80,7 +80,7 @@ func (v serverVersion) featureGate() (featuregate.FeatureGate, error) {
 	return gate, gate.SetEmulationVersionAndMinCompatibilityVersion(v.EmulationVersion(), v.MinCompatibilityVersion())
 }
 
-// serves reports whether a type of client-go's scheme is in the release.
+// serves reports whether a built-in type is in the release.
 func (v serverVersion) serves(obj any) bool {
 	if t, ok := obj.(interface{ APILifecycleIntroduced() (major, minor int) }); ok {
 		major, minor := t.APILifecycleIntroduced()

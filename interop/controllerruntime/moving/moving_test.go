@@ -115,8 +115,8 @@ webhooks:
   admissionReviewVersions: [v1]
 `
 
-// start starts an API server in this process, with the webhooks of a step.
-func start(t *testing.T, webhooks http.Handler) *offline.Server {
+// convertedDefinition returns the definition with the webhook that kubebuilder's kustomizations add.
+func convertedDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	parsed, err := schema.Parse(definition(t))
 	check(t, err)
@@ -125,7 +125,13 @@ func start(t *testing.T, webhooks http.Handler) *offline.Server {
 		ConversionReviewVersions: []string{"v1"},
 		ClientConfig:             &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "backup-system", Name: "backup-operator", Path: new("/convert")}},
 	}}
-	return offline.Start(t, offline.Objects(crd), offline.Manifests([]byte(registered)), offline.Handler(webhooks))
+	return crd
+}
+
+// start starts an API server in this process, with the webhooks of a step.
+func start(t *testing.T, webhooks http.Handler) *offline.Server {
+	t.Helper()
+	return offline.Start(t, offline.Objects(convertedDefinition(t)), offline.Manifests([]byte(registered)), offline.Handler(webhooks))
 }
 
 // TestSteps_DoTheSame asks the webhooks of each step the same, with an API server in

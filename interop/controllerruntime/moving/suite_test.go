@@ -1,0 +1,78 @@
+package moving_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
+	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
+	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step0"
+	"github.com/crdkit/crdkit/schema/offline"
+)
+
+// startSuite does what the BeforeSuite of kubebuilder's suite_test.go does, with schema/offline in
+// place of envtest. The suite ends with the context.
+func startSuite(ctx context.Context, crds, configurations []byte) (client.Client, error) {
+	webhooks := http.NewServeMux() // empty until the manager has been set up
+	server, err := offline.New(ctx, offline.Manifests(crds, configurations), offline.Handler(webhooks))
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(server.Config(), ctrl.Options{
+		Scheme:        scheme.Scheme,
+		Metrics:       metricsserver.Options{BindAddress: "0"},
+		WebhookServer: webhook.NewServer(webhook.Options{WebhookMux: webhooks, Port: -1}), // does not listen
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := step0.Setup(mgr); err != nil {
+		return nil, err
+	}
+	go func() {
+		if err := mgr.Start(ctx); err != nil {
+			panic(err)
+		}
+	}()
+	return client.New(server.Config(), client.Options{Scheme: scheme.Scheme})
+}
+
+// TestSuite_Kubebuilder adds the types of the operator to client-go's scheme, as kubebuilder's
+// suite_test.go does.
+func TestSuite_Kubebuilder(t *testing.T) {
+	scheme.Scheme.AddKnownTypes(v1.GroupVersion, &v1.Backup{}, &v1.BackupList{})
+	scheme.Scheme.AddKnownTypes(v1beta1.GroupVersion, &v1beta1.Backup{}, &v1beta1.BackupList{})
+	metav1.AddToGroupVersion(scheme.Scheme, v1.GroupVersion)
+	metav1.AddToGroupVersion(scheme.Scheme, v1beta1.GroupVersion)
+	crds, err := yaml.Marshal(convertedDefinition(t))
+	check(t, err)
+	k8sClient, err := startSuite(t.Context(), crds, []byte(registered))
+	check(t, err)
+
+	meta := metav1.ObjectMeta{Namespace: "default", Name: "nightly"}
+	beta := &v1beta1.Backup{ObjectMeta: meta, Spec: v1beta1.BackupSpec{Target: "shop/db"}}
+	check(t, k8sClient.Create(t.Context(), beta))
+	var backup v1.Backup
+	check(t, k8sClient.Get(t.Context(), client.ObjectKeyFromObject(beta), &backup))
+	if want := (v1.BackupSpec{Bucket: "shop", Path: "db", Keep: 7}); backup.Spec != want {
+		t.Errorf("Backup nightly: got %+v, want %+v", backup.Spec, want)
+	}
+	backup.Spec.Keep = 400
+	if err := k8sClient.Update(t.Context(), &backup); err == nil || !strings.Contains(err.Error(), "a year is enough") {
+		t.Errorf("Backup nightly: got %v, want that 400 days are denied", err)
+	}
+	backup.Spec.Bucket = "a/b"
+	if err := k8sClient.Update(t.Context(), &backup); err == nil || !strings.Contains(err.Error(), "spec.bucket in body should match") {
+		t.Errorf("Backup nightly: got %v, want that the definition refuses the bucket", err)
+	}
+}
