@@ -47,13 +47,16 @@ func startSuite(ctx context.Context, crds, configurations []byte) (client.Client
 	return client.New(server.Config(), client.Options{Scheme: scheme.Scheme})
 }
 
-// TestSuite_Kubebuilder adds the types of the operator to client-go's scheme, as kubebuilder's
-// suite_test.go does.
-func TestSuite_Kubebuilder(t *testing.T) {
+// TestMain adds the types of the operator to client-go's scheme, as kubebuilder's suite does.
+func TestMain(m *testing.M) {
 	scheme.Scheme.AddKnownTypes(v1.GroupVersion, &v1.Backup{}, &v1.BackupList{})
 	scheme.Scheme.AddKnownTypes(v1beta1.GroupVersion, &v1beta1.Backup{}, &v1beta1.BackupList{})
 	metav1.AddToGroupVersion(scheme.Scheme, v1.GroupVersion)
 	metav1.AddToGroupVersion(scheme.Scheme, v1beta1.GroupVersion)
+	m.Run()
+}
+
+func TestSuite_Kubebuilder(t *testing.T) {
 	crds, err := yaml.Marshal(convertedDefinition(t))
 	check(t, err)
 	k8sClient, err := startSuite(t.Context(), crds, []byte(registered))
