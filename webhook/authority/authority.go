@@ -18,12 +18,14 @@ import (
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/objectwatch"
+	"github.com/crdkit/crdkit/internal/report"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -37,7 +39,9 @@ type Authority struct {
 	propagationDelay time.Duration
 	propagated       func(bundle []byte) error
 
-	secret *secret
+	client  dynamic.Interface
+	secret  *secret
+	changes *report.Object
 
 	// Only Run uses these fields.
 	writes          *rate.Limiter
@@ -85,6 +89,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 	if err = errors.Join(append(a.validate(namespace), err)...); err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
+	a.client, a.changes = client, newReport(namespace, a.name)
 	a.secret = newSecret(client, namespace, name, max(a.interval, 15*time.Second))
 	return a, nil
 }
@@ -119,6 +124,7 @@ func (a *Authority) validate(namespace string) (errs []error) {
 // nil. Call it once. Failures are retried indefinitely and logged. The same error is logged
 // once, and different errors at most once a minute.
 func (a *Authority) Run(ctx context.Context) error {
+	defer a.changes.Wait()
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))
 	objectwatch.Object{
 		Client: a.secret.client, Name: a.secret.name, WatchRetry: a.interval,
@@ -157,7 +163,8 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	soon := a.interval/20 + rand.N(a.interval/20+1)
 	obj, err := a.secret.read(ctx)
 	now := time.Now()
-	mine := a.known()
+	known := a.known()
+	mine := known
 	if err != nil {
 		return soon, fmt.Errorf("reading the Secret: %w", err)
 	}
@@ -175,11 +182,19 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 	if mine != nil {
 		a.lastRead = time.Now() // even if the write fails
 	}
+	var uid types.UID
+	if obj != nil {
+		uid = obj.UID
+	}
+	use := func(s *state) error {
+		a.report(ctx, step{obj, theirs, known, mine, s}, uid, now)
+		return a.adopt(s, now)
+	}
 	if wants != theirs {
 		if a.writes.Tokens() < 1 {
 			return soon, errFight
 		}
-		err := a.secret.write(ctx, obj, wants)
+		written, err := a.secret.write(ctx, obj, wants)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || obj != nil && apierrors.IsNotFound(err) {
 			return soon, nil
 		}
@@ -188,14 +203,15 @@ func (a *Authority) sync(ctx context.Context) (again time.Duration, err error) {
 			// the state that was read.
 			if theirs != nil && valid(theirs.current.cert, now) && follows(mine, theirs, now) {
 				a.lastRead = time.Now()
-				err = errors.Join(err, a.adopt(theirs, now))
+				err = errors.Join(err, use(theirs))
 			}
 			return soon, fmt.Errorf("writing the Secret: %w", err)
 		}
 		a.writes.Allow()
+		uid = written
 	}
 	a.lastRead = time.Now()
-	if err := a.adopt(wants, now); err != nil {
+	if err := use(wants); err != nil {
 		return soon, err
 	}
 	if wants.next != nil {

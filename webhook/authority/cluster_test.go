@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -34,6 +35,7 @@ type cluster struct {
 	latency   func() time.Duration
 	reads     int
 	writes    int
+	events    []corev1.Event
 }
 
 func newCluster() *cluster {
@@ -60,6 +62,9 @@ func (c *cluster) roundTrip(r *http.Request) (*http.Response, error) {
 	gone := sleep(r.Context(), latency)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if strings.HasSuffix(r.URL.Path, "/events") && gone == nil {
+		return c.create(r, body)
+	}
 	lost := c.lost != nil && c.lost(r)
 	if gone != nil && !lost {
 		return nil, gone
@@ -72,6 +77,21 @@ func (c *cluster) roundTrip(r *http.Request) (*http.Response, error) {
 		return nil, gone
 	}
 	return resp, err
+}
+
+// create creates an Event.
+func (c *cluster) create(r *http.Request, body []byte) (*http.Response, error) {
+	if c.fault != nil {
+		if code := c.fault(r); code != 0 {
+			return c.answer(r, code, status(code)), nil
+		}
+	}
+	var event corev1.Event
+	if err := json.Unmarshal(body, &event); err != nil {
+		return nil, err
+	}
+	c.events = append(c.events, event)
+	return c.answer(r, 201, string(body)), nil
 }
 
 func (c *cluster) serve(r *http.Request, body []byte) (*http.Response, error) {
@@ -151,7 +171,7 @@ func (c *cluster) text() string {
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta["name"], meta["namespace"], meta["resourceVersion"] = "ca", "ns", strconv.Itoa(c.version)
+	meta["name"], meta["namespace"], meta["uid"], meta["resourceVersion"] = "ca", "ns", "the-uid", strconv.Itoa(c.version)
 	obj := map[string]any{"kind": "Secret", "apiVersion": "v1", "type": c.kind, "metadata": meta, "data": c.data}
 	if c.immutable {
 		obj["immutable"] = true

@@ -104,8 +104,34 @@ func TestAuthority_RealAPIServer(t *testing.T) {
 				return true
 			})
 		}
-		if logs := slices.Concat(first.logged(), second.logged()); len(logs) > 0 {
-			t.Errorf("they log %q", logs)
+		if logs := slices.Concat(first.logged(), second.logged()); len(logs) != 1 || !strings.Contains(logs[0], `"reason"="SecretRepaired"`) {
+			t.Errorf("they log %q, want the repair", logs)
+		}
+
+		planted := makeCA(t, time.Now(), time.Hour)
+		await("the planted CA is trusted", func(obj *corev1.Secret, s *state) bool {
+			if s.trusts(planted.cert) {
+				return true
+			}
+			s.retire(planted.cert)
+			obj.Data = encoded(t, s)
+			_, err := secrets.Update(t.Context(), obj, metav1.UpdateOptions{FieldManager: "mallory"})
+			return err == nil
+		})
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+			events, err := admin.CoreV1().Events("whole").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=UnknownCA,type=Warning,involvedObject.name=ca"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(events.Items) > 0 {
+				if message := events.Items[0].Message; !strings.Contains(message, fingerprint(planted.cert)) || !strings.Contains(message, "mallory") {
+					t.Errorf("the Event says %q", message)
+				}
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("there is no Event; the logs: %q", slices.Concat(first.lines(), second.lines()))
+			}
 		}
 	})
 

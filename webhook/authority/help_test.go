@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,10 +35,21 @@ type running struct {
 	log []string
 }
 
-func (r *running) logged() []string {
+// logged returns the errors in the log.
+func (r *running) logged() (errs []string) {
+	for _, line := range r.lines() {
+		if !strings.HasPrefix(line, `"level"=0`) {
+			errs = append(errs, line)
+		}
+	}
+	return errs
+}
+
+// lines returns the log.
+func (r *running) lines() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.log
+	return slices.Clone(r.log)
 }
 
 // run starts an authority, which the test's end stops.

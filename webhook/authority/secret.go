@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -43,14 +44,14 @@ func (s *secret) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret)
 }
 
-// write creates the Secret if old is nil, and otherwise updates it. If another client was
-// faster, the error is a conflict or AlreadyExists.
-func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) error {
+// write creates the Secret if old is nil, and otherwise updates it. It returns the UID of the
+// Secret. If another client was faster, the error is a conflict or AlreadyExists.
+func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	ours, err := st.encode()
 	if err != nil {
-		return err
+		return "", err
 	}
 	secret := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -69,13 +70,16 @@ func (s *secret) write(ctx context.Context, old *corev1.Secret, st *state) error
 	maps.Copy(secret.Data, ours)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
 	if err != nil {
-		return err
+		return "", err
 	}
 	obj := &unstructured.Unstructured{Object: fields}
 	if old == nil {
-		_, err = s.client.Create(ctx, obj, metav1.CreateOptions{})
+		obj, err = s.client.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager})
 	} else {
-		_, err = s.client.Update(ctx, obj, metav1.UpdateOptions{})
+		obj, err = s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: fieldManager})
 	}
-	return err
+	if err != nil {
+		return "", err
+	}
+	return obj.GetUID(), nil
 }

@@ -1,0 +1,177 @@
+package report_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crdkit/crdkit/internal/report"
+)
+
+// client records the Events that are created, or refuses them.
+type client struct {
+	dynamic.Interface
+	dynamic.NamespaceableResourceInterface
+	err error
+
+	mu        sync.Mutex
+	namespace string
+	events    []corev1.Event
+}
+
+func (c *client) Resource(schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	return c
+}
+
+func (c *client) Namespace(namespace string) dynamic.ResourceInterface {
+	c.namespace = namespace
+	return c
+}
+
+func (c *client) Create(_ context.Context, obj *unstructured.Unstructured, _ metav1.CreateOptions, _ ...string) (*unstructured.Unstructured, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return nil, c.err
+	}
+	var event corev1.Event
+	c.err = runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &event)
+	c.events = append(c.events, event)
+	return obj, c.err
+}
+
+// logger returns a context whose logger appends to lines.
+func logger(t *testing.T, lines *[]string) context.Context {
+	var mu sync.Mutex
+	return klog.NewContext(t.Context(), funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		*lines = append(*lines, args)
+	}, funcr.Options{}))
+}
+
+var crd = corev1.ObjectReference{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "pizzas.example.com"}
+
+func TestReport_LineEventAndCount(t *testing.T) {
+	var lines []string
+	c := &client{}
+	o := report.New(crd, "pizza-operator", "Broken", "Fixed", "Never")
+	ctx := logger(t, &lines)
+	o.Report(ctx, c, "uid", report.Change{Reason: "Broken", Message: "It broke", Warning: errors.New("by hand"), Values: []any{"fieldManagers", []string{"kubectl"}}})
+	o.Wait()
+	o.Report(ctx, c, "uid", report.Change{Reason: "Fixed", Message: strings.Repeat("é", 1000)})
+	o.Wait()
+	if diff := cmp.Diff([]string{
+		`"msg"="It broke" "error"="by hand" "reason"="Broken" "fieldManagers"=["kubectl"]`,
+		`"level"=0 "msg"="` + strings.Repeat("é", 1000) + `" "reason"="Fixed"`,
+	}, lines); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	if len(c.events) != 2 || c.namespace != "default" {
+		t.Fatalf("%d Events in namespace %s", len(c.events), c.namespace)
+	}
+	e := c.events[0]
+	crd := crd
+	crd.UID = "uid"
+	if diff := cmp.Diff(crd, e.InvolvedObject); diff != "" {
+		t.Errorf("object (-want +got):\n%s", diff)
+	}
+	if e.Type != "Warning" || e.Message != "It broke: by hand; fieldManagers: [kubectl]" || e.Count != 1 || e.Source.Component != "pizza-operator" || e.FirstTimestamp.IsZero() {
+		t.Errorf("the Event is %+v", e)
+	}
+	if e := c.events[1]; e.Type != "Normal" || len(e.Message) != 1024 {
+		t.Errorf("the Event has type %s and %d bytes", e.Type, len(e.Message))
+	}
+	totals := map[string]int{}
+	o.Totals(func(kind, name, reason string, total int) { totals[kind+" "+name+" "+reason] = total })
+	const prefix = "CustomResourceDefinition pizzas.example.com "
+	if diff := cmp.Diff(map[string]int{prefix + "Broken": 1, prefix + "Fixed": 1, prefix + "Never": 0}, totals); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+}
+
+func TestReport_RepetitionsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		c := &client{}
+		o := report.New(crd, "pizza-operator", "Again", "Other")
+		ctx := logger(t, &lines)
+		for range 3600 {
+			o.Report(ctx, c, "", report.Change{Reason: "Again", Message: "Again"})
+			time.Sleep(time.Second)
+		}
+		o.Report(ctx, c, "", report.Change{Reason: "Other", Message: "Other"})
+		o.Wait()
+		if len(lines) != len(c.events) || len(lines) < 15 || len(lines) > 25 {
+			t.Errorf("%d lines and %d Events in an hour", len(lines), len(c.events))
+		}
+		if last := lines[len(lines)-1]; !strings.Contains(last, "Other") {
+			t.Errorf("a change of another reason is not reported: %q", last)
+		}
+		total := 0
+		for _, e := range c.events {
+			total += int(e.Count)
+			if e.Count > 1 && e.LastTimestamp.Sub(e.FirstTimestamp.Time) < time.Minute {
+				t.Errorf("%d changes from %s to %s", e.Count, e.FirstTimestamp, e.LastTimestamp)
+			}
+		}
+		if total < 3200 {
+			t.Errorf("the Events count %d changes", total)
+		}
+	})
+}
+
+func TestReport_EventsForbidden(t *testing.T) {
+	var lines []string
+	c := &client{err: apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("no"))}
+	o := report.New(crd, "pizza-operator", "Broken")
+	for range 3 {
+		o.Report(logger(t, &lines), c, "", report.Change{Reason: "Broken", Message: "It broke"})
+		o.Wait()
+	}
+	if n := strings.Count(strings.Join(lines, "\n"), "Cannot create Events"); n != 1 || len(lines) != 4 {
+		t.Errorf("the log is %q", lines)
+	}
+}
+
+func TestManagers_OfFields(t *testing.T) {
+	webhook := func(name string) fieldpath.Path {
+		return fieldpath.MakePathOrDie("webhooks", fieldpath.KeyByFields("name", name), "clientConfig", "caBundle")
+	}
+	obj := &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:webhooks":{"k:{\"name\":\"a\"}":{"f:clientConfig":{"f:caBundle":{}}}}}`)},
+		{Manager: "cainjector", FieldsV1: metav1.NewFieldsV1(`{"f:webhooks":{"k:{\"name\":\"b\"}":{".":{},"f:clientConfig":{"f:caBundle":{},"f:url":{}}}}}`)},
+		{Manager: "helm", FieldsV1: metav1.NewFieldsV1(`{"f:webhooks":{"k:{\"name\":\"a\"}":{"f:clientConfig":{"f:url":{}}}}}`)},
+		{Manager: "broken", FieldsV1: metav1.NewFieldsV1(`{"f:`)},
+		{Manager: "empty"},
+	}}
+	for _, c := range []struct {
+		paths []fieldpath.Path
+		want  []string
+	}{
+		{nil, nil},
+		{[]fieldpath.Path{webhook("a")}, []string{"kubectl"}},
+		{[]fieldpath.Path{webhook("a"), webhook("b")}, []string{"cainjector", "kubectl"}},
+		{[]fieldpath.Path{webhook("c")}, nil},
+	} {
+		if diff := cmp.Diff(c.want, report.Managers(obj, c.paths...)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", c.paths, diff)
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package authority
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// totals adds up the changes of replicas by their reasons.
+func totals(replicas ...*running) map[string]int {
+	all := map[string]int{}
+	for _, r := range replicas {
+		r.Changes(func(_, _, reason string, total int) {
+			if total > 0 {
+				all[reason] += total
+			}
+		})
+	}
+	return all
+}
+
+// eventReasons returns the types and reasons of the Events.
+func (c *cluster) eventReasons(t *testing.T) (all []string) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.events {
+		if e.Namespace != "ns" || e.InvolvedObject.Name != "ca" || e.InvolvedObject.UID != "the-uid" || e.ReportingController != fieldManager {
+			t.Errorf("the Event is %+v", e)
+		}
+		all = append(all, e.Type+" "+e.Reason)
+	}
+	slices.Sort(all) // they are created concurrently
+	return all
+}
+
+// wantsLine fails the test unless one line of the log has all of these.
+func (r *running) wantsLine(t *testing.T, parts ...string) {
+	t.Helper()
+	for _, line := range r.lines() {
+		n := 0
+		for _, part := range parts {
+			if strings.Contains(line, part) {
+				n++
+			}
+		}
+		if n == len(parts) {
+			return
+		}
+	}
+	t.Errorf("no line has %q: %q", parts, r.lines())
+}
+
+// Each change is reported by the replica that makes it: with a line, an Event and a count.
+func TestChanges_RotationAndRepair(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
+		replicas := []*running{run(t, c, opts...), run(t, c, opts...)}
+		time.Sleep(start)
+		late := run(t, c, opts...)
+		time.Sleep(start)
+		if lines := late.lines(); len(lines) != 1 || !strings.Contains(lines[0], "Using the CA in the Secret") {
+			t.Errorf("a replica that starts logs %q", lines)
+		}
+		replicas = append(replicas, late)
+		want := map[string]int{caCreated: 1}
+		expect := func(after string, more ...string) {
+			t.Helper()
+			for _, reason := range more {
+				want[reason]++
+			}
+			if diff := cmp.Diff(want, totals(replicas...)); diff != "" {
+				t.Errorf("after %s (-want +got):\n%s", after, diff)
+			}
+			var got []string
+			for _, r := range replicas {
+				got = append(got, r.logged()...)
+			}
+			if n := want[secretRepaired]; len(got) != n {
+				t.Errorf("after %s, there are %d errors, want %d: %q", after, len(got), n, got)
+			}
+		}
+		expect("the start")
+		c.delete()
+		time.Sleep(10 * time.Second)
+		expect("a deletion", secretRecreated, caRotationStarted)
+		time.Sleep(5 * time.Minute)
+		expect("the rotation", caRotated)
+		c.edit(func(data map[string][]byte) map[string][]byte {
+			data[privateKey] = []byte("garbage")
+			return data
+		})
+		time.Sleep(10 * time.Second)
+		expect("garbage", secretRepaired)
+		backup := c.snapshot()
+		time.Sleep(5*day + time.Hour)
+		expect("half of the lifetime", caRotationStarted, caRotated)
+		c.put(backup)
+		time.Sleep(10 * time.Second)
+		expect("an old backup", secretRepaired)
+		time.Sleep(5 * day)
+		expect("the end of the first two CAs", caRemoved, caRotationStarted, caRotated)
+		if diff := cmp.Diff([]string{
+			"Normal CACreated", "Normal CARemoved", "Normal CARotated", "Normal CARotated", "Normal CARotated", "Normal CARotationStarted", "Normal CARotationStarted",
+			"Normal CARotationStarted", "Normal SecretRecreated", "Warning SecretRepaired", "Warning SecretRepaired",
+		}, c.eventReasons(t)); diff != "" {
+			t.Errorf("Events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A CA that no replica has signed is trusted, and reported as an error.
+func TestUnknownCA_Planted(t *testing.T) {
+	for key, plant := range map[string]func(s *state, ca *ca){
+		certKey:     func(s *state, ca *ca) { s.current = ca },
+		nextCertKey: func(s *state, ca *ca) { s.next = ca },
+		previousKey: func(s *state, ca *ca) { s.retire(ca.cert) },
+	} {
+		t.Run(key, func(t *testing.T) {
+			bubble(t, func(t *testing.T, c *cluster) {
+				replicas := []*running{run(t, c), run(t, c)}
+				time.Sleep(start)
+				s, planted := c.state(t), makeCA(t, time.Now(), 90*day)
+				plant(s, planted)
+				c.put(encoded(t, s))
+				time.Sleep(2 * time.Minute)
+				if !c.state(t).trusts(planted.cert) {
+					t.Fatal("the CA is not trusted")
+				}
+				if n := totals(replicas...)[unknownCA]; n < 1 || n > 2 {
+					t.Errorf("it was reported %d times", n)
+				}
+				reported := replicas[0]
+				if totals(reported)[unknownCA] == 0 {
+					reported = replicas[1]
+				}
+				reported.wantsLine(t, `"error"=`, `"reason"="UnknownCA"`, fingerprint(planted.cert), "fieldManagers")
+				if events := c.eventReasons(t); !strings.Contains(fmt.Sprint(events), "Warning UnknownCA") {
+					t.Errorf("the Events are %q", events)
+				}
+				fresh := run(t, c)
+				time.Sleep(start)
+				if len(fresh.logged()) > 0 {
+					t.Errorf("a replica that starts logs %q", fresh.logged())
+				}
+			})
+		})
+	}
+}
+
+// A replica that missed a rotation of others knows by the cross certificates that it was theirs.
+func TestUnknownCA_MissedRotation(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
+		other := run(t, c, opts...)
+		time.Sleep(start)
+		r := run(t, c, opts...)
+		time.Sleep(start)
+		before := c.state(t)
+		r.stop()
+		memory := r.known()
+		time.Sleep(6 * day)
+		after := c.state(t)
+		if after.current.cert.Equal(before.current.cert) {
+			t.Fatal("there was no rotation")
+		}
+		for _, s := range []step{{known: memory, theirs: after, wants: after}, {known: memory, mine: memory, theirs: after, wants: after}} {
+			if got := s.unknown(); len(got) > 0 {
+				t.Errorf("unknown: %v", got)
+			}
+		}
+		if totals(other)[unknownCA] > 0 {
+			t.Error("the other replica does not know its own CA")
+		}
+	})
+}
+
+// Without the permission to create Events, a replica works, and says so once.
+func TestChanges_WithoutEvents(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.faulty(func(r *http.Request) int {
+			if strings.HasSuffix(r.URL.Path, "/events") {
+				return 403
+			}
+			return 0
+		})
+		r := run(t, c)
+		time.Sleep(start)
+		for range 5 {
+			c.delete()
+			time.Sleep(time.Second)
+		}
+		r.wantsWell(t, c)
+		if n := strings.Count(fmt.Sprint(r.lines()), "Cannot create Events"); n != 1 {
+			t.Errorf("it says so %d times: %q", n, r.lines())
+		}
+	})
+}
+
+// A fight over the Secret fills neither the log nor the API server.
+func TestChanges_FightHasLimit(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		r := run(t, c)
+		time.Sleep(start)
+		for range 600 {
+			c.edit(func(data map[string][]byte) map[string][]byte {
+				data = maps.Clone(data)
+				delete(data, bundleKey)
+				return data
+			})
+			time.Sleep(time.Second)
+		}
+		if n := totals(r)[secretRepaired]; n < 100 {
+			t.Errorf("it repaired %d times", n)
+		}
+		if n := len(r.lines()); n > 25 {
+			t.Errorf("there are %d lines", n)
+		}
+		if n := len(c.eventReasons(t)); n > 15 {
+			t.Errorf("there are %d Events", n)
+		}
+		r.wantsLine(t, `"reason"="SecretRepaired"`, `"times"=`)
+	})
+}
