@@ -11,17 +11,26 @@
 //
 //   - crdkit_webhook_certificate_expiry_timestamp_seconds is the expiry of the serving
 //     certificate, in seconds since 1970. It is 0 before the first certificate.
+//
 //   - crdkit_webhook_ca_expiry_timestamp_seconds is the latest expiry of a CA certificate in
 //     the CA bundle. It is 0 before the first CA.
+//
 //   - crdkit_webhook_ca_certificates is the number of CA certificates that the API server
 //     should trust.
+//
 //   - crdkit_webhook_registration_difference has the labels kind, name and field. It is 1 for
 //     each field of a webhook configuration or CustomResourceDefinition that differs from its
 //     declaration in this release of your operator. During a rolling update, differences may
 //     exist for a while.
 //
+//   - crdkit_webhook_changes_total has the labels kind, name and reason. It counts the changes that
+//     this replica made by itself to the Secret of the CA, and to the CA bundles of webhook
+//     configurations and CustomResourceDefinitions. The packages webhook/authority and
+//     webhook/registration list the reasons.
+//
 // The metrics of CAs exist only if the certificates have a CA bundle, like the certificates of
-// webhook/authority. The metric of the registration exists only in webhook/replica.
+// webhook/authority. The metric of the registration, and the changes of CA bundles, exist only in
+// webhook/replica.
 package metrics
 
 import (
@@ -34,10 +43,11 @@ import (
 )
 
 // Prometheus registers the metrics of the certificates. If certs has the method CABundle()
-// []byte, it also registers the metrics of the CAs. It returns the error of
+// []byte, it also registers the metrics of the CAs, and if it has the method Changes of
+// authority.Authority, the metric of the changes. It returns the error of
 // [prometheus.Registerer].Register, for example if the metrics are already registered.
 func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
-	gauges := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	collectors := []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "crdkit_webhook_certificate_expiry_timestamp_seconds",
 		Help: "When the serving certificate expires, 0 if there is none.",
 	}, func() float64 {
@@ -50,7 +60,7 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 	if b, ok := certs.(interface {
 		CABundle() []byte
 	}); ok {
-		gauges = append(gauges,
+		collectors = append(collectors,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 				Name: "crdkit_webhook_ca_expiry_timestamp_seconds",
 				Help: "When the CA certificate that is valid longest expires, 0 if there is none.",
@@ -73,11 +83,15 @@ func Prometheus(r prometheus.Registerer, certs webhook.Certificates) error {
 			}))
 	}
 	if d, ok := certs.(registered); ok {
-		gauges = append(gauges, differences{d, prometheus.NewDesc("crdkit_webhook_registration_difference",
+		collectors = append(collectors, differences{d, prometheus.NewDesc("crdkit_webhook_registration_difference",
 			"1 for each field of a webhook configuration or definition that is not as it is declared.", []string{"kind", "name", "field"}, nil)})
 	}
-	for _, g := range gauges {
-		if err := r.Register(g); err != nil {
+	if c, ok := certs.(changed); ok {
+		collectors = append(collectors, changes{c, prometheus.NewDesc("crdkit_webhook_changes_total",
+			"Changes of the CA and the CA bundles by this replica.", []string{"kind", "name", "reason"}, nil)})
+	}
+	for _, c := range collectors {
+		if err := r.Register(c); err != nil {
 			return err
 		}
 	}
@@ -101,6 +115,26 @@ func (d differences) Describe(descs chan<- *prometheus.Desc) { descs <- d.desc }
 func (d differences) Collect(metrics chan<- prometheus.Metric) {
 	d.Differences(func(kind, name, field string) {
 		metrics <- prometheus.MustNewConstMetric(d.desc, prometheus.GaugeValue, 1, kind, name, field)
+	})
+}
+
+// changed are certificates whose CA, or registration, changes.
+type changed interface {
+	// Changes yields how often there was a change for each reason.
+	Changes(yield func(kind, name, reason string, total int))
+}
+
+// changes collects one metric for each reason of an object.
+type changes struct {
+	changed
+	desc *prometheus.Desc
+}
+
+func (c changes) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+func (c changes) Collect(metrics chan<- prometheus.Metric) {
+	c.Changes(func(kind, name, reason string, total int) {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, float64(total), kind, name, reason)
 	})
 }
 

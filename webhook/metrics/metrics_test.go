@@ -102,6 +102,30 @@ crdkit_webhook_registration_difference{field="spec.conversion.strategy",kind="Cu
 	}
 }
 
+// changed are certificates whose CA changes.
+type changed struct{ onlyServed }
+
+func (changed) Changes(yield func(kind, name, reason string, total int)) {
+	yield("Secret", "pizza-operator-webhook", "CARotated", 3)
+	yield("Secret", "pizza-operator-webhook", "UnknownCA", 0)
+}
+
+func TestPrometheus_CountsChanges(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	if err := metrics.Prometheus(registry, changed{onlyServed{&certificates{}}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+# HELP crdkit_webhook_changes_total Changes of the CA and the CA bundles by this replica.
+# TYPE crdkit_webhook_changes_total counter
+crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason="CARotated"} 3
+crdkit_webhook_changes_total{kind="Secret",name="pizza-operator-webhook",reason="UnknownCA"} 0
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "crdkit_webhook_changes_total"); err != nil {
+		t.Error(err)
+	}
+}
+
 // Certificates without a bundle have one metric.
 func TestPrometheus_WithoutBundle(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()

@@ -61,6 +61,17 @@ func (w *Webhooks) Differences() (all []Difference) {
 	return all
 }
 
+// Changes yields how often [Webhooks.Inject] wrote the CA bundle into each object, for package
+// webhook/metrics. The reasons are also those of the Events: CABundleInjected, and
+// CABundleOverwritten if another writer had overwritten the bundle.
+func (w *Webhooks) Changes(yield func(kind, name, reason string, total int)) {
+	for _, o := range w.objects {
+		if o.watched {
+			o.changes.Totals(yield)
+		}
+	}
+}
+
 // each calls check for the last state of each object, and joins the errors.
 func (w *Webhooks) each(check func(*objectState) error) error {
 	states := w.states.Load()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -599,7 +600,7 @@ func fightIsSlow(t *testing.T, c cluster) {
 	ours, _, _ := newCA(t, "ours")
 	theirs, _, _ := newCA(t, "theirs")
 	hooks := c.installed(t, s, "fight", newBundle(ours))
-	before := c.get(t, mutating, "fight").GetGeneration()
+	before, begin := c.get(t, mutating, "fight").GetGeneration(), time.Now()
 	inject(t, declare(t, "fight", s.options()...), c.Config(), newBundle(theirs))
 	eventually(t, func() error {
 		if err := hooks.Check(nil); err == nil || !strings.Contains(err.Error(), `.clientConfig.caBundle lacks the operator's CA certificates: another writer changes the CA bundle repeatedly`) {
@@ -607,8 +608,9 @@ func fightIsSlow(t *testing.T, c cluster) {
 		}
 		return nil
 	})
-	if n := c.get(t, mutating, "fight").GetGeneration() - before; n > 12 {
-		t.Errorf("it was written %d times", n)
+	took := time.Since(begin)
+	if n := c.get(t, mutating, "fight").GetGeneration() - before; n > 2*(5+int64(took/time.Second)+2) {
+		t.Errorf("it was written %d times in %s", n, took)
 	}
 }
 
@@ -637,6 +639,9 @@ func rulesSuffice(t *testing.T, c cluster) {
 	c.apply(t, hooks)
 	rules := hooks.PolicyRules()
 	for i, rule := range rules {
+		if !slices.Contains(rule.Verbs, "update") {
+			continue
+		}
 		t.Run(fmt.Sprint("without update ", rule.Resources), func(t *testing.T) {
 			less := slices.Clone(rules)
 			less[i].Verbs = []string{"get", "watch"}
@@ -660,6 +665,15 @@ func rulesSuffice(t *testing.T, c cluster) {
 	check(t, hooks.CheckBundle(ca))
 	c.patch(t, validating, "rbac", `[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]`)
 	eventually(t, func() error { return carry(t, ca, c.get(t, validating, "rbac")) })
+	eventually(t, func() error {
+		events, err := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default").List(t.Context(), metav1.ListOptions{
+			FieldSelector: "reason=CABundleOverwritten,involvedObject.kind=ValidatingWebhookConfiguration,involvedObject.name=rbac",
+		})
+		if err == nil && len(events.Items) == 0 {
+			err = errors.New("no Event")
+		}
+		return err
+	})
 }
 
 // requestsReachTheHandlers has the API server resolve a Service. One of type ExternalName is

@@ -180,6 +180,12 @@ func ExampleWebhooks_PolicyRules() {
 	//   - get
 	//   - watch
 	//   - update
+	// - apiGroups:
+	//   - ""
+	//   resources:
+	//   - events
+	//   verbs:
+	//   - create
 }
 
 // New returns one error with all mistakes of a declaration.

@@ -19,8 +19,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/crdkit/crdkit/internal/objectwatch"
+	"github.com/crdkit/crdkit/internal/report"
 )
 
 const (
@@ -30,18 +32,34 @@ const (
 	retry         = 2 * time.Second
 	conflictRetry = 100 * time.Millisecond
 	bundlePoll    = 200 * time.Millisecond
-	// Where another writer writes other CA bundles, one is written that often at once, and then once
-	// in a while.
+	// If another writer overwrites the CA bundle, it is written again that often at once, and then
+	// once per interval. A longer interval makes most requests fail where the other writer writes
+	// every second; a shorter one loads the API server, which sets up the resource of a CRD anew
+	// after each write.
 	writeBurst    = 5
-	writeInterval = 5 * time.Second
+	writeInterval = time.Second
 )
 
 var (
-	errNotRunning = errors.New("registration: Inject is not running")
-	errUnread     = errors.New("not read yet")
-	errNoCA       = errors.New("no CA certificate yet")
-	errContended  = errors.New("another writer changes the CA bundle repeatedly")
+	errNotRunning  = errors.New("registration: Inject is not running")
+	errUnread      = errors.New("not read yet")
+	errNoCA        = errors.New("no CA certificate yet")
+	errOverwritten = errors.New("another writer overwrote it")
 )
+
+// The reasons of [Webhooks.Changes].
+const (
+	bundleInjected    = "CABundleInjected"
+	bundleOverwritten = "CABundleOverwritten"
+)
+
+// contendedError means that another writer overwrites the CA bundle so often that it is written
+// again later.
+type contendedError struct{ managers []string }
+
+func (e contendedError) Error() string {
+	return fmt.Sprintf("another writer changes the CA bundle repeatedly; its field managers are %q", e.managers)
+}
 
 // Inject writes the CA bundle into the webhook configurations and CRDs of the declaration,
 // until ctx is done, and then returns nil. It returns an error only if it cannot start,
@@ -76,6 +94,7 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 				object:      o,
 				webhooks:    w,
 				bundle:      bundle,
+				all:         client,
 				client:      client.Resource(o.resource),
 				writes:      rate.NewLimiter(rate.Every(writeInterval), writeBurst),
 				unreachable: errUnread,
@@ -95,6 +114,9 @@ func (w *Webhooks) Inject(ctx context.Context, config *rest.Config, bundle Bundl
 		running.Go(func() { follow(ctx, bundle, states) })
 	}
 	running.Wait()
+	for _, s := range states {
+		s.changes.Wait()
+	}
 	return nil
 }
 
@@ -122,7 +144,9 @@ type objectState struct {
 	*object
 	webhooks *Webhooks
 	bundle   Bundle
+	all      dynamic.Interface
 	client   dynamic.ResourceInterface
+	written  string // the CA bundle that the object had last, as base64
 	writes   *rate.Limiter
 	wake     chan struct{}
 
@@ -147,6 +171,8 @@ func (s *objectState) run(ctx context.Context) {
 			switch {
 			case apierrors.IsConflict(failure): // another writer has been faster
 				return conflictRetry, nil
+			case errors.As(failure, &contendedError{}):
+				return writeInterval, problem
 			case failure != nil:
 				return retry, problem
 			case errors.Is(problem, errNoCA):
@@ -175,9 +201,9 @@ func (s *objectState) caBundle() ([]byte, error) {
 // sync reads an object, and writes the CA bundle into it, if there is one and the object
 // lacks it.
 func (s *objectState) sync(ctx context.Context, pem []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	request, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	current, err := s.client.Get(ctx, s.name, metav1.GetOptions{})
+	current, err := s.client.Get(request, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		current, err = nil, nil
 	}
@@ -199,27 +225,39 @@ func (s *objectState) inject(
 	ctx context.Context, current *unstructured.Unstructured, caBundle string,
 ) (*unstructured.Unstructured, error) {
 	update := func(obj *unstructured.Unstructured) error {
-		updated, err := s.client.Update(ctx, obj, metav1.UpdateOptions{FieldManager: s.webhooks.name})
+		request, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		updated, err := s.client.Update(request, obj, metav1.UpdateOptions{FieldManager: s.webhooks.name})
 		if err == nil {
 			current = updated
 		}
 		return err
 	}
-	obj, injected := current.DeepCopy(), false
+	obj := current.DeepCopy()
+	var differ []fieldpath.Path
 	for _, e := range s.webhooks.entries(obj) {
 		if e.clientConfig["caBundle"] != caBundle {
-			e.clientConfig["caBundle"], injected = caBundle, true
+			differ = append(differ, e.bundlePath())
+			e.clientConfig["caBundle"] = caBundle
 		}
 	}
-	if injected {
+	if len(differ) > 0 {
+		managers := report.Managers(current, differ...)
 		if !s.writes.Allow() {
-			return current, errContended
+			return current, contendedError{managers}
 		}
 		if err := update(obj); err != nil {
 			return current, err
 		}
+		c := report.Change{Reason: bundleInjected, Message: "Injected the CA bundle"}
+		managers = slices.DeleteFunc(managers, func(m string) bool { return m == s.webhooks.name })
+		if s.written == caBundle && len(managers) > 0 {
+			c = report.Change{Reason: bundleOverwritten, Message: "Injected the CA bundle again", Warning: errOverwritten, Values: []any{"fieldManagers", managers}}
+		}
+		s.changes.Report(ctx, s.all, current.GetUID(), c)
 		obj = current.DeepCopy()
 	}
+	s.written = caBundle
 	if disown(obj, s.webhooks.name) {
 		return current, update(obj)
 	}

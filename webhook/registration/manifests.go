@@ -10,7 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/internal/report"
 )
 
 const (
@@ -29,6 +32,7 @@ type object struct {
 	declared        map[string]any
 	declaresWebhook bool
 	watched         bool // by Inject
+	changes         *report.Object
 }
 
 func (o *object) String() string { return o.kind + " " + o.name }
@@ -145,7 +149,8 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 // (apiserver/pkg/endpoints/request/requestinfo.go).
 //
 // The rules include both webhook configurations, and CRDs with several versions, even if
-// this release declares no webhooks in them. Another release may have declared some.
+// this release declares no webhooks in them. Another release may have declared some. The last rule
+// is for Events on these objects, which are in the namespace default.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{
@@ -162,7 +167,8 @@ func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 		rules = append(rules, rule(apiextensions, definitions, "customresourcedefinitions"))
 	}
 	return append(rules, rule(admissionregistration, []string{w.name},
-		"mutatingwebhookconfigurations", "validatingwebhookconfigurations"))
+		"mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+		rbacv1.PolicyRule{Verbs: []string{"create"}, APIGroups: []string{""}, Resources: []string{"events"}})
 }
 
 // entry is a webhook or a conversion in an object.
@@ -193,6 +199,14 @@ func entriesOf(obj map[string]any) (entries []entry) {
 		add(name, "webhooks["+name+"]", w)
 	}
 	return entries
+}
+
+// bundlePath returns the path of the CA bundle in managedFields.
+func (e entry) bundlePath() fieldpath.Path {
+	if e.name == "" {
+		return fieldpath.MakePathOrDie("spec", "conversion", "webhook", "clientConfig", "caBundle")
+	}
+	return fieldpath.MakePathOrDie("webhooks", fieldpath.KeyByFields("name", e.name), "clientConfig", "caBundle")
 }
 
 // caBundle returns the CA bundle of an entry, or nil if there is no valid one.

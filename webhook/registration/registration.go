@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/crdkit/crdkit/internal/report"
 )
 
 // Webhooks is the declaration of an operator's webhooks. It is an [http.Handler] that
@@ -126,6 +129,10 @@ func New(name string, opts ...Option) (*Webhooks, error) {
 		s.configurationObject(validating, "validatingwebhookconfigurations"))
 	if err := errors.Join(s.errs...); err != nil {
 		return nil, err
+	}
+	for _, o := range w.objects {
+		ref := corev1.ObjectReference{APIVersion: o.resource.GroupVersion().String(), Kind: o.kind, Name: o.name}
+		o.changes = report.New(ref, name, bundleInjected, bundleOverwritten)
 	}
 	return w, nil
 }

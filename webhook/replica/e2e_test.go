@@ -290,6 +290,19 @@ func TestRun_FirstReplica(t *testing.T) {
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(cas), "crdkit_webhook_ca_certificates"); err != nil {
 		t.Error(err)
 	}
+	families, err := registry.Gather()
+	check(t, err)
+	changes := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "crdkit_webhook_changes_total" && m.GetCounter().GetValue() > 0 {
+				changes[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[2].GetValue()] += m.GetCounter().GetValue()
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"Secret CACreated": 1, "CustomResourceDefinition CABundleInjected": 1, "ValidatingWebhookConfiguration CABundleInjected": 1}, changes); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
 	for _, obj := range informer.GetStore().List() {
 		if topping, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "topping"); topping != "salami" {
 			t.Errorf("the informer has %v", obj)
@@ -298,7 +311,7 @@ func TestRun_FirstReplica(t *testing.T) {
 	if got := len(informer.GetStore().List()); got != 3 {
 		t.Errorf("the informer has %d pizzas", got)
 	}
-	_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
+	_, err = c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "hawaii", "pineapple"), metav1.CreateOptions{})
 	if err == nil || !strings.Contains(err.Error(), "not in this house") {
 		t.Errorf("the answer is %v", err)
 	}
@@ -331,7 +344,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 		order = append(order, what)
 	}
 	arrived, answer := make(chan struct{}), make(chan struct{})
-	ready := make(chan struct{})
+	ready, stops := make(chan struct{}), make(chan struct{})
 	addr, stop := c.install(t, c.hooks(),
 		replica.Informer("pizzas", informer),
 		replica.Handle("/slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -346,6 +359,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 			close(ready)
 			<-ctx.Done()
 			note("the controller stops")
+			close(stops)
 			return nil
 		}),
 		replica.Ready("kitchen", func(*http.Request) error { return nil }))
@@ -368,6 +382,7 @@ func TestRun_StopsInOrder(t *testing.T) {
 	<-arrived
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
+	<-stops // at the same time as /readyz
 	eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[-]shutdown failed") {
 			return errors.New(got)

@@ -167,6 +167,17 @@ func (m measured) Differences(yield func(kind, name, field string)) {
 	}
 }
 
+// Changes yields the changes of the registration, and of certificates that have any, for package
+// webhook/metrics.
+func (m measured) Changes(yield func(kind, name, reason string, total int)) {
+	m.hooks.Changes(yield)
+	if c, ok := m.Certificates.(interface {
+		Changes(func(kind, name, reason string, total int))
+	}); ok {
+		c.Changes(yield)
+	}
+}
+
 func (r *replica) errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("replica: "+format, args...))
 }

@@ -1,0 +1,139 @@
+package registration_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/testing/tier"
+	"github.com/crdkit/crdkit/webhook"
+	"github.com/crdkit/crdkit/webhook/registration"
+)
+
+// Another writer overwrites the CA bundle every second, as an injector with another CA does.
+func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	s := newShop(t, "overwritten.example.com")
+	crd := "pizzas." + s.group
+	hooks, ca := c.serve(t, s, "overwritten")
+	var mu sync.Mutex
+	var lines []string
+	logged := klog.NewContext(t.Context(), funcr.New(func(_, args string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, args)
+	}, funcr.Options{}))
+	ctx, stop := context.WithCancel(logged)
+	var injecting sync.WaitGroup
+	injecting.Go(func() {
+		if err := hooks.Inject(ctx, c.Config(), newBundle(ca)); err != nil {
+			t.Error(err)
+		}
+	})
+	defer injecting.Wait()
+	defer stop()
+	eventually(t, ready(hooks))
+	old := s.resource()
+	old.Version = "v1alpha1"
+	pizzas := c.Resource(old).Namespace("default")
+	eventually(t, func() error {
+		_, err := pizzas.Create(t.Context(), s.pizza("salami", "salami"), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+
+	var requests, failures int
+	var longest time.Duration
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		for last := time.Now(); ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+			requests++
+			if _, err := pizzas.Get(ctx, "salami", metav1.GetOptions{}); err != nil && ctx.Err() == nil {
+				failures++
+				continue
+			}
+			longest, last = max(longest, time.Since(last)), time.Now()
+		}
+	})
+	theirs, _, _ := newCA(t, "somebody")
+	encoded := base64.StdEncoding.EncodeToString(theirs)
+	overwritten, repaired := tier.Pick(15, 30), 0
+	for range overwritten {
+		c.patch(t, definitions, crd, `[{"op":"add","path":"/spec/conversion/webhook/clientConfig/caBundle","value":"`+encoded+`"}]`)
+		time.Sleep(time.Second)
+		if carry(t, ca, c.get(t, definitions, crd)) == nil {
+			repaired++
+		}
+	}
+	eventually(t, func() error {
+		events, err := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace("default").List(t.Context(), metav1.ListOptions{
+			FieldSelector: "reason=CABundleOverwritten,type=Warning,involvedObject.kind=CustomResourceDefinition,involvedObject.name=" + crd,
+		})
+		if err == nil && (len(events.Items) == 0 || !strings.Contains(fmt.Sprint(events.Items[0].Object["message"]), "somebody")) {
+			err = fmt.Errorf("the Events are %v", events.Items)
+		}
+		return err
+	})
+	stop()
+	asking.Wait()
+	injecting.Wait()
+	overwritings := 0
+	hooks.Changes(func(_, name, reason string, total int) {
+		if name == crd && reason == "CABundleOverwritten" {
+			overwritings = total
+		}
+	})
+	named := slices.DeleteFunc(lines, func(line string) bool {
+		return !strings.Contains(line, `"reason"="CABundleOverwritten" "fieldManagers"=["somebody"]`)
+	})
+	if overwritings < len(named) || len(named) == 0 || len(named) > 12 {
+		t.Errorf("the bundle was overwritten %d times; %d lines name the writer", overwritings, len(named))
+	}
+	t.Logf("%d of %d requests failed (%.0f %%), the longest gap was %s; %d of %d bundles were repaired within a second",
+		failures, requests, 100*float64(failures)/float64(requests), longest, repaired, overwritten)
+	if repaired < overwritten*3/4 {
+		t.Errorf("%d of %d bundles were repaired within a second", repaired, overwritten)
+	}
+}
+
+// serve serves the webhooks of a shop, and applies their manifests.
+func (c cluster) serve(t *testing.T, s *shop, name string) (hooks *registration.Webhooks, ca []byte) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	hooks, err = registration.New(name, append(s.options(), registration.URL(fmt.Sprint("https://", l.Addr())))...)
+	check(t, err)
+	ca, chain, key := newCA(t, hooks.Hosts()[0])
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	check(t, os.WriteFile(certFile, chain, 0o600))
+	check(t, os.WriteFile(keyFile, key, 0o600))
+	certs, err := webhook.Files(certFile, keyFile)
+	check(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- webhook.Serve(ctx, l, hooks, certs) }()
+	t.Cleanup(func() {
+		cancel()
+		check(t, <-served)
+	})
+	c.apply(t, hooks)
+	return hooks, ca
+}
