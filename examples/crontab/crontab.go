@@ -27,7 +27,7 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, url string, o
 		return errors.Join(err, l.Close())
 	}
 	hooks, err := registration.New("crontab",
-		registration.URL(url), registration.OwnNamespace("default"),
+		registration.URL(url),
 		registration.Definitions([]byte(definition)),
 		registration.Conversion("/convert", conversion.NewHandler(reg)),
 	)

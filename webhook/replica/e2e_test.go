@@ -362,7 +362,8 @@ func TestRun_StopsInOrder(t *testing.T) {
 			close(stops)
 			return nil
 		}),
-		replica.Ready("kitchen", func(*http.Request) error { return nil }))
+		replica.Ready("kitchen", func(*http.Request) error { return nil }),
+		replica.Server(webhook.ShutdownDelay(time.Second)))
 	<-ready
 	eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]kitchen ok") || strings.Contains(got, "[-]") {
@@ -554,6 +555,31 @@ func TestRollingUpdate_ManifestsFirst(t *testing.T) {
 	updated, _ := c.start(t, next)
 	isReady(updated)
 	check(t, stopRestarted())
+}
+
+// An operator outside of the cluster has no namespace, and keeps its CA in the namespace default.
+func TestRun_URLWithoutNamespace(t *testing.T) {
+	c := open(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	url := "https://" + l.Addr().String()
+	registry := conversion.NewRegistry(runtime.NewScheme())
+	check(t, conversion.AddFields(registry, c.kind("v1alpha1"), "v1", conversion.Rename("spec.topping", "spec.toppings")))
+	hooks, err := registration.New(c.operator, registration.URL(url), registration.Definitions(definition(c.group)), registration.Conversion("/convert", conversion.NewHandler(registry)))
+	check(t, err)
+	c.apply(t, hooks)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- replica.Run(ctx, c.Config(), l, hooks, replica.Server(webhook.ShutdownDelay(0))) }()
+	c.order(t, 1)
+	eventually(t, func() error {
+		_, err := c.pizzas("v1alpha1").Get(t.Context(), "p0", metav1.GetOptions{})
+		return err
+	})
+	_, err = c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("default").Get(t.Context(), c.operator+"-webhook", metav1.GetOptions{})
+	check(t, err)
+	stop()
+	check(t, <-ended)
 }
 
 // The certificates may come from files.

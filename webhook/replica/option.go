@@ -26,7 +26,8 @@ func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option
 }
 
 // Authority adds options for the authority that keeps the CA in a Secret. The Secret is in the
-// operator's namespace ([registration.Webhooks.Namespace]). Its name is the name of the
+// operator's namespace ([registration.Webhooks.Namespace]), or in the namespace default if
+// [registration.URL] is set without [registration.OwnNamespace]. Its name is the name of the
 // registration with the suffix "-webhook".
 func Authority(opts ...authority.Option) Option {
 	return func(r *replica) { r.authority = append(r.authority, opts...) }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -104,12 +106,10 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	}
 	issuing = func(context.Context) error { return nil }
 	if r.certs == nil {
-		a, err := authority.New(config, r.hooks.Namespace(), r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
+		namespace := cmp.Or(r.hooks.Namespace(), metav1.NamespaceDefault)
+		a, err := authority.New(config, namespace, r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
 		if err != nil {
 			r.errorf("%w", err)
-			if r.hooks.Namespace() == "" {
-				r.errorf("namespace of the Secret is unknown: with a URL, set registration.OwnNamespace")
-			}
 		}
 		r.certs, r.bundle = a, a
 	}

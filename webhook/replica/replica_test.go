@@ -41,18 +41,17 @@ func outside(t *testing.T, opts ...registration.Option) *registration.Webhooks {
 // Mistakes are found at the start, all in one error, and the listener is closed.
 func TestRun_Mistakes(t *testing.T) {
 	ok := func(*http.Request) error { return nil }
-	inside := registration.OwnNamespace("ns")
 	registry := prometheus.NewRegistry()
 	for name, c := range map[string]struct {
 		hooks *registration.Webhooks
 		opts  []replica.Option
 		want  []string
 	}{
-		"no namespace for the Secret": {outside(t), nil, []string{`namespace "" of the Secret`, "registration.OwnNamespace"}},
-		"metrics that are taken": {outside(t, inside), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
+		"a namespace that is no name": {outside(t, registration.OwnNamespace("a.b")), nil, []string{`namespace "a.b" of the Secret`}},
+		"metrics that are taken": {outside(t), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
 			return errors.Join(metrics.Prometheus(registry, c), metrics.Prometheus(registry, c))
 		})}, []string{"the metrics: duplicate metrics collector registration"}},
-		"what is taken": {outside(t, inside), []replica.Option{replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)}, []string{`check "shutdown" is given twice`, `check "a" is given twice`}},
+		"what is taken": {outside(t), []replica.Option{replica.Ready("shutdown", ok), replica.Ready("a", ok), replica.Ready("a", ok)}, []string{`check "shutdown" is given twice`, `check "a" is given twice`}},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		check(t, err)
