@@ -169,8 +169,8 @@ func TestProduction_AlertsNameMetrics(t *testing.T) {
 			}
 		}
 	}
-	if count != 10 {
-		t.Errorf("%d alerts, want 10", count)
+	if count != 12 {
+		t.Errorf("%d alerts, want 12", count)
 	}
 }
 
@@ -208,6 +208,10 @@ func (certificates) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 func (certificates) CABundle() []byte                                              { return nil }
 func (certificates) Differences(yield func(kind, name, field string)) {
 	yield("CustomResourceDefinition", "backups.example.com", "spec.conversion.strategy")
+}
+func (certificates) Changes(yield func(kind, name, reason string, total int)) {
+	yield("Secret", "backup-operator-webhook", "UnknownCA", 0)
+	yield("CustomResourceDefinition", "backups.example.com", "CABundleOverwritten", 0)
 }
 
 // serverMetrics returns the metrics of an API server that has called a conversion webhook and two

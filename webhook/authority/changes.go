@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -51,13 +52,14 @@ func (a *Authority) report(ctx context.Context, s step, uid types.UID, now time.
 	for _, c := range s.changes(now) {
 		a.changes.Report(ctx, a.client, uid, c)
 	}
-	if s.wants == s.theirs && (s.known == nil || !slices.EqualFunc(s.known.trusted(), s.wants.trusted(), (*x509.Certificate).Equal) || !s.known.current.cert.Equal(s.wants.current.cert)) {
+	same := s.known != nil && s.known.current.cert.Equal(s.wants.current.cert) && bytes.Equal(s.known.bundle(), s.wants.bundle())
+	if s.wants == s.theirs && !same {
 		klog.FromContext(ctx).Info("Using the CA in the Secret", s.wants.values()...)
 	}
 }
 
-// changes returns what this replica changed, and the CAs that it trusts although no replica made
-// them. What another replica changed is reported there.
+// changes returns the changes that this replica made, and the CAs that it trusts although no replica
+// made them. Other replicas report their own changes.
 func (s step) changes(now time.Time) (all []report.Change) {
 	add := func(reason, message string, warning error, values ...any) {
 		all = append(all, report.Change{Reason: reason, Message: message, Warning: warning, Values: append(values, s.wants.values()...)})
@@ -101,8 +103,8 @@ func (s step) changes(now time.Time) (all []report.Change) {
 }
 
 var (
-	errUnknown = errors.New("another program wrote it, which may intercept requests to the webhooks")
-	errEarlier = errors.New("it had an earlier or expired CA, for example from a backup")
+	errUnknown = errors.New("another program wrote the CA, and can impersonate the webhooks")
+	errEarlier = errors.New("the Secret had an earlier or an expired CA, for example from a backup")
 	errNoCA    = errors.New("no valid CA was left; requests fail until all registrations have the new one")
 )
 
@@ -115,7 +117,7 @@ type planted struct {
 // unknown returns the CAs of the Secret that this replica adopts without a sign that a replica made
 // them. At its start, a replica knows no CA, and trusts those that it finds. Later, a replica signs
 // each CA that it adds with the key of the one before, which a program that does not have the key
-// cannot do. Field managers are no such sign, because each client chooses its own.
+// cannot do. The name of a field manager is not such a sign, because each client chooses its own.
 func (s step) unknown() (all []planted) {
 	if s.known == nil || s.theirs == nil {
 		return nil

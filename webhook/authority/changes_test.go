@@ -181,6 +181,26 @@ func TestUnknownCA_MissedRotation(t *testing.T) {
 	})
 }
 
+// A replica replaces an expired CA, and the others know that it was one of them.
+func TestUnknownCA_ExpiredCAReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		opts := []Option{Interval(time.Hour), CALifetime(10 * day)}
+		replicas := []*running{run(t, c, opts...), run(t, c, opts...), run(t, c, opts...)}
+		time.Sleep(start)
+		c.away()
+		time.Sleep(11 * day)
+		c.faulty(nil)
+		time.Sleep(2 * time.Hour)
+		want := map[string]int{caCreated: 2, caRemoved: 1}
+		if diff := cmp.Diff(want, totals(replicas...)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, r := range replicas {
+			r.wantsWell(t, c)
+		}
+	})
+}
+
 // Without the permission to create Events, a replica works, and says so once.
 func TestChanges_WithoutEvents(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {

@@ -40,7 +40,7 @@
 //   - The Secret is deleted. A replica that remembers its content writes it again, with a next
 //     CA. Thus you can delete the Secret to request a rotation.
 //   - The Secret is broken. A replica that remembers its content restores it.
-//   - Another program writes another CA. This CA becomes the next CA.
+//   - Another program writes another CA. This CA becomes the next CA, and is reported.
 //   - The Secret gets an older state, for example from a backup. The replicas restore their
 //     state.
 //   - The CA has expired, for example because no replica ran for months. It is replaced at
@@ -53,9 +53,33 @@
 //     registrations then need the new bundle. The same applies if another CA was written while
 //     no replica could reach the API server.
 //
-// Other problems are logged, such as errors of the API server or a missing permission. The log
-// also has registrations that lack the next CA for many minutes: ten times the sum of
+// # Log, Events and metrics
+//
+// A replica reports each change that it makes to the Secret: with a log line, with an Event on the
+// Secret, and in a counter ([Authority.Changes], which package webhook/metrics exports). The
+// counter, the log line and the Event have the same reason:
+//
+//   - CACreated: there was no CA. If there was one before, the log line is an error, because requests
+//     fail until all registrations have the new CA.
+//   - CARotationStarted, CARotated, CARemoved: the three steps of a rotation.
+//   - SecretRecreated: the Secret had been deleted.
+//   - SecretRepaired: the Secret was broken, or had an earlier state. The log line is an error.
+//   - UnknownCA: the replica trusts a CA that it found in the Secret, although the key of no CA that
+//     it knew has signed it. Replicas sign each next CA with the key of the current one. The log
+//     line is an error with the fingerprint of the CA and the field managers that wrote it. If you
+//     did not write this CA, treat the webhooks as compromised: its key can sign certificates for
+//     them.
+//
+// A client chooses the name of its field manager, so the name is not a proof of the writer; the
+// audit log of the API server is. The field manager of replicas is crdkit-authority. A replica that
+// starts, or that follows another replica, logs one line with the CAs, which is not an error.
+//
+// A change that repeats many times is logged less often, with the number of repetitions in "times".
+// Problems are logged too, such as errors of the API server or a missing permission, and
+// registrations that lack the next CA for many minutes: ten times the sum of
 // [PropagationDelay] and [Interval]. The rotation waits for them until the current CA expires.
+//
+// # Removing a CA
 //
 // To remove previous CAs before they expire, remove previous.crt, and their certificates in
 // ca.crt, in one edit. If the two do not match, the Secret is restored.

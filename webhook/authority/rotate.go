@@ -31,8 +31,12 @@ func (p policy) step(s *state, now time.Time, ready bool) (*state, error) {
 			out.retire(out.current.cert)
 		}
 		if out.current, out.next, changed = out.next, nil, true; out.current == nil {
-			var err error
-			if out.current, err = newCA(p.name, now, p.caLifetime); err != nil {
+			fresh, err := newCA(p.name, now, p.caLifetime)
+			if err != nil {
+				return nil, err
+			}
+			// No client accepts the cross certificate, but other replicas see who made the CA.
+			if out.current, err = s.current.crossed(fresh); err != nil {
 				return nil, err
 			}
 		}

@@ -72,6 +72,13 @@
 // one cause no conflict. Apply the manifests always with a CA bundle, or always without.
 // Server-side apply removes a bundle that you applied earlier and now omit.
 //
+// Each write of a CA bundle is reported with a log line, an Event on the object (in the namespace
+// default), and a count ([Webhooks.Changes], which package webhook/metrics exports). The reason is
+// CABundleInjected, or CABundleOverwritten if another writer had replaced the bundle. The latter is
+// an error in the log with the field managers that own the caBundle, such as that of another
+// injector. If the other writer continues, Inject writes the bundle about once a second, and logs
+// less often.
+//
 // # Limitations
 //
 // The package does not issue certificates (see webhook/authority), does not listen (see webhook),

@@ -34,7 +34,7 @@ const (
 	bundlePoll    = 200 * time.Millisecond
 	// If another writer overwrites the CA bundle, it is written again that often at once, and then
 	// once per interval. A longer interval makes most requests fail where the other writer writes
-	// every second; a shorter one loads the API server, which sets up the resource of a CRD anew
+	// every second. A shorter one loads the API server, which creates the handlers of a CRD again
 	// after each write.
 	writeBurst    = 5
 	writeInterval = time.Second
@@ -68,9 +68,9 @@ func (e contendedError) Error() string {
 // Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to
 // the [Service] or [URL] of the declaration. This includes webhooks that another release of
 // your operator declared. Inject watches the objects. If a bundle is overwritten or
-// removed, Inject writes it again at once. Failures are logged and retried, and
-// [Webhooks.Differences] are logged. Every replica can run Inject; if one replica has
-// written the bundle, the others write nothing.
+// removed, Inject writes it again at once, but if this happens repeatedly, once a second.
+// Failures are logged and retried, and [Webhooks.Differences] are logged. Every replica can
+// run Inject; if one replica has written the bundle, the others write nothing.
 //
 // If bundle is nil, Inject writes nothing, and only reads the objects for [Webhooks.Check]
 // and [Webhooks.Differences]. Then another program must write the bundles, such as
