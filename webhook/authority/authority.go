@@ -42,6 +42,7 @@ type Authority struct {
 	client  dynamic.Interface
 	secret  *secret
 	changes *report.Object
+	follows rate.Sometimes // limits the log lines about the CAs of others
 
 	// Only Run uses these fields.
 	writes          *rate.Limiter
@@ -75,6 +76,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		hosts:            slices.Clone(hosts),
 		interval:         5 * time.Second,
 		propagationDelay: time.Minute,
+		follows:          rate.Sometimes{First: 10, Interval: time.Minute},
 	}
 	for _, opt := range opts {
 		opt(a)

@@ -48,6 +48,12 @@ func TestDeletion_AgainAndAgain(t *testing.T) {
 			c.delete()
 			time.Sleep(time.Second)
 		}
+		if n := totals(r)[secretRecreated]; n != 20 {
+			t.Errorf("%d deletions are counted", n)
+		}
+		if n := strings.Count(fmt.Sprint(r.lines()), `"reason"="SecretRecreated"`); n < 5 {
+			t.Errorf("%d deletions are logged", n)
+		}
 		if n := len(c.state(t).trusted()); n != 2 {
 			t.Errorf("there are %d CAs", n)
 		}

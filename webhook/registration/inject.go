@@ -210,7 +210,9 @@ func (s *objectState) sync(ctx context.Context, pem []byte) error {
 	if err != nil {
 		return err // the last state is kept
 	}
-	if current != nil && pem != nil {
+	if current == nil {
+		s.written = ""
+	} else if pem != nil {
 		current, err = s.inject(ctx, current, base64.StdEncoding.EncodeToString(pem))
 	}
 	s.mu.Lock()
@@ -234,8 +236,9 @@ func (s *objectState) inject(
 		return err
 	}
 	obj := current.DeepCopy()
+	entries := s.webhooks.entries(obj)
 	var differ []fieldpath.Path
-	for _, e := range s.webhooks.entries(obj) {
+	for _, e := range entries {
 		if e.clientConfig["caBundle"] != caBundle {
 			differ = append(differ, e.bundlePath())
 			e.clientConfig["caBundle"] = caBundle
@@ -257,7 +260,9 @@ func (s *objectState) inject(
 		s.changes.Report(ctx, s.all, current.GetUID(), c)
 		obj = current.DeepCopy()
 	}
-	s.written = caBundle
+	if len(entries) > 0 {
+		s.written = caBundle
+	}
 	if disown(obj, s.webhooks.name) {
 		return current, update(obj)
 	}

@@ -144,13 +144,14 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 }
 
 // PolicyRules returns the permissions that [Webhooks.Inject] needs, as rules of a
-// ClusterRole. They are limited to the objects by their names. The API server authorizes a
+// ClusterRole. Those on the objects are limited by names. The API server authorizes a
 // watch with the field selector metadata.name as a request for that name
 // (apiserver/pkg/endpoints/request/requestinfo.go).
 //
 // The rules include both webhook configurations, and CRDs with several versions, even if
 // this release declares no webhooks in them. Another release may have declared some. The last rule
-// is for Events on these objects, which are in the namespace default.
+// is for Events on these objects, which are in the namespace default. Without it, Inject logs once
+// that it cannot create them.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{

@@ -312,6 +312,7 @@ func TestPolicyRules_LimitedToObjects(t *testing.T) {
 	want := []rbacv1.PolicyRule{
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: []string{"pizzas.a.example.com", "pizzas.b.example.com"}, Verbs: []string{"get", "watch", "update"}},
 		{APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, ResourceNames: []string{"p"}, Verbs: []string{"get", "watch", "update"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	}
 	if diff := cmp.Diff(want, hooks.PolicyRules()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
