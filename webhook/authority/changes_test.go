@@ -237,7 +237,7 @@ func TestChanges_FightHasLimit(t *testing.T) {
 			bubble(t, func(t *testing.T, c *cluster) {
 				replicas := []*running{run(t, c), run(t, c)}
 				time.Sleep(start)
-				for range 600 {
+				for range 330 {
 					c.edit(func(data map[string][]byte) map[string][]byte { return edit(t, data) })
 					time.Sleep(time.Second)
 				}
