@@ -42,7 +42,7 @@ type Authority struct {
 	client  dynamic.Interface
 	secret  *secret
 	changes *report.Object
-	follows rate.Sometimes // limits the log lines about the CAs of others
+	used    rate.Sometimes // limits the log lines about the CAs of other replicas
 
 	// Only Run uses these fields.
 	writes          *rate.Limiter
@@ -76,7 +76,7 @@ func New(config *rest.Config, namespace, name string, hosts []string, opts ...Op
 		hosts:            slices.Clone(hosts),
 		interval:         5 * time.Second,
 		propagationDelay: time.Minute,
-		follows:          rate.Sometimes{First: 10, Interval: time.Minute},
+		used:             rate.Sometimes{First: 10, Interval: time.Minute},
 	}
 	for _, opt := range opts {
 		opt(a)

@@ -54,7 +54,7 @@ func (a *Authority) report(ctx context.Context, s step, uid types.UID, now time.
 	}
 	same := s.known != nil && s.known.current.cert.Equal(s.wants.current.cert) && bytes.Equal(s.known.bundle(), s.wants.bundle())
 	if s.wants == s.theirs && !same {
-		a.follows.Do(func() { klog.FromContext(ctx).Info("Using the CA in the Secret", s.wants.values()...) })
+		a.used.Do(func() { klog.FromContext(ctx).Info("Using the CA in the Secret", s.wants.values()...) })
 	}
 }
 

@@ -11,18 +11,14 @@
 //
 //   - crdkit_webhook_certificate_expiry_timestamp_seconds is the expiry of the serving
 //     certificate, in seconds since 1970. It is 0 before the first certificate.
-//
 //   - crdkit_webhook_ca_expiry_timestamp_seconds is the latest expiry of a CA certificate in
 //     the CA bundle. It is 0 before the first CA.
-//
 //   - crdkit_webhook_ca_certificates is the number of CA certificates that the API server
 //     should trust.
-//
 //   - crdkit_webhook_registration_difference has the labels kind, name and field. It is 1 for
 //     each field of a webhook configuration or CustomResourceDefinition that differs from its
 //     declaration in this release of your operator. During a rolling update, differences may
 //     exist for a while.
-//
 //   - crdkit_webhook_changes_total has the labels kind, name and reason. It counts the changes that
 //     this replica made by itself to the Secret of the CA, and to the CA bundles of webhook
 //     configurations and CustomResourceDefinitions. The packages webhook/authority and

@@ -62,10 +62,12 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 	var requests, failures int
 	var longest time.Duration
 	var asking sync.WaitGroup
+	asks, asked := context.WithCancel(ctx)
+	defer asked()
 	asking.Go(func() {
-		for last := time.Now(); ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+		for last := time.Now(); asks.Err() == nil; time.Sleep(20 * time.Millisecond) {
 			requests++
-			if _, err := pizzas.Get(ctx, "salami", metav1.GetOptions{}); err != nil && ctx.Err() == nil {
+			if _, err := pizzas.Get(asks, "salami", metav1.GetOptions{}); err != nil && asks.Err() == nil {
 				failures++
 				continue
 			}
@@ -75,8 +77,11 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 	theirs, _, _ := newCA(t, "somebody")
 	encoded := base64.StdEncoding.EncodeToString(theirs)
 	overwritten, repaired := tier.Pick(15, 30), 0
-	for range overwritten {
+	overwrite := func() {
 		c.patch(t, definitions, crd, `[{"op":"add","path":"/spec/conversion/webhook/clientConfig/caBundle","value":"`+encoded+`"}]`)
+	}
+	for range overwritten {
+		overwrite()
 		time.Sleep(time.Second)
 		if carry(t, ca, c.get(t, definitions, crd)) == nil {
 			repaired++
@@ -91,8 +96,17 @@ func TestInject_BundleOverwrittenEverySecond(t *testing.T) {
 		}
 		return err
 	})
-	stop()
+	asked()
 	asking.Wait()
+	eventually(t, func() error { // faster than it may be written again
+		overwrite()
+		err := hooks.Check(nil)
+		if err == nil || !strings.Contains(err.Error(), `another writer changes the CA bundle repeatedly, with the field managers ["somebody"]`) {
+			return fmt.Errorf("the check says %w", err)
+		}
+		return nil
+	})
+	stop()
 	injecting.Wait()
 	overwritings := 0
 	hooks.Changes(func(_, name, reason string, total int) {

@@ -55,10 +55,14 @@ const (
 
 // contendedError means that another writer overwrites the CA bundle so often that it is written
 // again later.
-type contendedError struct{ managers []string }
+type contendedError struct{ managers []string } // of the other writer, if they are known
 
 func (e contendedError) Error() string {
-	return fmt.Sprintf("another writer changes the CA bundle repeatedly; its field managers are %q", e.managers)
+	const text = "another writer changes the CA bundle repeatedly"
+	if len(e.managers) == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s, with the field managers %q", text, e.managers)
 }
 
 // Inject writes the CA bundle into the webhook configurations and CRDs of the declaration,
@@ -245,7 +249,7 @@ func (s *objectState) inject(
 		}
 	}
 	if len(differ) > 0 {
-		managers := report.Managers(current, differ...)
+		managers := slices.DeleteFunc(report.Managers(current, differ...), func(m string) bool { return m == s.webhooks.name })
 		if !s.writes.Allow() {
 			return current, contendedError{managers}
 		}
@@ -253,7 +257,6 @@ func (s *objectState) inject(
 			return current, err
 		}
 		c := report.Change{Reason: bundleInjected, Message: "Injected the CA bundle"}
-		managers = slices.DeleteFunc(managers, func(m string) bool { return m == s.webhooks.name })
 		if s.written == caBundle && len(managers) > 0 {
 			c = report.Change{Reason: bundleOverwritten, Message: "Injected the CA bundle again", Warning: errOverwritten, Values: []any{"fieldManagers", managers}}
 		}
