@@ -156,11 +156,28 @@ func (cp *ControlPlane) start(ctx context.Context) (err error) {
 	}
 	// Another process may take the port between its choice and the server's bind.
 	for range 5 {
-		err = cp.startAPIServer(ctx)
+		if err = cp.choosePort(); err == nil {
+			err = cp.StartAPIServer(ctx)
+		}
 		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "address already in use") {
 			break
 		}
 	}
+	return err
+}
+
+// choosePort sets the address of the API server, and the credentials for it.
+func (cp *ControlPlane) choosePort() error {
+	port, err := FreePort()
+	if err != nil {
+		return err
+	}
+	cp.endpoint = &rest.Config{
+		Host:            "https://127.0.0.1:" + strconv.Itoa(port),
+		TLSClientConfig: rest.TLSClientConfig{CAData: cp.ca.pem()},
+		QPS:             -1,
+	}
+	cp.admin, err = cp.User("admin", "system:masters")
 	return err
 }
 
@@ -185,20 +202,13 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) (err error) {
 	})
 }
 
-func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
-	free, err := FreePort()
-	if err != nil {
-		return err
-	}
-	port := strconv.Itoa(free)
-	cp.endpoint = &rest.Config{
-		Host:            "https://127.0.0.1:" + port,
-		TLSClientConfig: rest.TLSClientConfig{CAData: cp.ca.pem()},
-		QPS:             -1,
-	}
-	if cp.admin, err = cp.User("admin", "system:masters"); err != nil {
-		return err
-	}
+// StopAPIServer stops the API server and leaves etcd running, for tests of what clients do in the
+// meantime. [ControlPlane.StartAPIServer] starts it again.
+func (cp *ControlPlane) StopAPIServer() error { return cp.apiserver.stop(stopGrace) }
+
+// StartAPIServer starts the API server, and returns when it is ready. After
+// [ControlPlane.StopAPIServer], it has the same address and the same objects.
+func (cp *ControlPlane) StartAPIServer(ctx context.Context) error {
 	probe := cp.Config()
 	probe.NegotiatedSerializer = scheme.Codecs
 	client, err := rest.UnversionedRESTClientFor(probe)
@@ -211,7 +221,7 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 		"--advertise-address=127.0.0.1",
 		// Since 1.37 the others refuse a loopback address (pkg/controlplane/instance.go).
 		"--endpoint-reconciler-type=none",
-		"--secure-port=" + port,
+		"--secure-port=" + strings.TrimPrefix(cp.endpoint.Host, "https://127.0.0.1:"),
 		"--tls-cert-file=" + cp.file("apiserver.crt"),
 		"--tls-private-key-file=" + cp.file("apiserver.key"),
 		"--client-ca-file=" + cp.file("ca.crt"),

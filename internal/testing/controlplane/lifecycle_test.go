@@ -130,6 +130,23 @@ func TestStop_ReportsDeadProcess(t *testing.T) {
 	}
 }
 
+// The API server starts again at the same address.
+func TestStartAPIServer_AfterStop(t *testing.T) {
+	useFakes(t)
+	cp, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cp.Stop()
+	host, first := cp.Config().Host, cp.apiserver
+	if err := errors.Join(cp.StopAPIServer(), cp.StartAPIServer(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if first.exited() == nil || cp.apiserver.exited() != nil || cp.Config().Host != host {
+		t.Errorf("the first server: %v, the second at %s: %v; want %s", first.exited(), cp.Config().Host, cp.apiserver.exited(), host)
+	}
+}
+
 // A process that ignores SIGTERM is killed.
 func TestStop_ProcessIgnoresSIGTERM(t *testing.T) {
 	useFakes(t)
