@@ -71,7 +71,7 @@ func (b bench) reference() error {
 
 	topping := reference.ClusterScoped(toppings)
 	toppingInformer := &filled{}
-	known, err := reference.NewTarget(topping, toppingInformer, func(_ context.Context, _, name string) error {
+	known, err := reference.NewTarget(topping, reference.Unwatched(toppingInformer), func(_ context.Context, _, name string) error {
 		return apierrors.NewNotFound(toppings, name) // at once
 	}, reference.RequestRate(1e9, 1e9))
 	if err != nil {
@@ -85,7 +85,7 @@ func (b bench) reference() error {
 	informer := &filled{}
 	var pizzasOf *reference.Referrers
 	ours := heap(func() {
-		if pizzasOf, err = reference.NewReferrers(pizzas, informer, topping, toppingsOf); err != nil {
+		if pizzasOf, err = reference.NewReferrers(pizzas, reference.Unwatched(informer), topping, toppingsOf); err != nil {
 			return
 		}
 		for _, p := range all {

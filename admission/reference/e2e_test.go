@@ -55,11 +55,10 @@ func TestReferences_OnAnAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	configMaps := schema.GroupResource{Resource: "configmaps"}
-	factory := informers.NewSharedInformerFactory(client, 0)
-	configMapInformer := factory.Core().V1().ConfigMaps().Informer()
+	configMapInformer := informerOf(client, client.CoreV1().ConfigMaps(""), &corev1.ConfigMap{})
 	// The informer of the secrets sees none: it is as far behind as one can be.
 	behind := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=nothing" })).Core().V1().Secrets().Informer()
-	known, err := reference.NewTarget(reference.Namespaced(secrets), behind, reference.Metadata(live, corev1.SchemeGroupVersion.WithResource("secrets")))
+	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Unwatched(behind), reference.Metadata(live, corev1.SchemeGroupVersion.WithResource("secrets")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -28,7 +29,7 @@ func Example() {
 	getTopping := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(toppings, name) }
 
 	topping := reference.ClusterScoped(toppings)
-	known, err := reference.NewTarget(topping, toppingInformer, getTopping)
+	known, err := reference.NewTarget(topping, reference.Unwatched(toppingInformer), getTopping)
 	if err != nil {
 		panic(err)
 	}
@@ -36,7 +37,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	pizzasOf, err := reference.NewReferrers(pizzas, pizzaInformer, topping, toppingsOf)
+	pizzasOf, err := reference.NewReferrers(pizzas, reference.Unwatched(pizzaInformer), topping, toppingsOf)
 	if err != nil {
 		panic(err)
 	}
@@ -96,7 +97,7 @@ func ExampleFields_unstructured() {
 // Pizzas may reference secrets in another namespace only if the policy allows it.
 func ExampleCrossNamespace() {
 	getSecret := func(_ context.Context, _, name string) error { return apierrors.NewNotFound(secrets, name) }
-	known, err := reference.NewTarget(reference.Namespaced(secrets), holding(secret("shared", "ca")), getSecret)
+	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Unwatched(holding(secret("shared", "ca"))), getSecret)
 	if err != nil {
 		panic(err)
 	}
@@ -127,8 +128,13 @@ func Example_dynamic() {
 		if err != nil {
 			return nil, nil, err
 		}
-		factory := dynamicinformer.NewDynamicSharedInformerFactory(objects, 0)
-		known, err := reference.NewTarget(reference.Namespaced(ovens.GroupResource()), factory.ForResource(ovens).Informer(), reference.Metadata(live, ovens))
+		informer := reference.NewInformer(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+				return objects.Resource(ovens).List(ctx, opts)
+			},
+			WatchFuncWithContext: objects.Resource(ovens).Watch,
+		}, &unstructured.Unstructured{}, 0, cache.Indexers{})
+		known, err := reference.NewTarget(reference.Namespaced(ovens.GroupResource()), informer, reference.Metadata(live, ovens))
 		if err != nil {
 			return nil, nil, err
 		}

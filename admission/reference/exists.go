@@ -194,8 +194,7 @@ func (c *checker) find(ctx context.Context, from string, questions []*question) 
 		case q.isNew && (c.authorizer != nil || c.crosses(from, q.name)):
 			slow = append(slow, q)
 		case q.asks:
-			var known bool
-			if known, q.undecided = c.target.knows(q.name); !known && q.undecided == nil {
+			if !c.target.knows(q.name) {
 				slow = append(slow, q)
 			}
 		}
@@ -237,16 +236,19 @@ func (c *checker) decide(ctx context.Context, from string, q *question) {
 	if !q.asks || q.forbidden != "" || q.undecided != nil {
 		return
 	}
-	var known bool
-	if known, q.undecided = c.target.knows(q.name); known || q.undecided != nil {
+	if c.target.knows(q.name) {
 		return
 	}
-	known, err := c.target.read(ctx, q.name)
+	found, err := c.target.read(ctx, q.name)
 	if err != nil {
-		q.undecided = undecided(err, "%s: cannot find out whether %s %q exists",
-			q.path, c.target.resource, q.name)
+		doubt := ""
+		if err := c.target.Check(nil); err != nil {
+			doubt = err.Error() + ", and "
+		}
+		q.undecided = undecided(err, "%s: %scannot find out whether %s %q exists",
+			q.path, doubt, c.target.resource, q.name)
 	}
-	q.missing = !known && err == nil
+	q.missing = !found && err == nil
 }
 
 // crosses reports whether a reference is from one namespace to another.

@@ -54,35 +54,30 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// Nothing is denied before the informer has synced.
+// Before the informer has synced, the API server is asked.
 func TestExists_UnsyncedInformer(t *testing.T) {
-	behind := holding()
+	behind := holding(topping("gone"))
 	behind.synced = false
 	asked := &live{}
 	known := target(t, reference.ClusterScoped(toppings), behind, asked)
-	_, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "nails"))
-	const want = "the informer of toppings.restaurant.programming-kubernetes.info has not synced yet"
-	if !isRetry(err, http.StatusServiceUnavailable) || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "nails", "new", "gone"))
+	want := []string{`spec.toppings[0].name: Not found: "nails"`, `spec.toppings[2].name: Not found: "gone"`}
+	if diff := cmp.Diff(want, messages(errs)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := known.Check(nil); err == nil || err.Error() != want || known.HasSynced() {
+	const unsynced = "the informer of toppings.restaurant.programming-kubernetes.info has not synced yet"
+	if err := known.Check(nil); !isRetry(err, http.StatusServiceUnavailable) || err.Error() != unsynced {
 		t.Errorf("the check says %v", err)
 	}
-	if errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x")); errs != nil || err != nil {
-		t.Errorf("a pizza that names nothing: %v and %v", errs, err)
-	}
-	if len(asked.was()) > 0 {
-		t.Errorf("the API server was asked for %v", asked.was())
-	}
-	behind.synced = true
-	if err := known.Check(nil); err != nil {
-		t.Error(err)
+	_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "locked"))
+	if want := `spec.toppings[0].name: ` + unsynced + `, and cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: `; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
 // A failed read is not a verdict.
 func TestExists_FailedRead(t *testing.T) {
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(), &live{}), toppingsOf)
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{}), toppingsOf)
 	for name, want := range map[string]string{
 		"locked":   `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "locked" exists: toppings.restaurant.programming-kubernetes.info "locked" is forbidden: RBAC`,
 		"unserved": `spec.toppings[0].name: cannot find out whether toppings.restaurant.programming-kubernetes.info "unserved" exists: the server could not find the requested resource`,
@@ -124,7 +119,7 @@ func TestRequestRate(t *testing.T) {
 func TestExists_ConcurrentReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
-		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(_ context.Context, _, name string) error {
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), func(_ context.Context, _, name string) error {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
@@ -206,7 +201,7 @@ func TestExists_CertainDenial(t *testing.T) {
 	behind := holding()
 	behind.synced = false
 	check = reference.Exists(target(t, reference.Namespaced(secrets), behind, &live{}), secretsOf)
-	if errs, err := check(t.Context(), pizza("x", "oven", "other/x")); len(errs) != 1 || err != nil {
+	if errs, err := check(t.Context(), pizza("x", "locked", "other/x")); len(errs) != 1 || err != nil {
 		t.Errorf("before the informer has synced: %v and %v", errs, err)
 	}
 	// 150 misses are more than the rate allows.
@@ -239,7 +234,7 @@ func TestExists_RetriableErrors(t *testing.T) {
 		"a kind that is gone":    {err: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", toppings, "x", "404 page not found", 0, true)},
 		"anything else":          {err: errors.New("no idea")},
 	} {
-		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(context.Context, string, string) error { return c.err })
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), func(context.Context, string, string) error { return c.err })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +256,7 @@ func TestExists_RetriableErrors(t *testing.T) {
 func TestExists_CanceledRequestIsNotTooMany(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
+	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
 	if _, err := reference.Exists(known, toppingsOf)(ctx, pizza("x", "nails")); !isRetry(err, http.StatusServiceUnavailable) {
 		t.Errorf("got %v, want 503", err)
 	}
@@ -270,7 +265,7 @@ func TestExists_CanceledRequestIsNotTooMany(t *testing.T) {
 // The questions of one object end together.
 func TestExists_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), func(ctx context.Context, _, _ string) error {
+		known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), func(ctx context.Context, _, _ string) error {
 			<-ctx.Done()
 			return ctx.Err()
 		})
@@ -435,7 +430,7 @@ func TestExists_FromNamespace(t *testing.T) {
 
 // A reference without a path is named by its kind.
 func TestExists_RefWithoutPath(t *testing.T) {
-	check := reference.Exists(target(t, reference.ClusterScoped(toppings), holding(), &live{}), func(*v1beta1.Pizza) []reference.Ref {
+	check := reference.Exists(target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{}), func(*v1beta1.Pizza) []reference.Ref {
 		return []reference.Ref{{Name: "nails"}}
 	})
 	errs, err := check(t.Context(), pizza("x"))
@@ -448,7 +443,7 @@ func TestExists_RefWithoutPath(t *testing.T) {
 func TestTarget_StoppedInformer(t *testing.T) {
 	source := testingcache.NewFakeControllerSource()
 	source.Add(topping("tomato"))
-	informer := cache.NewSharedIndexInformer(source, &v1alpha1.Topping{}, 0, cache.Indexers{})
+	informer := reference.NewInformer(source, &v1alpha1.Topping{}, 0, cache.Indexers{})
 	known, err := reference.NewTarget(reference.ClusterScoped(toppings), informer, (&live{}).get)
 	if err != nil {
 		t.Fatal(err)
@@ -466,12 +461,12 @@ func TestTarget_StoppedInformer(t *testing.T) {
 	<-stopped
 	pizzaInformer.stopped = true
 	const want = "the informer of toppings.restaurant.programming-kubernetes.info has stopped"
-	_, err = reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato"))
-	if !isRetry(err, http.StatusServiceUnavailable) || err.Error() != want || known.HasSynced() || fmt.Sprint(known.Check(nil)) != want {
-		t.Errorf("got %v, and of the check %v", err, known.Check(nil))
+	errs, err := reference.Exists(known, toppingsOf)(t.Context(), pizza("x", "tomato"))
+	if len(errs) != 1 || err != nil || fmt.Sprint(known.Check(nil)) != want {
+		t.Errorf("got %v and %v, and of the check %v; the API server has no tomato", errs, err, known.Check(nil))
 	}
 	_, err = reference.NotReferenced[*v1alpha1.Topping](pizzasOf)(t.Context(), topping("tomato"))
-	if !isRetry(err, http.StatusServiceUnavailable) || !strings.HasSuffix(err.Error(), "has stopped") || pizzasOf.HasSynced() || pizzasOf.Check(nil) == nil {
+	if !isRetry(err, http.StatusServiceUnavailable) || !strings.HasSuffix(err.Error(), "has stopped") || pizzasOf.Check(nil) == nil {
 		t.Errorf("got %v, and of the check %v", err, pizzasOf.Check(nil))
 	}
 }
@@ -503,7 +498,7 @@ func TestExists_Update(t *testing.T) {
 
 // A reference that is no longer optional is new.
 func TestExists_NoLongerOptional(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
+	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
 	required := func(p *v1beta1.Pizza) []reference.Ref {
 		if p.Labels["optional"] != "" {
 			return optional(toppingsOf)(p)
@@ -543,7 +538,7 @@ func (c toBeta) Convert(_ context.Context, object []byte, to schema.GroupVersion
 
 // The old object of an update in another version is converted.
 func TestExists_UpdateInAnotherVersion(t *testing.T) {
-	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
+	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
 	old := &v1alpha1.Pizza{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Pizza"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "margherita"},
@@ -571,7 +566,7 @@ func TestExists_UnstructuredAndMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := target(t, reference.ClusterScoped(toppings), holding(), &live{})
+	known := target(t, reference.ClusterScoped(toppings), reference.Unwatched(holding()), &live{})
 	h := newHandler(t, admission.Validate(reference.Exists(known, inSpec)), admission.Validate(reference.Exists(known, inMetadata)))
 	p := pizza("margherita", "nails")
 	p.Annotations = map[string]string{"topping": "glue"}
@@ -611,12 +606,12 @@ func TestExists_PanicOfThePolicyIsUndecided(t *testing.T) {
 
 // Faults are found when the program starts.
 func TestNewTarget_Faults(t *testing.T) {
-	_, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), (&live{}).get, reference.RequestRate(0, 0))
+	_, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), (&live{}).get, reference.RequestRate(0, 0))
 	want := "reference: target toppings.restaurant.programming-kubernetes.info: RequestRate is 0 and 0, expected more than 0"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), &events{fails: errors.New("informer stopped")}, (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
+	if _, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(&events{fails: errors.New("informer stopped")}), (&live{}).get); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
 		t.Errorf("got %v", err)
 	}
 }

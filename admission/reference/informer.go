@@ -1,19 +1,37 @@
 package reference
 
 import (
+	"errors"
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Informer is the part of an informer that this package needs. Every
-// [cache.SharedIndexInformer] is an Informer, and so is every informer of a controller-runtime
-// cache (see interop/controllerruntime).
+// patience is how long the API server shall retry requests that an informer leaves undecided. After
+// that, the user reads the cause.
+const patience = 3 * time.Second
+
+// Informer is the part of an informer that this package needs. Create it with [NewInformer], so that
+// a broken watch is noticed, or pass it through [Unwatched].
 //
-// Both have the method IsStopped() bool. If an informer has this method, requests are left
-// undecided after it has stopped.
+// If an informer has the method IsStopped() bool, requests are left undecided after it has stopped.
 type Informer interface {
 	HasSynced() bool
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+}
+
+// Unwatched returns an informer that [NewInformer] did not create, such as an informer of a
+// client-go factory. While its watch is broken, the checks answer from outdated objects: after a
+// restart of the API server for up to a minute.
+func Unwatched(i Informer) Informer { return unwatched{i} }
+
+type unwatched struct{ Informer }
+
+// handler receives the events of one or more informers, and their watches.
+type handler struct {
+	cache.ResourceEventHandlerFuncs
+	watchers []*watcher
 }
 
 // source reports whether an informer's events are complete.
@@ -21,12 +39,14 @@ type source struct {
 	resource  schema.GroupResource
 	hasSynced func() bool
 	isStopped func() bool
+	watchers  []*watcher
+	begin     time.Time
 }
 
 // follow calls set for each object that an informer has or adds or updates, and remove for
 // each deleted object.
 func follow(
-	resource schema.GroupResource, informer Informer,
+	resource schema.GroupResource, i Informer,
 	set func(cache.ObjectName, any), remove func(cache.ObjectName),
 ) (source, error) {
 	add := func(obj any) {
@@ -34,7 +54,7 @@ func follow(
 			set(name, obj)
 		}
 	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	h := &handler{ResourceEventHandlerFuncs: cache.ResourceEventHandlerFuncs{
 		AddFunc:    add,
 		UpdateFunc: func(_, obj any) { add(obj) },
 		DeleteFunc: func(obj any) {
@@ -42,25 +62,53 @@ func follow(
 				remove(name)
 			}
 		},
-	})
+	}}
+	accepted, ok := i.(unwatched)
+	if ok {
+		i = accepted.Informer
+	}
+	registration, err := i.AddEventHandler(h)
 	if err != nil {
 		return source{}, err
 	}
+	if !ok && len(h.watchers) == 0 {
+		return source{}, errors.New("the informer cannot report a broken watch: create it with reference.NewInformer, or accept that with reference.Unwatched")
+	}
 	// The registration has synced when all events were delivered. The informer has synced earlier.
-	s := source{resource, registration.HasSynced, func() bool { return false }}
-	if stops, ok := informer.(interface{ IsStopped() bool }); ok {
+	s := source{resource, registration.HasSynced, func() bool { return false }, h.watchers, time.Now()}
+	if stops, ok := i.(interface{ IsStopped() bool }); ok {
 		s.isStopped = stops.IsStopped
 	}
 	return s, nil
 }
 
-// ready returns an error if the events are not complete, or nil.
-func (s source) ready() error {
-	switch {
-	case s.isStopped():
-		return unavailable("the informer of " + s.resource.String() + " has stopped")
-	case !s.hasSynced():
-		return unavailable("the informer of " + s.resource.String() + " has not synced yet")
+// problem returns why the events may be incomplete, and since when, or an empty string.
+func (s source) problem() (string, time.Time) {
+	if s.isStopped() {
+		return "has stopped", s.begin
 	}
-	return nil
+	synced := s.hasSynced()
+	for _, w := range s.watchers {
+		if problem, since := w.problem(synced); problem != "" {
+			return problem, since
+		}
+	}
+	if !synced {
+		return "has not synced yet", s.begin
+	}
+	return "", s.begin
+}
+
+// ready returns an error if the events may be incomplete, or nil. The error has a Retry-After only
+// at first: the API server would retry until its timeout, and the user would not see the cause.
+func (s source) ready() error {
+	problem, since := s.problem()
+	if problem == "" {
+		return nil
+	}
+	problem = "the informer of " + s.resource.String() + " " + problem
+	if time.Since(since) < patience {
+		return unavailable(problem)
+	}
+	return errors.New(problem)
 }

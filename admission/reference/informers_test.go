@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -12,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	metadatafake "k8s.io/client-go/metadata/fake"
-	"k8s.io/client-go/metadata/metadatainformer"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	testingcache "k8s.io/client-go/tools/cache/testing"
@@ -38,6 +39,22 @@ func run(t testing.TB, informer cache.SharedIndexInformer) {
 	t.Cleanup(func() { cancel(); <-stopped })
 }
 
+// lister is the part of a client that an informer needs.
+type lister[L runtime.Object] interface {
+	List(ctx context.Context, opts metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+}
+
+// informerOf returns an informer of all objects that a client of a clientset lists.
+func informerOf[L runtime.Object](clientset any, client lister[L], example runtime.Object) cache.SharedIndexInformer {
+	return reference.NewInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, opts)
+		},
+		WatchFuncWithContext: client.Watch,
+	}, clientset), example, 0, cache.Indexers{})
+}
+
 // until waits until an informer, which is behind, has caught up.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
@@ -53,13 +70,16 @@ func TestInformer_Typed(t *testing.T) {
 	client := kubefake.NewClientset(secret("default", "oven"),
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cook"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "oven"}}}}}})
 	factory := informers.NewSharedInformerFactory(client, 0)
+	factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, _ time.Duration) cache.SharedIndexInformer {
+		return informerOf(client, client.CoreV1().Pods(""), &corev1.Pod{})
+	})
 	podInformer, secretInformer := factory.Core().V1().Pods().Informer(), factory.Core().V1().Secrets().Informer()
 	secretsOfPod, err := reference.Fields[*corev1.Pod](reference.Field{Name: "spec.volumes[*].secret.secretName"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	podsOf := follow(t, schema.GroupResource{Resource: "pods"}, podInformer, reference.Namespaced(secrets), secretsOfPod)
-	known, err := reference.NewTarget(reference.Namespaced(secrets), secretInformer, (&live{}).get)
+	known, err := reference.NewTarget(reference.Namespaced(secrets), reference.Unwatched(secretInformer), (&live{}).get)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +122,8 @@ func TestInformer_Dynamic(t *testing.T) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{pizzaVersion: "PizzaList", toppingVersion: "ToppingList"},
 		object("Topping", "", "tomato"), object("Pizza", "default", "margherita", map[string]any{"name": "tomato"}))
-	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	pizzaInformer, toppingInformer := factory.ForResource(pizzaVersion).Informer(), factory.ForResource(toppingVersion).Informer()
+	pizzaInformer := informerOf(client, client.Resource(pizzaVersion), &unstructured.Unstructured{})
+	toppingInformer := informerOf(client, client.Resource(toppingVersion), &unstructured.Unstructured{})
 	refs, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +170,7 @@ func TestInformer_MetadataOnly(t *testing.T) {
 	}
 	pizzaVersion, toppingVersion := pizzas.WithVersion("v1beta1"), toppings.WithVersion("v1beta1")
 	client := metadatafake.NewSimpleMetadataClient(s, object("Topping", "", "tomato", ""), object("Topping", "shop", "tomato", ""), object("Pizza", "default", "margherita", "tomato"))
-	pizzaInformer := metadatainformer.NewFilteredMetadataInformer(client, pizzaVersion, "", 0, cache.Indexers{}, nil).Informer()
+	pizzaInformer := informerOf(client, client.Resource(pizzaVersion), &metav1.PartialObjectMetadata{})
 	refs, err := reference.Fields[*metav1.PartialObjectMetadata](reference.Field{Name: "metadata.annotations['example.com/topping']"})
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +182,7 @@ func TestInformer_MetadataOnly(t *testing.T) {
 		t.Error(got)
 	}
 	// No informer has this topping: the metadata client finds it.
-	known, err := reference.NewTarget(reference.ClusterScoped(toppings), holding(), reference.Metadata(client, toppingVersion))
+	known, err := reference.NewTarget(reference.ClusterScoped(toppings), reference.Unwatched(holding()), reference.Metadata(client, toppingVersion))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +221,7 @@ func TestReferrers_BrokenWatch(t *testing.T) {
 	for i := range 500 {
 		source.Add(pizza(fmt.Sprintf("p%03d", i), "tomato"))
 	}
-	informer := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	informer := reference.NewInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), toppingsOf)
 	run(t, informer)
 	until(t, "it has synced", pizzasOf.HasSynced)
@@ -229,7 +249,7 @@ func TestReferrers_BrokenWatch(t *testing.T) {
 // Events come while users are asked for.
 func TestReferrers_Concurrent(t *testing.T) {
 	source := testingcache.NewFakeControllerSource()
-	informer := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	informer := reference.NewInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
 	pizzasOf := follow(t, pizzas, informer, reference.ClusterScoped(toppings), func(p *v1beta1.Pizza) []reference.Ref {
 		return append(toppingsOf(p), reference.Ref{Path: field.NewPath("x"), Name: "dough"})
 	})

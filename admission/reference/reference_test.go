@@ -59,6 +59,14 @@ func (e *events) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEv
 	return registration{e}, e.fails
 }
 
+// accept accepts an informer whose events are sent by hand.
+func accept(informer reference.Informer) reference.Informer {
+	if _, ok := informer.(*events); ok {
+		return reference.Unwatched(informer)
+	}
+	return informer
+}
+
 type registration struct{ *events }
 
 func (r registration) HasSynced() bool { return r.synced }
@@ -169,7 +177,7 @@ func (l *live) was() map[string]int {
 
 func target(t testing.TB, resource reference.Resource, informer reference.Informer, l *live, opts ...reference.RequestOption) *reference.Target {
 	t.Helper()
-	got, err := reference.NewTarget(resource, informer, l.get, opts...)
+	got, err := reference.NewTarget(resource, accept(informer), l.get, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

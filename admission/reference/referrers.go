@@ -112,12 +112,11 @@ func (r *Referrers) Of(namespace, name string) []cache.ObjectName {
 }
 
 // HasSynced reports whether the index has all objects that existed when the informer started.
-// It returns false after the informer has stopped.
-func (r *Referrers) HasSynced() bool { return r.source.ready() == nil }
+func (r *Referrers) HasSynced() bool { return r.source.hasSynced() }
 
 // Check is a readiness check for webhook.Checks. It returns an error until the informer has
-// synced, and after it has stopped. It also returns an error if it could not extract the
-// references of an object; see [NewReferrers]. The request may be nil.
+// synced, while its watch is broken, and after it has stopped. It also returns an error if it
+// could not extract the references of an object; see [NewReferrers]. The request may be nil.
 func (r *Referrers) Check(*http.Request) error {
 	if err := r.broken.Load(); err != nil {
 		return *err

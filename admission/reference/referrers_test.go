@@ -25,7 +25,7 @@ import (
 
 func follow[T runtime.Object](t testing.TB, resource schema.GroupResource, informer reference.Informer, target reference.Resource, refs func(T) []reference.Ref) *reference.Referrers {
 	t.Helper()
-	r, err := reference.NewReferrers(resource, informer, target, refs)
+	r, err := reference.NewReferrers(resource, accept(informer), target, refs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestNotReferenced_DeletingNamespace(t *testing.T) {
 
 // Faults are found when the program starts.
 func TestNewReferrers_Faults(t *testing.T) {
-	if _, err := reference.NewReferrers(pizzas, &events{fails: fmt.Errorf("informer stopped")}, reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
+	if _, err := reference.NewReferrers(pizzas, reference.Unwatched(&events{fails: fmt.Errorf("informer stopped")}), reference.ClusterScoped(toppings), toppingsOf); err == nil || !strings.HasSuffix(err.Error(), ": informer stopped") {
 		t.Errorf("got %v", err)
 	}
 	a := follow(t, pizzas, &events{}, reference.ClusterScoped(toppings), toppingsOf)

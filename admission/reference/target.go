@@ -85,23 +85,20 @@ func NewTarget(resource Resource, informer Informer, get Getter, opts ...Request
 	return t, nil
 }
 
-// HasSynced reports whether the target has all objects that existed when the informer started.
-// It returns false after the informer has stopped.
-func (t *Target) HasSynced() bool { return t.source.ready() == nil }
-
 // Check is a readiness check for webhook.Checks. It returns an error until the informer has
-// synced, and after it has stopped. The request may be nil.
+// synced, while its watch is broken, and after it has stopped. Until then, [Exists] reads from the
+// API server. The request may be nil.
 func (t *Target) Check(*http.Request) error { return t.source.ready() }
 
-// knows reports whether the informer has an object of the name.
-func (t *Target) knows(name cache.ObjectName) (bool, error) {
-	if err := t.source.ready(); err != nil {
-		return false, err
+// knows reports whether the informer has an object of the name, and has it for certain.
+func (t *Target) knows(name cache.ObjectName) bool {
+	if problem, _ := t.source.problem(); problem != "" {
+		return false
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	_, found := t.known[name]
-	return found, nil
+	return found
 }
 
 // read reads from the API server, and reports whether an object exists.

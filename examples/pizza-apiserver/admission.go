@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -51,8 +50,7 @@ func newMenu(loopback *rest.Config) (*menu, error) {
 		return nil, err
 	}
 	pizzas, toppings := v1beta1.GroupVersion.WithResource("pizzas"), v1alpha1.GroupVersion.WithResource("toppings")
-	informers := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
-	m := &menu{pizzas: informers.ForResource(pizzas).Informer(), toppings: informers.ForResource(toppings).Informer()}
+	m := &menu{pizzas: newInformer(client.Resource(pizzas)), toppings: newInformer(client.Resource(toppings))}
 	topping := reference.ClusterScoped(toppings.GroupResource())
 	names, err := reference.Fields[*unstructured.Unstructured](reference.Field{Name: "spec.toppings[*].name"})
 	if err != nil {
@@ -65,6 +63,15 @@ func newMenu(loopback *rest.Config) (*menu, error) {
 	})
 	m.pizzasOf, referrersErr = reference.NewReferrers(pizzas.GroupResource(), m.pizzas, topping, names)
 	return m, errors.Join(targetErr, referrersErr)
+}
+
+func newInformer(client dynamic.ResourceInterface) cache.SharedIndexInformer {
+	return reference.NewInformer(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			return client.List(ctx, opts)
+		},
+		WatchFuncWithContext: client.Watch,
+	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
 }
 
 // run runs the informers until the context is done.

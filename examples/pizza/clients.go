@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdkit/crdkit/admission/reference"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1alpha1"
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
@@ -68,7 +69,7 @@ type lister[L runtime.Object] interface {
 
 // newInformer returns an informer of all objects that the client lists.
 func newInformer[L runtime.Object](client lister[L], example runtime.Object) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(&cache.ListWatch{
+	return reference.NewInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, opts)
 		},

@@ -158,7 +158,7 @@ func TestFollow_ChangedTopping(t *testing.T) {
 	for name, topping := range map[string]string{"a": "tomato", "b": "tomato", "c": "salami"} {
 		source.Add(pizzaOf(name, nil, topping))
 	}
-	pizzas := cache.NewSharedIndexInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
+	pizzas := reference.NewInformer(source, &v1beta1.Pizza{}, 0, cache.Indexers{})
 	pizzasOf, err := reference.NewReferrers(pizzaResource, pizzas, reference.ClusterScoped(toppingResource), ToppingsOf)
 	if err != nil {
 		t.Fatal(err)

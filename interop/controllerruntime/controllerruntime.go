@@ -17,6 +17,7 @@
 // Package admission/reference checks references with the informers of a manager's
 // cache:
 //
+//	mgr, err := manager.New(config, manager.Options{Cache: cache.Options{NewInformer: reference.NewInformer}})
 //	secrets, err := controllerruntime.Informer(ctx, mgr.GetCache(), &corev1.Secret{})
 //	live := controllerruntime.Getter(mgr.GetAPIReader(), corev1.SchemeGroupVersion.WithKind("Secret"))
 //	known, err := reference.NewTarget(secret, secrets, live)

@@ -20,6 +20,10 @@ import (
 // two must have apiVersion and kind. It does not wait for the informer to sync, and
 // may be called before the cache is started. The error is the cache's.
 //
+// The cache must create its informers with [reference.NewInformer], so that a broken
+// watch is noticed. Set the field NewInformer of its options, which are
+// manager.Options.Cache for the cache of a manager.
+//
 // A cache of several namespaces works too. It does not know
 // other namespaces: a reference to an object there costs a live read each time,
 // and users there do not keep anything from being deleted.

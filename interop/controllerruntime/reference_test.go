@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -39,8 +40,16 @@ var (
 type cluster struct {
 	objects []client.ObjectKey
 
-	mu    sync.Mutex
-	asked []string // for single objects, and reviews
+	mu      sync.Mutex
+	asked   []string                 // for single objects, and reviews
+	watches map[string]chan struct{} // by path; closed to end the watch
+}
+
+// endWatch ends the watch of a path.
+func (c *cluster) endWatch(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.watches[path])
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -63,8 +72,18 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answer(http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":422,"reason":"Invalid"}`) // then it lists
 			return
 		}
+		ended := make(chan struct{})
+		c.mu.Lock()
+		if c.watches == nil {
+			c.watches = map[string]chan struct{}{}
+		}
+		c.watches[r.URL.Path] = ended
+		c.mu.Unlock()
 		w.(http.Flusher).Flush()
-		<-r.Context().Done()
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
 		return
 	}
 	var namespace, resource, name string
@@ -120,10 +139,20 @@ func sameName[T client.Object](namespaces ...string) func(T) []reference.Ref {
 	}
 }
 
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for !done() {
+		if t.Context().Err() != nil {
+			t.Fatalf("it never came that %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...string) {
 	objects := &cluster{objects: []client.ObjectKey{{Namespace: "a", Name: "tls"}, {Namespace: "b", Name: "tls"}, {Namespace: "c", Name: "tls"}}}
 	config, mapper := connect(t, objects)
-	opts := cache.Options{Scheme: scheme.Scheme, Mapper: mapper, HTTPClient: http.DefaultClient}
+	opts := cache.Options{Scheme: scheme.Scheme, Mapper: mapper, HTTPClient: http.DefaultClient, NewInformer: reference.NewInformer}
 	for _, namespace := range namespaces {
 		if opts.DefaultNamespaces == nil {
 			opts.DefaultNamespaces = map[string]cache.Config{}
@@ -166,9 +195,7 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 			t.Error(err)
 		}
 	})
-	if !toolscache.WaitForCacheSync(t.Context().Done(), known.HasSynced, podsOf.HasSynced) {
-		t.Fatal("they have not synced")
-	}
+	waitFor(t, "they have synced", func() bool { return known.Check(nil) == nil && podsOf.Check(nil) == nil })
 
 	// The secret is in a, b and c; what the cache does not watch is read.
 	pod.SetName("tls")
@@ -186,6 +213,14 @@ func serves[P, S client.Object](t *testing.T, pod P, secret S, namespaces ...str
 	if diff := cmp.Diff(want, objects.asked); diff != "" {
 		t.Errorf("live reads (-want +got):\n%s", diff)
 	}
+	// A broken watch is noticed, also of one namespace among several.
+	path := "/api/v1/secrets"
+	if len(namespaces) > 0 {
+		path = "/api/v1/namespaces/b/secrets"
+	}
+	objects.endWatch(path)
+	waitFor(t, "the watch is known to be broken", func() bool { return known.Check(nil) != nil })
+	waitFor(t, "the watch is back", func() bool { return known.Check(nil) == nil })
 	unused := reference.NotReferenced[S](podsOf)
 	for namespace, used := range map[string]bool{"a": true, "b": true, "c": len(namespaces) == 0, "d": false} {
 		secret.SetName("tls")
@@ -211,6 +246,23 @@ func TestInformer_Cache(t *testing.T) {
 				serves(t, ofKind(&metav1.PartialObjectMetadata{}, "Pod"), ofKind(&metav1.PartialObjectMetadata{}, "Secret"), namespaces...)
 			})
 		})
+	}
+}
+
+// A cache that does not use reference.NewInformer is refused.
+func TestInformer_UnwatchedCache(t *testing.T) {
+	config, mapper := connect(t, &cluster{})
+	c, err := cache.New(config, cache.Options{Scheme: scheme.Scheme, Mapper: mapper, HTTPClient: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := controllerruntime.Informer(t.Context(), c, &corev1.Secret{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = reference.NewTarget(reference.Namespaced(secretResource), secrets, func(context.Context, string, string) error { return nil })
+	if want := "create it with reference.NewInformer"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

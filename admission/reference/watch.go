@@ -1,0 +1,191 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// redial is the least time between two attempts to reach an API server that refuses
+	// connections. The reflector would wait for up to a minute (client-go/tools/cache/reflector.go,
+	// defaultBackoffMax).
+	redial = time.Second
+	// catchUp is how long a watch that was interrupted for longer may need to deliver the events
+	// that it missed.
+	catchUp = time.Second
+)
+
+// NewInformer returns a [cache.NewSharedIndexInformer] that observes its watch. If the watch is
+// broken, [Target.Check], [Referrers.Check] and [NotReferenced] return an error, and [Exists] reads
+// from the API server instead. The parameters and the result are those of NewSharedIndexInformer.
+// Therefore NewInformer can be the NewInformer of a controller-runtime cache's Options.
+//
+// While the API server refuses connections, the informer tries to connect every second or two.
+func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	w := &watcher{lw: cache.ToListerWatcherWithContext(lw), since: time.Now()}
+	observed := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, lw)
+	return &informer{cache.NewSharedIndexInformer(observed, example, resync, indexers), w}
+}
+
+// informer is an informer that observes its watch.
+type informer struct {
+	cache.SharedIndexInformer
+	watcher *watcher
+}
+
+// AddEventHandler shows the watch to a handler of this package. The handler arrives here even if
+// the caller holds another type, such as controller-runtime's informer of several namespaces.
+func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	if h, ok := h.(*handler); ok {
+		h.watchers = append(h.watchers, i.watcher)
+	}
+	return i.SharedIndexInformer.AddEventHandler(h)
+}
+
+// watcher observes the requests of an informer. The reflector's own error handler is no
+// alternative: it is not called when a watch ends, nor while connections are refused.
+type watcher struct {
+	lw cache.ListerWatcherWithContext
+
+	mu      sync.Mutex
+	current watch.Interface // nil if the watch is broken
+	since   time.Time       // when the watch broke, or the informer was created
+	ready   time.Time       // when a watch that was opened again has delivered what was missed
+	cause   error           // why the watch broke, or could not be opened again
+}
+
+var errEnded = errors.New("the watch ended")
+
+// problem returns why events may be missing, and since when, or an empty string.
+func (w *watcher) problem(synced bool) (string, time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	cause := ""
+	if w.cause != nil {
+		cause = ": " + w.cause.Error()
+	}
+	switch now := time.Now(); {
+	case !synced:
+		return "has not synced yet" + cause, w.since
+	case w.current == nil:
+		return fmt.Sprintf("has had no watch for %s%s", now.Sub(w.since).Round(time.Millisecond), cause), w.since
+	case now.Before(w.ready):
+		return "receives the events that it missed", w.since
+	}
+	return "", w.since
+}
+
+// opened records that a watch delivers the changes from now on.
+func (w *watcher) opened(current watch.Interface) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if !w.ready.IsZero() && now.Sub(w.since) > catchUp {
+		w.ready = now.Add(catchUp)
+	} else {
+		w.ready = now
+	}
+	w.current, w.cause = current, nil
+}
+
+// failed records why a watch ended, or why a request failed if the watch is nil.
+func (w *watcher) failed(current watch.Interface, cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != nil && w.current != current {
+		return // the reflector has opened another watch
+	}
+	if w.current != nil {
+		w.current, w.since = nil, time.Now()
+	}
+	if request := (*url.Error)(nil); errors.As(cause, &request) {
+		cause = request.Err // without the address of the request
+	}
+	w.cause = cause
+}
+
+func (w *watcher) list(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	list, err := w.lw.ListWithContext(ctx, opts)
+	if err != nil {
+		w.failed(nil, err)
+	}
+	return list, err
+}
+
+func (w *watcher) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	for {
+		in, err := w.lw.WatchWithContext(ctx, opts)
+		if err == nil {
+			return w.forward(in, opts.SendInitialEvents != nil && *opts.SendInitialEvents), nil
+		}
+		w.failed(nil, err)
+		if !utilnet.IsConnectionRefused(err) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(wait.Jitter(redial, 1)):
+		}
+	}
+}
+
+// forward returns a watch with the events of another one. A watch that lists is opened when the
+// list is complete.
+func (w *watcher) forward(in watch.Interface, lists bool) watch.Interface {
+	events := make(chan watch.Event)
+	out := watch.NewProxyWatcher(events)
+	if !lists {
+		w.opened(out)
+	}
+	go func() {
+		cause := errEnded
+		defer close(events)
+		defer func() { w.failed(out, cause) }() // before the reflector opens another watch
+		defer in.Stop()
+		for {
+			select {
+			case <-out.StopChan():
+				return
+			case event, ok := <-in.ResultChan():
+				if !ok {
+					return
+				}
+				if event.Type == watch.Error {
+					cause = apierrors.FromObject(event.Object)
+				}
+				select {
+				case <-out.StopChan():
+					return
+				case events <- event:
+				}
+				if lists && endsList(event) {
+					w.opened(out)
+				}
+			}
+		}
+	}()
+	return out
+}
+
+// endsList reports whether an event ends the list of a watch (KEP-3157).
+func endsList(event watch.Event) bool {
+	if event.Type != watch.Bookmark {
+		return false
+	}
+	m, err := meta.Accessor(event.Object)
+	return err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
