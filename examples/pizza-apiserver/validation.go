@@ -20,7 +20,7 @@ var (
 	costPath     = field.NewPath("status", "cost")
 )
 
-func validateAlpha(_ context.Context, pizza *v1alpha1.Pizza) (errs field.ErrorList) {
+func validateAlpha(_ context.Context, pizza, _ *v1alpha1.Pizza) (errs field.ErrorList) {
 	if n := len(pizza.Spec.Toppings); n > v1beta1.MaxPortions {
 		return field.ErrorList{field.TooMany(toppingsPath, n, v1beta1.MaxPortions)}
 	}
@@ -30,7 +30,7 @@ func validateAlpha(_ context.Context, pizza *v1alpha1.Pizza) (errs field.ErrorLi
 	return append(errs, validateCost(costPath, pizza.Status.Cost)...)
 }
 
-func validateBeta(_ context.Context, pizza *v1beta1.Pizza) (errs field.ErrorList) {
+func validateBeta(_ context.Context, pizza, _ *v1beta1.Pizza) (errs field.ErrorList) {
 	if n := len(pizza.Spec.Toppings); n > v1beta1.MaxPortions {
 		return field.ErrorList{field.TooMany(toppingsPath, n, v1beta1.MaxPortions)}
 	}
@@ -60,7 +60,7 @@ func validateBeta(_ context.Context, pizza *v1beta1.Pizza) (errs field.ErrorList
 // maxCost is what one portion of a topping may cost.
 const maxCost = 1000
 
-func validateTopping(_ context.Context, topping *v1alpha1.Topping) field.ErrorList {
+func validateTopping(_ context.Context, topping, _ *v1alpha1.Topping) field.ErrorList {
 	if cost := topping.Spec.Cost; cost < 0 || cost > maxCost {
 		return field.ErrorList{field.Invalid(field.NewPath("spec", "cost"), cost, fmt.Sprintf("must be from 0 to %d", maxCost))}
 	}

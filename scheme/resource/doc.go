@@ -24,12 +24,14 @@
 //	err = conversion.AddSpoke(reg, toHub, fromHub)
 //	err = scheme.Install(s, scheme.APIServer(), scheme.Default(setDefaults), scheme.Functions(reg.AddToScheme))
 //
-// After New, configure and create the server with k8s.io/apiserver:
+// After New, configure and create the server with k8s.io/apiserver. Package compatibility is
+// k8s.io/apiserver/pkg/util/compatibility:
 //
 //	codec, versions := resource.Codec(s)
 //	o := options.NewRecommendedOptions("/registry", codec)
 //	o.Etcd.StorageConfig.EncodeVersioner = versions
 //	config := server.NewRecommendedConfig(serializer.NewCodecFactory(s))
+//	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 //	err = resource.OpenAPI(&config.Config, s, "pizzas", crds...)
 //	err = o.ApplyTo(config)
 //	srv, err := config.Complete().New("pizzas", server.NewEmptyDelegate())

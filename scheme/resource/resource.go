@@ -75,15 +75,17 @@ func Fields[T Object](of func(obj T) fields.Set) Option {
 	}
 }
 
-// Validate sets the function that validates objects on creation and update. T is the Go type of
-// a served version, so that errors have the fields of the object that the user wrote. Set a
-// function for each served version: requests in a version without a function are not validated. The
-// function also validates updates of the status. Metadata is validated separately.
-func Validate[T Object](f func(ctx context.Context, obj T) field.ErrorList) Option {
+// Validate sets the function that validates objects on creation and update, and updates of the
+// status. On creation, old is nil. T is the Go type of a served version, so that errors have the
+// fields of the object that the user wrote. Set a function for each served version, or for none.
+// The functions must not change the objects. Metadata is validated separately.
+func Validate[T Object](f func(ctx context.Context, obj, old T) field.ErrorList) Option {
 	return func(r *Resource) {
 		r.expect("Validate", reflect.TypeFor[T](), r.served...)
-		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, _ any) field.ErrorList {
-			return f(ctx, obj.(T))
+		r.validated = append(r.validated, reflect.TypeFor[T]())
+		r.strategy.AddValidationFunc(*new(T), func(ctx context.Context, _ operation.Operation, obj, old any) field.ErrorList {
+			before, _ := old.(T) // nil on creation
+			return f(ctx, obj.(T), before)
 		})
 	}
 }
@@ -102,6 +104,7 @@ type Resource struct {
 	newList    func() runtime.Object
 	goType     reflect.Type   // T of New
 	served     []reflect.Type // the types of the versions, as pointers
+	validated  []reflect.Type // those with a function of Validate
 	errs       []error        // mistakes in the options
 }
 
@@ -109,6 +112,18 @@ type Resource struct {
 func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.Type) {
 	if !slices.Contains(expected, got) {
 		r.errs = append(r.errs, fmt.Errorf("resource: %s: the type argument of %s is %s, expected one of %v", r.name.Resource, option, got, expected))
+	}
+}
+
+// expectValidation adds an error for each served version without validation, if another version
+// has a function of Validate. Otherwise, what one version refuses could be written in the other. A
+// generated function, which the scheme has, counts too.
+func (r *Resource) expectValidation(s *runtime.Scheme) {
+	for i, t := range r.served {
+		if len(r.validated) > 0 && !s.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
+			r.errs = append(r.errs, fmt.Errorf("resource: %s: version %s of %s has no Validate[%s], but %s has one: expected a function for each served version or for none",
+				r.name.Resource, r.versions[i].Version, r.kind, t, r.validated[0]))
+		}
 	}
 }
 
@@ -126,7 +141,8 @@ func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.T
 //   - the scheme lacks T, its list, or a served version of the kind,
 //   - T is of a served version, and the scheme has an internal version of the kind,
 //   - T is of a served version, and another version lacks a conversion or a list with ListMeta and
-//     Items, or
+//     Items,
+//   - one served version has a function of Validate, and another one has none, or
 //   - an option has a type argument of another kind or version.
 func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, error) {
 	r, err := newResource[T](s, name)
@@ -136,6 +152,7 @@ func New[T Object](s *runtime.Scheme, name string, opts ...Option) (*Resource, e
 	for _, opt := range opts {
 		opt(r)
 	}
+	r.expectValidation(s)
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}

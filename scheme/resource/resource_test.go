@@ -87,17 +87,21 @@ func toBeta(_ context.Context, in *ownPizza, out *v1beta1.Pizza) error {
 	return nil
 }
 
+// required returns an error if there are no toppings.
+func required(toppings int) field.ErrorList {
+	if toppings > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("spec", "toppings"), "")}
+}
+
 func ExampleNew() {
 	s := pizzas()
 	r, err := New[*ownPizza](s, "pizzas",
 		ShortNames("pz"),
 		Columns(func(p *ownPizza) []any { return []any{strings.Join(p.Spec, ", ")} }, metav1.TableColumnDefinition{Name: "Toppings", Type: "string"}),
-		Validate(func(_ context.Context, p *v1beta1.Pizza) (errs field.ErrorList) {
-			if len(p.Spec.Toppings) == 0 {
-				errs = append(errs, field.Required(field.NewPath("spec", "toppings"), ""))
-			}
-			return errs
-		}))
+		Validate(func(_ context.Context, p, _ *v1alpha1.Pizza) field.ErrorList { return required(len(p.Spec.Toppings)) }),
+		Validate(func(_ context.Context, p, _ *v1beta1.Pizza) field.ErrorList { return required(len(p.Spec.Toppings)) }))
 	if err != nil {
 		panic(err)
 	}
@@ -122,7 +126,7 @@ func TestNew_Errors(t *testing.T) {
 	_, external := New[*v1beta1.Pizza](pizzas(), "pizzas")
 	_, otherColumns := New[*v1beta1.Pizza](served(t), "pizzas", Columns(func(*v1alpha1.Pizza) []any { return nil }))
 	_, otherFields := New[*v1beta1.Pizza](served(t), "pizzas", Fields(func(*v1alpha1.Pizza) fields.Set { return nil }))
-	_, otherKind := New[*v1beta1.Pizza](served(t), "pizzas", Validate(func(context.Context, *v1alpha1.Topping) field.ErrorList { return nil }))
+	_, otherKind := New[*v1beta1.Pizza](served(t), "pizzas", Validate(func(_ context.Context, _, _ *v1alpha1.Topping) field.ErrorList { return nil }))
 	twice := served(t)
 	if _, err := New[*v1beta1.Pizza](twice, "pizzas"); err != nil {
 		t.Fatal(err)
