@@ -9,9 +9,11 @@
 //	toppingsOf, err := reference.Fields[*v1beta1.Pizza](
 //		reference.Field{Name: "spec.toppings[*].name"})
 //
-// The checks read from informers, and usually make no request:
+// The checks read from informers, and usually make no request. [NewInformer] creates an informer
+// that notices when its watch is broken:
 //
 //	topping := reference.ClusterScoped(toppings.GroupResource())
+//	toppingInformer := reference.NewInformer(listWatch, &v1alpha1.Topping{}, 0, cache.Indexers{})
 //	known, err := reference.NewTarget(topping, toppingInformer, reference.Metadata(client, toppings))
 //	pizzasOf, err := reference.NewReferrers(pizzas, pizzaInformer, topping, toppingsOf)
 //
@@ -25,15 +27,33 @@
 //
 // # Stale informers
 //
-// Before an informer has synced, or after it has stopped, requests that need it are left
-// undecided. A synced informer may lag behind the API server for a moment:
+// A synced informer lags behind the API server, usually by a few milliseconds:
 //
 //   - If a target is missing from the informer, Exists queries the API server before it denies
 //     the request. Therefore Exists finds a target that was just created. [RequestRate] limits
 //     these queries.
 //   - A reference to a target that was just deleted may be allowed.
-//   - Just after the last referrer of a target is deleted, the deletion of the target may still
-//     be denied.
+//   - The deletion of a target may be allowed just after its first referrer is created, and
+//     denied just after its last referrer is deleted.
+//
+// If the watch of an informer is broken, for example because the API server restarts, the informer
+// keeps its objects, and client-go reports no error. [NewInformer] observes the watch. In these
+// cases, Exists reads all targets from the API server, NotReferenced leaves requests undecided, and
+// the Check methods return an error:
+//
+//   - The informer has not synced, or has stopped.
+//   - The informer has no watch. The error has the cause, such as "connection refused".
+//   - The informer has had a watch for less than a second, after more than a second without one.
+//     Events that it missed may still arrive.
+//
+// The checks recover without a restart, one to three seconds after the API server accepts connections
+// again. A connection that hangs without an error is noticed after 45 seconds, by the health check of
+// HTTP/2 in client-go (HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS). Until then,
+// the checks answer from outdated objects. With HTTP/1.1, nothing but TCP notices it.
+//
+// If the API server is down for longer than a readiness probe tolerates, no replica is ready. If
+// the same replicas convert objects, add the Check methods to the readiness checks only if you
+// accept this.
 //
 // # Undecided requests
 //
@@ -41,15 +61,16 @@
 // completed, the request is left undecided (see package admission). The response has a
 // Retry-After in these cases:
 //
-//   - An informer has not synced, or has stopped.
+//   - The informer that NotReferenced needs became unusable in the last three seconds.
 //   - A request to the API server timed out, lost its connection, or failed with 408, 429 or
 //     5xx.
 //   - The wait for [RequestRate] would exceed the time limit of [Exists].
 //
 // With a Retry-After, the API server retries until the webhook's timeoutSeconds have passed
 // (client-go/rest/with_retry.go). The user then sees a timeout, and only the log of the webhook
-// has the cause. A lasting failure, such as a missing permission or a panic, has no
-// Retry-After. The user sees its message. In both cases, the failurePolicy applies:
+// has the cause. A lasting failure, such as a missing permission, a panic, or an informer that has
+// been unusable for more than three seconds, has no Retry-After. The user sees its message. In both
+// cases, the failurePolicy applies:
 //
 //   - With Fail, nothing passes unchecked. While the webhook is down, requests that match its
 //     rules fail. Exclude the namespaces that the webhook needs in order to start.

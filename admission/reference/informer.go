@@ -8,12 +8,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// patience is how long the API server shall retry requests that an informer leaves undecided. After
+// patience is how long the API server is told to retry after an informer became unusable. After
 // that, the user reads the cause.
 const patience = 3 * time.Second
 
-// Informer is the part of an informer that this package needs. Create it with [NewInformer], so that
-// a broken watch is noticed, or pass it through [Unwatched].
+// Informer is the part of an informer that this package needs. Create the informer with
+// [NewInformer], or pass it to [Unwatched].
 //
 // If an informer has the method IsStopped() bool, requests are left undecided after it has stopped.
 type Informer interface {
@@ -21,9 +21,10 @@ type Informer interface {
 	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 }
 
-// Unwatched returns an informer that [NewInformer] did not create, such as an informer of a
-// client-go factory. While its watch is broken, the checks answer from outdated objects: after a
-// restart of the API server for up to a minute.
+// Unwatched accepts an informer that was not created by [NewInformer], such as an informer of a
+// client-go factory. While the watch of the informer is broken, the checks answer from outdated
+// objects, and return no error. After a restart of the API server, this lasts for up to a minute
+// (client-go/tools/cache/reflector.go, defaultBackoffMax).
 func Unwatched(i Informer) Informer { return unwatched{i} }
 
 type unwatched struct{ Informer }

@@ -37,7 +37,7 @@ const namespaceController = "system:serviceaccount:kube-system:namespace-control
 //
 // The function leaves the request undecided in these cases:
 //
-//   - [Referrers.Check] returns an error.
+//   - [Referrers.Check] returns an error, for example because the watch of the informer is broken.
 //   - The scope of the object contradicts [Namespaced] or [ClusterScoped].
 //
 // When a user deletes a collection, the API server deletes each of its objects. The first

@@ -33,7 +33,7 @@ import (
 var configMaps = schema.GroupResource{Resource: "configmaps"}
 
 // network connects clients with the API server. It can be cut, so that connections are refused, or
-// frozen, so that nothing arrives any more and nobody is told.
+// frozen, so that nothing arrives any more, without an error.
 type network struct {
 	mu          sync.Mutex
 	cut         bool
@@ -111,18 +111,23 @@ type observed struct {
 	secrets    *reference.Target
 }
 
-// observe starts informers of ConfigMaps that name Secrets, and of Secrets.
+// observe starts informers of ConfigMaps that name Secrets, and of Secrets. It creates a namespace
+// if the name ends with a hyphen.
 func observe(t *testing.T, cp *controlplane.ControlPlane, namespace string) *observed {
 	t.Helper()
 	o := &observed{client: kubernetes.NewForConfigOrDie(cp.Config()), namespace: namespace}
-	if _, err := o.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
+	if strings.HasSuffix(namespace, "-") {
+		created, err := o.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namespace}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.namespace = created.Name
 	}
 	config := cp.Config()
 	config.Dial = o.dial
 	client := kubernetes.NewForConfigOrDie(config)
-	maps := informerOf(client, client.CoreV1().ConfigMaps(namespace), &corev1.ConfigMap{})
-	secretInformer := informerOf(client, client.CoreV1().Secrets(namespace), &corev1.Secret{})
+	maps := informerOf(client, client.CoreV1().ConfigMaps(o.namespace), &corev1.ConfigMap{})
+	secretInformer := informerOf(client, client.CoreV1().Secrets(o.namespace), &corev1.Secret{})
 	o.configMaps = follow(t, configMaps, maps, reference.Namespaced(secrets), secretsOfConfigMap)
 	var err error
 	o.secrets, err = reference.NewTarget(reference.Namespaced(secrets), secretInformer,
@@ -176,7 +181,7 @@ func (o *observed) remove(t *testing.T, name string) error {
 // While the informers cannot reach the API server, which changes, no answer is wrong.
 func TestChecks_ConnectionRefused(t *testing.T) {
 	t.Parallel()
-	o := observe(t, controlplane.Shared(t), "refused")
+	o := observe(t, controlplane.Shared(t), "refused-")
 	o.secret(t, "old")
 	o.secret(t, "gone")
 	until(t, "the secrets are known", func() bool {
@@ -225,7 +230,7 @@ func TestChecks_ConnectionRefused(t *testing.T) {
 func TestChecks_HangingConnection(t *testing.T) {
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "1")
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
-	o := observe(t, controlplane.Shared(t), "hanging")
+	o := observe(t, controlplane.Shared(t), "hanging-")
 	o.freeze()
 	begin := time.Now()
 	o.refer(t, "old")

@@ -45,7 +45,8 @@ type Referrers struct {
 // referrer. An index of client-go takes 360 bytes. A lookup takes microseconds, even with
 // 100,000 referrers of one target (`make bench` prints the times of your machine).
 //
-// NewReferrers returns an error if the informer rejects the event handler.
+// NewReferrers returns an error if the informer was not created by [NewInformer], or if it rejects
+// the event handler.
 func NewReferrers[T runtime.Object](resource schema.GroupResource, informer Informer, target Resource, refs func(obj T) []Ref) (*Referrers, error) {
 	r := &Referrers{resource: resource, target: target, index: newIndex()}
 	set := func(name cache.ObjectName, obj any) {

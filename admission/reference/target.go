@@ -44,18 +44,19 @@ type RequestOption func(*Target)
 // wait would exceed the time limit of [Exists], the request is left undecided with code 429.
 //
 // The limit is shared by all users. A user who exhausts it with nonexistent names delays only
-// checks of targets that are missing from the informer.
+// checks of targets that are missing from the informer, or all checks while the informer's watch is
+// broken.
 func RequestRate(qps float32, burst int) RequestOption {
 	return func(t *Target) { t.rate = rate.NewLimiter(rate.Limit(qps), burst) }
 }
 
 // NewTarget returns a Target of the resource. It remembers the names of the objects in the
 // informer, and uses 62 bytes of memory for each name. It registers an event handler with the
-// informer, which you start. If a name is missing from the informer, the Getter queries the API
-// server; see [Metadata].
+// informer, which you start. If a name is missing from the informer, or the informer may be outdated,
+// the Getter queries the API server; see [Metadata].
 //
-// NewTarget returns an error if qps or burst of [RequestRate] is not positive, or if the
-// informer rejects the event handler.
+// NewTarget returns an error if qps or burst of [RequestRate] is not positive, if the informer was
+// not created by [NewInformer], or if it rejects the event handler.
 func NewTarget(resource Resource, informer Informer, get Getter, opts ...RequestOption) (*Target, error) {
 	t := &Target{
 		resource: resource, get: get,
@@ -86,8 +87,8 @@ func NewTarget(resource Resource, informer Informer, get Getter, opts ...Request
 }
 
 // Check is a readiness check for webhook.Checks. It returns an error until the informer has
-// synced, while its watch is broken, and after it has stopped. Until then, [Exists] reads from the
-// API server. The request may be nil.
+// synced, while its watch is broken, and after it has stopped. In these cases, [Exists] reads all
+// targets from the API server. The request may be nil.
 func (t *Target) Check(*http.Request) error { return t.source.ready() }
 
 // knows reports whether the informer has an object of the name, and has it for certain.

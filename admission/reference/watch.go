@@ -28,12 +28,13 @@ const (
 	catchUp = time.Second
 )
 
-// NewInformer returns a [cache.NewSharedIndexInformer] that observes its watch. If the watch is
-// broken, [Target.Check], [Referrers.Check] and [NotReferenced] return an error, and [Exists] reads
-// from the API server instead. The parameters and the result are those of NewSharedIndexInformer.
-// Therefore NewInformer can be the NewInformer of a controller-runtime cache's Options.
+// NewInformer returns a [cache.SharedIndexInformer] that observes its watch. See "Stale informers"
+// in the package documentation. The parameters are those of [cache.NewSharedIndexInformer]. You can
+// also assign NewInformer to the field NewInformer of the Options of a controller-runtime cache, or
+// call it in InformerFor of a client-go factory.
 //
-// While the API server refuses connections, the informer tries to connect every second or two.
+// While the API server refuses connections, the informer tries to connect every one to two seconds.
+// An informer of client-go waits for up to a minute between two attempts.
 func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	w := &watcher{lw: cache.ToListerWatcherWithContext(lw), since: time.Now()}
 	observed := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, lw)
@@ -55,8 +56,8 @@ func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resource
 	return i.SharedIndexInformer.AddEventHandler(h)
 }
 
-// watcher observes the requests of an informer. The reflector's own error handler is no
-// alternative: it is not called when a watch ends, nor while connections are refused.
+// watcher observes the requests of an informer. The reflector's own error handler would not do: it
+// is not called when a watch ends, nor while connections are refused.
 type watcher struct {
 	lw cache.ListerWatcherWithContext
 

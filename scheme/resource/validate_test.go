@@ -18,7 +18,7 @@ import (
 
 func accept[T Object](context.Context, T, T) field.ErrorList { return nil }
 
-// What one version refuses must not be written in another one.
+// An object that one version refuses must not be written in another version.
 func TestNew_ValidateForEachVersion(t *testing.T) {
 	const missing = "resource: pizzas: version %s of Pizza has no Validate[%s], but %s has one: expected a function for each served version or for none"
 	alpha, beta := Validate(accept[*v1alpha1.Pizza]), Validate(accept[*v1beta1.Pizza])
