@@ -61,7 +61,8 @@
 // completed, the request is left undecided (see package admission). The response has a
 // Retry-After in these cases:
 //
-//   - The informer that NotReferenced needs became unusable in the last three seconds.
+//   - The informer that NotReferenced needs has stopped, or became unusable in the last three
+//     seconds.
 //   - A request to the API server timed out, lost its connection, or failed with 408, 429 or
 //     5xx.
 //   - The wait for [RequestRate] would exceed the time limit of [Exists].

@@ -41,7 +41,7 @@ type source struct {
 	hasSynced func() bool
 	isStopped func() bool
 	watchers  []*watcher
-	begin     time.Time
+	begin     time.Time // of the informer, as far as is known
 }
 
 // follow calls set for each object that an informer has or adds or updates, and remove for
@@ -64,15 +64,15 @@ func follow(
 			}
 		},
 	}}
-	accepted, ok := i.(unwatched)
-	if ok {
-		i = accepted.Informer
+	u, isUnwatched := i.(unwatched)
+	if isUnwatched {
+		i = u.Informer
 	}
 	registration, err := i.AddEventHandler(h)
 	if err != nil {
 		return source{}, err
 	}
-	if !ok && len(h.watchers) == 0 {
+	if !isUnwatched && len(h.watchers) == 0 {
 		return source{}, errors.New("the informer cannot report a broken watch: create it with reference.NewInformer, or accept that with reference.Unwatched")
 	}
 	// The registration has synced when all events were delivered. The informer has synced earlier.
@@ -86,7 +86,7 @@ func follow(
 // problem returns why the events may be incomplete, and since when, or an empty string.
 func (s source) problem() (string, time.Time) {
 	if s.isStopped() {
-		return "has stopped", s.begin
+		return "has stopped", time.Now() // the program ends; another replica may answer
 	}
 	synced := s.hasSynced()
 	for _, w := range s.watchers {

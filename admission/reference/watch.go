@@ -119,26 +119,31 @@ func (w *watcher) failed(current watch.Interface, cause error) {
 }
 
 func (w *watcher) list(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	list, err := w.lw.ListWithContext(ctx, opts)
-	if err != nil {
-		w.failed(nil, err)
-	}
-	return list, err
+	return request(ctx, w, opts, w.lw.ListWithContext)
 }
 
 func (w *watcher) watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	in, err := request(ctx, w, opts, w.lw.WatchWithContext)
+	if err != nil {
+		return nil, err
+	}
+	return w.forward(in, opts.SendInitialEvents != nil && *opts.SendInitialEvents), nil
+}
+
+// request makes a request until the API server does not refuse the connection, and records errors.
+func request[T any](ctx context.Context, w *watcher, opts metav1.ListOptions, send func(context.Context, metav1.ListOptions) (T, error)) (T, error) {
 	for {
-		in, err := w.lw.WatchWithContext(ctx, opts)
+		response, err := send(ctx, opts)
 		if err == nil {
-			return w.forward(in, opts.SendInitialEvents != nil && *opts.SendInitialEvents), nil
+			return response, nil
 		}
 		w.failed(nil, err)
 		if !utilnet.IsConnectionRefused(err) {
-			return nil, err
+			return response, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, err
+			return response, err
 		case <-time.After(wait.Jitter(redial, 1)):
 		}
 	}

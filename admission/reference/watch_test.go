@@ -137,17 +137,30 @@ func TestNewInformer_WatchList(t *testing.T) {
 
 // An API server that refuses connections is tried every second or two.
 func TestNewInformer_ConnectionRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stream{}
-		r := s.observe(t)
-		time.Sleep(time.Minute)
-		_, refused := (&network{cut: true}).dial(t.Context(), "tcp", "")
-		s.end(refused)
-		time.Sleep(10 * time.Minute)
-		expectCheck(t, "without an API server", r, "has had no watch for 10m0s: dial tcp: connection refused")
-		s.end(nil)
-		time.Sleep(3 * time.Second)
-		expectCheck(t, "three seconds after it is back", r, "")
+	_, refused := (&network{cut: true}).dial(t.Context(), "tcp", "")
+	t.Run("list", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stream{fails: refused}
+			r := s.observe(t)
+			time.Sleep(10 * time.Minute)
+			expectCheck(t, "without an API server", r, "has not synced yet: dial tcp: connection refused")
+			s.end(nil)
+			time.Sleep(3 * time.Second)
+			expectCheck(t, "three seconds after it is there", r, "")
+		})
+	})
+	t.Run("watch", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stream{}
+			r := s.observe(t)
+			time.Sleep(time.Minute)
+			s.end(refused)
+			time.Sleep(10 * time.Minute)
+			expectCheck(t, "without an API server", r, "has had no watch for 10m0s: dial tcp: connection refused")
+			s.end(nil)
+			time.Sleep(3 * time.Second)
+			expectCheck(t, "three seconds after it is back", r, "")
+		})
 	})
 }
 

@@ -116,8 +116,8 @@ func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.T
 }
 
 // expectValidation adds an error for each served version without validation, if another version
-// has a function of Validate. Otherwise, what one version refuses could be written in the other. A
-// generated function, which the scheme has, counts too.
+// has a function of Validate. Otherwise, a user could write an object that one version refuses in
+// another version. A generated function, which is in the scheme, counts too.
 func (r *Resource) expectValidation(s *runtime.Scheme) {
 	for i, t := range r.served {
 		if len(r.validated) > 0 && !s.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
