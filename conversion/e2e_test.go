@@ -219,6 +219,31 @@ func TestHandler_RealAPIServer(t *testing.T) {
 		}
 	})
 
+	t.Run("hidden fields of any size", func(t *testing.T) {
+		for name, value := range map[string]string{
+			"escaped":    strings.Repeat("<", 22_000),
+			"plain":      strings.Repeat("plain text ", 100_000/11),
+			"random":     random(200_000),
+			"repetitive": strings.Repeat("once more ", 100_000),
+		} {
+			extra := map[string]any{"x": value}
+			create("v2", name, `{"extra":`+textOf(t, extra)+`}`)
+			if _, err := menus("v1").Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"opens":9}}`), metav1.PatchOptions{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			got, err := menus("v2").Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[string]any{"extra": extra, "hours": map[string]any{"opens": int64(9)}}, spec(got)); diff != "" {
+				t.Errorf("%s (-want +got):\n%.1000s", name, diff)
+			}
+			if err := menus("v2").Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+
 	t.Run("a function that fails, panics, or changes what it must not", func(t *testing.T) {
 		for name, want := range map[string]string{
 			"fails":   "cannot convert Menu default/fails from example.com/v1 to example.com/v2: out of flour",

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/listkeys"
@@ -127,7 +126,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //   - The spoke is lossless already.
 //   - An option is invalid.
 func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption) error {
-	l := &lossless{maxBytes: 128 << 10, kind: spoke.GroupKind(), spoke: spoke.Version}
+	l := &lossless{kind: spoke.GroupKind(), spoke: spoke.Version}
 	var there, back *step
 	if k := r.kinds[spoke.GroupKind()]; k != nil && k.hub != spoke.Version {
 		l.hub = k.hub
@@ -155,9 +154,6 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	for _, opt := range opts {
 		opt(l)
 	}
-	if l.maxBytes <= 0 {
-		l.wrong("an annotation of at most %d bytes holds nothing", l.maxBytes)
-	}
 	if err := errors.Join(l.errs...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
@@ -169,13 +165,6 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 
 // LosslessOption configures [Lossless].
 type LosslessOption func(*lossless)
-
-// MaxAnnotationBytes limits the size of the annotation's value. A conversion fails if it
-// needs more. The default is 128 KiB, because the API server allows 256 KiB for all
-// annotations of an object (apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB).
-func MaxAnnotationBytes(n int) LosslessOption {
-	return func(l *lossless) { l.maxBytes = n }
-}
 
 // DropInvalidAnnotation drops an invalid annotation, and converts the object without it.
 // The stored values are lost, and a log entry gives the reason. By default, an invalid
@@ -203,7 +192,6 @@ func VerifyRestored(f func(ctx context.Context, hub []byte) error) LosslessOptio
 
 // lossless holds the settings of a lossless spoke.
 type lossless struct {
-	maxBytes    int
 	drop        bool
 	verify      func(ctx context.Context, hub []byte) error
 	lists       listkeys.Tree
@@ -216,14 +204,6 @@ type lossless struct {
 
 func (l *lossless) wrong(format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf(format, args...))
-}
-
-// note is the value of the annotation.
-type note struct {
-	Spoke string          `json:"spoke"`
-	Hub   string          `json:"hub"`
-	Of    string          `json:"of"` // a hash of the spoke
-	Lost  json.RawMessage `json:"lost"`
 }
 
 // toSpoke converts a hub payload to the spoke, and stores the differences in the
@@ -256,26 +236,10 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 	if err != nil {
 		return payload{}, err
 	}
-	text := l.note(read.Hash(), changes)
-	if len(text) > l.maxBytes {
-		text = l.note(read.Hash(), changes.Compact())
-	}
-	if len(text) > l.maxBytes {
-		return payload{}, fmt.Errorf("%s: %d bytes for the fields that %s cannot express, want at most %d", l.field(), len(text), l.spoke, l.maxBytes)
-	}
 	if spoke.annotations == nil {
 		spoke.annotations = map[string]string{}
 	}
-	spoke.annotations[LosslessAnnotation] = string(text)
-	return spoke, nil
-}
-
-// note returns the value of the annotation.
-func (l *lossless) note(of string, changes threeway.Changes) []byte {
-	text := rawjson.AppendQuote([]byte(`{"spoke":`), l.spoke)
-	text = rawjson.AppendQuote(append(text, `,"hub":`...), l.hub)
-	text = rawjson.AppendQuote(append(text, `,"of":`...), of)
-	return append(append(append(text, `,"lost":`...), changes.Encode()...), '}')
+	return spoke, l.annotate(spoke.annotations, read.Hash(), changes)
 }
 
 // toHub converts a spoke payload to the hub, and restores the differences.
@@ -307,16 +271,21 @@ func (l *lossless) field() *field.Path {
 
 // restore returns the hub payload with the differences of the annotation.
 func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
-	if len(text) > l.maxBytes {
-		return payload{}, fmt.Errorf("%d bytes, expected at most %d", len(text), l.maxBytes)
-	}
-	var n note
-	strict, err := kjson.UnmarshalStrict([]byte(text), &n)
-	if err := errors.Join(append(strict, err)...); err != nil {
+	n, err := l.readNote(text)
+	if err != nil {
 		return payload{}, err
 	}
-	if n.Spoke != l.spoke || n.Hub == l.spoke {
-		return payload{}, fmt.Errorf("recorded for version %q and hub %q, expected version %q and another hub", n.Spoke, n.Hub, l.spoke)
+	if n.Gzip != nil {
+		// One at a time, because the differences take more memory than the request.
+		select {
+		case c.registry.unpacking <- struct{}{}:
+			defer func() { <-c.registry.unpacking }()
+		case <-ctx.Done():
+			return payload{}, ctx.Err()
+		}
+		if n.Lost, err = unpack(n.Gzip); err != nil {
+			return payload{}, fmt.Errorf("gzip: %w", err)
+		}
 	}
 	changes, err := threeway.Parse(n.Lost)
 	if err != nil {

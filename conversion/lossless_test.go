@@ -394,10 +394,13 @@ func TestLossless_NoteIsNotTrusted(t *testing.T) {
 		"the kind":                     {lost(`{"path":["kind"],"value":"Secret"}`), "kind must not be changed"},
 		"a value that does not fit":    {lost(`{"path":["spec","currency"],"value":7}`), "cannot unmarshal number"},
 		"a label that does not fit":    {lost(`{"path":["metadata","labels"],"value":{"a":1}}`), "cannot unmarshal number"},
-		"too large":                    {lost(`{"path":["spec","currency"],"value":"` + strings.Repeat("x", 2000) + `"}`), "bytes, expected at most 1000"},
+		"too large":                    {lost(`{"path":["spec","currency"],"value":"` + strings.Repeat("x", 256<<10) + `"}`), "bytes, expected at most 262144"},
+		"neither form":                 {`{"spoke":"v1","hub":"v2"}`, "expected either lost or gzip"},
+		"both forms":                   {`{"spoke":"v1","hub":"v2","lost":[],"gzip":""}`, "expected either lost or gzip"},
+		"nothing compressed":           {`{"spoke":"v1","hub":"v2","gzip":"AAAA"}`, "gzip: unexpected EOF"},
 		"what is verified and refused": {lost(`{"path":["spec","currency"],"value":"XXX"}`), "no such currency"},
 	} {
-		opts := []conversion.LosslessOption{conversion.MaxAnnotationBytes(1000), conversion.VerifyRestored(func(_ context.Context, hub []byte) error {
+		opts := []conversion.LosslessOption{conversion.VerifyRestored(func(_ context.Context, hub []byte) error {
 			if m := into[hubMenu](t, string(hub)); m.Name != "m" || m.Kind != "Menu" || m.APIVersion != "example.com/v2" {
 				t.Errorf("to be verified: %s", hub)
 			}
@@ -444,20 +447,6 @@ func TestLossless_AnnotationOfHub(t *testing.T) {
 	hub := menuOf("v2", `{"name":"m","annotations":{"`+conversion.LosslessAnnotation+`":"mine"}}`, `{"size":"Large"}`)
 	if got, want := convert(t, reg, hub, oldMenu1.GroupVersion()), menuOf("v1", `{"name":"m"}`, `{"size":"Large"}`); got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestLossless_LimitsTheAnnotation(t *testing.T) {
-	reg := menuRegistry(t, conversion.MaxAnnotationBytes(200))
-	hub := menuOf("v2", `{"name":"m"}`, `{"currency":"CHF"}`)
-	spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
-	if !strings.Contains(spoke, `"annotations":{"`+conversion.LosslessAnnotation+`":`) || convert(t, reg, spoke, menus) != hub {
-		t.Errorf("got %s", spoke)
-	}
-	large := menuOf("v2", `{"name":"m"}`, `{"currency":"`+strings.Repeat("x", 200)+`"}`)
-	_, err := reg.Convert(t.Context(), []byte(large), oldMenu1.GroupVersion())
-	if want := "metadata.annotations[conversion.crdkit.github.io/lost]: 295 bytes for the fields that v1 cannot express, want at most 200"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
@@ -710,10 +699,10 @@ func TestLossless_NewHub(t *testing.T) {
 func TestLossless_FaultsAtStart(t *testing.T) {
 	reg := menuRegistry(t)
 	crd := definition("v1!")
-	err := conversion.Lossless(reg, oldMenu1, conversion.MaxAnnotationBytes(0),
+	err := conversion.Lossless(reg, oldMenu1,
 		conversion.ListMapKeys("spec..x", "name"), conversion.ListMapKeys("spec.x"), conversion.ListMapKeysOf(textOfDefinition(t, crd)), conversion.ListMapKeysOf(nil))
 	for _, want := range []string{
-		"the spoke is lossless already", "at most 0 bytes", `the path "spec..x"`, `the path "spec.x" and the keys []`,
+		"the spoke is lossless already", `the path "spec..x"`, `the path "spec.x" and the keys []`,
 		"no CustomResourceDefinition has a schema of Menu.example.com, version v2", "no CustomResourceDefinition found",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
