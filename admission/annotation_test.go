@@ -46,6 +46,22 @@ func TestUnreadableAnnotation_Denies(t *testing.T) {
 	}
 }
 
+// What does not fit into the annotation is refused when it is written, and not when it is read.
+func TestTooLargeAnnotation_Denies(t *testing.T) {
+	see := func(context.Context, *v1alpha1.Pizza) (field.ErrorList, error) { return nil, nil }
+	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), admission.Validate(see))
+	for size, want := range map[int]bool{1 << 20: true, 2 << 20: false} {
+		object := pizza("v1beta1", `,"spec":{"future":"`+strings.Repeat("x", size)+`"}`)
+		got := ask(t, h, request{version: "v1beta1", operation: "CREATE", object: object})
+		if got.Allowed != want {
+			t.Errorf("%d bytes: %+v", size, got.Result)
+		}
+		if !want && (got.Result.Code != 422 || got.Result.Details.Causes[0].Field != "metadata.annotations["+conversion.LosslessAnnotation+"]") {
+			t.Errorf("got %+v", got.Result)
+		}
+	}
+}
+
 func TestUnreadableAnnotation_CanBeRemoved(t *testing.T) {
 	check := func(ctx context.Context, _, old *v1beta1.Pizza) (field.ErrorList, error) {
 		again, err := admission.OldFrom[*v1beta1.Pizza](ctx)

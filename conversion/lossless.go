@@ -10,9 +10,11 @@ import (
 	"reflect"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/listkeys"
@@ -37,6 +39,10 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // is no annotation. If the spoke cannot be converted back, the conversion to the spoke
 // fails.
 //
+// An empty object or list that the hub's Go type does not tell from an absent one is no
+// difference. For example, a struct with the tag omitzero encodes {} as nothing, and a struct
+// without it encodes nothing as {}.
+//
 // If your conversion functions default a hub-only field, a field with the default value is not
 // stored, because converting back restores it. Such a field changes if you change the default.
 //
@@ -48,11 +54,15 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //   - a difference that contradicts a user's edit: with it, the hub object would not convert
 //     back to the spoke as edited
 //   - a difference in a list element that the user removed
+//   - a difference in a nested object that the user removed: if the user removes spec.image,
+//     its hub-only digest goes too, because a digest without an image may be invalid
 //
 // All other differences are restored, because users cannot remove fields that they cannot see.
-// For example, if the user removed all fields of a nested object that are visible in the spoke,
-// its hub-only fields are still restored. If the spoke has not been edited, all differences are
-// restored, or the conversion fails.
+// For example, entries of a map and elements of a list that the spoke does not show are
+// restored even if the user removed all others. Whether an object is a map is decided by the
+// hub's Go type, and by the definition of [ListMapKeysOf]. The hub-only fields of spec, and of
+// other fields at the top, are always restored. If the spoke has not been edited, all differences
+// are restored, or the conversion fails.
 //
 // A difference can contradict an edit of another field. Lossless finds such differences by
 // trial conversions, and starts at the paths nearest to the edit. The trials end when they have
@@ -67,8 +77,21 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // left out.
 //
 // To match the elements of a list without keys, the annotation also stores the elements
-// that the spoke showed. If the annotation would exceed [MaxAnnotationBytes], it stores
-// their hashes. With hashes, an element that the user edited counts as a new element.
+// that the spoke showed. If they do not fit, it stores their hashes. With hashes, an element
+// that the user edited counts as a new element.
+//
+// # Size
+//
+// The API server refuses a converted object whose annotations take more than 256 KiB in all
+// (apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB). Differences of more than 128
+// KiB, or that do not fit beside the other annotations, are therefore stored compressed with
+// gzip: up to 1.5 MiB with 131,072 JSON values. About 190 KB of incompressible data fit.
+//
+// If the differences still do not fit, the conversion to the spoke returns a [field.Error].
+// One such object makes every list and watch of the spoke fail. To prevent users from
+// creating it, limit the hub-only fields in the schema. Or register an admission function of the
+// spoke, with the option ConvertWith: package admission then converts each hub object that is
+// written, and denies the write.
 //
 // # Manifests and the storage version
 //
@@ -92,7 +115,7 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 // Every client can write the annotation. An annotation is invalid if it
 //
-//   - cannot be parsed, or is larger than [MaxAnnotationBytes],
+//   - cannot be parsed, or is too large,
 //   - was made for another spoke, or for a hub version that the registry does not convert,
 //   - would change the spoke even though the user has not edited it,
 //   - results in an object that cannot be converted to the spoke, or
@@ -154,6 +177,7 @@ func Lossless(r *Registry, spoke schema.GroupVersionKind, opts ...LosslessOption
 	for _, opt := range opts {
 		opt(l)
 	}
+	l.maps = l.lists.Over(mapsOf(r.scheme, l.kind.WithVersion(l.hub)))
 	if err := errors.Join(l.errs...); err != nil {
 		return fmt.Errorf("conversion: %s cannot be lossless: %w", spoke, err)
 	}
@@ -195,11 +219,21 @@ type lossless struct {
 	drop        bool
 	verify      func(ctx context.Context, hub []byte) error
 	lists       listkeys.Tree
+	maps        *listkeys.Tree // which objects of the hub have fields of any name
 	kind        schema.GroupKind
 	spoke, hub  string       // versions
 	hubType     reflect.Type // nil if the hub is unstructured
 	there, back *step        // without Lossless
 	errs        []error
+}
+
+// mapsOf returns a tree that knows the maps of a kind's Go type; nil if it has none.
+func mapsOf(s *runtime.Scheme, kind schema.GroupVersionKind) *listkeys.Tree {
+	obj, err := s.New(kind)
+	if err != nil {
+		return nil
+	}
+	return listkeys.OfType(reflect.TypeOf(obj).Elem())
 }
 
 func (l *lossless) wrong(format string, args ...any) {
@@ -229,7 +263,7 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 		return payload{}, err
 	}
 	changes, err := threeway.Diff(b, h, &l.lists)
-	if err != nil || len(changes) == 0 {
+	if err != nil || len(changes) == 0 || !withMetadata && l.omits(c, hub.body, back.body) {
 		return spoke, err
 	}
 	read, err := spoke.read()
@@ -240,6 +274,25 @@ func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payl
 		spoke.annotations = map[string]string{}
 	}
 	return spoke, l.annotate(spoke.annotations, read.Hash(), changes)
+}
+
+// omits reports whether two bodies of hub objects differ only in empty objects and lists that
+// the hub's Go type does not tell from nothing: it encodes the first body as the second.
+func (l *lossless) omits(c *converter, hub, back []byte) bool {
+	if l.hubType == nil || codec.DecodesItself(l.hubType) {
+		return false
+	}
+	h, errH := threeway.Read(hub)
+	b, errB := threeway.Read(back)
+	if errH != nil || errB != nil || !h.EqualButEmpty(b) {
+		return false
+	}
+	obj := reflect.New(l.hubType).Interface()
+	if unknown, err := kjson.UnmarshalStrict(hub, obj); err != nil || len(unknown) > 0 {
+		return false
+	}
+	encoded, err := c.encodeBody(obj)
+	return err == nil && threeway.Equal(encoded, back)
 }
 
 // toHub converts a spoke payload to the hub, and restores the differences.
@@ -310,6 +363,10 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		return payload{}, err
 	}
 	m.back = plain(fromThen.steps)
+	m.maps = l.maps
+	if then != now {
+		m.maps = mapsOf(c.registry.scheme, then)
+	}
 	restored, err := m.restore(ctx, changes)
 	if err != nil || l.verify == nil {
 		return restored, err

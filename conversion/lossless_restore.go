@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
@@ -18,6 +19,7 @@ type merge struct {
 	hub       payload         // without any changes
 	base      payload         // the same for the hub that the changes were made for
 	back      []*step         // from that hub to this one
+	maps      *listkeys.Tree  // which objects of that hub have fields of any name
 	written   threeway.Object // the spoke, as the user wrote it
 	unedited  bool            // whether the spoke is the one that the note was made with
 	own       *views          // of hub
@@ -208,7 +210,7 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = changes.ApplyAs(document, &m.lists, modes, m.unedited); err != nil {
+	if document, made.void, err = changes.ApplyAs(document, &m.lists, m.maps, modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)

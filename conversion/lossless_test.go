@@ -200,6 +200,44 @@ func TestLossless_NothingLost(t *testing.T) {
 	}
 }
 
+// A type may omit what is empty, or write what is not there. Neither is hidden. A difference that
+// the type can tell, or does not know, is.
+func TestLossless_EmptyObjectsAndLists(t *testing.T) {
+	reg := menuRegistry(t)
+	for spec, want := range map[string]bool{
+		`{}`:                                     false, // omitzero
+		`{"extra":{}}`:                           true,  // the type writes spec: {}
+		`{"size":"Large","extra":{}}`:            false, // omitempty
+		`{"size":"Large","dishes":[],"tags":[]}`: false,
+		`{"extra":{"a":{}}}`:                     true,
+		`{"hours":{}}`:                           true, // a pointer
+		`{"size":""}`:                            true, // a zero value may have a default
+		`{"extra":null}`:                         true,
+		`{"unknown":{}}`:                         true,
+		`{"dishes":[],"currency":"CHF"}`:         true,
+		`{"dishes":[{"name":"a"}]}`:              true,
+		`{"tags":[{"text":"a","x":[]}]}`:         true,
+		`{"dishes":[],"dishes":[]}`:              true,
+	} {
+		hub := menuOf("v2", `{"name":"m"}`, spec)
+		spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
+		if got := strings.Contains(spoke, "annotations"); got != want {
+			t.Errorf("%s: there is an annotation: %t, in %s", spec, got, spoke)
+		}
+		if !want {
+			hub = textOf(t, into[hubMenu](t, hub))
+		}
+		if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+	// The type of farms writes a spec that is not there.
+	farm := `{"apiVersion":"example.com/v2","kind":"Farm","metadata":{"name":"f"}}`
+	if spoke := convert(t, release{}.farms(t), farm, oldFarms.GroupVersion()); strings.Contains(spoke, "annotations") {
+		t.Errorf("a farm became %s", spoke)
+	}
+}
+
 // TestLossless_EditOfSpokeWins writes down what popular helpers get wrong.
 func TestLossless_EditOfSpokeWins(t *testing.T) {
 	reg := menuRegistry(t)
@@ -550,7 +588,11 @@ func TestLossless_AllSortsOfFunctions(t *testing.T) {
 		for _, spec := range []string{richMenu, `{}`, `{"size":"XL"}`, `{"currency":"CHF","tags":[{"text":"a"}]}`} {
 			hub := menuOf("v2", `{"name":"m","annotations":{"x":"y"}}`, spec)
 			spoke := convert(t, reg, hub, oldMenu1.GroupVersion())
-			if diff := cmp.Diff(into[any](t, hub), into[any](t, convert(t, reg, spoke, menus))); diff != "" {
+			back := convert(t, reg, spoke, menus)
+			if spec == `{}` { // the type does not tell it from nothing
+				hub, back = textOf(t, into[hubMenu](t, hub)), textOf(t, into[hubMenu](t, back))
+			}
+			if diff := cmp.Diff(into[any](t, hub), into[any](t, back)); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", name, spoke, diff)
 			}
 		}

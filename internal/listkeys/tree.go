@@ -121,6 +121,15 @@ func (t *Tree) Keys() []string {
 	return t.keys
 }
 
+// IsMap reports whether the tree is about an object whose fields may have any name.
+func (t *Tree) IsMap() bool {
+	if t == nil {
+		return false
+	}
+	_, any := t.fields[""]
+	return any || t.under.IsMap()
+}
+
 // At returns the keys of the list at a path of field names.
 func (t *Tree) At(path []string) []string {
 	for _, name := range path {

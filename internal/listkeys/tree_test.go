@@ -2,6 +2,7 @@ package listkeys_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -85,6 +86,23 @@ func TestTree_AllNames(t *testing.T) {
 	for path, want := range map[string][]string{"m.foo.other": {"id"}, "m.bar.other": {"id"}, "m.foo.list": {"k"}, "m.bar.list": nil, "m.bar.every": {"k"}} {
 		if diff := cmp.Diff(want, tree.At(strings.Split(path, "."))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+func TestTree_IsMap(t *testing.T) {
+	var declared listkeys.Tree
+	declared.AddSchema(map[string]any{"properties": map[string]any{
+		"env":  map[string]any{"additionalProperties": map[string]any{"type": "string"}},
+		"spec": map[string]any{"properties": map[string]any{}},
+	}})
+	tree := declared.Over(listkeys.OfType(reflect.TypeFor[struct {
+		Nodes map[string]int        `json:"nodes"`
+		Host  struct{ Name string } `json:"host"`
+	}]()))
+	for name, want := range map[string]bool{"env": true, "nodes": true, "spec": false, "host": false, "none": false} {
+		if got := tree.Field([]byte(name)).IsMap(); got != want {
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }

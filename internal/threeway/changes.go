@@ -77,12 +77,17 @@ func (c *Change) node() *node {
 // Elements of lists on the way contribute nothing to the path: that of
 // spec.toppings[].extras is spec, toppings, extras.
 func keysAt(keys *listkeys.Tree, path []step) []string {
+	return slices.Compact(slices.Sorted(slices.Values(at(keys, path).Keys())))
+}
+
+// at returns what a tree knows of a path.
+func at(tree *listkeys.Tree, path []step) *listkeys.Tree {
 	for _, s := range path {
 		if !s.selects() {
-			keys = keys.Field([]byte(s.name))
+			tree = tree.Field([]byte(s.name))
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(keys.Keys())))
+	return tree
 }
 
 // Compact returns the changes with the hashes of elements instead of the elements. Then an

@@ -15,7 +15,8 @@ const (
 	// Unedited makes a change where the object is as before was; the edit wins elsewhere.
 	Unedited Mode = iota
 	// Always makes a change also where the object was edited: it takes the place of what is
-	// there, and makes the objects and lists on its path that are missing.
+	// there, and makes the maps and lists on its path that are missing. It makes other objects
+	// that before has only if the object is unedited: half an object is worth less than none.
 	Always
 	// Never leaves a change out.
 	Never
@@ -26,22 +27,22 @@ const (
 // given. The error says that edited is not a JSON object, or becomes one that is nested too
 // deeply.
 func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
-	text, _, err := c.ApplyAs(edited, keys, make([]Mode, len(c)), false)
+	text, _, err := c.ApplyAs(edited, keys, nil, make([]Mode, len(c)), false)
 	return text, err
 }
 
 // ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
-// changes are void. In the mode for unedited objects, another function has
+// changes are void. Maps knows which objects have fields of any name. In the mode for unedited objects, another function has
 // made the object of what before was made of, the elements of lists without keys are found by their
 // places too.
 func (c Changes) ApplyAs(
-	edited []byte, keys *listkeys.Tree, modes []Mode, unedited bool,
+	edited []byte, keys, maps *listkeys.Tree, modes []Mode, unedited bool,
 ) (text []byte, void []int, err error) {
 	object, err := Read(edited)
 	if err != nil {
 		return nil, nil, fmt.Errorf("edited: %w", err)
 	}
-	a := applier{reader: borrow(), root: object.root, keys: keys, unedited: unedited,
+	a := applier{reader: borrow(), root: object.root, keys: keys, maps: maps, unedited: unedited,
 		lists: map[*node]*list{}}
 	defer a.release()
 	var edits []func()
@@ -79,6 +80,7 @@ type applier struct {
 	*reader
 	root     *node
 	keys     *listkeys.Tree
+	maps     *listkeys.Tree
 	unedited bool
 	lists    map[*node]*list
 }
@@ -150,14 +152,13 @@ func (a *applier) replace(c *Change, always bool) func() {
 // inObject returns an edit of the object at a path; nil if it is not there, and may not be
 // made. Before has the first had-1 steps of the path.
 func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
-	switch n := a.find(path); {
-	case n.is('{'):
+	if n := a.find(path); n.is('{') {
 		return func() { edit(n) }
-	case always:
-	case n == nil && len(path) == 1:
-		// One at the top, such as spec, goes when the last thing goes that the user can
-		// see in it. That says nothing about the rest.
-	case had == 0 || !a.find(path[:had-1]).is('{'):
+	}
+	if had == 0 {
+		had = len(path) + 1
+	}
+	if !a.mayMake(path[:had-1], always) {
 		return nil
 	}
 	makeIt := a.make(path, '{')
@@ -171,13 +172,29 @@ func (a *applier) inObject(path []step, had int, always bool, edit func(object *
 	}
 }
 
+// mayMake reports whether the objects at a path may be made that before has, and that are
+// missing.
+func (a *applier) mayMake(path []step, always bool) bool {
+	for i := range path {
+		n := a.find(path[:i+1])
+		// One at the top, such as spec, goes when the last thing goes that the user can see in
+		// it, and so does a map. That says nothing about the rest.
+		goes := i == 0 && (n == nil || always) ||
+			always && (a.unedited || at(a.maps, path[:i+1]).IsMap())
+		if n.empty() && !goes {
+			return false
+		}
+	}
+	return true
+}
+
 // inList is like inObject for a list.
 func (a *applier) inList(path []step, always bool, edit func(l *list)) func() {
 	if l := a.listAt(path); l != nil {
 		return func() { edit(l) }
 	}
 	makeIt := a.make(path, '[')
-	if !always || makeIt == nil {
+	if !always || makeIt == nil || !a.mayMake(path[:len(path)-1], true) {
 		return nil
 	}
 	return func() {

@@ -244,7 +244,7 @@ func TestDiff_MakesHOfB(t *testing.T) {
 					modes[i] = threeway.Always
 				}
 			}
-			got, void, err := all.ApplyAs(b, testTree, modes, false)
+			got, void, err := all.ApplyAs(b, testTree, nil, modes, false)
 			if err != nil || len(void) > 0 || !reflect.DeepEqual(threeway.Decode(t, got), hValue) {
 				t.Fatalf("%s: b %s\nh    %s\ngot  %s\nfrom %s\nvoid %v, %v", name, b, h, got, all.Encode(), void, err)
 			}

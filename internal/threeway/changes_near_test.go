@@ -1,12 +1,12 @@
 package threeway_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
@@ -40,21 +40,38 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// An element that the user removed with all its neighbors is made again, if that is asked for.
+// An element that the user removed with all its neighbors is made again, if that is asked for, and
+// so is a map. An object is made only if it is known that nobody removed it.
 func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
-	b := []byte(`{"spec":{"toppings":[{"name":"a"}],"oven":{"heat":1},"list":[1]}}`)
-	h := []byte(`{"spec":{"toppings":[{"name":"a","x":1},{"name":"b"}],"oven":{"heat":1,"fan":true},"list":[1,2]}}`)
+	b := []byte(`{"spec":{"toppings":[{"name":"a"}],"oven":{"heat":1},"list":[1],"labels":{"a":"b"}}}`)
+	h := []byte(`{"spec":{"toppings":[{"name":"a","x":1},{"name":"b"}],"oven":{"heat":1,"fan":true},"list":[1,2],"labels":{"a":"b","c":"d"}}}`)
+	var maps listkeys.Tree
+	maps.AddSchema(map[string]any{"properties": map[string]any{"spec": map[string]any{"properties": map[string]any{
+		"labels": map[string]any{"additionalProperties": map[string]any{"type": "string"}},
+	}}}})
 	changes := diff(t, b, h)
 	modes := make([]threeway.Mode, len(changes))
 	for i := range modes {
 		modes[i] = threeway.Always
 	}
-	got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, modes, false)
-	if err != nil || len(void) != 1 || !strings.Contains(changes[void[0]].Path(), `"a"`) {
-		t.Errorf("void are %v, %v", void, err)
-	}
-	want := `{"spec":{"toppings":[{"name":"b"}],"oven":{"fan":true},"list":[2]}}`
-	if diff := cmp.Diff(threeway.Decode(t, []byte(want)), threeway.Decode(t, got)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	for unedited, want := range map[bool]string{
+		false: `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"}}}`,
+		true:  `{"spec":{"toppings":[{"name":"b"}],"list":[2],"labels":{"c":"d"},"oven":{"fan":true}}}`,
+	} {
+		got, void, err := changes.ApplyAs([]byte(`{"spec":{"toppings":null}}`), testTree, &maps, modes, unedited)
+		var left []string
+		for _, i := range void {
+			left = append(left, changes[i].Path())
+		}
+		wantLeft := []string{"spec.oven.fan", `spec.toppings[{"name":"a"}].x`}
+		if unedited {
+			wantLeft = wantLeft[1:]
+		}
+		if diff := cmp.Diff(wantLeft, left); err != nil || diff != "" {
+			t.Errorf("unedited %t: void (-want +got):\n%s, %v", unedited, diff, err)
+		}
+		if diff := cmp.Diff(threeway.Decode(t, []byte(want)), threeway.Decode(t, got)); diff != "" {
+			t.Errorf("unedited %t (-want +got):\n%s", unedited, diff)
+		}
 	}
 }

@@ -403,6 +403,25 @@ func TestDiff_LongList(t *testing.T) {
 	}
 }
 
+// The API server writes HTML characters and line separators with escapes.
+func TestEncode_ShortestForm(t *testing.T) {
+	b := []byte(`{"l":[{"a":"\u0026"}]}`)
+	h := []byte(`{"l":[ {"a":"\u0026", "b" : "\u003c\u003e\u2028\"\\\n\ud83c\udf55"}, {"n":1.0e5} ],"bad":"\ud83c \u003c"}`)
+	want := `[{"path":["bad"],"value":"\ud83c \u003c"},` +
+		`{"path":["l"],"elements":[{"a":"&"}]},{"path":["l",{"at":0},"b"],"value":"<>` + "\u2028" + `\"\\\n🍕"},{"path":["l"],"insert":{"n":1.0e5},"after":{"at":0}}]`
+	changes := diff(t, b, h)
+	if diff := cmp.Diff(want, string(changes.Encode())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	parsed, err := threeway.Parse(changes.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := apply(t, parsed, b); !threeway.Equal(got, h) {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestParse_Refuses(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"what is not JSON", `[{]`, `changes: unexpected character ']' at offset 2`},

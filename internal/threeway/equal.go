@@ -2,9 +2,11 @@ package threeway
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"slices"
 
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
@@ -36,6 +38,10 @@ func (o Object) Hash() string { return o.root.hash() }
 
 // Equal reports whether two objects are the same except for the order of members.
 func (o Object) Equal(other Object) bool { return o.root.same(other.root) }
+
+// EqualButEmpty reports whether two objects are the same, except that one may have empty objects
+// and empty lists, and objects of such, where the other has nothing.
+func (o Object) EqualButEmpty(other Object) bool { return o.root.sameButEmpty(other.root) }
 
 // A digest is of the form of a value. Two values are the same if their forms are: strings
 // by what they say, numbers by their text. The form of an object or list has the digests
@@ -106,6 +112,30 @@ func (n *node) same(o *node) bool {
 		}
 	}
 	return true
+}
+
+func (n *node) sameButEmpty(o *node) bool {
+	switch {
+	case n == nil || o == nil:
+		n = cmp.Or(n, o)
+		if n.is('[') {
+			return len(n.kids) == 0
+		}
+		return n.is('{') && !slices.ContainsFunc(n.kids, func(kid *node) bool { return !kid.sameButEmpty(nil) })
+	case n.is('{') && o.is('{'):
+		names := [][]*node{n.kids, o.kids}
+		for len(names[0])+len(names[1]) > 0 {
+			name := first(names...)
+			if !take(&names[0], name).sameButEmpty(take(&names[1], name)) {
+				return false
+			}
+		}
+		return true
+	case n.is('[') && o.is('['):
+		return slices.EqualFunc(n.kids, o.kids, (*node).sameButEmpty)
+	default:
+		return n.same(o)
+	}
 }
 
 // within reports whether o is n, or n with more members and elements.
