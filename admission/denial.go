@@ -44,7 +44,7 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 		status = &all
 	}
 	if status != nil && len(others) > 0 {
-		klog.FromContext(ctx).Error(errors.Join(others...), "Some checks failed; the request is denied already")
+		klog.FromContext(ctx).Info("Some checks failed; the request is denied already", "err", errors.Join(others...))
 	}
 	return status
 }

@@ -47,6 +47,9 @@
 //
 //	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crdYAML))
 //
+// A field that only the spoke has needs a place in the hub. See the example of [AddSpoke], which
+// stores it in an annotation.
+//
 // # Errors at startup
 //
 // The functions that add conversions return an error if the scheme does not know a type, or

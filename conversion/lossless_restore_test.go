@@ -425,7 +425,7 @@ func TestLossless_MergesLargeEdits(t *testing.T) {
 
 // The time for an edit of all elements by that for an eighth of them is about 8.
 func BenchmarkLossless_edited(b *testing.B) {
-	for _, n := range []int{100, 400, 800, 5_000} {
+	for _, n := range []int{100, 400, 800, 4_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			reg := release{}.farms(b, poolKeys)
 			hub, edit := large(n)

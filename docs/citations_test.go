@@ -113,3 +113,25 @@ func hasAnchor(p *mdtest.Page, anchor string) bool {
 	}
 	return false
 }
+
+// TestCitations_OfPackages checks that the documentation of a package has the section that a page
+// names, such as: package [admission](../admission), "What is preserved".
+func TestCitations_OfPackages(t *testing.T) {
+	cited := regexp.MustCompile(`\[[a-z/]+\]\((\.\./[a-z/]+)\),\s+"([^"]+)"`)
+	found := 0
+	for _, name := range pages {
+		text, err := os.ReadFile(name)
+		check(t, err)
+		for _, match := range cited.FindAllStringSubmatch(string(text), -1) {
+			found++
+			doc, err := os.ReadFile(filepath.Join(match[1], "doc.go"))
+			check(t, err)
+			if section := strings.Join(strings.Fields(match[2]), " "); !strings.Contains(string(doc), "\n// # "+section+"\n") {
+				t.Errorf("%s: package %s has no section %q", name, match[1], section)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page names a section")
+	}
+}

@@ -67,7 +67,8 @@ const (
 	// that it accepts. The result must be valid for the schema of B in the [CRD], and pruning
 	// must not remove any field of the result. A Go type can break the law if it writes a struct
 	// that the object did not have, such as an empty spec: declare the field as a pointer, or
-	// with omitzero.
+	// with omitzero and the marker +optional. Without the marker, controller-gen up to v0.19 makes a
+	// field with omitzero required.
 	Acceptance Law = "acceptance"
 	// OutsideSchema requires that no function panics for an object of A that violates the
 	// schema in the [CRD]. The conversions must return an error, or A→B→A must return the

@@ -107,18 +107,20 @@ func (p *Protocol) begin(b []byte, req *Request) []byte {
 // API server shows the message of either to the user. A Status carries the UID
 // and the version of the request in its details: client-go reads an error
 // response as a Status or not at all (rest.Result.Error).
+//
+// Failures are logged as information, because zap adds a stack to errors: that of this function.
 func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request, err error) {
 	if p.Failed != nil {
 		p.Failed(ctx, err)
 	}
 	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion) {
-		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
+		klog.FromContext(ctx).Info("Webhook request failed", "err", err, "review", p.Kind, "uid", req.UID)
 		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
 		return
 	}
 	status := Status(err)
 	if status.Code >= http.StatusInternalServerError {
-		klog.FromContext(ctx).Error(err, "Webhook request failed", "review", p.Kind, "uid", req.UID)
+		klog.FromContext(ctx).Info("Webhook request failed", "err", err, "review", p.Kind, "uid", req.UID)
 	}
 	details := metav1.StatusDetails{}
 	if status.Details != nil {
