@@ -46,7 +46,7 @@ func TestUnreadableAnnotation_Denies(t *testing.T) {
 	}
 }
 
-// What does not fit into the annotation is refused when it is written, and not when it is read.
+// An object that does not fit into the annotation is refused at the write, and not at the read.
 func TestTooLargeAnnotation_Denies(t *testing.T) {
 	see := func(context.Context, *v1alpha1.Pizza) (field.ErrorList, error) { return nil, nil }
 	h := admission.NewHandler(pizzaScheme(t), admission.ConvertWith(lossless(t)), admission.Validate(see))

@@ -39,8 +39,8 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 // is no annotation. If the spoke cannot be converted back, the conversion to the spoke
 // fails.
 //
-// An empty object or list that the hub's Go type does not tell from an absent one is no
-// difference. For example, a struct with the tag omitzero encodes {} as nothing, and a struct
+// An empty object or list counts as absent if the hub's Go type does not tell the two apart.
+// For example, a struct with the tag omitzero encodes {} as nothing, and a struct
 // without it encodes nothing as {}.
 //
 // If your conversion functions default a hub-only field, a field with the default value is not

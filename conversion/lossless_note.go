@@ -19,13 +19,13 @@ import (
 
 const (
 	// maxPlain is the largest list of differences that is stored without compression. Half of
-	// the annotations stays free for the user. Releases up to 0.1.0 read no more.
+	// the space stays free for other annotations. Release 0.1.0 reads only this form.
 	maxPlain = 128 << 10
 	// maxLost is the largest list of differences in bytes: as large as an object that etcd stores
 	// (--max-request-bytes).
 	maxLost = 3 << 19
 	// maxValues is how many values the differences may have. Each takes half a kilobyte of memory
-	// while they are restored, and half a byte in the annotation if it is like the one before.
+	// while they are restored, but a compressed zero takes less than a byte.
 	maxValues = 1 << 17
 )
 

@@ -151,8 +151,8 @@ func unstructuredApp[In, Out any](f func(context.Context, *In, *Out) error) func
 	}
 }
 
-// What only the hub knows goes with the object that contains it, and stays in maps and beside
-// what the user removed. The definition accepts the result.
+// Hidden fields go with the object that a user removes. Other fields, and entries of maps, stay. The
+// definition accepts the result.
 func TestLossless_RemovedParents(t *testing.T) {
 	v1 := menus.WithKind("App")
 	v1.Version = "v1"

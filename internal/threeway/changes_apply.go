@@ -32,9 +32,9 @@ func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
 }
 
 // ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
-// changes are void. Maps knows which objects have fields of any name. In the mode for unedited objects, another function has
-// made the object of what before was made of, the elements of lists without keys are found by their
-// places too.
+// changes are void. Maps knows which objects have fields of any name. In the mode for unedited
+// objects, another function has made the object of what before was made of, the elements of lists
+// without keys are found by their places too.
 func (c Changes) ApplyAs(
 	edited []byte, keys, maps *listkeys.Tree, modes []Mode, unedited bool,
 ) (text []byte, void []int, err error) {

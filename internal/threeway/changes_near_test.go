@@ -41,7 +41,7 @@ func TestNear(t *testing.T) {
 }
 
 // An element that the user removed with all its neighbors is made again, if that is asked for, and
-// so is a map. An object is made only if it is known that nobody removed it.
+// so is a map. Another object is made only in an unedited object.
 func TestApplyAs_MakesWhatIsMissing(t *testing.T) {
 	b := []byte(`{"spec":{"toppings":[{"name":"a"}],"oven":{"heat":1},"list":[1],"labels":{"a":"b"}}}`)
 	h := []byte(`{"spec":{"toppings":[{"name":"a","x":1},{"name":"b"}],"oven":{"heat":1,"fan":true},"list":[1,2],"labels":{"a":"b","c":"d"}}}`)
