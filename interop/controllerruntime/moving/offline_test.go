@@ -38,9 +38,10 @@ func TestManager_WithoutCluster(t *testing.T) {
 			scheme := newScheme(t)
 			check(t, clientgoscheme.AddToScheme(scheme))
 			mgr, err := ctrl.NewManager(config, ctrl.Options{
-				Scheme:         scheme,
-				Metrics:        server.Options{BindAddress: "0"},
-				WebhookServer:  handlersOnly{webhook.NewServer(webhook.Options{WebhookMux: handlers})},
+				Scheme:  scheme,
+				Metrics: server.Options{BindAddress: "0"},
+				// It does not listen.
+				WebhookServer:  webhook.NewServer(webhook.Options{Port: -1, WebhookMux: handlers}),
 				LeaderElection: true, LeaderElectionNamespace: "default", LeaderElectionID: "backup-operator",
 				LeaderElectionReleaseOnCancel: true,
 			})
@@ -90,14 +91,6 @@ func TestManager_WithoutCluster(t *testing.T) {
 			}
 		})
 	}
-}
-
-// handlersOnly is a webhook server that does not listen.
-type handlersOnly struct{ webhook.Server }
-
-func (handlersOnly) Start(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
 }
 
 // describe keeps a ConfigMap for each Backup.
