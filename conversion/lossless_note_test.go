@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // random returns n characters that take about three quarters of their size when compressed.
@@ -61,6 +62,18 @@ func TestLossless_FormsOfTheAnnotation(t *testing.T) {
 		}
 		if convert(t, reg, hub, oldMenu1.GroupVersion()) != spoke {
 			t.Errorf("%s: converted twice, it differs", name)
+		}
+	}
+}
+
+// Annotations that releases have written stay readable.
+func TestLossless_ReadsBothForms(t *testing.T) {
+	for _, text := range []string{
+		`{"spoke":"v1","hub":"v2","of":"x","lost":[{"path":["spec","currency"],"value":"C\u003c"}]}`,
+		`{"spoke":"v1","hub":"v2","of":"x","gzip":"H4sIAAAAAAAC/4uuVipILMlQsopWKi5ITVbSUUouLSpKzUuuVIrVUSpLzClNVbJScrZRqo0FAO49yMQrAAAA"}`,
+	} {
+		if got, want := convert(t, menuRegistry(t), noted(text), menus), menuOf("v2", `{"name":"m"}`, `{"currency":"C<","size":"Large"}`); !threeway.Equal([]byte(got), []byte(want)) {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

@@ -10,6 +10,62 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
+// restore returns the hub payload with the differences of the annotation.
+func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
+	n, err := l.readNote(text)
+	if err != nil {
+		return payload{}, err
+	}
+	if n.Gzip != nil {
+		// One at a time, because the differences take more memory than the request.
+		select {
+		case c.registry.unpacking <- struct{}{}:
+			defer func() { <-c.registry.unpacking }()
+		case <-ctx.Done():
+			return payload{}, ctx.Err()
+		}
+		if n.Lost, err = unpack(n.Gzip); err != nil {
+			return payload{}, fmt.Errorf("gzip: %w", err)
+		}
+	}
+	changes, err := threeway.Parse(n.Lost)
+	if err != nil {
+		return payload{}, err
+	}
+	written, err := spoke.read()
+	if err != nil {
+		return payload{}, err
+	}
+	m := merge{lossless: l, converter: c, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
+	// The note may have been made for an earlier hub.
+	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
+	toThen, err := c.registry.route(now, then.GroupVersion())
+	if err != nil {
+		return payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
+	}
+	fromThen, err := c.registry.route(then, now.GroupVersion())
+	if err != nil {
+		return payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
+	}
+	if m.base, err = run(ctx, c, hub, plain(toThen.steps)...); err != nil {
+		return payload{}, err
+	}
+	m.back = plain(fromThen.steps)
+	m.maps = l.maps
+	if then != now {
+		m.maps = mapsOf(c.registry.scheme, then)
+	}
+	restored, err := m.restore(ctx, changes)
+	if err != nil || l.verify == nil {
+		return restored, err
+	}
+	object, err := c.object.append(nil, headOf(l.back.to), restored)
+	if err != nil {
+		return payload{}, err
+	}
+	return restored, l.verify(ctx, object)
+}
+
 // merge applies the changes of an annotation to a hub object. It leaves out changes that
 // would change the spoke, because they contradict an edit of the user.
 type merge struct {
