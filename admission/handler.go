@@ -57,10 +57,6 @@ func ConvertWith(c Converter) Option {
 	}
 }
 
-// maxRequestBytes is enough for two objects of 3 MiB, the largest that the API server accepts,
-// in a request with other members.
-const maxRequestBytes = 16 << 20
-
 type handler struct {
 	scheme          *runtime.Scheme
 	converter       Converter
@@ -150,7 +146,7 @@ func NewHandler(s *runtime.Scheme, opts ...Option) http.Handler {
 		New:    func() review.Members { return &members{} },
 		Answer: h.answer,
 		Failed: noteFailure,
-	}.Handler(maxRequestBytes)), h}, h.served())
+	}.Handler()), h}, h.served())
 }
 
 // representation returns the representation of a type, the same for the same type.
@@ -184,9 +180,8 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	patch := c.patch()
 	noteDecision(ctx, status, patch)
 	b, err = c.respond(b, req.UID, status, patch)
-	const keep = 4 << 20 // one enormous object must not stay forever
 	// After a panic, which is never allowed, the memory may be in any state.
-	if status == nil && len(c.object)+len(c.oldObject) <= keep {
+	if status == nil && len(c.object)+len(c.oldObject) <= review.Small {
 		h.memories.Put(m)
 	}
 	return b, err

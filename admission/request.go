@@ -26,7 +26,7 @@ var memberNames = []string{"kind", "subResource", "name", "namespace", "operatio
 // members has the JSON of these members, nil if a member is absent.
 type members struct{ texts [8][]byte }
 
-func (m *members) Reset() { *m = members{} }
+func (m *members) Reset(bool) { *m = members{} }
 
 func (m *members) Read(name []byte, c *rawjson.Cursor) error {
 	text := c.Value()

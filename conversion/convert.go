@@ -14,6 +14,7 @@ import (
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
 	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/review"
 	"github.com/crdkit/crdkit/internal/trace"
 )
 
@@ -39,7 +40,7 @@ func (r *Registry) Convert(ctx context.Context, text []byte, to schema.GroupVers
 	if err := cursor.End(); err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: not a JSON object: %w", o, to, err)
 	}
-	out, err := c.convertObject(ctx, nil, o, to)
+	out, err := c.convertObject(ctx, nil, o, nil, to)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ type converter struct {
 	cursor  rawjson.Cursor
 	source  []byte // the body of the object
 	body    []byte // that was encoded
-	text    []byte // of objects: see convertInParallel
+	text    []byte // of a part: see convertInParallel
 	largest int    // size of an object so far
 
 	watcher    trace.Watcher // of this conversion alone, or nil
@@ -76,8 +77,7 @@ func (r *Registry) newConverter() *converter {
 // release returns a converter to the pool after it has converted all of its objects. After
 // an error or a panic it is not released, because its state is unknown.
 func (r *Registry) release(c *converter) {
-	const keep = 4 << 20 // the buffers of one enormous object must not stay forever
-	if c.largest+cap(c.text) > keep {
+	if c.largest > review.Small || cap(c.text) > review.Small { // must not stay
 		return
 	}
 	c.watcher, c.throughHub = nil, false
@@ -85,16 +85,20 @@ func (r *Registry) release(c *converter) {
 	r.converters.Put(c)
 }
 
-// convertObject converts an object, and appends the result to dst.
+// convertObject converts an object, and appends the result to dst. With a cursor, it first reads the
+// object there.
 //
 // A panic becomes an error wherever it occurs, because a type may have its own decoder or
 // encoder.
-func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, to schema.GroupVersion) (out []byte, err error) {
+func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, at *rawjson.Cursor, to schema.GroupVersion) (out []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			out, err = nil, panicked(ctx, v, o.kind, o.meta.Namespace, o.meta.Name, o.apiVersion, to)
 		}
 	}()
+	if at != nil {
+		c.registry.parseObject(&c.memory, at, o)
+	}
 	c.object, c.largest = o, max(c.largest, len(o.text))
 	if o.err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, o.err)

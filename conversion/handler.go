@@ -1,12 +1,12 @@
 package conversion
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,9 +22,6 @@ import (
 
 // Option configures the handler of [NewHandler].
 type Option func(*handler)
-
-// maxRequestBytes bounds a request: the API server sends all objects of a list in one.
-const maxRequestBytes = 256 << 20
 
 type handler struct {
 	registry *Registry
@@ -44,8 +41,12 @@ type handler struct {
 //
 //   - 400 if the body is not a ConversionReview,
 //   - 405 if the method is not POST,
-//   - 413 if the body has more than 256 MiB, or
-//   - 415 if the body is not JSON.
+//   - 413 if the review needs more memory than all reviews may take,
+//   - 415 if the body is not JSON, or
+//   - 503 if the other reviews leave too little memory. The API server repeats the review.
+//
+// All handlers of a process share a quarter of its memory limit for their reviews; see package
+// webhook.
 //
 // NewHandler calls [Registry.Check] without CRDs, and panics if Check returns an error.
 // Therefore mistakes are found at startup.
@@ -67,14 +68,16 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 		New:     func() review.Members { return &request{registry: r} },
 		Answer:  h.answer,
 		Failure: failure,
-	}.Handler(maxRequestBytes), kinds)
+		InParts: true,
+	}.Handler(), kinds)
 }
 
 // answer converts the objects of a ConversionRequest. A request takes this path:
 //
 //   - [review.Protocol] reads the body, and parses all of it: the members of the request with
 //     request.Read, each object with Registry.parseObject;
-//   - answer splits a long list into batches, and convertBatch loops over the objects;
+//   - answer loops over the objects. Those of a large request are cut into parts, and
+//     convertInParallel parses and converts one part after another;
 //   - converter.convertObject finds the steps from one version to the other, and convertAlong
 //     takes the object's payload through them: decode, conversion function, encode;
 //   - object.append writes the converted object behind those before it.
@@ -95,11 +98,19 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	b = rawjson.AppendQuote(b, string(req.UID))
 	b = append(b, `,"convertedObjects":[`...)
 
-	all := batch{objects: asked.objects, text: b}
-	if len(asked.objects) >= longList && runtime.GOMAXPROCS(0) > 1 {
-		h.convertInParallel(ctx, &all, to)
+	all := batch{text: b}
+	if asked.large {
+		h.convertInParallel(ctx, req, asked.parts, &all, to)
 	} else {
-		h.convertAll(ctx, &all, to)
+		c := h.registry.newConverter()
+		for i := range asked.objects {
+			if !h.convertNext(ctx, c, &all, &asked.objects[i], nil, to) {
+				break
+			}
+		}
+		if all.err == nil {
+			h.registry.release(c)
+		}
 	}
 	if h.observe != nil {
 		if all.err != nil {
@@ -115,94 +126,93 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 
 // batch is some of a review's objects in a row, and their results.
 type batch struct {
-	objects []object
-	first   int    // the index of the first one
-	text    []byte // the response so far, or the converted objects, joined by commas
-	seen    map[schema.GroupVersionKind]int
-	failed  schema.GroupVersionKind
-	err     error // of the first object that failed
+	list   []byte // the objects, joined by commas, if they are not parsed yet
+	offset int    // of the list
+	first  int    // the index of the first one
+	n      int    // how many have been converted
+
+	text   []byte // the response so far, or what this batch adds to it
+	seen   map[schema.GroupVersionKind]int
+	failed schema.GroupVersionKind
+	err    error // of the first object that failed
 }
 
-// convertAll converts the objects of a batch, until one fails.
-func (h *handler) convertAll(ctx context.Context, b *batch, to schema.GroupVersion) {
-	c := h.registry.newConverter()
-	if h.convertBatch(ctx, c, b, to); b.err == nil {
+// convertNext converts the next object of a batch, and reports whether it succeeded. With a cursor,
+// the object is first read there.
+func (h *handler) convertNext(ctx context.Context, c *converter, b *batch, o *object, at *rawjson.Cursor, to schema.GroupVersion) bool {
+	i := b.first + b.n
+	if err := ctx.Err(); err != nil {
+		b.err = fmt.Errorf("stopped at request.objects[%d]: %w", i, err)
+		return false
+	}
+	if i > 0 {
+		b.text = append(b.text, ',')
+	}
+	text, err := c.convertObject(ctx, b.text, o, at, to)
+	if err != nil {
+		b.failed, b.err = c.knownKind(), fmt.Errorf("request.objects[%d]: %w", i, err)
+		return false
+	}
+	b.text = text
+	b.n++
+	if h.observe != nil {
+		b.count(c.knownKind(), 1)
+	}
+	return true
+}
+
+// convertInParallel converts the parts of a large request, with one goroutine for each processor that
+// there is memory for. Each converts another part at a time, until one fails. The memory is that of
+// the response, which is about as large as the request, and that of the largest part in each goroutine.
+func (h *handler) convertInParallel(ctx context.Context, req *review.Request, parts []batch, all *batch, to schema.GroupVersion) {
+	size, largest := 0, 0
+	for _, b := range parts {
+		size, largest = size+len(b.list), max(largest, review.Cost(b.list))
+	}
+	if all.err = req.Take(size + largest); all.err != nil {
+		return
+	}
+	var taken atomic.Int64
+	work := func() {
+		c := h.registry.newConverter()
+		var o object
+		for i := int(taken.Add(1)) - 1; i < len(parts); i = int(taken.Add(1)) - 1 {
+			b := &parts[i]
+			b.text = c.text[:0]
+			cursor := rawjson.NewCursor(b.list)
+			for h.convertNext(ctx, c, b, &o, &cursor, to) && cursor.Next('[') {
+			}
+			c.text = b.text
+			if b.err == nil {
+				b.err = req.Take(max(0, len(b.text)-len(b.list)))
+			}
+			if b.err != nil {
+				taken.Store(int64(len(parts))) // all parts before have been taken
+				return
+			}
+			b.text = bytes.Clone(b.text) // c.text is for the next part
+		}
 		h.registry.release(c)
 	}
-}
-
-// convertBatch converts the objects of a batch, until one fails.
-func (h *handler) convertBatch(ctx context.Context, c *converter, b *batch, to schema.GroupVersion) {
-	for i := range b.objects {
-		if err := ctx.Err(); err != nil {
-			b.err = fmt.Errorf("stopped at request.objects[%d]: %w", b.first+i, err)
-			return
-		}
-		if i > 0 {
-			b.text = append(b.text, ',')
-		}
-		text, err := c.convertObject(ctx, b.text, &b.objects[i], to)
-		if err != nil {
-			b.failed, b.err = c.knownKind(), fmt.Errorf("request.objects[%d]: %w", b.first+i, err)
-			return
-		}
-		b.text = text
-		if h.observe != nil {
-			b.count(c.knownKind(), 1)
-		}
-	}
-}
-
-const (
-	longList  = 200 // below, a second processor costs more than it gives
-	batchSize = 16
-)
-
-// convertInParallel converts the objects of a long list with one goroutine for each
-// processor. Each converts another batch at a time, until one fails.
-func (h *handler) convertInParallel(ctx context.Context, all *batch, to schema.GroupVersion) {
-	var batches []batch
-	for objects := range slices.Chunk(all.objects, batchSize) {
-		batches = append(batches, batch{objects: objects, first: len(batches) * batchSize})
-	}
-	converters := make([]*converter, min(runtime.GOMAXPROCS(0), len(batches)))
-	var taken atomic.Int64
-	work := func(c *converter) {
-		c.text = c.text[:0]
-		for i := int(taken.Add(1)) - 1; i < len(batches); i = int(taken.Add(1)) - 1 {
-			b := &batches[i]
-			begin := len(c.text)
-			b.text = c.text
-			h.convertBatch(ctx, c, b, to)
-			c.text, b.text = b.text, b.text[begin:]
-			if b.err != nil {
-				taken.Store(int64(len(batches))) // all batches before have been taken
-			}
-		}
-	}
 	var others sync.WaitGroup
-	for i := range converters {
-		c := h.registry.newConverter()
-		if converters[i] = c; i > 0 {
-			others.Go(func() { work(c) })
+	for range min(runtime.GOMAXPROCS(0), len(parts)) - 1 {
+		if req.Take(largest) != nil {
+			break
 		}
+		others.Go(work)
 	}
-	work(converters[0])
+	work()
 	others.Wait()
-	for i, b := range batches {
+	req.Pieces = append(req.Pieces, all.text)
+	all.text = nil
+	for _, b := range parts {
 		if all.failed, all.err = b.failed, b.err; b.err != nil {
 			return
 		}
-		if i > 0 {
-			all.text = append(all.text, ',')
-		}
-		all.text = append(all.text, b.text...)
+		req.Pieces = append(req.Pieces, b.text)
 		for kind, n := range b.seen {
 			all.count(kind, n)
 		}
-	}
-	for _, c := range converters {
-		h.registry.release(c)
 	}
 }
 

@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/rawjson"
@@ -12,10 +13,14 @@ type request struct {
 	registry *Registry
 	memory   codec.Memory
 	desired  string // apiVersion
-	objects  []object
+	large    bool
+	objects  []object // unless the request is large
+	parts    []batch  // if it is
 }
 
-func (r *request) Reset() { r.desired, r.objects = "", r.objects[:0] }
+func (r *request) Reset(large bool) {
+	r.desired, r.large, r.objects, r.parts = "", large, r.objects[:0], nil
+}
 
 func (r *request) Read(name []byte, c *rawjson.Cursor) error {
 	switch string(name) {
@@ -29,27 +34,35 @@ func (r *request) Read(name []byte, c *rawjson.Cursor) error {
 	return nil
 }
 
+// partSize is the least number of bytes that are converted in one go, where there are more.
+const partSize = 32 << 10
+
+// readObjects reads the objects of a small request. It cuts those of a large one into parts, which are
+// read when they are converted: read, all of them would take many times the memory of their text.
 func (r *request) readObjects(c *rawjson.Cursor) error {
-	r.objects = r.objects[:0]
+	r.objects, r.parts = r.objects[:0], nil
 	if c.Begins() == 'n' {
 		c.Value()
 		return nil
 	}
-	begin := c.Offset()
-	for c.Enter('['); c.Next('['); {
-		n := len(r.objects)
-		if n < cap(r.objects) {
-			r.objects = r.objects[:n+1]
-		} else {
-			r.objects = append(r.objects, object{})
+	n := 0
+	for c.Enter('['); c.Next('['); n++ {
+		switch {
+		case !r.large:
+			r.objects = slices.Grow(r.objects, 1)[:n+1]
+			r.registry.parseObject(&r.memory, c, &r.objects[n])
+		case c.Begins() != '{':
+			c.Enter('{') // an error
+		default:
+			if last := len(r.parts) - 1; last < 0 || len(r.parts[last].list) >= partSize {
+				r.parts = append(r.parts, batch{first: n, offset: c.Offset()})
+			}
+			c.Value()
+			part := &r.parts[len(r.parts)-1]
+			part.list = c.Since(part.offset)
 		}
-		r.registry.parseObject(&r.memory, c, &r.objects[n])
 		if err := c.Err(); err != nil {
 			return fmt.Errorf("request.objects[%d]: %w", n, err)
-		}
-		// A list of nothing but {} would take many times the memory of its text.
-		if size := c.Offset() - begin; n > 10_000+size/100 {
-			return fmt.Errorf("request.objects: %d objects in %d bytes, expected larger objects", n+1, size)
 		}
 	}
 	return nil

@@ -57,8 +57,7 @@ func TestAttack_SlowBodies(t *testing.T) {
 }
 
 func TestAttack_BodiesWithoutEnd(t *testing.T) {
-	// Buffers grow by doubling, and what they were stays until it is collected.
-	attack(t, 64*megabytes+8*victimBodies, func(t *testing.T, v *victim, until <-chan struct{}) {
+	attack(t, 192*megabytes, func(t *testing.T, v *victim, until <-chan struct{}) {
 		var sent, refused atomic.Int64
 		v.more.Add(1) // until one is refused
 		crowd(24, until, func(int) {

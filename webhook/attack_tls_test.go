@@ -85,7 +85,7 @@ func TestAttack_Renegotiation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// The server understands the crafted records: it refuses the second hello, and
 			// after a key update it can do so only if it has followed it.
-			conn, send := handshakes(t, newVictim(t))
+			conn, send := handshakes(t, newVictim(t, 256, ""))
 			check(t, send(message))
 			if message[0] == keyUpdate[0] {
 				check(t, send(again))

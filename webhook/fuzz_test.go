@@ -15,8 +15,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"golang.org/x/net/http2"
 	"k8s.io/klog/v2"
-
-	"github.com/crdkit/crdkit/webhook"
 )
 
 // FuzzPort sends bytes to the port of a server with real handlers: as they are, inside
@@ -31,7 +29,7 @@ func FuzzPort(f *testing.F) {
 			panicked.Store(&args)
 		}
 	}, funcr.Options{})
-	s := startIn(f, klog.NewContext(context.Background(), logger), newAuthority(f, "x"), h, webhook.MaxBodyBytes(1<<20))
+	s := startIn(f, klog.NewContext(context.Background(), logger), newAuthority(f, "x"), h)
 	good := s.client(f, false)
 	const raw, http1, h2 = 0, 1, 2
 

@@ -13,11 +13,10 @@ type settings struct {
 	drain, delay time.Duration
 	companions   []func(context.Context) error
 	clients      *Clients
-	maxBodyBytes int64
 }
 
 func apply(opts []Option) settings {
-	set := settings{drain: 30 * time.Second, maxBodyBytes: 512 << 20}
+	set := settings{drain: 30 * time.Second}
 	for _, opt := range opts {
 		opt(&set)
 	}

@@ -10,49 +10,30 @@ import (
 )
 
 // answer is the ResponseWriter of a handler. When the server stops, it asks the client to
-// close the connection. If the body exceeded the memory limit, it replaces the response.
+// close the connection.
 type answer struct {
 	http.ResponseWriter
 	stopping context.Context
-	body     *body // or nil
-
 	began    bool
-	replaced bool
 }
 
 // begin completes the header before it is sent.
 func (a *answer) begin() {
-	if a.began {
-		return
-	}
-	a.began = true
-	a.replaced = a.body != nil && a.body.refused.Load()
-	if a.replaced {
-		clear(a.Header())
-	}
-	if a.stopping.Err() != nil {
+	if !a.began && a.stopping.Err() != nil {
 		// In HTTP/1.1, this tells the client to stop sending. In HTTP/2, net/http makes a
 		// GOAWAY of it, after which a client repeats what was not answered.
 		a.Header().Set("Connection", "close")
 	}
-	if a.replaced {
-		a.Header().Set("Retry-After", "1")
-		writeStatus(a.ResponseWriter, apierrors.NewServiceUnavailable("the requests exceed the memory limit of the webhook: try again"))
-	}
+	a.began = true
 }
 
 func (a *answer) WriteHeader(code int) {
 	a.begin()
-	if !a.replaced {
-		a.ResponseWriter.WriteHeader(code)
-	}
+	a.ResponseWriter.WriteHeader(code)
 }
 
 func (a *answer) Write(p []byte) (int, error) {
 	a.begin()
-	if a.replaced {
-		return len(p), nil
-	}
 	return a.ResponseWriter.Write(p)
 }
 

@@ -44,7 +44,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, certs Certificat
 	set := apply(opts)
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
-	s := newServer(ctx, stopping, h, set.tlsConfig(certs), set.maxBodyBytes)
+	s := newServer(ctx, stopping, h, set.tlsConfig(certs))
 
 	// The companions run until the last request has been answered.
 	besideCtx, endBeside := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,16 +90,14 @@ type server struct {
 	http     *http.Server
 	handler  http.Handler
 	stopping context.Context // is done when the server stops
-	memory   memory
 	idle     idleConns
 	inFlight atomic.Int64 // requests
 }
 
-func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config, maxBodyBytes int64) *server {
+func newServer(ctx, stopping context.Context, h http.Handler, config *tls.Config) *server {
 	s := &server{
 		handler:  h,
 		stopping: stopping,
-		memory:   memory{max: maxBodyBytes},
 		idle:     idleConns{conns: map[net.Conn]idleConn{}},
 	}
 	base := context.WithValue(context.WithoutCancel(ctx), stoppingKey{}, stopping)
@@ -136,13 +134,6 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
 	a := &answer{ResponseWriter: w, stopping: s.stopping}
-	if r.Body != http.NoBody {
-		a.body = &body{ReadCloser: r.Body, memory: &s.memory}
-		defer a.body.end()
-		counted := *r // net/http looks at the body of its own request
-		counted.Body = a.body
-		r = &counted
-	}
 	s.handler.ServeHTTP(a, r)
 	a.begin() // for a handler that wrote nothing
 }

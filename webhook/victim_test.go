@@ -24,9 +24,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeapi "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/admission"
@@ -77,6 +80,21 @@ type hub struct {
 	Address           string `json:"address"`
 }
 
+// fleet is of the size of ordinary kinds.
+type fleet struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Template corev1.PodTemplateSpec `json:"template,omitzero"`
+		Names    []string               `json:"names,omitempty"`
+	} `json:"spec,omitzero"`
+}
+
+type hubFleet fleet
+
+func (f *fleet) DeepCopyObject() runtimeapi.Object    { c := *f; return &c }
+func (f *hubFleet) DeepCopyObject() runtimeapi.Object { c := *f; return &c }
+
 func (s *spoke) DeepCopyObject() runtimeapi.Object { c := *s; return &c }
 func (h *hub) DeepCopyObject() runtimeapi.Object   { c := *h; return &c }
 
@@ -89,9 +107,25 @@ func handlers() (http.Handler, error) {
 	err := conversion.AddSpoke(reg,
 		func(_ context.Context, in *spoke, out *hub) error { out.Address = in.HostPort; return nil },
 		func(_ context.Context, in *hub, out *spoke) error { out.HostPort = in.Address; return nil })
+	if err != nil {
+		return nil, err
+	}
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Fleet"}, &fleet{})
+	s.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Fleet"}, &hubFleet{})
+	err = conversion.AddSpoke(reg,
+		func(_ context.Context, in *fleet, out *hubFleet) error { out.Spec = in.Spec; return nil },
+		func(_ context.Context, in *hubFleet, out *fleet) error { out.Spec = in.Spec; return nil })
 	mux := http.NewServeMux()
 	mux.Handle("/convert", conversion.NewHandler(reg))
 	mux.Handle("/admit", admission.NewHandler(s, admission.Mutate(func(_ context.Context, h *hub) error { h.Address += "!"; return nil })))
+	mux.Handle("/admit-fleet", admission.NewHandler(s,
+		admission.Mutate(func(_ context.Context, f *hubFleet) error { f.Labels = map[string]string{"a": "b"}; return nil }),
+		admission.Validate(func(context.Context, *hubFleet) (field.ErrorList, error) { return nil, nil })))
+	mux.Handle("/admit-any", admission.NewHandler(s,
+		admission.Mutate(func(_ context.Context, u *unstructured.Unstructured) error {
+			u.SetLabels(map[string]string{"a": "b"})
+			return nil
+		})))
 	mux.Handle("/healthz", webhook.Checks{})
 	return mux, err
 }
@@ -120,6 +154,9 @@ func beVictim(dir string) error {
 	}
 	var lines atomic.Int64
 	logger := funcr.New(func(_, args string) {
+		if strings.Contains(args, "of memory") { // at most one line a second
+			return
+		}
 		if lines.Add(1) < 5 {
 			fmt.Fprintln(os.Stderr, args)
 		}
@@ -129,7 +166,7 @@ func beVictim(dir string) error {
 	done := make(chan error, 1)
 	go func() {
 		done <- webhook.Serve(ctx, listener, h, certs, webhook.VerifyClients(clients),
-			webhook.MaxBodyBytes(victimBodies), webhook.DrainTimeout(10*time.Second))
+			webhook.DrainTimeout(10*time.Second))
 	}()
 	var peak atomic.Uint64
 	memory := func() uint64 {
@@ -168,14 +205,14 @@ func beVictim(dir string) error {
 type victim struct {
 	*site
 	clients *authority
+	process *os.Process
 	ask     func(more ...any) stats
 	more    atomic.Int64 // what an attack should go on for
 }
 
-// victimBodies is its limit for bodies.
-const victimBodies = 64 * megabytes / slowness
-
-func newVictim(t *testing.T) *victim {
+// newVictim starts a victim with a memory limit in MiB. In a cgroup, it has the limit from there, and
+// GOMEMLIMIT otherwise.
+func newVictim(t *testing.T, limit int, cgroup string) *victim {
 	t.Helper()
 	ca, clients := newAuthority(t, "of the server"), newAuthority(t, "of clients")
 	dir := t.TempDir()
@@ -188,7 +225,11 @@ func newVictim(t *testing.T) *victim {
 	self, err := os.Executable()
 	check(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), victimDir+"="+dir)
+	cmd.Env = append(os.Environ(), victimDir+"="+dir, fmt.Sprintf("GOMEMLIMIT=%dMiB", limit))
+	if cgroup != "" {
+		cmd = exec.Command("/bin/sh", "-c", `echo $$ > "$0"/cgroup.procs && exec "$1"`, cgroup, self)
+		cmd.Env = append(os.Environ(), victimDir+"="+dir, "GOMEMLIMIT=off")
+	}
 	var said strings.Builder
 	cmd.Stderr = &said
 	stdin, err := cmd.StdinPipe()
@@ -209,7 +250,7 @@ func newVictim(t *testing.T) *victim {
 	var addr string
 	check(t, in.Decode(&addr))
 	var mu sync.Mutex
-	return &victim{site: &site{ca: ca, addr: addr}, clients: clients, ask: func(more ...any) stats {
+	return &victim{site: &site{ca: ca, addr: addr}, clients: clients, process: cmd.Process, ask: func(more ...any) stats {
 		t.Helper()
 		mu.Lock()
 		defer mu.Unlock()
@@ -231,7 +272,7 @@ func newVictim(t *testing.T) *victim {
 func attack(t *testing.T, memory uint64, attacker func(t *testing.T, v *victim, until <-chan struct{})) {
 	t.Helper()
 	t.Parallel()
-	v := newVictim(t)
+	v := newVictim(t, 256, "")
 	ask := func(client *http.Client) time.Duration {
 		began := time.Now()
 		code, answer, err := post(client, v.url()+"/convert", []byte(question))

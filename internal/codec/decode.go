@@ -210,7 +210,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		for c.Enter('['); c.Next('['); n++ {
 			if n == l.cap {
 				l.len = n // which it copies
-				p.value(t).Grow(max(4, 3*n))
+				p.value(t).Grow(max(4, min(3*n, 1024))) // by a quarter or more
 			}
 			if err := elem(m, c, l.elem(n, size)); err != nil {
 				return err

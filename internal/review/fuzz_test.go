@@ -108,7 +108,7 @@ func answered(body []byte) (got read, ok bool) {
 		got = read{req.APIVersion, "TestReview", string(req.UID), string(req.Raw), m.desired, m.objects}
 		return []byte("{}"), nil
 	})
-	w := post(p.Handler(1<<20), string(body))
+	w := post(p.HandlerIn(1<<30), string(body))
 	return got, w.Code == 200
 }
 

@@ -20,12 +20,17 @@ type Request struct {
 	Raw []byte
 	// Members is what else the protocol has read.
 	Members Members
+	// Pieces are the beginning of the answer. Answer adds what is too long to be copied as it grows.
+	Pieces [][]byte
+
+	*account // of the memory of the request: see Take
 }
 
 // Members is what a protocol reads of a request. It may use its memory again for the next one.
 type Members interface {
-	// Reset forgets what has been read.
-	Reset()
+	// Reset forgets what has been read. If the request is large, it takes memory for what it reads
+	// in parts, see [Protocol.InParts].
+	Reset(large bool)
 	// Read reads the value at the cursor, of the member of that name, or passes over it.
 	Read(name []byte, c *rawjson.Cursor) error
 }
@@ -36,12 +41,13 @@ type parser struct {
 	Request
 	cursor rawjson.Cursor
 	kind   string
+	large  bool
 }
 
 // parse reads a review, and uses the memory of the one before again. If it fails, the
 // version and the UID are there if they were read: the API server writes them first.
-func (p *parser) parse(protocol *Protocol, body []byte) error {
-	*p = parser{Request: Request{Members: p.Members}, cursor: rawjson.NewCursor(body)}
+func (p *parser) parse(protocol *Protocol, body []byte, large bool) error {
+	*p = parser{Request: p.Request, cursor: rawjson.NewCursor(body), large: large}
 	if p.Members == nil {
 		p.Members = protocol.New()
 	}
@@ -85,7 +91,7 @@ func (p *parser) readReview(protocol *Protocol) error {
 func (p *parser) readRequest() error {
 	c := &p.cursor
 	p.UID, p.Raw = "", nil
-	p.Members.Reset()
+	p.Members.Reset(p.large)
 	if c.Begins() == 'n' {
 		c.Value()
 		return nil

@@ -1,11 +1,11 @@
 package review
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"runtime/debug"
@@ -35,53 +35,74 @@ type Protocol struct {
 	Failure func(req *Request, err error) (response []byte)
 	// Failed, if it is set, is told why a request failed, before that is answered.
 	Failed func(ctx context.Context, err error)
+	// InParts is set if Answer takes the memory for a large request itself, part after part.
+	InParts bool
 
 	apiVersions []string
 }
 
 // buffers is the memory of one request, for the next one.
 type buffers struct {
-	body     bytes.Buffer
+	account  account
+	body     []byte
 	parser   parser
 	response []byte
 }
 
-// Handler serves the protocol. A body of more than limit bytes is refused.
-func (p Protocol) Handler(limit int64) http.Handler {
+// Handler serves the protocol. All handlers of the process share the memory for reviews.
+func (p Protocol) Handler() http.Handler { return p.handler(process()) }
+
+func (p Protocol) handler(m *memory) http.Handler {
 	p.apiVersions = []string{p.Group + "/v1", p.Group + "/v1beta1"}
 	var pool sync.Pool
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const keep = 8 << 20 // one enormous request must not stay forever
 		buf, _ := pool.Get().(*buffers)
 		if buf == nil {
 			buf = &buffers{}
 		}
+		buf.account.memory = m
 		defer func() {
-			if buf.body.Cap()+cap(buf.response) <= keep {
+			buf.account.give(buf.account.size.Load())
+			if cap(buf.body)+cap(buf.response) <= 1<<20 {
 				pool.Put(buf)
 			}
 		}()
-		ctx := r.Context()
-		body, err := read(w, r, limit, &buf.body)
-		if err != nil {
-			p.fail(ctx, w, &Request{}, err)
-			return
-		}
 		req := &buf.parser.Request
-		if err := buf.parser.parse(&p, body); err != nil {
-			p.fail(ctx, w, req, apierrors.NewBadRequest(err.Error()))
-			return
-		}
-		ctx, cancel := withTimeout(ctx, r)
-		defer cancel()
-		response, err := p.answerOrRecover(ctx, req, p.begin(buf.response[:0], req))
+		*req = Request{Members: req.Members, account: &buf.account}
+		response, err := p.review(r, buf)
 		if err != nil {
-			p.fail(ctx, w, req, err)
+			buf.body = nil // the client may be slow to read why
+			buf.account.give(buf.account.size.Load())
+			if refused := (refusal{}); errors.As(err, &refused) {
+				// net/http would cut off a client that is still sending, before it reads the answer.
+				_, _ = io.CopyN(io.Discard, r.Body, m.max)
+			}
+			p.fail(r.Context(), w, req, err)
 			return
 		}
 		buf.response = append(response, '}')
-		writeJSON(w, http.StatusOK, buf.response)
+		writeJSON(w, http.StatusOK, req.Pieces, buf.response)
 	})
+}
+
+// review reads a request, and returns the end of its answer: what does not follow req.Pieces.
+func (p *Protocol) review(r *http.Request, buf *buffers) ([]byte, error) {
+	req := &buf.parser.Request
+	if err := buf.read(r); err != nil {
+		return nil, err
+	}
+	large := p.InParts && len(buf.body) > Small
+	if !large {
+		if err := req.Take(Cost(buf.body)); err != nil {
+			return nil, err
+		}
+	}
+	if err := buf.parser.parse(p, buf.body, large); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	ctx, cancel := withTimeout(r.Context(), r)
+	defer cancel()
+	return p.answerOrRecover(ctx, req, p.begin(buf.response[:0], req))
 }
 
 // answerOrRecover makes a panic an error, so that this request gets an answer with its UID.
@@ -113,14 +134,16 @@ func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request
 	if p.Failed != nil {
 		p.Failed(ctx, err)
 	}
-	if p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion) {
-		klog.FromContext(ctx).Info("Webhook request failed", "err", err, "review", p.Kind, "uid", req.UID)
-		writeJSON(w, http.StatusOK, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
-		return
-	}
+	var refused refusal // which the API server repeats if it is an HTTP error
+	isRefused := errors.As(err, &refused)
+	inProtocol := !isRefused && p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion)
 	status := Status(err)
-	if status.Code >= http.StatusInternalServerError {
+	if isRefused && req.account.memory.worthLine() || !isRefused && (inProtocol || status.Code >= http.StatusInternalServerError) {
 		klog.FromContext(ctx).Info("Webhook request failed", "err", err, "review", p.Kind, "uid", req.UID)
+	}
+	if inProtocol {
+		writeJSON(w, http.StatusOK, nil, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
+		return
 	}
 	details := metav1.StatusDetails{}
 	if status.Details != nil {
@@ -146,15 +169,25 @@ func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request
 	if status.Code == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
 	}
-	writeJSON(w, int(status.Code), body)
+	writeJSON(w, int(status.Code), nil, body)
 }
 
-func writeJSON(w http.ResponseWriter, code int, body []byte) {
+// writeJSON writes JSON that is in pieces, and the rest.
+func writeJSON(w http.ResponseWriter, code int, pieces [][]byte, rest []byte) {
+	size := len(rest)
+	for _, piece := range pieces {
+		size += len(piece)
+	}
 	header := w.Header() // the names are canonical: Set need not look
 	header["Content-Type"] = []string{"application/json"}
-	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	header["Content-Length"] = []string{strconv.Itoa(size)}
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // on an error, the API server has gone
+	for _, piece := range pieces {
+		if _, err := w.Write(piece); err != nil {
+			return // the API server has gone
+		}
+	}
+	_, _ = w.Write(rest)
 }
 
 // Status returns the Status of an error: the code, reason and details of an API
@@ -179,37 +212,46 @@ func Status(err error) metav1.Status {
 }
 
 // read reads the body of a well-formed request.
-func read(w http.ResponseWriter, r *http.Request, limit int64, body *bytes.Buffer) ([]byte, error) {
-	body.Reset()
+func (b *buffers) read(r *http.Request) error {
 	if r.Method != http.MethodPost {
-		return nil, status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		return status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
 			"method %s is not allowed: a review is POSTed", r.Method)
 	}
 	if contentType := r.Header.Get("Content-Type"); !isJSON(contentType) {
-		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		return status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"content type %q is not supported: a review is application/json", contentType)
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		return status(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 			"content encoding %q is not supported: a review is not compressed", e)
 	}
 	if r.Body == nil { // net/http's server never leaves it out
-		return nil, apierrors.NewBadRequest("the body is empty")
+		return apierrors.NewBadRequest("the body is empty")
 	}
-	// Content-Length counts up to 16 KiB: clients may promise much, and send nothing.
-	body.Grow(int(min(max(r.ContentLength, 0), limit, 16<<10)) + bytes.MinRead)
-	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-	var tooLarge *http.MaxBytesError
+	if limit := b.account.memory.max; r.ContentLength > limit {
+		return tooLarge(r.ContentLength, limit)
+	}
+	b.body = b.body[:0]
+	err := b.account.Take(cap(b.body))
+	for err == nil {
+		var n int
+		if len(b.body) == cap(b.body) {
+			err = b.grow(r.ContentLength)
+			continue
+		}
+		n, err = r.Body.Read(b.body[len(b.body):cap(b.body)])
+		b.body = b.body[:len(b.body)+n]
+	}
+	var refused refusal
 	switch {
-	case errors.As(err, &tooLarge):
-		return nil, status(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
-			"the body is larger than %d bytes, the limit of this handler", limit)
-	case err != nil:
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body cannot be read: %v", err))
-	case body.Len() == 0:
-		return nil, apierrors.NewBadRequest("the body is empty")
+	case errors.As(err, &refused):
+		return err
+	case err != io.EOF:
+		return apierrors.NewBadRequest(fmt.Sprintf("the body cannot be read: %v", err))
+	case len(b.body) == 0:
+		return apierrors.NewBadRequest("the body is empty")
 	}
-	return body.Bytes(), nil
+	return nil
 }
 
 func isJSON(contentType string) bool {

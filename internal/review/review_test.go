@@ -43,7 +43,7 @@ type members struct {
 	objects []string // the texts of its elements
 }
 
-func (m *members) Reset() { *m = members{} }
+func (m *members) Reset(bool) { *m = members{} }
 
 func (m *members) Read(name []byte, c *rawjson.Cursor) error {
 	switch string(name) {
@@ -89,7 +89,7 @@ func post(h http.Handler, body string) *httptest.ResponseRecorder {
 // A review is answered in its version, with its UID.
 func TestHandler_VersionAndUID(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta1"} {
-		w := post(protocol(nil).Handler(1000), strings.Replace(question, "/v1", "/"+version, 1))
+		w := post(protocol(nil).HandlerIn(1<<20), strings.Replace(question, "/v1", "/"+version, 1))
 		want := `{"kind":"TestReview","apiVersion":"test.k8s.io/` + version + `","response":{"uid":"u-1","echo":{"uid":"u-1","what": 1.0}}}`
 		if w.Code != http.StatusOK || w.Body.String() != want {
 			t.Errorf("got %d %s, want 200 %s", w.Code, w.Body, want)
@@ -113,7 +113,7 @@ func TestHandler_BadRequests(t *testing.T) {
 		"a broken content type":        {contentType: "a;b;c", code: 415, message: "is not supported"},
 		"a compressed body":            {encoding: "gzip", code: 415, message: `content encoding "gzip" is not supported`},
 		"no body":                      {body: "-", code: 400, message: "the body is empty"},
-		"a body that is too large":     {body: strings.Repeat(" ", 1001), code: 413, message: "larger than 1000 bytes"},
+		"a body that is too large":     {body: strings.Repeat(" ", 1<<20+1), code: 413, message: "the review takes at least 1 MiB of memory, and may take 1 MiB"},
 		"a body that is no JSON":       {body: "kind: TestReview", code: 400, message: "the body is not of kind TestReview"},
 		"a body that is no object":     {body: "[]", code: 400, message: "expected object, got array"},
 		"another kind":                 {body: `{"kind":"OtherReview","apiVersion":"test.k8s.io/v1"}`, code: 400, message: `kind "OtherReview" of apiVersion "test.k8s.io/v1": this handler understands TestReview of test.k8s.io/v1 and test.k8s.io/v1beta1`},
@@ -148,7 +148,7 @@ func TestHandler_BadRequests(t *testing.T) {
 				r.Header.Set("Content-Encoding", c.encoding)
 			}
 			w := httptest.NewRecorder()
-			withFailure(protocol(nil)).Handler(1000).ServeHTTP(w, r)
+			withFailure(protocol(nil)).HandlerIn(1<<20).ServeHTTP(w, r)
 			var status metav1.Status
 			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil {
 				t.Fatalf("no Status: %v: %s", err, w.Body)
@@ -166,18 +166,18 @@ func TestHandler_BadRequests(t *testing.T) {
 // A truncated review is answered with its UID.
 func TestHandler_TruncatedReview(t *testing.T) {
 	body := question[:len(question)-3]
-	w := post(withFailure(protocol(nil)).Handler(1000), body)
+	w := post(withFailure(protocol(nil)).HandlerIn(1<<20), body)
 	want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"the body is not of kind TestReview: `
 	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), want) {
 		t.Errorf("got %d %s, want 200 %s…", w.Code, w.Body, want)
 	}
 	// Where the protocol has no failures, the Status carries both.
-	w = post(protocol(nil).Handler(1000), body)
+	w = post(protocol(nil).HandlerIn(1<<20), body)
 	if got := status(t, w); got.Code != 400 || got.Details.UID != "u-1" || reviewVersion(got) != "test.k8s.io/v1" {
 		t.Errorf("got %+v, want code 400 and the UID and the version of the question", got)
 	}
 	// Nothing is made up where the body ends before the value.
-	w = post(protocol(nil).Handler(1000), question[:strings.Index(question, `:"u-1"`)])
+	w = post(protocol(nil).HandlerIn(1<<20), question[:strings.Index(question, `:"u-1"`)])
 	if got := status(t, w); got.Details.UID != "" {
 		t.Errorf("the UID of half a question is %q", got.Details.UID)
 	}
@@ -222,7 +222,7 @@ func TestHandler_Error(t *testing.T) {
 		{fmt.Errorf("Pizza x: %w", apierrors.NewBadRequest("too hot")), 400, metav1.StatusReasonBadRequest, "Pizza x: too hot", ""},
 		{fmt.Errorf("slow: %w", context.DeadlineExceeded), 504, metav1.StatusReasonTimeout, "slow: context deadline exceeded", ""},
 	} {
-		w := post(protocol(func(context.Context, *review.Request) ([]byte, error) { return nil, c.err }).Handler(1000), question)
+		w := post(protocol(func(context.Context, *review.Request) ([]byte, error) { return nil, c.err }).HandlerIn(1<<20), question)
 		got := status(t, w)
 		if got.Code != c.code || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || got.Status != "Failure" {
 			t.Errorf("%v became %+v", c.err, got)
@@ -248,7 +248,7 @@ func TestHandler_Panic(t *testing.T) {
 			panic("dough everywhere")
 		}
 		return []byte(`{}`), nil
-	})).Handler(1000)
+	})).HandlerIn(1<<20)
 	w := post(h, question)
 	if want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"panic: dough everywhere"}}`; w.Body.String() != want {
 		t.Errorf("got %s, want %s", w.Body, want)
@@ -267,7 +267,7 @@ func TestHandler_Timeout(t *testing.T) {
 				left = time.Until(deadline)
 			}
 			return []byte(`{}`), nil
-		}).Handler(1000)
+		}).HandlerIn(1<<20)
 		r := httptest.NewRequest("POST", "/"+query, strings.NewReader(question))
 		r.Header.Set("Content-Type", "application/json")
 		h.ServeHTTP(httptest.NewRecorder(), r)
@@ -281,9 +281,9 @@ func TestHandler_Timeout(t *testing.T) {
 func TestHandler_WrongLength(t *testing.T) {
 	r := httptest.NewRequest("POST", "/", io.LimitReader(strings.NewReader(question), 20))
 	r.Header.Set("Content-Type", "application/json")
-	r.ContentLength = 1 << 50
+	r.ContentLength = 900 << 10
 	w := httptest.NewRecorder()
-	protocol(nil).Handler(1<<60).ServeHTTP(w, r)
+	protocol(nil).HandlerIn(1<<20).ServeHTTP(w, r)
 	if got := status(t, w); got.Code != 400 {
 		t.Errorf("got %+v, want code 400", got)
 	}
@@ -291,7 +291,7 @@ func TestHandler_WrongLength(t *testing.T) {
 
 // A review of an unknown version is answered with its UID too.
 func TestHandler_UnknownVersion(t *testing.T) {
-	w := post(withFailure(protocol(nil)).Handler(1000), strings.Replace(question, "/v1", "/v2", 1))
+	w := post(withFailure(protocol(nil)).HandlerIn(1<<20), strings.Replace(question, "/v1", "/v2", 1))
 	if got := status(t, w); got.Code != 400 || got.Details.UID != "u-1" || reviewVersion(got) != "test.k8s.io/v2" {
 		t.Errorf("got %+v", got)
 	}
@@ -307,7 +307,7 @@ func FuzzHandler(f *testing.F) {
 	f.Add([]byte(`{"request":{"uid":"a","uid":"b"},"kind":"TestReview","apiVersion":"test.k8s.io/v1"}`))
 	h := withFailure(protocol(func(_ context.Context, req *review.Request) ([]byte, error) {
 		return json.Marshal(map[string]any{"uid": req.UID})
-	})).Handler(1 << 20)
+	})).HandlerIn(1 << 30)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		w := post(h, string(body))
 		var answer struct {

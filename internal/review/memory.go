@@ -1,0 +1,141 @@
+package review
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Small is the size of a body up to which a review is parsed as a whole, and up to which a buffer
+// is kept for the next review.
+const Small = 256 << 10
+
+// memory bounds the memory of all reviews in progress, in bytes.
+type memory struct {
+	max    int64
+	taken  atomic.Int64
+	logged atomic.Int64 // when a refusal was, in seconds since 1970
+}
+
+// process is the memory of all handlers, whichever server they are mounted on. It is as global
+// as the limit of the process that it divides.
+var process = sync.OnceValue(func() *memory { return newMemory(memoryLimit(os.DirFS("/"))) })
+
+// newMemory returns the share of reviews in the memory limit of a process: a quarter of what it has beside
+// the 32 MiB that it takes anyway. With the default GOGC, the heap grows to twice of what is live, and not
+// only reviews are.
+func newMemory(limit int64) *memory { return &memory{max: max(4<<20, (limit-32<<20)/4)} }
+
+// memoryLimit returns the memory limit of the process in bytes: GOMEMLIMIT, or that of its cgroup
+// and of those around it, whichever is lower. It is 2 GiB if there is none.
+func memoryLimit(root fs.FS) int64 {
+	limit := debug.SetMemoryLimit(-1)
+	groups, _ := fs.ReadFile(root, "proc/self/cgroup") // which other systems do not have
+	for line := range strings.Lines(string(groups)) {
+		// For example 0::/kubepods/pod1 in version 2, and 4:memory:/kubepods/pod1 in version 1.
+		_, line, _ = strings.Cut(strings.TrimSpace(line), ":")
+		controllers, dir, _ := strings.Cut(line, ":")
+		mount, file := "sys/fs/cgroup", "memory.max"
+		if controllers == "memory" {
+			mount, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		} else if controllers != "" {
+			continue
+		}
+		// In a container, dir may be that of the host, and the container's own is the mount.
+		for ; ; dir = path.Dir(dir) {
+			text, _ := fs.ReadFile(root, path.Join(mount, dir, file))
+			if n, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64); err == nil {
+				limit = min(limit, n)
+			}
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	if limit > math.MaxInt64/2 { // as version 1 says without a limit
+		return 2 << 30
+	}
+	return limit
+}
+
+// worthLine reports whether a refusal is worth a line in the log: one a second, however many there are.
+func (m *memory) worthLine() bool {
+	now, last := time.Now().Unix(), m.logged.Load()
+	return now != last && m.logged.CompareAndSwap(last, now)
+}
+
+// account is the memory that one review has taken.
+type account struct {
+	memory *memory
+	size   atomic.Int64
+}
+
+// Take takes n more bytes for the review, until it has been answered. If there is less, the review
+// must be answered with the error. The API server repeats the review later if it can ever succeed.
+//
+// An eighth of the memory is for reviews that need at most 1 MiB, and are answered beside large ones.
+func (a *account) Take(n int) error {
+	limit, size := a.memory.max, a.size.Add(int64(n))
+	if size > 1<<20 {
+		limit -= limit / 8
+	}
+	if a.memory.taken.Add(int64(n)) <= limit {
+		return nil
+	}
+	a.give(int64(n))
+	if size > limit {
+		return tooLarge(size, limit)
+	}
+	err := apierrors.NewServiceUnavailable(fmt.Sprintf("the reviews in progress take the %d MiB of memory that are for reviews: try again", a.memory.max>>20))
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return refusal{err}
+}
+
+func (a *account) give(n int64) {
+	a.size.Add(-n)
+	a.memory.taken.Add(-n)
+}
+
+// refusal is an error of Take.
+type refusal struct{ *apierrors.StatusError }
+
+func tooLarge(size, limit int64) error {
+	return refusal{status(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		"the review takes at least %d MiB of memory, and may take %d MiB, a share of the memory limit of the webhook's process", size>>20, limit>>20)}
+}
+
+// grow makes room for more of the body. What clients promise counts as much as what they have sent: the
+// room is eight times that at most.
+func (b *buffers) grow(contentLength int64) error {
+	size := 2*len(b.body) + 4<<10
+	if rest := contentLength - int64(len(b.body)); rest >= 0 {
+		size = min(8*len(b.body)+16<<10, len(b.body)+int(rest)+bytes.MinRead)
+	}
+	if err := b.account.Take(size); err != nil {
+		return err
+	}
+	b.account.give(int64(cap(b.body))) // once it has been copied
+	b.body = append(make([]byte, 0, size), b.body...)
+	return nil
+}
+
+// Cost returns how much memory it takes to decode, change and encode JSON text. Each object and list
+// in it takes 512 bytes beside its text, and each of their values 64. Ordinary objects take less, and empty
+// ones in a list of large Go structs more.
+func Cost(text []byte) int {
+	nested := bytes.Count(text, []byte{'{'}) + bytes.Count(text, []byte{'['})
+	return 8*len(text) + 512*nested + 64*bytes.Count(text, []byte{','})
+}
