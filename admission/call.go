@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -202,7 +203,7 @@ func guard(ctx context.Context, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			stack := string(debug.Stack())
-			klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Admission panicked", "stack", stack)
+			klog.FromContext(ctx).Error(logtext.Error(fmt.Errorf("panic: %v", v)), "Admission panicked", "stack", stack)
 			err = fmt.Errorf("%s panicked: %v", what, v)
 		}
 	}()

@@ -12,6 +12,9 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logtext"
+	"github.com/crdkit/crdkit/internal/review"
 )
 
 // denial returns the Status that tells the user why the request is denied, or nil if no error
@@ -43,8 +46,11 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 		}
 		status = &all
 	}
+	if status != nil {
+		status.Message = logtext.Cut(status.Message, review.MaxMessage)
+	}
 	if status != nil && len(others) > 0 {
-		klog.FromContext(ctx).Info("Some checks failed; the request is denied already", "err", errors.Join(others...))
+		klog.FromContext(ctx).Info("Some checks failed; the request is denied already", "err", logtext.Error(errors.Join(others...)))
 	}
 	return status
 }

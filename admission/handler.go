@@ -17,6 +17,7 @@ import (
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/handlerinfo"
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/review"
 )
 
@@ -106,7 +107,8 @@ type handler struct {
 //     first retries (client-go/rest/with_retry.go). Then it applies the failurePolicy.
 //
 // A request that is not a review gets an HTTP error with a Status of code 400, 405 (not a
-// POST), 413 (more than 16 MiB) or 415 (not JSON).
+// POST) or 415 (not JSON). A review that does not fit into the memory for reviews gets 413 or
+// 503; see package webhook.
 //
 // NewHandler panics with an error that joins all mistakes:
 //
@@ -192,7 +194,8 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 func (c *call) run(ctx context.Context, uid types.UID, decide func(context.Context) error) (status *metav1.Status, err error) {
 	c.note(ctx)
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues(
-		"kind", c.kind.Kind, "object", klog.KRef(c.namespace, c.objectName()), "operation", c.operation, "user", c.user, "uid", uid))
+		"kind", logtext.Text(c.kind.Kind), "object", klog.KRef(logtext.Text(c.namespace), logtext.Text(c.objectName())),
+		"operation", logtext.Text(string(c.operation)), "user", logtext.Text(c.user), "uid", logtext.Text(string(uid))))
 	ctx, end := c.enter(ctx, c.kind) // for the converter
 	defer end()
 	if err := decide(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/review"
 	"github.com/crdkit/crdkit/internal/trace"
@@ -128,8 +129,9 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, at
 
 // panicked returns the error for a recovered panic, and logs it.
 func panicked(ctx context.Context, v any, kind, namespace, name, from string, to schema.GroupVersion) error {
-	klog.FromContext(ctx).Error(fmt.Errorf("panic: %v", v), "Conversion panicked",
-		"kind", kind, "object", klog.KRef(namespace, name), "from", from, "to", to, "stack", string(debug.Stack()))
+	klog.FromContext(ctx).Error(logtext.Error(fmt.Errorf("panic: %v", v)), "Conversion panicked",
+		"kind", logtext.Text(kind), "object", klog.KRef(logtext.Text(namespace), logtext.Text(name)),
+		"from", logtext.Text(from), "to", logtext.Text(to.String()), "stack", string(debug.Stack()))
 	return fmt.Errorf("cannot convert %s from %s to %s: panic: %v", gvk.Name(kind, namespace, name), from, to, v)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/listkeys"
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
@@ -311,8 +312,9 @@ func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payl
 		return payload{}, fmt.Errorf("%s: %w", l.field(), err)
 	}
 	if l.drop {
-		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", c.object.kind,
-			"object", klog.KRef(c.object.meta.Namespace, c.object.meta.Name), "reason", fmt.Sprintf("%s: %v", l.field(), err))
+		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", logtext.Text(c.object.kind),
+			"object", klog.KRef(logtext.Text(c.object.meta.Namespace), logtext.Text(c.object.meta.Name)),
+			"reason", logtext.Text(fmt.Sprintf("%s: %v", l.field(), err)))
 		return hub, nil
 	}
 	return payload{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove the annotation if the rest of the object is correct")

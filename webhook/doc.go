@@ -22,12 +22,19 @@
 //
 // Any client that reaches the port can send requests. To restrict the clients, request client
 // certificates by [VerifyClients], and require them by [Clients.Only]. Each handshake, header,
-// body and response has a deadline (see [Serve]). The memory for bodies is limited
-// ([MaxBodyBytes]). A request that exceeds the limit gets a 503, and the API server retries
-// it.
+// body and response has a deadline (see [Serve]).
+//
+// The handlers of packages conversion and admission limit the memory that all reviews in
+// progress take together, on this server or another: bodies, decoded objects and responses may
+// take a quarter of the memory limit of the process, less 32 MiB. The memory limit is
+// GOMEMLIMIT, or the limit of the container (its cgroup and those around it) if that is lower.
+// Without either, it is 2 GiB. A review that does not fit beside the others gets a 503 with a
+// Retry-After of one second, and the API server retries it up to ten times
+// (k8s.io/client-go/rest/with_retry.go). A review that can never fit gets a 413. An eighth of
+// the memory is reserved for reviews that need at most 1 MiB.
 //
 // The server does not protect clients from one another. A client that opens all connections
-// that the process may have, or fills the memory for bodies and stalls, blocks others until
+// that the process may have, or fills the memory for reviews and stalls, blocks others until
 // its deadlines pass. It can do so repeatedly. The number of connections, requests and
 // handshakes is not limited. Use a NetworkPolicy that admits only the API servers:
 //
@@ -47,6 +54,6 @@
 //
 // The package does not issue certificates (see webhook/authority), register webhooks with the
 // API server (see webhook/registration) or export metrics (see webhook/metrics). Package
-// webhook/replica does all of this in one call. The package does not limit the size of a
-// single body. The handlers of this library do; use [http.MaxBytesHandler] for others.
+// webhook/replica does all of this in one call. The package does not limit the bodies
+// of requests for handlers other than those of this library; use [http.MaxBytesHandler].
 package webhook

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/internal/testing/logcheck"
 	"github.com/crdkit/crdkit/webhook"
 )
 
@@ -158,6 +159,19 @@ func TestErrorLog_HandlerPanic(t *testing.T) {
 	if got := <-logged; !strings.Contains(got, "no flour") || !strings.Contains(got, `"error"`) {
 		t.Errorf("logged %s", got)
 	}
+}
+
+// What clients and handlers say is escaped in the log, and bounded.
+func TestErrorLog_Escapes(t *testing.T) {
+	logger, entries := logcheck.New(t)
+	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(logcheck.Bad() + "\ngoroutine 7 [running]:\n\x1b")
+	}))
+	_, _ = tls.Dial("tcp", s.addr, s.config("a\n\x1b[31mb"))
+	for _, http2 := range []bool{false, true} {
+		_, _, _ = post(s.client(t, http2), s.url(), nil)
+	}
+	eventually(t, "all is logged", func() bool { return entries() == 3 })
 }
 
 func TestErrorLog_ClientsCannotFakeAPanic(t *testing.T) {

@@ -9,12 +9,15 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logtext"
 )
 
 // Serve serves the handler over HTTPS on the listener until the context is done. Then it shuts
@@ -146,9 +149,10 @@ type errorLog struct{ logger logr.Logger }
 func (l errorLog) Write(p []byte) (int, error) {
 	message := string(bytes.TrimSpace(p))
 	if bytes.HasPrefix(p, []byte("http: panic serving ")) || bytes.HasPrefix(p, []byte("http2: panic serving ")) {
-		l.logger.Error(errors.New(message), "Webhook server")
+		stack := max(0, strings.LastIndex(message, "\ngoroutine "))
+		l.logger.Error(logtext.Error(errors.New(message[:stack])), "Webhook server", "stack", message[stack:])
 	} else {
-		l.logger.V(2).Info("Webhook server", "message", message)
+		l.logger.V(2).Info("Webhook server", "message", logtext.Text(message))
 	}
 	return len(p), nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/admission"
+	"github.com/crdkit/crdkit/internal/logtext"
 )
 
 const (
@@ -223,7 +224,7 @@ func (c *checker) decide(ctx context.Context, from string, q *question) {
 		if v := recover(); v != nil { // of the policy, the reviews or the getter
 			err := fmt.Errorf("panic: %v", v)
 			stack := string(debug.Stack())
-			klog.FromContext(ctx).Error(err, "The check of a reference panicked", "stack", stack)
+			klog.FromContext(ctx).Error(logtext.Error(err), "The check of a reference panicked", "stack", stack)
 			q.undecided = undecided(err, "%s: cannot check %s %q", q.path, c.target.resource, q.name)
 		}
 	}()

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logtext"
 )
 
 // Referrers is an index. It finds, for a target, the objects of one resource that reference the
@@ -82,7 +84,7 @@ func (r *Referrers) targetsOf(
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
-			klog.Background().Error(err, "The index of references is not complete", "stack", string(debug.Stack()))
+			klog.Background().Error(logtext.Error(err), "The index of references is not complete", "stack", string(debug.Stack()))
 		}
 	}()
 	for _, ref := range refs() {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logtext"
 )
 
 var migrations = svmv1.SchemeGroupVersion.WithResource("storageversionmigrations")
@@ -44,7 +46,7 @@ func (m *migrator) delegate(ctx context.Context, d *definition) (since string, e
 			return migration.Status.ResourceVersion, nil
 		case meta.IsStatusConditionTrue(conditions, string(svmv1.MigrationFailed)):
 			failure := meta.FindStatusCondition(conditions, string(svmv1.MigrationFailed))
-			klog.FromContext(ctx).Info("The StorageVersionMigration failed; what is left is rewritten without it", "migration", name, "message", failure.Message)
+			klog.FromContext(ctx).Info("The StorageVersionMigration failed; what is left is rewritten without it", "migration", name, "message", logtext.Text(failure.Message))
 			return migration.Status.ResourceVersion, nil
 		case !meta.IsStatusConditionTrue(conditions, string(svmv1.MigrationRunning)) && time.Since(begin) > m.delegatePatience:
 			klog.FromContext(ctx).Info("No controller runs the StorageVersionMigration; the objects are rewritten without it", "migration", name)
@@ -73,7 +75,7 @@ func (m *migrator) harmless(ctx context.Context, d *definition) (bool, error) {
 		return m.rehearse(ctx, d, obj, patchOf(obj, nil), nil)
 	})
 	if err == nil && report.Failed > 0 {
-		klog.FromContext(ctx).Info("The StorageVersionMigration API would harm objects; they are rewritten without it", "objects", report.Failed, "problem", report.Problems[0].Error())
+		klog.FromContext(ctx).Info("The StorageVersionMigration API would harm objects; they are rewritten without it", "objects", report.Failed, "problem", logtext.Text(report.Problems[0].Error()))
 	}
 	return report.Failed == 0, err
 }

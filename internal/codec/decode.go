@@ -209,7 +209,7 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		l, n := at[list](p), 0
 		for c.Enter('['); c.Next('['); n++ {
 			if n == l.cap {
-				l.len = n // which it copies
+				l.len = n                               // which it copies
 				p.value(t).Grow(max(4, min(3*n, 1024))) // by a quarter or more
 			}
 			if err := elem(m, c, l.elem(n, size)); err != nil {

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/crdkit/crdkit/internal/logtext"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -110,8 +111,8 @@ func (p *Protocol) answerOrRecover(ctx context.Context, req *Request, b []byte) 
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
-			klog.FromContext(ctx).Error(err, "Webhook panicked",
-				"review", p.Kind, "uid", req.UID, "stack", string(debug.Stack()))
+			klog.FromContext(ctx).Error(logtext.Error(err), "Webhook panicked",
+				"review", p.Kind, "uid", logtext.Text(string(req.UID)), "stack", string(debug.Stack()))
 		}
 	}()
 	return p.Answer(ctx, req, b)
@@ -139,7 +140,7 @@ func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request
 	inProtocol := !isRefused && p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion)
 	status := Status(err)
 	if isRefused && req.account.memory.worthLine() || !isRefused && (inProtocol || status.Code >= http.StatusInternalServerError) {
-		klog.FromContext(ctx).Info("Webhook request failed", "err", err, "review", p.Kind, "uid", req.UID)
+		klog.FromContext(ctx).Info("Webhook request failed", "err", logtext.Error(err), "review", p.Kind, "uid", logtext.Text(string(req.UID)))
 	}
 	if inProtocol {
 		writeJSON(w, http.StatusOK, nil, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))
@@ -190,24 +191,27 @@ func writeJSON(w http.ResponseWriter, code int, pieces [][]byte, rest []byte) {
 	_, _ = w.Write(rest)
 }
 
+// MaxMessage is how many bytes of a message the user sees.
+const MaxMessage = 32 << 10
+
 // Status returns the Status of an error: the code, reason and details of an API
 // error that it is or wraps; a timeout, if the deadline passed; else an internal
-// error. The message is that of the whole error.
+// error. The message is that of the whole error, up to [MaxMessage] bytes.
 func Status(err error) metav1.Status {
 	var api apierrors.APIStatus
 	switch {
 	case errors.As(err, &api):
 		status := api.Status()
 		status.Status = metav1.StatusFailure
-		status.Message = err.Error() // with what was wrapped around it
+		status.Message = logtext.Cut(err.Error(), MaxMessage) // with what was wrapped around it
 		if status.Code < http.StatusBadRequest || status.Code > 599 {
 			status.Code = http.StatusInternalServerError
 		}
 		return status
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "%v", err).Status()
+		return status(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "%s", logtext.Cut(err.Error(), MaxMessage)).Status()
 	default:
-		return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "%v", err).Status()
+		return status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "%s", logtext.Cut(err.Error(), MaxMessage)).Status()
 	}
 }
 

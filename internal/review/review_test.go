@@ -248,7 +248,7 @@ func TestHandler_Panic(t *testing.T) {
 			panic("dough everywhere")
 		}
 		return []byte(`{}`), nil
-	})).HandlerIn(1<<20)
+	})).HandlerIn(1 << 20)
 	w := post(h, question)
 	if want := `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","response":{"uid":"u-1","failed":"panic: dough everywhere"}}`; w.Body.String() != want {
 		t.Errorf("got %s, want %s", w.Body, want)
@@ -267,7 +267,7 @@ func TestHandler_Timeout(t *testing.T) {
 				left = time.Until(deadline)
 			}
 			return []byte(`{}`), nil
-		}).HandlerIn(1<<20)
+		}).HandlerIn(1 << 20)
 		r := httptest.NewRequest("POST", "/"+query, strings.NewReader(question))
 		r.Header.Set("Content-Type", "application/json")
 		h.ServeHTTP(httptest.NewRecorder(), r)
