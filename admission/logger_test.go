@@ -46,7 +46,7 @@ func TestLogger_SaysWhatTheRequestIs(t *testing.T) {
 	}
 }
 
-// What clients and functions say is escaped in the log, and bounded there and in the answer.
+// Strings of clients and functions are escaped in the log, and bounded there and in the answer.
 func TestLogger_StringsOfClients(t *testing.T) {
 	text := logcheck.Bad()
 	quoted, err := json.Marshal(text)

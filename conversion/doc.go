@@ -62,7 +62,7 @@
 // The memory of the process limits the size of a request; see package webhook. Its JSON, and
 // the JSON of the answer, may be nested at most 10,000 levels deep, because the API server reads
 // no deeper answer. Three of these levels belong to the ConversionReview. Up to GOMAXPROCS
-// goroutines convert a request of more than 256 KiB.
+// goroutines, and at most eight, convert a request of more than 256 KiB.
 //
 // Conversion stops when the context of the request is done. The API server has no time limit
 // for a conversion. It closes the connection when the client's request, for which it needs the

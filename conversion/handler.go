@@ -101,6 +101,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 	all := batch{text: b}
 	if asked.large {
 		h.convertInParallel(ctx, req, asked.parts, &all, to)
+		asked.parts = nil // the next request must not hold their texts
 	} else {
 		c := h.registry.newConverter()
 		for i := range asked.objects {
@@ -161,16 +162,20 @@ func (h *handler) convertNext(ctx context.Context, c *converter, b *batch, o *ob
 	return true
 }
 
-// convertInParallel converts the parts of a large request, with one goroutine for each processor that
-// there is memory for. Each converts another part at a time, until one fails. The memory is that of
-// the response, which is about as large as the request, and that of the largest part in each goroutine.
+// convertInParallel converts the parts of a large request, with one goroutine for each processor, as far
+// as the memory allows. Each converts another part at a time, until one fails. The memory is that of the
+// response, which mostly is not much larger than the request, and of the largest part in each goroutine.
 func (h *handler) convertInParallel(ctx context.Context, req *review.Request, parts []batch, all *batch, to schema.GroupVersion) {
 	size, largest := 0, 0
 	for _, b := range parts {
 		size, largest = size+len(b.list), max(largest, review.Cost(b.list))
 	}
-	if all.err = req.Take(size + largest); all.err != nil {
+	if all.err = req.Take(size + size/4 + largest); all.err != nil {
 		return
+	}
+	workers := 1
+	for workers < min(runtime.GOMAXPROCS(0), len(parts), 8) && req.Take(largest) == nil {
+		workers++
 	}
 	var taken atomic.Int64
 	work := func() {
@@ -184,7 +189,7 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 			}
 			c.text = b.text
 			if b.err == nil {
-				b.err = req.Take(max(0, len(b.text)-len(b.list)))
+				b.err = req.Take(max(0, len(b.text)-len(b.list)-len(b.list)/4))
 			}
 			if b.err != nil {
 				taken.Store(int64(len(parts))) // all parts before have been taken
@@ -195,10 +200,7 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 		h.registry.release(c)
 	}
 	var others sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(parts)) - 1 {
-		if req.Take(largest) != nil {
-			break
-		}
+	for range workers - 1 {
 		others.Go(work)
 	}
 	work()

@@ -13,7 +13,7 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/logcheck"
 )
 
-// What clients and functions say is escaped in the log, and bounded there and in the answer.
+// Strings of clients and functions are escaped in the log, and bounded there and in the answer.
 func TestLogger_StringsOfClients(t *testing.T) {
 	bad, err := json.Marshal(logcheck.Bad())
 	if err != nil {

@@ -27,8 +27,8 @@
 // The handlers of packages conversion and admission limit the memory that all reviews in
 // progress take together, on this server or another: bodies, decoded objects and responses may
 // take a quarter of the memory limit of the process, less 32 MiB. The memory limit is
-// GOMEMLIMIT, or the limit of the container (its cgroup and those around it) if that is lower.
-// Without either, it is 2 GiB. A review that does not fit beside the others gets a 503 with a
+// GOMEMLIMIT, or the limit of the container (its cgroup and those around it) if that is lower,
+// when the first handler is created. Without either, it is 2 GiB. A review that does not fit beside the others gets a 503 with a
 // Retry-After of one second, and the API server retries it up to ten times
 // (k8s.io/client-go/rest/with_retry.go). A review that can never fit gets a 413. An eighth of
 // the memory is reserved for reviews that need at most 1 MiB.

@@ -124,8 +124,8 @@ func attackMemory(t *testing.T, limit int, cgroup string) {
 		return request{path, size, first, middle, last}
 	}
 
-	// What docs/running-in-production.md promises.
-	sizes := map[int][2]int{128: {9 << 20, 500 << 10}, 512: {45 << 20, 2500 << 10}}[limit]
+	// The page docs/running-in-production.md promises these sizes.
+	sizes := map[int][2]int{128: {8 << 20, 500 << 10}, 512: {40 << 20, 2500 << 10}}[limit]
 	spec := `},"spec":{"template":{"spec":{"containers":[`
 	for name, what := range map[string]request{
 		"list":                 list("/convert", sizes[0], realFleet),
@@ -230,6 +230,6 @@ func peak(t *testing.T, v *victim, limit int, cgroup string) string {
 	if peak > limit && cgroup == "" { // in a cgroup, the kernel kills the victim, or takes pages of the program away
 		t.Errorf("the peak is %d MiB", peak)
 	}
-	check(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", v.process.Pid), []byte("5"), 0)) // begins anew
+	check(t, os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", v.process.Pid), []byte("5"), 0)) // begins again
 	return fmt.Sprintf("peak %d MiB", peak)
 }

@@ -161,7 +161,7 @@ func TestErrorLog_HandlerPanic(t *testing.T) {
 	}
 }
 
-// What clients and handlers say is escaped in the log, and bounded.
+// Strings of clients and handlers are escaped in the log, and bounded.
 func TestErrorLog_Escapes(t *testing.T) {
 	logger, entries := logcheck.New(t)
 	s := startIn(t, klog.NewContext(t.Context(), logger), newAuthority(t, "x"), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -117,8 +117,8 @@ func tooLarge(size, limit int64) error {
 		"the review takes at least %d MiB of memory, and may take %d MiB, a share of the memory limit of the webhook's process", size>>20, limit>>20)}
 }
 
-// grow makes room for more of the body. What clients promise counts as much as what they have sent: the
-// room is eight times that at most.
+// grow allocates a larger buffer for the body. A client may promise much and send little, so that the buffer
+// is at most eight times as large as the part that has arrived.
 func (b *buffers) grow(contentLength int64) error {
 	size := 2*len(b.body) + 4<<10
 	if rest := contentLength - int64(len(b.body)); rest >= 0 {

@@ -95,7 +95,7 @@ func waiting() (h http.Handler, entered, leave chan struct{}) {
 	})).HandlerIn(16 << 20), entered, leave
 }
 
-// What does not fit beside other reviews is a 503, which the API server repeats, also where other failures
+// A review that does not fit beside others gets a 503, which the API server repeats, although other failures
 // are answered in the protocol. Small reviews are answered.
 func TestMemory_LargeBesideLarge(t *testing.T) {
 	h, entered, leave := waiting()
@@ -123,7 +123,7 @@ func TestMemory_LargeBesideLarge(t *testing.T) {
 	}
 }
 
-// What never fits is a 413, which the API server does not repeat.
+// A review that never fits gets a 413, which the API server does not repeat.
 func TestMemory_TooLarge(t *testing.T) {
 	h, _, _ := waiting()
 	for name, body := range map[string]string{

@@ -65,6 +65,7 @@ func (p Protocol) handler(m *memory) http.Handler {
 		defer func() {
 			buf.account.give(buf.account.size.Load())
 			if cap(buf.body)+cap(buf.response) <= 1<<20 {
+				buf.parser.Pieces = nil
 				pool.Put(buf)
 			}
 		}()
@@ -72,13 +73,14 @@ func (p Protocol) handler(m *memory) http.Handler {
 		*req = Request{Members: req.Members, account: &buf.account}
 		response, err := p.review(r, buf)
 		if err != nil {
-			buf.body = nil // the client may be slow to read why
+			failed := Request{APIVersion: req.APIVersion, UID: req.UID, account: req.account}
+			buf.body, buf.parser = nil, parser{} // the client may be slow to read why
 			buf.account.give(buf.account.size.Load())
 			if refused := (refusal{}); errors.As(err, &refused) {
 				// net/http would cut off a client that is still sending, before it reads the answer.
 				_, _ = io.CopyN(io.Discard, r.Body, m.max)
 			}
-			p.fail(r.Context(), w, req, err)
+			p.fail(r.Context(), w, &failed, err)
 			return
 		}
 		buf.response = append(response, '}')
