@@ -209,8 +209,12 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		l, n := at[list](p), 0
 		for c.Enter('['); c.Next('['); n++ {
 			if n == l.cap {
-				l.len = n                               // which it copies
-				p.value(t).Grow(max(4, min(3*n, 1024))) // by a quarter or more
+				l.len = n // which it copies
+				more := max(4, 3*n)
+				if n >= 64 { // rather than copy many large structs, and have room for more than there are
+					more = left(*c)
+				}
+				p.value(t).Grow(more)
 			}
 			if err := elem(m, c, l.elem(n, size)); err != nil {
 				return err
@@ -222,6 +226,15 @@ func (d *decoders) slice(t reflect.Type) decoder {
 		l.len = n
 		return nil
 	}
+}
+
+// left returns how many elements a list has, from the one at the cursor on.
+func left(c rawjson.Cursor) int {
+	n := 1
+	for c.Value(); c.Next('['); n++ {
+		c.Value()
+	}
+	return n
 }
 
 // decodeStrings is slice for the most frequent type. Many lists share one allocation.
