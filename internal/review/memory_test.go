@@ -5,18 +5,22 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/review"
 )
@@ -212,5 +216,38 @@ func TestMemory_ClientTriesAgain(t *testing.T) {
 	var answer metav1.TypeMeta
 	if err != nil || json.Unmarshal(got, &answer) != nil || answer.Kind != "TestReview" || time.Since(begin) < time.Second {
 		t.Errorf("got %.200s, %v, after %s", got, err, time.Since(begin))
+	}
+}
+
+// A client that is refused reads why, although it was still sending, and the log has a line for all of them
+// in one second.
+func TestMemory_RefusedWhileSending(t *testing.T) {
+	var lines atomic.Int64
+	logger := funcr.New(func(_, args string) {
+		if lines.Add(1); !strings.Contains(args, "try again") {
+			t.Errorf("logged %s", args)
+		}
+	}, funcr.Options{})
+	h, entered, leave := waiting()
+	server := httptest.NewUnstartedServer(h)
+	server.Config.BaseContext = func(net.Listener) context.Context { return klog.NewContext(t.Context(), logger) }
+	server.Start()
+	defer server.Close()
+	go post(h, padded(1200<<10))
+	<-entered
+	begin := time.Now()
+	const times = 20
+	for range times {
+		resp, err := http.Post(server.URL, "application/json", strings.NewReader(strings.Repeat(" ", 12<<20)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Body.Close(); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
+			t.Errorf("got %s", resp.Status)
+		}
+	}
+	leave <- struct{}{}
+	if got, most := lines.Load(), int64(time.Since(begin).Seconds())+2; got == 0 || got > most {
+		t.Errorf("%d lines for %d refusals in %s", got, times, time.Since(begin))
 	}
 }
