@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -252,6 +253,29 @@ func TestMemory_NeverOverwritesWhatWasDecoded(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, decoded[i], cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Fatalf("%d (-Decode +decoder):\n%s", i, diff)
+		}
+	}
+}
+
+// A long list of large structs takes no more memory than its elements.
+func TestDecoder_AllocatesLongListAtOnce(t *testing.T) {
+	type large struct {
+		Name string    `json:"name"`
+		More [50]int64 `json:"-"`
+	}
+	type list struct {
+		Items []large `json:"items"`
+	}
+	decode := New().Decoder(reflect.TypeFor[list]())
+	for _, n := range []int{0, 1, 4, 5, 63, 64, 65, 256, 257, 10_000} {
+		text := `{"items":[` + strings.TrimSuffix(strings.Repeat(` {"name":"x"} ,`, n), ",") + `]}`
+		var got list
+		c := rawjson.NewCursor([]byte(text))
+		if err := decode(&Memory{}, &c, reflect.ValueOf(&got).Elem()); err != nil || c.End() != nil || len(got.Items) != n {
+			t.Fatalf("%d elements: got %d, %v", n, len(got.Items), err)
+		}
+		if n > 1000 && cap(got.Items) > n+n/8 {
+			t.Errorf("%d elements have capacity %d", n, cap(got.Items))
 		}
 	}
 }
