@@ -97,10 +97,11 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, at
 			out, err = nil, panicked(ctx, v, o.kind, o.meta.Namespace, o.meta.Name, o.apiVersion, to)
 		}
 	}()
+	c.object = o
 	if at != nil {
 		c.registry.parseObject(&c.memory, at, o)
 	}
-	c.object, c.largest = o, max(c.largest, len(o.text))
+	c.largest = max(c.largest, len(o.text))
 	if o.err != nil {
 		return nil, fmt.Errorf("cannot convert %s to %s: %w", o, to, o.err)
 	}
