@@ -24,8 +24,12 @@ import (
 // list, leave out indexes: spec.menus.toppings is the list toppings in each element of
 // spec.menus. The name * stands for any name. The path is in the version of the request, even
 // if the function is for another version. It applies to all kinds that the handler serves. If
-// several options declare the same list, the last one takes effect. The patchMergeKey tags of a
-// Go type, such as the tags of Kubernetes' own types, need no declaration.
+// several options declare the same list, the last one takes effect. The lists of Kubernetes' own
+// types need no declaration, and neither do lists of your Go types with a patchMergeKey tag.
+//
+// Keys are compared exactly: after `http_proxy` is renamed `HTTP_PROXY`, it is another element.
+// If an element lacks a key, the key's default in the schema counts, or else an empty value.
+// Several elements with equal keys are matched with each other as in a list without keys.
 //
 // [NewHandler] panics in these cases:
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -62,9 +63,25 @@ func routed(t *testing.T, kind schema.GroupVersionKind, opts ...admission.Option
 	s := runtime.NewScheme()
 	s.AddKnownTypeWithName(kind, &route{})
 	h := admission.NewHandler(s, append(opts, admission.Mutate(retitle))...)
+	var got struct {
+		Spec struct{ Hosts []map[string]string }
+	}
+	patched := mutated(t, h, kind, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
+		kind.GroupVersion(), kind.Kind))
+	if err := json.Unmarshal(patched, &got); err != nil {
+		t.Fatal(err)
+	}
+	var hosts []string
+	for _, h := range got.Spec.Hosts {
+		hosts = append(hosts, h["host"]+" "+h["title"]+" "+h["secret"])
+	}
+	return strings.Join(hosts, ", ")
+}
+
+// mutated returns an object after the patch of a handler.
+func mutated(t *testing.T, h http.Handler, kind schema.GroupVersionKind, object string) []byte {
+	t.Helper()
 	gvk := fmt.Sprintf(`{"group":%q,"version":%q,"kind":%q}`, kind.Group, kind.Version, kind.Kind)
-	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"r"},"spec":{"hosts":[{"host":"b","title":"be","secret":"of b"},{"host":"a","title":"ah","secret":"of a"}]}}`,
-		kind.GroupVersion(), kind.Kind)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(
 		`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":`+gvk+`,"name":"r","operation":"CREATE","object":`+object+`}}`))
 	r.Header.Set("Content-Type", "application/json")
@@ -82,17 +99,7 @@ func routed(t *testing.T, kind schema.GroupVersionKind, opts ...admission.Option
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		Spec struct{ Hosts []map[string]string }
-	}
-	if err := json.Unmarshal(patched, &got); err != nil {
-		t.Fatal(err)
-	}
-	var hosts []string
-	for _, h := range got.Spec.Hosts {
-		hosts = append(hosts, h["host"]+" "+h["title"]+" "+h["secret"])
-	}
-	return strings.Join(hosts, ", ")
+	return patched
 }
 
 func routeDefinition(key string) []byte {
@@ -139,6 +146,51 @@ func TestListMapKeys(t *testing.T) {
 }
 
 // Faults are found when the program starts.
+// Ports of containers are keyed by number and protocol, as in server-side apply.
+func TestMutate_KeysOfPorts(t *testing.T) {
+	const udp = `{"containerPort":53,"protocol":"UDP","x":"udp"}`
+	for name, c := range map[string]struct {
+		edit func([]corev1.ContainerPort) []corev1.ContainerPort
+		want string
+	}{
+		"swapped and renamed": {func(p []corev1.ContainerPort) []corev1.ContainerPort {
+			p[0], p[1] = p[1], p[0]
+			p[0].Name, p[1].Name = "a", "b"
+			return p
+		}, `[{"name":"a","containerPort":53,"protocol":"UDP","x":"udp"},{"name":"b","containerPort":53,"protocol":"TCP","x":"tcp"}]`},
+		"another protocol": {func(p []corev1.ContainerPort) []corev1.ContainerPort {
+			p[0].Protocol = corev1.ProtocolSCTP
+			return p
+		}, `[{"containerPort":53,"protocol":"SCTP"},` + udp + `]`},
+		"the protocol left out": {func(p []corev1.ContainerPort) []corev1.ContainerPort {
+			return []corev1.ContainerPort{p[1], {ContainerPort: 53, Name: "new"}}
+		}, `[` + udp + `,{"name":"new","containerPort":53,"x":"tcp"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := runtime.NewScheme()
+			if err := corev1.AddToScheme(s); err != nil {
+				t.Fatal(err)
+			}
+			h := admission.NewHandler(s, admission.Mutate(func(_ context.Context, p *corev1.Pod) error {
+				ports := &p.Spec.Containers[0].Ports
+				*ports = c.edit(*ports)
+				return nil
+			}))
+			pod := func(ports string) string {
+				return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"c","ports":` + ports + `}]}}`
+			}
+			got := mutated(t, h, corev1.SchemeGroupVersion.WithKind("Pod"), pod(`[{"containerPort":53,"protocol":"TCP","x":"tcp"},`+udp+`]`))
+			var have, want any
+			if err := errors.Join(json.Unmarshal(got, &have), json.Unmarshal([]byte(pod(c.want)), &want)); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, have); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestListMapKeys_Faults(t *testing.T) {
 	empty, _, _ := bytes.Cut(routeDefinition("host"), []byte("  - name: v1"))
 	defer func() {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// OfType returns the keys that the patchMergeKey tags of a struct name, as those of
-// Kubernetes' own types do (apimachinery/pkg/util/strategicpatch). A recursive type makes a
-// tree that is one too: nothing can be added to it.
+// OfType returns the keys of the lists in a struct: those of server-side apply for Kubernetes'
+// own types, and for others the one that a patchMergeKey tag names
+// (apimachinery/pkg/util/strategicpatch). A recursive type makes a recursive tree, to which
+// nothing can be added.
 func OfType(t reflect.Type) *Tree {
 	return (&typeReader{done: map[reflect.Type]*Tree{}}).read(t)
 }
@@ -45,8 +46,13 @@ func (r *typeReader) read(t reflect.Type) *Tree {
 				name = f.Name
 			}
 			field := r.read(f.Type)
-			if key := f.Tag.Get("patchMergeKey"); key != "" && field != nil {
-				field = &Tree{keys: []string{key}, fields: field.fields}
+			if keys := keysOf(t, name, f.Tag); len(keys) > 0 && field != nil {
+				field = &Tree{fields: field.fields}
+				for _, key := range keys {
+					key, value, _ := strings.Cut(key, "=")
+					field.keys = append(field.keys, key)
+					field.setDefault(key, value)
+				}
 			}
 			if field != nil {
 				tree.fields[name] = field
@@ -54,4 +60,14 @@ func (r *typeReader) read(t reflect.Type) *Tree {
 		}
 	}
 	return tree
+}
+
+// keysOf returns the keys of the list in a field, each with its default after an equals sign.
+func keysOf(t reflect.Type, name string, tag reflect.StructTag) []string {
+	if pkg, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/"); ok {
+		if keys, ok := builtin[pkg+"."+t.Name()+"."+name]; ok {
+			return strings.Fields(keys)
+		}
+	}
+	return strings.Fields(tag.Get("patchMergeKey"))
 }

@@ -17,7 +17,7 @@ func TestOfType(t *testing.T) {
 	pod, steps := OfType(reflect.TypeFor[corev1.Pod]()), OfType(reflect.TypeFor[Step]())
 	for path, want := range map[string][]string{
 		"spec.containers":              {"name"},
-		"spec.containers.ports":        {"containerPort"},
+		"spec.containers.ports":        {"containerPort", "protocol"},
 		"spec.containers.volumeMounts": {"mountPath"},
 		"spec.containers.args":         nil,
 		"metadata.ownerReferences":     {"uid"},
@@ -40,7 +40,7 @@ func TestOfType(t *testing.T) {
 	if got := both.At([]string{"spec", "containers"}); got[0] != "image" {
 		t.Errorf("what is declared does not count: %q", got)
 	}
-	if got := both.At([]string{"spec", "containers", "ports"}); len(got) != 1 {
+	if got := both.At([]string{"spec", "containers", "ports"}); len(got) != 2 {
 		t.Errorf("below what is declared, the type does not count: %q", got)
 	}
 }

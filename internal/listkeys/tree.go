@@ -1,16 +1,20 @@
 package listkeys
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
 // Tree is a tree of the fields that lead to lists with keys. A nil Tree knows no list.
 type Tree struct {
-	keys   []string         // if this is such a list
-	fields map[string]*Tree // by name; "" is any name
-	under  *Tree            // what holds where this tree knows nothing
+	keys   []string          // if this is such a list
+	values map[string]string // the defaults of the keys, if they have any, as JSON
+	fields map[string]*Tree  // by name; "" is any name
+	under  *Tree             // what holds where this tree knows nothing
 }
 
 // Over returns a tree that knows what t knows, and where that is nothing, what under knows.
@@ -22,7 +26,7 @@ func (t *Tree) Over(under *Tree) *Tree {
 	case under == nil:
 		return t
 	}
-	return &Tree{t.keys, t.fields, under}
+	return &Tree{t.keys, t.values, t.fields, under}
 }
 
 // Add says which keys a list has. The path is one of names joined by dots, such as
@@ -47,13 +51,17 @@ func (t *Tree) Add(path string, keys ...string) error {
 	return nil
 }
 
-// AddSchema adds all list-map keys of an OpenAPI schema.
+// AddSchema adds all list-map keys of an OpenAPI schema, and their defaults.
 func (t *Tree) AddSchema(s map[string]any) {
 	if names, _ := s["x-kubernetes-list-map-keys"].([]any); len(names) > 0 {
 		t.keys = nil
+		items, _ := s["items"].(map[string]any)
+		properties, _ := items["properties"].(map[string]any)
 		for _, name := range names {
 			if name, ok := name.(string); ok {
 				t.keys = append(t.keys, name)
+				property, _ := properties[name].(map[string]any)
+				t.setDefault(name, property["default"])
 			}
 		}
 	}
@@ -87,7 +95,7 @@ func (t *Tree) clone() *Tree {
 	if t == nil {
 		return c
 	}
-	c.keys = t.keys
+	c.keys, c.values = t.keys, t.values
 	for name, field := range t.fields {
 		if c.fields == nil {
 			c.fields = map[string]*Tree{}
@@ -128,6 +136,33 @@ func (t *Tree) IsMap() bool {
 	}
 	_, any := t.fields[""]
 	return any || t.under.IsMap()
+}
+
+// setDefault notes the value of a key in elements that lack it; nil and "" are no default.
+func (t *Tree) setDefault(key string, value any) {
+	text, err := json.Marshal(value)
+	if s, ok := value.(string); ok {
+		text = rawjson.Quote(s)
+	}
+	if value == nil || value == "" || err != nil {
+		return
+	}
+	if t.values == nil {
+		t.values = map[string]string{}
+	}
+	t.values[key] = string(text)
+}
+
+// Default returns the value that a key has in an element that lacks it, as JSON; "" if the key
+// has no default.
+func (t *Tree) Default(key string) string {
+	if t == nil {
+		return ""
+	}
+	if value, ok := t.values[key]; ok {
+		return value
+	}
+	return t.under.Default(key)
 }
 
 // At returns the keys of the list at a path of field names.

@@ -51,7 +51,7 @@ func TestAdd_RefusesBrackets(t *testing.T) {
 
 func TestAddSchema(t *testing.T) {
 	const text = `{"properties":{
-		"hosts":{"type":"array","x-kubernetes-list-map-keys":["host"],"items":{"properties":{"paths":{"x-kubernetes-list-map-keys":["path","type"]}}}},
+		"hosts":{"type":"array","x-kubernetes-list-map-keys":["host"],"items":{"properties":{"paths":{"x-kubernetes-list-map-keys":["path","type"],"items":{"properties":{"type":{"default":"Exact"}}}}}}},
 		"pools":{"additionalProperties":{"properties":{"members":{"x-kubernetes-list-map-keys":["ip"]}}}},
 		"free":{"additionalProperties":true}}}`
 	var schema map[string]any
@@ -66,6 +66,10 @@ func TestAddSchema(t *testing.T) {
 	got := map[string][]string{}
 	for _, path := range []string{"hosts", "hosts.paths", "pools.any.members", "free.any"} {
 		got[path] = keys.At(strings.Split(path, "."))
+	}
+	paths := keys.Field([]byte("hosts")).Field([]byte("paths"))
+	if path, typ := paths.Default("path"), paths.Default("type"); path != "" || typ != `"Exact"` {
+		t.Errorf("the keys of hosts.paths have the defaults %q and %q", path, typ)
 	}
 	want := map[string][]string{"hosts": {"host"}, "hosts.paths": {"path", "type"}, "pools.any.members": {"ip"}, "free.any": nil}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -77,11 +77,11 @@ func (c *Change) node() *node {
 // Elements of lists on the way contribute nothing to the path: that of
 // spec.toppings[].extras is spec, toppings, extras.
 func keysAt(keys *listkeys.Tree, path []step) []string {
-	return slices.Compact(slices.Sorted(slices.Values(at(keys, path).Keys())))
+	return slices.Compact(slices.Sorted(slices.Values(treeAt(keys, path).Keys())))
 }
 
-// at returns what a tree knows of a path.
-func at(tree *listkeys.Tree, path []step) *listkeys.Tree {
+// treeAt returns what is known of the value at a path.
+func treeAt(tree *listkeys.Tree, path []step) *listkeys.Tree {
 	for _, s := range path {
 		if !s.selects() {
 			tree = tree.Field([]byte(s.name))

@@ -180,7 +180,7 @@ func (a *applier) mayMake(path []step, always bool) bool {
 		// One at the top, such as spec, goes when the last thing goes that the user can see in
 		// it, and so does a map. That says nothing about the rest.
 		goes := i == 0 && (n == nil || always) ||
-			always && (a.unedited || at(a.maps, path[:i+1]).IsMap())
+			always && (a.unedited || treeAt(a.maps, path[:i+1]).IsMap())
 		if n.empty() && !goes {
 			return false
 		}

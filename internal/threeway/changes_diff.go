@@ -98,7 +98,7 @@ func (d *differ) list(before, after *node) {
 	steps, newSteps := selectorsByKey(befores, keys), selectorsByKey(afters, keys)
 	index := positions(steps)
 	keyed := len(keys) > 0 && len(index) == len(befores) && len(positions(newSteps)) == len(afters)
-	m := d.newMatcher(befores, afters, keys)
+	m := d.newMatcher(befores, afters, treeAt(d.keys, d.path))
 	if keyed {
 		for j, s := range newSteps {
 			if i, ok := index[s]; ok {

@@ -3,12 +3,15 @@ package threeway
 import (
 	"slices"
 	"strings"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
 // list is a list of the edited object, and what is done to it.
 type list struct {
 	*node
 	keys []string
+	tree *listkeys.Tree // which has the keys too, and their defaults
 
 	elements keyed // those that it had
 	before   keyed // and those of the list before, of which only the number may be known
@@ -29,7 +32,7 @@ func (a *applier) list(n *node, path []step, before *node) *list {
 	}
 	l := a.lists[n]
 	if l == nil {
-		l = &list{node: n, keys: keysAt(a.keys, path), elements: keyed{all: n.kids},
+		l = &list{node: n, keys: keysAt(a.keys, path), tree: treeAt(a.keys, path), elements: keyed{all: n.kids},
 			ahead: map[int][]*node{}, behind: map[int][]*node{}}
 		a.lists[n] = l
 		if before.is('[') {
@@ -49,7 +52,7 @@ func (a *applier) identify(l *list, before []*node, hashes []string) {
 	if !known {
 		before = make([]*node, len(hashes))
 	}
-	m := a.newMatcher(before, l.kids, l.keys)
+	m := a.newMatcher(before, l.kids, l.tree)
 	m.strict = !a.unedited
 	m.before.hashes, m.after.hashes = hashes, hashesOf(l.kids)
 	m.byContent()

@@ -2,9 +2,8 @@ package threeway
 
 import (
 	"slices"
-	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
 // none is the index of an element that has no counterpart.
@@ -14,14 +13,15 @@ const none = -1
 type matcher struct {
 	*reader
 	before, after side
-	keys          []string // the declared ones, or nil
-	strict        bool     // whether what contradicts counts as much as what is shared
+	keys          *listkeys.Tree // the declared ones of the list
+	strict        bool           // whether what contradicts counts as much as what is shared
 }
 
 // side is one of the two lists.
 type side struct {
 	*reader
 	all    []*node
+	keys   []string // the declared one of each element, when needed; nil for a list without
 	hashes []string // of the elements, where equal ones may differ in their texts; or nil
 	match  []int    // the index of each element's counterpart, or none
 
@@ -31,7 +31,7 @@ type side struct {
 	unclear map[int]bool     // the elements that have several equally likely ones
 }
 
-func (r *reader) newMatcher(before, after []*node, keys []string) *matcher {
+func (r *reader) newMatcher(before, after []*node, keys *listkeys.Tree) *matcher {
 	m := &matcher{reader: r, keys: keys,
 		before: side{reader: r, all: before, match: r.ints.take(len(before))},
 		after:  side{reader: r, all: after, match: r.ints.take(len(after))}}
@@ -46,7 +46,7 @@ func (r *reader) newMatcher(before, after []*node, keys []string) *matcher {
 
 // match returns for each element of after the index of the element of before that it
 // is, or none, by the rule in the package's documentation. No index is there twice.
-func (r *reader) match(before, after []*node, keys []string) []int {
+func (r *reader) match(before, after []*node, keys *listkeys.Tree) []int {
 	m := r.newMatcher(before, after, keys)
 	m.byContent()
 	m.rest()
@@ -55,7 +55,7 @@ func (r *reader) match(before, after []*node, keys []string) []int {
 
 // rest pairs elements that are not equal.
 func (m *matcher) rest() {
-	if len(m.keys) > 0 && m.open() {
+	if len(m.keys.Keys()) > 0 && m.open() {
 		m.byKey()
 	}
 	if m.open() {
@@ -159,26 +159,22 @@ func (m *matcher) byContent() {
 
 // byKey pairs elements that alone have their key.
 func (m *matcher) byKey() {
-	befores := m.before.byKey(m.keys)
-	for key, j := range m.after.byKey(m.keys) {
+	m.before.readKeys(m.keys)
+	m.after.readKeys(m.keys)
+	befores := m.before.byKey()
+	for key, j := range m.after.byKey() {
 		if i, ok := befores[key]; ok && i != none && j != none {
 			m.pair(i, j)
 		}
 	}
 }
 
-// byKey returns the elements without a counterpart by their keys; none for several of
-// one key. Some parts of a key may be missing, but not all.
-func (s *side) byKey(names []string) map[string]int {
+// byKey returns the elements without a counterpart by their keys; none for several of one key.
+func (s *side) byKey() map[string]int {
 	found := map[string]int{}
 	for i, other := range s.match {
-		key, ok := "", false
-		for _, name := range names {
-			part := s.key(i, name)
-			ok = ok || part != ""
-			key += strconv.Quote(part)
-		}
-		if other != none || !ok {
+		key := s.keys[i]
+		if other != none || key == "" {
 			continue
 		}
 		if _, twice := found[key]; twice {
@@ -189,29 +185,38 @@ func (s *side) byKey(names []string) map[string]int {
 	return found
 }
 
-// otherKey reports whether the declared keys of two elements say that they are not the
-// same. Punctuation may differ in names, but not in numbers and addresses.
+// otherKey reports whether two elements have different declared keys.
 func (m *matcher) otherKey(i, j int) bool {
-	return slices.ContainsFunc(m.keys, func(name string) bool {
-		b, a := m.before.key(i, name), m.after.key(j, name)
-		return b != "" && a != "" && b != a &&
-			(fold(b) != fold(a) || strings.IndexFunc(b, unicode.IsLetter) < 0)
-	})
+	return m.before.keys != nil && m.before.keys[i] != m.after.keys[j]
 }
 
-// key returns the value of a key in element i; "" if it has none, or the zero value.
-func (s *side) key(i int, name string) string {
-	n := s.all[i]
-	if !n.is('{') {
+// readKeys finds the keys of all elements.
+func (s *side) readKeys(keys *listkeys.Tree) {
+	s.keys = make([]string, len(s.all))
+	for i, n := range s.all {
+		s.keys[i] = s.keyOf(n, keys)
+	}
+}
+
+// keyOf returns what a list's keys are in an element, their defaults included; "" if they are
+// all missing. A zero value is like a missing one.
+func (r *reader) keyOf(n *node, keys *listkeys.Tree) string {
+	var key []byte
+	there := false
+	for _, name := range keys.Keys() {
+		key = append(key, ',')
+		part := member(r.kids(n), name)
+		switch {
+		case !n.is('{') || part == nil || part.nests() || r.zero(part):
+			if text := keys.Default(name); text != "" {
+				key, there = append(key, text...), true
+			}
+		default:
+			key, there = part.appendForm(key), true
+		}
+	}
+	if !there {
 		return ""
 	}
-	part := member(s.kids(n), name)
-	switch {
-	case part == nil || part.nests() || s.zero(part):
-		return ""
-	case part.is('"'):
-		return string(unquote(part.text))
-	default:
-		return string(part.text)
-	}
+	return string(key)
 }

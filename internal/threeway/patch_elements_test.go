@@ -232,10 +232,10 @@ func TestPatch_ElementsAreToldApart(t *testing.T) {
 		{"names put into lower case, and sorted", "",
 			`[{"host":"B.example","x":"of b"},{"host":"A.example","x":"of a"}]`, `[{"host":"B.example"},{"host":"A.example"}]`, `[{"host":"a.example"},{"host":"b.example"}]`,
 			`[{"host":"a.example","x":"of a"},{"host":"b.example","x":"of b"}]`},
-		{"an absent part of a declared key set", "containerPort protocol",
+		{"a part of a declared key that has no default set", "containerPort protocol",
 			`[{"containerPort":80,"protocol":"","x":1},{"containerPort":80,"protocol":"UDP","x":2}]`, `[{"containerPort":80,"protocol":""},{"containerPort":80,"protocol":"UDP"}]`,
 			`[{"containerPort":80,"protocol":"UDP"},{"containerPort":80,"protocol":"TCP"}]`,
-			`[{"containerPort":80,"protocol":"UDP","x":2},{"containerPort":80,"protocol":"TCP","x":1}]`},
+			`[{"containerPort":80,"protocol":"UDP","x":2},{"containerPort":80,"protocol":"TCP"}]`},
 		{"a default set", "",
 			`[{"containerPort":80,"x":1}]`, `[{"containerPort":80}]`, `[{"containerPort":80,"protocol":"TCP"}]`,
 			`[{"containerPort":80,"protocol":"TCP","x":1}]`},
@@ -245,12 +245,15 @@ func TestPatch_ElementsAreToldApart(t *testing.T) {
 		{"the only one put into lower case", "",
 			`[{"host":"A.example","x":1}]`, `[{"host":"A.example"}]`, `[{"host":"a.example"}]`,
 			`[{"host":"a.example","x":1}]`},
-		{"a declared key cleaned", "mountPath",
-			`[{"mountPath":"/a//b/","x":1}]`, `[{"mountPath":"/a//b/"}]`, `[{"mountPath":"/a/b"}]`,
-			`[{"mountPath":"/a/b","x":1}]`},
-		{"a declared key trimmed", "name",
-			`[{"name":"b","x":2},{"name":" a ","x":1}]`, `[{"name":"b"},{"name":" a "}]`, `[{"name":"a"},{"name":"b"}]`,
-			`[{"name":"a","x":1},{"name":"b","x":2}]`},
+		{"declared keys that are alike", "name",
+			`[{"name":"ab","x":1},{"name":"b","x":2}]`, `[{"name":"ab"},{"name":"b"}]`, `[{"name":"b"},{"name":"A-B"}]`,
+			`[{"name":"b","x":2},{"name":"A-B"}]`},
+		{"a declared key in upper case", "name",
+			`[{"name":"http_proxy","value":"v","x":1}]`, `[{"name":"http_proxy","value":"v"}]`, `[{"name":"HTTP_PROXY","value":"v"}]`,
+			`[{"name":"HTTP_PROXY","value":"v"}]`},
+		{"a declared key added", "name",
+			`[{"value":"v","x":1}]`, `[{"value":"v"}]`, `[{"name":"a","value":"v"}]`,
+			`[{"name":"a","value":"v"}]`},
 		{"a list put before others, and one of them edited", "",
 			`[[{"n":1,"x":1},{"n":2,"x":2}],[{"n":3,"x":3}]]`, `[[{"n":1},{"n":2}],[{"n":3}]]`, `[[{"n":9}],[{"n":1},{"n":2,"on":true}],[{"n":3}]]`,
 			`[[{"n":9}],[{"n":1,"x":1},{"n":2,"on":true,"x":2}],[{"n":3,"x":3}]]`},
@@ -369,6 +372,31 @@ func TestPatch_ManyPossibleKeysEndSoon(t *testing.T) {
 			t.Errorf("%s: took %v", name, took)
 		} else {
 			t.Logf("%s: took %v", name, took)
+		}
+	}
+}
+
+// A key that an element lacks has the default of the schema.
+func TestPatch_DefaultOfKey(t *testing.T) {
+	var keys listkeys.Tree
+	keys.AddSchema(map[string]any{"properties": map[string]any{"ports": map[string]any{
+		"x-kubernetes-list-map-keys": []any{"port", "protocol"},
+		"items":                      map[string]any{"properties": map[string]any{"protocol": map[string]any{"default": "TCP"}}},
+	}}})
+	for _, c := range []struct{ name, raw, before, after, want string }{
+		{"it is set", `[{"port":80,"x":1},{"port":80,"protocol":"UDP","x":2}]`, `[{"port":80},{"port":80,"protocol":"UDP"}]`,
+			`[{"port":80,"protocol":"UDP"},{"port":80,"protocol":"TCP"}]`,
+			`[{"port":80,"protocol":"UDP","x":2},{"port":80,"protocol":"TCP","x":1}]`},
+		{"it is left out", `[{"port":80,"protocol":"TCP","x":1}]`, `[{"port":80,"protocol":"TCP"}]`, `[{"port":80,"n":1}]`, `[{"port":80,"n":1,"x":1}]`},
+		{"another is set", `[{"port":80,"x":1}]`, `[{"port":80}]`, `[{"port":80,"protocol":"UDP"}]`, `[{"port":80,"protocol":"UDP"}]`},
+	} {
+		object := func(list string) []byte { return []byte(`{"ports":` + list + `}`) }
+		_, merged, err := Patch(object(c.raw), object(c.before), object(c.after), &keys, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(decode(t, object(c.want)), decode(t, merged)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (r *reader) merge(raw, before, after *node, keys *listkeys.Tree) *node {
 	case after.is('{') && mergeable(raw, before):
 		return r.mergeObject(raw, before, after, keys)
 	case after.is('[') && before.is('[') && raw.is('[') && len(r.kids(before)) == len(r.kids(raw)):
-		if places, ok := r.places(raw, before, keys.Keys()); ok {
+		if places, ok := r.places(raw, before, keys); ok {
 			return r.mergeList(raw, before, after, places, keys)
 		}
 	}
@@ -85,7 +85,7 @@ func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkey
 	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
 	n := &r.nodes.take(1)[0]
 	*n = node{kind: '[', read: true, name: raw.name, kids: r.lists.take(len(afters))}
-	from := r.match(befores, afters, keys.Keys())
+	from := r.match(befores, afters, keys)
 	for j, i := range from {
 		if i == none {
 			n.kids[j] = afters[j]

@@ -1,6 +1,10 @@
 package threeway
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/crdkit/crdkit/internal/listkeys"
+)
 
 // places returns for each element of before its index in raw, a list of the same
 // length; nil if they are at the same places. ok is false if that cannot be told.
@@ -9,7 +13,7 @@ import "strconv"
 // or count equal elements. So what has been converted is looked at: an element is
 // at its own index if raw's agrees with it there, else where the list's key or an
 // equal text says.
-func (r *reader) places(raw, before *node, said []string) (places []int, ok bool) {
+func (r *reader) places(raw, before *node, keys *listkeys.Tree) (places []int, ok bool) {
 	if !r.converted {
 		return nil, true
 	}
@@ -21,7 +25,7 @@ func (r *reader) places(raw, before *node, said []string) (places []int, ok bool
 	if agree {
 		return nil, true
 	}
-	places = r.match(olds, befores, said)
+	places = r.match(olds, befores, keys)
 	for j, i := range places {
 		if i == none || !r.agree(olds[i], befores[j]) {
 			return nil, false
