@@ -53,7 +53,6 @@ func (a *applier) identify(l *list, before []*node, hashes []string) {
 		before = make([]*node, len(hashes))
 	}
 	m := a.newMatcher(before, l.kids, l.tree)
-	m.strict = !a.unedited
 	m.before.hashes, m.after.hashes = hashes, hashesOf(l.kids)
 	m.byContent()
 	if known {

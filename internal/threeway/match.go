@@ -14,7 +14,6 @@ type matcher struct {
 	*reader
 	before, after side
 	keys          *listkeys.Tree // the declared ones of the list
-	strict        bool           // whether what contradicts counts as much as what is shared
 }
 
 // side is one of the two lists.
@@ -25,10 +24,10 @@ type side struct {
 	hashes []string // of the elements, where equal ones may differ in their texts; or nil
 	match  []int    // the index of each element's counterpart, or none
 
-	leaves  []*leaves        // of the elements without a counterpart
-	having  map[uint64][]int // those of them that have a leaf, by its hashes
-	counts  map[uint64]int   // how many elements have a leaf, when needed
-	unclear map[int]bool     // the elements that have several equally likely ones
+	leaves  [][]leaf       // of the elements without a counterpart
+	having  map[leaf][]int // those of them that have a leaf
+	counts  map[leaf]int   // how many elements have a leaf, when needed
+	unclear map[int]bool   // the elements that have several equally likely ones
 }
 
 func (r *reader) newMatcher(before, after []*node, keys *listkeys.Tree) *matcher {

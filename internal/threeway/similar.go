@@ -11,13 +11,13 @@ const crowd = 16
 
 // candidate is a pair of elements that share leaves.
 type candidate struct {
-	i, j   int
-	own    int // how many of the leaves no other element has, each counted twice
-	shared int // how many leaves they share, each counted twice, or once if it is only alike
+	i, j  int
+	alike int // how many more leaves they share than the one that has more does not share
+	own   int // how many leaves they share that no other pair shares
 }
 
 func (c candidate) compare(d candidate) int {
-	return cmp.Or(cmp.Compare(c.own, d.own), cmp.Compare(c.shared, d.shared))
+	return cmp.Or(cmp.Compare(c.alike, d.alike), cmp.Compare(c.own, d.own))
 }
 
 // byLeaves pairs the elements that share the most leaves.
@@ -47,7 +47,7 @@ func (m *matcher) equallyAlike(all []candidate) {
 	}
 	for _, c := range all {
 		clear := befores[c.i] == 1 && afters[c.j] == 1 && !m.before.unclear[c.i] && !m.after.unclear[c.j]
-		if clear && m.same(c) && m.certain(c) {
+		if clear && m.same(c) {
 			m.pair(c.i, c.j)
 		} else {
 			m.before.unclear[c.i], m.after.unclear[c.j] = true, true
@@ -55,19 +55,15 @@ func (m *matcher) equallyAlike(all []candidate) {
 	}
 }
 
-// candidates returns the pairs that share leaves, except those that their keys tell
-// apart.
+// candidates returns the pairs that share leaves, except those that their keys tell apart.
 func (m *matcher) candidates() (all []candidate) {
 	m.before.read()
 	m.after.read()
-	own, shared := make([]int, len(m.before.leaves)), make([]int, len(m.before.leaves))
-	var alike []int // the elements that own and shared are about
+	shared, own := make([]int, len(m.before.all)), make([]int, len(m.before.all))
+	var alike []int // the elements that these are about
 	for j, leaves := range m.after.leaves {
-		if leaves == nil {
-			continue
-		}
-		for _, hash := range leaves.hashes() {
-			befores := m.before.having[hash]
+		for _, l := range leaves {
+			befores := m.before.having[l]
 			if len(befores) > crowd {
 				continue
 			}
@@ -76,104 +72,78 @@ func (m *matcher) candidates() (all []candidate) {
 					alike = append(alike, i)
 				}
 				shared[i]++
-				if len(befores) == 1 && len(m.after.having[hash]) == 1 {
+				if len(befores) == 1 && len(m.after.having[l]) == 1 {
 					own[i]++
 				}
 			}
 		}
 		for _, i := range alike {
 			if !m.otherKey(i, j) {
-				all = append(all, candidate{i, j, own[i], shared[i]})
+				all = append(all, candidate{i, j, 2*shared[i] - max(len(m.before.leaves[i]), len(leaves)), own[i]})
 			}
-			own[i], shared[i] = 0, 0
+			shared[i], own[i] = 0, 0
 		}
 		alike = alike[:0]
 	}
 	return all
 }
 
-// same reports whether what two elements share outweighs what tells them apart.
+// same reports whether a pair is more than an element that went and a new one that resembles
+// it. Where it stood, an element may have one leaf more, less or changed, or any number more or
+// less. Elsewhere it must also have kept a leaf that no other element has, and then it suffices if
+// most of its members stayed.
 func (m *matcher) same(c candidate) bool {
-	apart := 2 * m.replaced(c.i, c.j)
-	return c.shared > apart || c.shared == apart && c.own > 0 && !m.strict
+	differ, whole, most := compareLeaves(m.before.leaves[c.i], m.after.leaves[c.j])
+	alike := differ <= 1 || whole
+	return alike && m.inPlace(c.i, c.j) || (alike || most) && m.shareOwn(c.i, c.j)
 }
 
-// certain reports whether a pair is more than an element that went and a new one that
-// resembles it: it stands where it stood, or has a leaf that no other element has, matched
-// ones among them, or has all that the other one has.
-func (m *matcher) certain(c candidate) bool {
-	if m.inPlace(c.i, c.j) {
-		return true
-	}
-	was, is := m.before.leaves[c.i].hashes(), m.after.leaves[c.j].hashes()
-	shared := 0
-	for _, hash := range was {
-		if _, both := slices.BinarySearch(is, hash); both {
-			shared++
-			if m.before.count(hash) == 1 && m.after.count(hash) == 1 {
-				return true
-			}
-		}
-	}
-	return shared == len(was) || shared == len(is)
-}
-
-// inPlace reports whether one of the neighbors of an element is the same as before.
+// inPlace reports whether an element has the same neighbor as before, or the same index in a
+// list as long as before.
 func (m *matcher) inPlace(i, j int) bool {
 	before, after := m.before.match, m.after.match
-	first, last := i == 0 && j == 0, i+1 == len(before) && j+1 == len(after)
-	return first || last || i > 0 && j > 0 && after[j-1] == i-1 ||
+	return i == j && len(before) == len(after) || i > 0 && j > 0 && after[j-1] == i-1 ||
 		i+1 < len(before) && j+1 < len(after) && after[j+1] == i+1
 }
 
+// shareOwn reports whether two elements share a leaf that no other element has.
+func (m *matcher) shareOwn(i, j int) bool {
+	return slices.ContainsFunc(m.before.leaves[i], func(l leaf) bool {
+		return has(m.after.leaves[j], l) && m.before.count(l) == 1 && m.after.count(l) == 1
+	})
+}
+
 // count returns how many elements have a leaf.
-func (s *side) count(hash uint64) int {
+func (s *side) count(l leaf) int {
 	if s.counts == nil {
-		s.counts = map[uint64]int{}
-		for i := range s.match {
-			for _, hash := range s.leavesOf(i).hashes() {
-				s.counts[hash]++
+		s.counts = map[leaf]int{}
+		for _, n := range s.all {
+			for _, l := range s.leavesOf(n) {
+				s.counts[l]++
 			}
 		}
 	}
-	return s.counts[hash]
-}
-
-// replaced returns at how many paths an element had strings that no other one had, and has
-// others now that no other one has, or that no element had.
-func (m *matcher) replaced(i, j int) (n int) {
-	for was, is := range m.before.leaves[i].replaced(m.after.leaves[j]) {
-		had := func(f leaf) bool { return m.before.count(f.alike()) > 0 }
-		if m.before.alone(was) && (m.after.alone(is) || !slices.ContainsFunc(is, had)) {
-			n++
-		}
-	}
-	return n
-}
-
-// alone reports whether one of the leaves is in no other element.
-func (s *side) alone(leaves []leaf) bool {
-	return slices.ContainsFunc(leaves, func(f leaf) bool { return len(s.having[f.alike()]) == 1 })
+	return s.counts[l]
 }
 
 // read collects the leaves of the elements without a counterpart.
 func (s *side) read() {
-	s.leaves = make([]*leaves, len(s.match))
-	s.having = map[uint64][]int{}
+	s.leaves = make([][]leaf, len(s.match))
+	s.having = map[leaf][]int{}
 	s.unclear = map[int]bool{}
 	for i, other := range s.match {
 		if other != none {
 			continue
 		}
-		s.leaves[i] = s.leavesOf(i)
-		s.leaves[i].sort()
-		for _, hash := range s.leaves[i].hashes() {
-			s.having[hash] = append(s.having[hash], i)
+		s.leaves[i] = s.leavesOf(s.all[i])
+		for _, l := range s.leaves[i] {
+			s.having[l] = append(s.having[l], i)
 		}
 	}
 }
 
-// byPlace pairs the elements that stand alone between the same neighbors.
+// byPlace pairs the elements that stand alone between the same neighbors, unless a string may have
+// become another one.
 func (m *matcher) byPlace() {
 	for j, i := range m.after.match {
 		if i != none || m.after.unclear[j] {
@@ -187,8 +157,7 @@ func (m *matcher) byPlace() {
 			next = m.after.match[j+1]
 		}
 		if i+1 == next && (j == 0 || i > 0) && m.before.match[i] == none && !m.before.unclear[i] &&
-			!m.otherKey(i, j) && m.replaced(i, j) == 0 &&
-			(!m.strict || len(m.before.leaves[i].all) == 0 || len(m.after.leaves[j].all) == 0) {
+			!m.otherKey(i, j) && !(slices.ContainsFunc(m.before.leaves[i], leaf.isString) && slices.ContainsFunc(m.after.leaves[j], leaf.isString)) {
 			m.pair(i, j)
 		}
 	}
