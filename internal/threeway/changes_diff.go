@@ -110,7 +110,7 @@ func (d *differ) list(before, after *node) {
 		m.before.hashes, m.after.hashes = hashesOf(befores), hashesOf(afters)
 		m.byContent()
 		m.rest()
-		m.byIndex()
+		m.byOrder()
 	}
 	from := m.after.match
 

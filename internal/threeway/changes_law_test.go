@@ -371,3 +371,57 @@ func wins(path string, b, b2, got any) string {
 	}
 	return ""
 }
+
+// visible returns a list as an older version shows it: without hidden elements, and of the others
+// without hidden members.
+func visible(list []any) []any {
+	shown := []any{}
+	for _, e := range list {
+		e := maps.Clone(e.(map[string]any))
+		if e["hidden"] == nil {
+			delete(e, "type")
+			shown = append(shown, e)
+		}
+	}
+	return shown
+}
+
+// Some of the changes to a list may contradict an edit elsewhere and be left out. What the user sees of
+// the list stays as it is, so that none of the others has to be left out with them.
+func TestDiff_AnyOfTheChangesToAListMayBeLeftOut(t *testing.T) {
+	object := func(list []any) []byte { return threeway.Encode(map[string]any{"disks": list}, false) }
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{T: t}
+		h := []any{}
+		for range w.count(6, "elements") {
+			e := map[string]any{"path": rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "path")}
+			if w.chance(30, "size") {
+				e["size"] = json.Number("1")
+			}
+			if w.chance(50, "typed") {
+				e["type"] = rapid.SampledFrom([]string{"hdd", "ssd"}).Draw(t, "type")
+			}
+			if w.chance(15, "hide") {
+				e["path"], e["hidden"] = "/c", true // it cannot be taken for one that shows
+			}
+			h = append(h, e)
+		}
+		b := visible(h)
+		changes := diff(t, object(b), object(h)).Parts()
+		modes := make([]threeway.Mode, len(changes))
+		for _, i := range changes.Choices() {
+			modes[i] = threeway.Never
+			if rapid.Bool().Draw(t, "made") {
+				modes[i] = threeway.Unedited
+			}
+		}
+		text, _, err := changes.ApplyAs(object(b), testTree, modes, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := threeway.Decode(t, text).(map[string]any)["disks"].([]any)
+		if diff := cmp.Diff(b, visible(got)); diff != "" {
+			t.Fatalf("b %s\nh %s\nmodes %v of %s\ngot %s (-want +got):\n%s", object(b), object(h), modes, changes.Encode(), text, diff)
+		}
+	})
+}

@@ -59,7 +59,7 @@ func (a *applier) identify(l *list, before []*node, hashes []string) {
 		m.rest()
 	}
 	if a.unedited {
-		m.byIndex()
+		m.byOrder()
 	}
 	l.before.all, l.now = before, slices.Clone(m.before.match)
 	for i, at := range l.now {

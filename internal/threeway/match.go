@@ -97,7 +97,7 @@ func (s *side) content(i int) string {
 
 // byContent pairs equal elements: a common beginning and end first, then what is
 // there once on both sides, then the equal neighbours of pairs, then what is
-// left in order. It is the algorithm of Heckel (1978): linear, and it finds
+// left at the same index, and then in order. It is the algorithm of Heckel (1978): linear, and it finds
 // what has moved.
 func (m *matcher) byContent() {
 	lo, end := 0, 0
@@ -145,6 +145,9 @@ func (m *matcher) byContent() {
 		if m.after.match[j] == none && m.after.match[j+1] != none {
 			m.try(m.after.match[j+1]-1, j)
 		}
+	}
+	for j := lo; j < na; j++ {
+		m.try(j, j)
 	}
 	for _, p := range contents {
 		for _, j := range p.after {

@@ -106,7 +106,6 @@ func (m *mutations) list(t reflect.Type) (l []origin) {
 	return l
 }
 
-
 // element draws an element of a type, as JSON. It has at least three values.
 func (m mutations) element(t reflect.Type) map[string]any {
 	for {

@@ -163,17 +163,38 @@ func (m *matcher) byPlace() {
 	}
 }
 
-// byIndex pairs what is left at the same index, for lists of which one was made of the
-// other: where they are equally long, or where after has all that before has.
-func (m *matcher) byIndex() {
+// byOrder pairs what is left, for lists of which one was made of the other in the same order: all
+// elements where after has each with what it has in before and others among them, and else those at
+// the same index of lists of one length.
+func (m *matcher) byOrder() {
 	b, a := &m.before, &m.after // of before's elements, only the hashes may be known
-	for i := range min(len(b.all), len(a.all)) {
-		if b.match[i] != none || a.match[i] != none || m.otherKey(i, i) {
-			continue
-		}
-		if len(b.all) == len(a.all) ||
-			b.all[i] != nil && !b.unclear[i] && !a.unclear[i] && b.all[i].within(a.all[i]) {
+	if slices.Contains(b.match, none) || !rises(b.match) {
+		m.embed()
+	}
+	for i := range b.all {
+		if len(b.all) == len(a.all) && b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) {
 			m.pair(i, i)
 		}
+	}
+}
+
+// embed pairs each element of before with the next of after that has all of it, if there is one for
+// each.
+func (m *matcher) embed() {
+	var to []int
+	for j, n := range m.after.all {
+		i := len(to)
+		if i < len(m.before.all) && m.before.all[i] != nil && !m.otherKey(i, j) && m.before.all[i].within(n) {
+			to = append(to, j)
+		}
+	}
+	if len(to) < len(m.before.all) {
+		return
+	}
+	for j := range m.after.match {
+		m.after.match[j] = none
+	}
+	for i, j := range to {
+		m.pair(i, j)
 	}
 }
