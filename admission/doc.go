@@ -32,29 +32,21 @@
 // preserved.
 //
 // To preserve the unknown fields of list elements that a function edits or moves, the handler
-// compares the list before and after your functions. It matches elements by these rules, in
-// order:
+// compares the list before and after your functions. Elements that are equal match, and so do
+// elements with equal declared keys. Elements with different declared keys never match.
+// [ListMapKeys] and [ListMapKeysOf] declare keys; the keys of Kubernetes' own types are known.
 //
-//  1. Equal elements match.
-//  2. Elements match if their keys are equal and no other element has these keys. Elements
-//     with different keys never match. [ListMapKeys], [ListMapKeysOf] and the patchMergeKey
-//     tags of the Go type declare keys.
-//  3. Elements that share the most values at equal paths, at any depth, match. Values that only
-//     these two elements share are counted first. Other shared values break ties. A match needs
-//     more shared values than replaced strings, which are strings that differ at an equal path.
-//     If a shared value is unique, equal numbers suffice. In addition, an element that was
-//     edited and moved must share a unique value, unless its fields were only added or removed.
-//  4. A single element between two unchanged neighbors matches the single element that was
-//     there before, unless a string in it was replaced.
+// Without declared keys, matching is heuristic; declare ListMapKeys wherever unknown fields
+// matter. An edited element is recognized in these cases:
 //
-// In these rules, a string does not count as replaced if only its case, white space or
-// punctuation changes. A zero value counts as absent. If several matches are equally likely,
-// all elements in the tie stay unmatched.
+//   - It stayed in its place, and one value in it changed, or it only gained or only lost values.
+//   - It kept a value that no other element has at the same path, and most of its fields.
+//
+// A list, or an object of which no value stayed, counts as one value. If several matches are
+// equally likely, none is chosen.
 //
 // An unmatched element is written as the Go type encodes it, and its unknown fields are
-// dropped. Without keys, a new element may match a removed element with which it shares a
-// value, and get its unknown fields. Therefore, declare the keys of lists in which unknown
-// fields matter.
+// dropped. A new element that has nearly all values of a removed one gets its unknown fields.
 //
 // # Denied and undecided requests
 //

@@ -138,7 +138,7 @@ func (t *Tree) IsMap() bool {
 	return any || t.under.IsMap()
 }
 
-// setDefault notes the value of a key in elements that lack it; nil and "" are no default.
+// setDefault notes the value of a key in elements that lack it; nil and "" do not count.
 func (t *Tree) setDefault(key string, value any) {
 	text, err := json.Marshal(value)
 	if s, ok := value.(string); ok {

@@ -386,8 +386,8 @@ func visible(list []any) []any {
 	return shown
 }
 
-// Some of the changes to a list may contradict an edit elsewhere and be left out. What the user sees of
-// the list stays as it is, so that none of the others has to be left out with them.
+// Some of the changes to a list may contradict an edit elsewhere and be left out. The user sees the same
+// list then, so that no other change has to be left out with them.
 func TestDiff_AnyOfTheChangesToAListMayBeLeftOut(t *testing.T) {
 	object := func(list []any) []byte { return threeway.Encode(map[string]any{"disks": list}, false) }
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,25 +19,28 @@
 // # Which list element is which
 //
 //  1. Equal elements are the same, and so are those with equal declared keys. Elements
-//     whose declared keys differ are never the same.
-//  2. Of the others, those are the same that share the most leaves, of which the leaves
-//     that no other element has count first. A leaf is a value, at any depth, and its
-//     path. Where such an element was moved too, it must share a leaf that no other
-//     element has, or one of the two must have all leaves of the other.
-//  3. Where no leaf is shared, the only element that changed between two unchanged
-//     neighbors is the same, unless a string in it became another one.
-//  4. Where two elements are equally likely, neither is chosen.
-//     An edited element is another one if as many strings contradict as are
-//     shared, or, by rule 3, if any value does.
-//  5. A conversion keeps the length and the order of a list. So [Diff] takes what is left
-//     at the same index of lists of one length for the same.
+//     with different declared keys are never the same. A key that an element lacks is its
+//     default in the schema, or else empty. Several elements with one key are told apart as
+//     in a list without keys.
+//  2. Of the others, those are the same that have the most in common: the most shared leaves,
+//     less those that differ in the element that has more. A leaf is a value, at any depth,
+//     and its path.
+//  3. An element is the same in its place if one leaf differs, or if one of the two elements has
+//     all leaves of the other. Elsewhere they must also share a leaf that no other element has;
+//     then it suffices that most members of the element stayed.
+//  4. Where no leaf is shared, the only element that changed between two unchanged
+//     neighbors is the same, unless both have strings.
+//  5. Where two elements are equally likely, neither is chosen.
+//  6. A conversion keeps the length and the order of a list. So where elements seem to be
+//     removed or moved, [Diff] pairs each element with the next that has all of it, if that is
+//     possible for all of them; and it takes what is left at the same index of lists of one
+//     length for the same.
 //
-// Case, white space and punctuation make two strings less alike, but not different. A zero
-// value is like an absent one: it is not a leaf, and not part of a key. These cannot be told: an
-// element that shares a leaf of its own with one that was removed is taken for it, and so
-// is one that was edited until it has more in common with a removed one than with its
-// former self. Only the first thousand values of an element are compared, and leaves that
-// more than 16 elements share count for nothing.
+// A zero value is like an absent one: it is not a leaf, and not part of a key. These cannot be
+// told: a new element that shares nearly all leaves with one that was removed is taken for it,
+// and an element is new that was edited in most of its leaves. Only the first thousand values of an
+// element are compared, and elements that share only leaves that more than 16 elements have
+// are not compared at all.
 //
 // # Patches
 //
