@@ -32,9 +32,9 @@
 //     neighbors is the same, unless both have strings.
 //  5. Where two elements are equally likely, neither is chosen.
 //  6. A conversion keeps the length and the order of a list. So where elements seem to be
-//     removed or moved, [Diff] pairs each element with the next that has all of it, if that is
-//     possible for all of them; and it takes what is left at the same index of lists of one
-//     length for the same.
+//     removed or moved, [Diff] pairs each element with the next that has all of it, or, instead
+//     of removing any, with the next that shares a leaf, if that is possible for all of them.
+//     It takes what is left at the same index of lists of one length for the same.
 //
 // A zero value is like an absent one: it is not a leaf, and not part of a key. These cannot be
 // told: a new element that shares nearly all leaves with one that was removed is taken for it,

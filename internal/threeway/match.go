@@ -97,7 +97,7 @@ func (s *side) content(i int) string {
 
 // byContent pairs equal elements: a common beginning and end first, then what is
 // there once on both sides, then the equal neighbours of pairs, then what is
-// left at the same index, and then in order. It is the algorithm of Heckel (1978): linear, and it finds
+// left at the same index of lists of one length, and then in order. It is the algorithm of Heckel (1978): linear, and it finds
 // what has moved.
 func (m *matcher) byContent() {
 	lo, end := 0, 0
@@ -146,7 +146,7 @@ func (m *matcher) byContent() {
 			m.try(m.after.match[j+1]-1, j)
 		}
 	}
-	for j := lo; j < na; j++ {
+	for j := lo; j < na && nb == na; j++ {
 		m.try(j, j)
 	}
 	for _, p := range contents {

@@ -163,13 +163,22 @@ func (m *matcher) byPlace() {
 	}
 }
 
-// byOrder pairs what is left, for lists of which one was made of the other in the same order: all
-// elements where after has each with what it has in before and others among them, and else those at
-// the same index of lists of one length.
+// byOrder pairs what is left, for lists of which one was made of the other in the same order. Where
+// elements seem to have gone or moved, each is paired with the next that has all of it, if there is
+// one for all of them. Else, where some seem to have gone, a leaf that both have suffices. In lists of
+// one length, what is still left is paired at the same index.
 func (m *matcher) byOrder() {
 	b, a := &m.before, &m.after // of before's elements, only the hashes may be known
-	if slices.Contains(b.match, none) || !rises(b.match) {
-		m.embed()
+	gone := slices.Contains(b.match, none)
+	if known := !slices.Contains(b.all, nil); known && (gone || !rises(b.match)) && !m.embed((*node).within) && gone {
+		var last *node // compared with one after the other
+		var leaves []leaf
+		m.embed(func(n, o *node) bool {
+			if n != last {
+				last, leaves = n, m.leavesOf(n)
+			}
+			return slices.ContainsFunc(m.leavesOf(o), func(l leaf) bool { return has(leaves, l) })
+		})
 	}
 	for i := range b.all {
 		if len(b.all) == len(a.all) && b.match[i] == none && a.match[i] == none && !m.otherKey(i, i) {
@@ -178,18 +187,16 @@ func (m *matcher) byOrder() {
 	}
 }
 
-// embed pairs each element of before with the next of after that has all of it, if there is one for
-// each.
-func (m *matcher) embed() {
+// embed pairs each element of before with the next of after that is like it, if there is one for each.
+func (m *matcher) embed(like func(before, after *node) bool) bool {
 	var to []int
 	for j, n := range m.after.all {
-		i := len(to)
-		if i < len(m.before.all) && m.before.all[i] != nil && !m.otherKey(i, j) && m.before.all[i].within(n) {
+		if i := len(to); i < len(m.before.all) && !m.otherKey(i, j) && like(m.before.all[i], n) {
 			to = append(to, j)
 		}
 	}
 	if len(to) < len(m.before.all) {
-		return
+		return false
 	}
 	for j := range m.after.match {
 		m.after.match[j] = none
@@ -197,4 +204,5 @@ func (m *matcher) embed() {
 	for i, j := range to {
 		m.pair(i, j)
 	}
+	return true
 }
