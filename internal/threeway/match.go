@@ -97,8 +97,8 @@ func (s *side) content(i int) string {
 
 // byContent pairs equal elements: a common beginning and end first, then what is
 // there once on both sides, then the equal neighbours of pairs, then what is
-// left at the same index of lists of one length, and then in order. It is the algorithm of Heckel (1978): linear, and it finds
-// what has moved.
+// left at the same index of lists of one length, and then in order. It is the algorithm
+// of Heckel (1978): linear, and it finds what has moved.
 func (m *matcher) byContent() {
 	lo, end := 0, 0
 	for m.try(lo, lo) {
