@@ -72,10 +72,9 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 // # List elements
 //
-// List elements are matched by their keys, see [ListMapKeys] and [ListMapKeysOf]. In a list
-// without keys, an element is matched with the element with which it shares the most
-// values. If two elements are equally likely, neither is matched, and their differences are
-// left out.
+// List elements are matched by their declared keys, see [ListMapKeys] and [ListMapKeysOf].
+// Without declared keys, matching is heuristic: declare them wherever hidden fields matter. If two
+// elements are equally likely, neither is matched, and their differences are left out.
 //
 // To match the elements of a list without keys, the annotation also stores the elements
 // that the spoke showed. If they do not fit, it stores their hashes. With hashes, an element

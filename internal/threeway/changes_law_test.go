@@ -415,7 +415,7 @@ func TestDiff_AnyOfTheChangesToAListMayBeLeftOut(t *testing.T) {
 				modes[i] = threeway.Unedited
 			}
 		}
-		text, _, err := changes.ApplyAs(object(b), testTree, modes, false)
+		text, _, err := changes.ApplyAs(object(b), testTree, nil, modes, false)
 		if err != nil {
 			t.Fatal(err)
 		}
