@@ -281,11 +281,13 @@ func TestSteps_LikeTheRequests(t *testing.T) {
 			was, is := decoded(object(old)), decoded(object(now))
 			_, created := v.Create(t.Context(), []byte(strings.Replace(string(object(now)), `,"resourceVersion":"7"`, "", 1)))
 			_, updated := v.Update(t.Context(), object(now), object(old))
+			_, reported := v.UpdateStatus(t.Context(), object(now), object(old))
 			for _, step := range []struct {
 				errs field.ErrorList
 				err  error
 			}{
 				{v.ValidateUpdate(t.Context(), is, was), updated},
+				{v.ValidateStatusUpdate(t.Context(), is, was), reported},
 				{func() field.ErrorList { delete(is, "status"); return v.Validate(t.Context(), is) }(), created},
 			} {
 				var want []string

@@ -78,6 +78,19 @@ func (v *Version) Validate(ctx context.Context, object map[string]any) field.Err
 //
 // (apiserver/pkg/registry/rest/update.go, BeforeUpdate)
 func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
+	return v.validateUpdate(ctx, object, old, false)
+}
+
+// ValidateStatusUpdate returns the errors of an update of the status subresource. Only the status
+// of the object replaces that of the old object. The other fields are not validated by the schema,
+// but all rules run. The version must have the subresource. See [Version.ValidateUpdate].
+//
+// (apiextensions-apiserver/pkg/registry/customresource/status_strategy.go, ValidateUpdate)
+func (v *Version) ValidateStatusUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
+	return v.validateUpdate(ctx, object, old, true)
+}
+
+func (v *Version) validateUpdate(ctx context.Context, object, old map[string]any, status bool) field.ErrorList {
 	if v.unknown() != nil {
 		return v.unsupported()
 	}
@@ -85,7 +98,7 @@ func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any
 	if was.GetResourceVersion() == "" {
 		setResourceVersion(u, was)
 	}
-	s := v.strategy(false)
+	s := v.strategy(status)
 	// The first call only prepares the object: the second one has its errors in a list.
 	prepare := s
 	prepare.onlyPrepares = true

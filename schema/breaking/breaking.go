@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -70,11 +71,18 @@ type Proof struct {
 	// Stored is the object that Object replaces, if only an update shows the change. It is nil
 	// if Object is created.
 	Stored json.RawMessage
+	// Subresource is status if the update is a write of the status: to the status subresource, or to
+	// the object itself in a CRD without the subresource. Otherwise, it is empty.
+	Subresource string
 	// Errors are the errors of the new CRD that the change causes. Altered lists the values that
 	// are stored with the new CRD, and differ from the values with the old CRD, such as:
 	// spec.size: "large", was "small". Fields that the old CRD lacks are not listed.
 	Errors  field.ErrorList
 	Altered []string
+	// Blocked reports whether the new CRD even refuses an update that changes nothing in the object
+	// that the old CRD has stored. Usually, an update may leave an error in a part that does not
+	// change (validation ratcheting, KEP-4008).
+	Blocked bool
 }
 
 // Changes compares two CRDs of a kind, and returns the changes that break stored objects or
@@ -98,14 +106,17 @@ type Proof struct {
 // stored in the version: it is the storage version, or is in status.storedVersions of the old
 // CRD.
 //
-// Samples are objects of the kind, for example from a cluster. The search first tries the
-// samples of a version, and copies of them with another value at the changed field. Samples help
-// if few objects satisfy the old rules.
-//
-// For each version, the search stops after a minute, or when the context is done. The remaining
-// changes are then unproven. Apart from this time limit, the result is deterministic.
-func Changes(ctx context.Context, before, after *schema.Definition, samples ...map[string]any) []Change {
-	up := &upgrade{ctx: ctx, old: before.CustomResourceDefinition(), new: after.CustomResourceDefinition(), samples: samples}
+// The search tries a limited number of objects for each change, so the result does not depend on the
+// speed of the machine. If the context is done first, Changes returns an error, and the changes
+// without the proofs that it did not look for.
+func Changes(ctx context.Context, before, after *schema.Definition, opts ...Option) ([]Change, error) {
+	up := &upgrade{
+		ctx: ctx, old: before.CustomResourceDefinition(), new: after.CustomResourceDefinition(),
+		progress: func(Change) {}, proven: map[string][]verdict{}, lost: map[string]bool{},
+	}
+	for _, opt := range opts {
+		opt(up)
+	}
 	up.names()
 	were, are := versionsOf(before, up.old), versionsOf(after, up.new)
 	for _, name := range before.Versions() {
@@ -121,7 +132,26 @@ func Changes(ctx context.Context, before, after *schema.Definition, samples ...m
 			up.objects(was, is)
 		}
 	}
-	return up.changes
+	if ctx.Err() != nil {
+		return up.changes, fmt.Errorf("breaking: the search for proofs was not completed: %w", context.Cause(ctx))
+	}
+	return up.changes, nil
+}
+
+// Option configures [Changes].
+type Option func(*upgrade)
+
+// Samples are objects of the kind, for example from a cluster. The search tries the samples of a
+// version, and copies of them with another value at the changed field. Samples help if few objects
+// satisfy the old rules.
+func Samples(objects ...map[string]any) Option {
+	return func(up *upgrade) { up.samples = append(up.samples, objects...) }
+}
+
+// Progress calls f with each change before the search for its proof. Only Version, Path, What and Why
+// are set.
+func Progress(f func(Change)) Option {
+	return func(up *upgrade) { up.progress = f }
 }
 
 // upgrade is an old definition that a new one replaces, and what was found to break.
@@ -129,8 +159,13 @@ type upgrade struct {
 	ctx      context.Context
 	old, new *apiextensionsv1.CustomResourceDefinition
 	samples  []map[string]any
+	progress func(Change)
 	changes  []Change
+	proven   map[string][]verdict // by path and change
+	lost     map[string]bool      // what the new storage version changes, by path and change
 }
+
+func (up *upgrade) ended() bool { return up.ctx.Err() != nil }
 
 // version is a version of a definition.
 type version struct {
@@ -139,7 +174,12 @@ type version struct {
 	gvk        runtimeschema.GroupVersionKind
 	spec       *apiextensionsv1.CustomResourceDefinitionVersion
 	structural *structuralschema.Structural // nil if there is none
+	// storage is the storage version, if objects are converted to it without a webhook. It is nil if
+	// this is the storage version.
+	storage *version
 }
+
+func (v *version) hasStatus() bool { return subresources(v).Status != nil }
 
 // versionsOf returns the versions of a definition by their names.
 func versionsOf(d *schema.Definition, crd *apiextensionsv1.CustomResourceDefinition) map[string]*version {
@@ -147,7 +187,13 @@ func versionsOf(d *schema.Definition, crd *apiextensionsv1.CustomResourceDefinit
 	for i := range crd.Spec.Versions {
 		spec := &crd.Spec.Versions[i]
 		v := d.Version(spec.Name)
-		versions[spec.Name] = &version{v, spec.Name, d.GroupKind().WithVersion(spec.Name), spec, v.Structural()}
+		gvk := d.GroupKind().WithVersion(spec.Name)
+		versions[spec.Name] = &version{v, spec.Name, gvk, spec, withMetadata(v.Structural()), nil}
+	}
+	for _, v := range versions {
+		if !v.spec.Storage && crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter {
+			v.storage = versions[d.StorageVersion()]
+		}
 	}
 	return versions
 }
@@ -172,14 +218,19 @@ func (up *upgrade) objects(was, is *version) {
 	c := &comparison{}
 	c.compare(was.structural, is.structural, nil)
 	c.scale(was, is)
+	c.status(was, is)
+	c.stored(up, was, is)
 	if !bothServed(was, is) {
 		c.changes = slices.DeleteFunc(c.changes, func(c *change) bool { return c.shown&byData == 0 || c.merged })
 	}
 	slices.SortStableFunc(c.changes, func(x, y *change) int { return cmp.Compare(x.Path, y.Path) })
-	s := newSearch(up, was, is, c.changes)
-	s.proveAll()
-	for _, change := range s.changes {
+	s := newSearch(up, was, is)
+	for _, change := range c.changes {
 		change.Version = was.name
+		if !change.merged {
+			up.progress(change.Change)
+			s.prove(change)
+		}
 		change.Effect = change.effect()
 		change.Unproven = change.Proof == nil && !change.merged && !change.certain
 		up.changes = append(up.changes, change.Change)

@@ -68,9 +68,6 @@ func (up *upgrade) serving(was, is *version) {
 	if before.Status != nil && now.Status == nil {
 		up.add(Clients, was.name, "subresources.status", "the subresource is removed", "clients that write the status find no such URL, and any other write changes the status too")
 	}
-	if before.Status == nil && now.Status != nil {
-		up.add(Clients, was.name, "subresources.status", "the subresource is added", "a write to the object no longer changes its status, and a write to the status nothing else")
-	}
 	switch {
 	case before.Scale != nil && now.Scale == nil:
 		up.add(Clients, was.name, "subresources.scale", "the subresource is removed", "kubectl scale and autoscalers fail")

@@ -29,6 +29,7 @@ type change struct {
 	certain bool
 	// updates reports that an update shows it, and creates that creating an object does, too.
 	updates, creates bool
+	created          bool // only creating an object shows it
 }
 
 // evidence is what shows a change.
@@ -144,13 +145,12 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 	for name := range now.Properties {
 		names[name] = true
 	}
-	root := len(steps) == 0 || before.XEmbeddedResource
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		was, is, at := propertyOf(before, name), propertyOf(now, name), below(steps, name)
 		switch {
 		case was == nil: // objects do not have it
-		case root && isMeta(name) && (!declares(before, name) || !declares(now, name)):
-			// The server knows what it is, and keeps it.
+		case isMeta(name) && now.XEmbeddedResource && !before.XEmbeddedResource:
+			// That it is an embedded resource now says all.
 		case is == nil:
 			removed := c.add(at, "the field is removed", "it is pruned: its value is lost")
 			removed.shown, removed.certain = byData, true

@@ -260,9 +260,19 @@ func (c *comparison) scale(was, is *version) {
 			continue
 		}
 
-		read := c.add(steps, "the scale subresource reads it now", "numbers below 0 or above 2147483647 are refused")
+		read := c.add(steps, "the scale subresource reads it now", "numbers below 0 or above 2147483647 are refused, even in updates that do not change them")
 		read.put = func(value any) []any { return []any{int64(-1), int64(math.MaxInt32 + 1), value} }
 	}
+}
+
+// status compares whether the status is a subresource.
+func (c *comparison) status(was, is *version) {
+	if was.hasStatus() || !is.hasStatus() || propertyOf(was.structural, "status") == nil {
+		return
+	}
+	added := c.add([]string{"status"}, "the subresource is added", "the status in any other write is ignored: clients that write the status must write to the subresource")
+	added.Path = "subresources.status"
+	added.shown, added.certain, added.created = byData, true, true
 }
 
 // oddKeys returns a map as it is, and with a key that rules about keys may refuse.

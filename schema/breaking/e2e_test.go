@@ -15,7 +15,6 @@ import (
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/differential"
-	"github.com/crdkit/crdkit/schema/breaking"
 )
 
 // server is a real API server.
@@ -83,7 +82,7 @@ func TestProofs_HoldOnTheAPIServer(t *testing.T) {
 		{"scale", property("{type: integer}"), withScale(property("{type: integer}")), `{"a":-1}`, `.spec.a: Invalid value: -1: should be a non-negative integer`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			changes := breaking.Changes(t.Context(), definition(t, test.old), definition(t, test.new))
+			changes := changes(t, test.old, test.new)
 			if len(changes) != 1 || changes[0].Proof == nil {
 				t.Fatalf("the changes are %v, want one with a proof", changes)
 			}

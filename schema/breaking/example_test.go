@@ -46,7 +46,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for _, c := range breaking.Changes(context.Background(), before, after) {
+	changes, err := breaking.Changes(context.Background(), before, after)
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range changes {
 		fmt.Println(c.Effect, c)
 		if c.Proof != nil {
 			fmt.Println(string(c.Proof.Object))

@@ -35,7 +35,10 @@ func TestChanges_GatewayAPI(t *testing.T) {
 	unproven := 0
 	for _, file := range []string{"gateway.networking.k8s.io_gateways.yaml", "gateway.networking.k8s.io_httproutes.yaml"} {
 		old, new := definition(t, gatewayAPI(t, "v1.0.0", file)), definition(t, gatewayAPI(t, "v1.5.1", file))
-		changes := breaking.Changes(t.Context(), old, new)
+		changes, err := breaking.Changes(t.Context(), old, new)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range changes {
 			if c.Unproven {
 				unproven++

@@ -48,7 +48,7 @@ func (want portion) copy(s *structuralschema.Structural, steps []string, onWay b
 	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
 	out.Properties = map[string]structuralschema.Structural{}
 	for name, p := range s.Properties {
-		if all || needed[name] || want.wanted(name) {
+		if all || needed[name] || want.wanted != nil && want.wanted(name) {
 			made := child(name, &p)
 			if values := want.literals(name, step); p.Type == "string" && len(values) > 0 && !(name == step && len(rest) == 0) {
 				v := validationOf(made)

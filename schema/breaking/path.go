@@ -55,18 +55,24 @@ func undeclared(s *structuralschema.Structural) *structuralschema.Structural {
 		return a.Structural
 	case a != nil:
 		return anything(false)
-	case s.XPreserveUnknownFields:
+	case s.XPreserveUnknownFields && (s.Type == "object" || s.Type == ""):
 		return anything(true)
 	}
 	return nil
 }
 
-// itemsOf returns the schema of the items of a list.
+// itemsOf returns the schema of the items of a list. x-kubernetes-preserve-unknown-fields of a list
+// is about the fields of its items (apiserver/schema/pruning/algorithm.go, skipPrune).
 func itemsOf(s *structuralschema.Structural) *structuralschema.Structural {
-	if s.Items != nil {
+	if s.Items == nil {
+		return anything(s.XPreserveUnknownFields)
+	}
+	if !s.XPreserveUnknownFields || s.Items.XPreserveUnknownFields {
 		return s.Items
 	}
-	return anything(s.XPreserveUnknownFields)
+	items := *s.Items
+	items.XPreserveUnknownFields = true
+	return &items
 }
 
 // anything is the schema of any value. If it does not preserve, then fields of objects are

@@ -1,11 +1,9 @@
 package breaking
 
 import (
-	"encoding/json"
 	"maps"
 	randv2 "math/rand/v2"
 	"strings"
-	"time"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,127 +12,126 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
+// A search is bounded by the number of objects, not by time: it finds the same on each machine.
 const (
-	// proofTries is how many objects are judged for one change, shrinkTries how many more to
-	// make a proof smaller, and pairObjects of how many objects updates are made.
-	proofTries, shrinkTries, pairObjects = 200, 100, 24
+	// guidedTries is how many objects are judged from one object on, and proofTries how many random
+	// objects are made for one change.
+	guidedTries, proofTries = 400, 60
+	// randomTries is how many objects are judged from one random object on.
+	randomTries = 20
+	// pairObjects is of how many objects updates are made.
+	pairObjects = 24
 	// graftTries is how many values are tried in one sample.
 	graftTries = 20
-	// oldTries is how many objects the old definition validates for one change.
-	oldTries = 300
-	// proofTime bounds the time for one change, and allTime that for all of a version, on a machine
-	// that is slow or busy.
-	proofTime, allTime = 10 * time.Second, time.Minute
+	// shrinkTries is how many objects are judged to make a proof smaller.
+	shrinkTries = 400
 )
 
 // search looks for objects that show breaking changes of a version.
 type search struct {
 	*upgrade
-	was, is        *version
-	changes        []*change
-	rules          string    // of the old schema
-	deadline       time.Time // for all changes
-	changeDeadline time.Time // for the current one
-	left           int       // of oldTries
+	was, is *version
+	rules   string         // of the old schema
+	made    map[string]any // the least values, by their paths
+	left    int            // objects that may still be judged in a way to a proof
 }
 
-func newSearch(up *upgrade, was, is *version, changes []*change) *search {
-	return &search{
-		upgrade: up, was: was, is: is, changes: changes,
-		rules: rulesOf(was.structural), deadline: time.Now().Add(allTime),
-	}
-}
-
-// timeIsUp reports whether there is no more time for the current change.
-func (s *search) timeIsUp() bool {
-	now := time.Now()
-	return s.ctx.Err() != nil || now.After(s.deadline) || now.After(s.changeDeadline)
-}
-
-// acceptedBefore reports whether the old definition accepts an object, and the search for the
-// current change goes on.
-func (s *search) acceptedBefore(object map[string]any) bool {
-	if s.left--; s.left < 0 || s.timeIsUp() {
-		return false
-	}
-	_, errs := s.store(s.was, object)
-	return len(errs) == 0
+func newSearch(up *upgrade, was, is *version) *search {
+	return &search{upgrade: up, was: was, is: is, rules: rulesOf(was.structural), made: map[string]any{}}
 }
 
 // mentioned reports whether some rule of the old schema seems to be about a field of that name:
 // all that begins with the name counts, too.
 func (s *search) mentioned(name string) bool { return strings.Contains(s.rules, "."+name) }
 
-// proveAll tries the cheap way for all changes first, so that a hard one takes no time
-// from easy ones.
-func (s *search) proveAll() {
-	for _, c := range s.changes {
-		s.prove(c, s.construct)
-		s.prove(c, s.sampled)
-	}
-	for _, c := range s.changes {
-		s.prove(c, s.seek)
-	}
-}
-
-// prove tries a way to prove a change, while there is time.
-func (s *search) prove(c *change, way func(*change) *Proof) {
-	s.changeDeadline, s.left = time.Now().Add(proofTime), oldTries
-	if c.Proof == nil && !c.merged && !s.timeIsUp() {
-		c.Proof = way(c)
+// prove looks for a proof of a change.
+func (s *search) prove(c *change) {
+	for _, way := range []func(*change) verdict{s.known, s.construct, s.sampled, s.seek} {
+		if v := way(c); v.broken() {
+			v = s.smaller(c, v)
+			v.blocked = len(v.errs) > 0 && s.blocks(s.is, v.kept)
+			c.Proof = v.proof()
+			s.proven[c.Path+c.What] = append(s.proven[c.Path+c.What], v)
+			return
+		}
 	}
 }
 
-// construct makes the least object that should show a change.
-func (s *search) construct(c *change) *Proof {
-	if !c.creates {
-		return nil
+// known tries what proves the same change of another version.
+func (s *search) known(c *change) (v verdict) {
+	for _, other := range s.proven[c.Path+c.What] {
+		w := other.write
+		w.object = s.ofVersion(w.object)
+		if w.stored != nil {
+			w.stored = s.ofVersion(w.stored)
+		}
+		if v = s.check(c, w); v.broken() {
+			break
+		}
 	}
-	nothing := func(string) bool { return false }
-	part := portion{whole: c.child == "", wanted: nothing, rules: s.rules + c.rule}.part(s.was.structural, c.steps)
-	g := s.generator(c, part, nil)
+	return v
+}
+
+func (s *search) ofVersion(object map[string]any) map[string]any {
+	object = maps.Clone(object)
+	object["apiVersion"] = s.was.gvk.GroupVersion().String()
+	return object
+}
+
+// construct starts with the least object that should show a change.
+func (s *search) construct(c *change) (v verdict) {
+	part := portion{whole: c.child == "", rules: s.rules + c.rule}.part(s.was.structural, c.steps)
+	g := s.generator(c, part)
 	if g == nil {
-		return nil
+		return v
 	}
 	object, err := drawn(g, draw.Replay(nil))
 	if err != nil {
-		return nil
+		return v
 	}
-	return s.shows(c, object).proof()
+	if c.updates {
+		if v = s.pair(c, object, nil); v.broken() || !c.creates {
+			return v
+		}
+	}
+	return s.guided(c, object, guidedTries)
 }
 
 // sampled looks for a sample that shows a change: as it is, without the field that the change is
 // about, or with another value at the place, or around it.
-func (s *search) sampled(c *change) *Proof {
+func (s *search) sampled(c *change) (v verdict) {
+	if !c.creates {
+		return v
+	}
 	part := portion{whole: true, wanted: s.mentioned, rules: s.rules + c.rule}.part(s.was.structural, c.steps)
-	g := s.generator(c, part, nil)
+	g := s.generator(c, part)
 	for _, sample := range s.samples {
 		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() {
 			continue
 		}
 		object := bare(runtime.DeepCopyJSON(sample))
-		if v := s.shows(c, object); v.broken() {
-			return v.proof()
+		if v = s.shows(c, object); v.broken() {
+			return v
 		}
 		for _, p := range placesOf(object, c.steps) {
 			if fields, ok := p.value.(map[string]any); ok && c.child != "" {
 				delete(fields, c.child)
 			}
 		}
-		if v := s.shows(c, object); v.broken() {
-			return v.proof()
+		if v = s.shows(c, object); v.broken() {
+			return v
 		}
-		for i := 0; g != nil && i < graftTries && !s.timeIsUp(); i++ {
+		for i := 0; g != nil && i < graftTries && !s.ended(); i++ {
 			made, err := drawn(g, source(i))
 			if err != nil {
 				break
 			}
-			if v := s.shows(c, graft(object, made, c.steps)); v.broken() {
-				return v.proof()
+			if v = s.shows(c, graft(object, made, c.steps)); v.broken() {
+				return v
 			}
 		}
 	}
-	return nil
+	return v
 }
 
 // graft returns a copy of an object with a value of another one, at the place that steps lead to. If
@@ -178,58 +175,67 @@ func bare(object map[string]any) map[string]any {
 	return object
 }
 
-// seek makes objects that the old definition accepts until one shows a change, and makes
-// that smaller.
-func (s *search) seek(c *change) *Proof {
+// seek starts with random objects.
+func (s *search) seek(c *change) (v verdict) {
 	want := portion{whole: true, rules: s.rules + c.rule}
 	want.wanted = func(name string) bool { return s.mentioned(name) || strings.Contains(c.rule, "."+name) }
-	part := want.part(s.was.structural, c.steps)
-	g := s.generator(c, part, s.acceptedBefore)
+	g := s.generator(c, want.part(s.was.structural, c.steps))
 	if g == nil {
-		return nil
+		return v
 	}
-	if c.updates {
-		if proof := s.pair(c, g); proof != nil || !c.creates {
-			return proof
-		}
+	if !c.creates {
+		return s.pair(c, nil, g)
 	}
-	for i := 0; i < proofTries && !s.timeIsUp(); i++ {
-		src := source(i)
-		object, err := drawn(g, src)
-		if err != nil {
-			return nil
-		}
-		if v := s.shows(c, object); v.broken() {
-			return s.smaller(c, g, v, src.Tree()).proof()
-		}
-	}
-	return nil
-}
-
-// pair proves a rule about updates: it looks for two objects of which one may replace the
-// other in the old definition, but not in the new one.
-func (s *search) pair(c *change, g *generate.Generator) *Proof {
-	var objects []map[string]any
-	for i := 0; i < pairObjects && !s.timeIsUp(); i++ {
+	for i := 0; i < proofTries && !s.ended(); i++ {
 		object, err := drawn(g, source(i))
 		if err != nil {
-			return nil
+			return v
 		}
-		if len(objects) > 0 {
-			object["metadata"] = objects[0]["metadata"]
+		if v = s.guided(c, object, randomTries); v.broken() {
+			return v
 		}
-		paths := c.about(placesOf(object, c.steps))
-		for _, other := range objects {
-			if v := s.judgeUpdate(s.was, s.is, object, other).of(c, paths); v.broken() {
-				return v.proof()
-			}
-			if v := s.judgeUpdate(s.was, s.is, other, object).of(c, c.about(placesOf(other, c.steps))); v.broken() {
-				return v.proof()
-			}
-		}
-		objects = append(objects, object)
 	}
-	return nil
+	return v
+}
+
+// pair looks for two objects of which one may replace the other in the old definition, but not in
+// the new one. It starts with an object, or with those of a generator.
+func (s *search) pair(c *change, first map[string]any, g *generate.Generator) (v verdict) {
+	var accepted []map[string]any
+	consider := func(object map[string]any) bool {
+		for _, other := range accepted {
+			object["metadata"] = other["metadata"]
+			for _, w := range []write{{object: object, stored: other}, {object: other, stored: object}} {
+				if v = s.check(c, w); v.broken() {
+					return true
+				}
+			}
+		}
+		accepted = append(accepted, object)
+		return false
+	}
+	for i := 0; i < pairObjects && !s.ended() && (g != nil || i == 0); i++ {
+		object := first
+		if g != nil {
+			object, _ = drawn(g, source(i))
+		}
+		object = s.repair(c, object, guidedTries/(1+i))
+		if object == nil {
+			continue
+		}
+		if consider(object) {
+			return v
+		}
+		for _, other := range s.edits(c, object, verdict{}) {
+			if len(accepted) > pairObjects || s.ended() {
+				break
+			}
+			if _, errs := s.run(s.was, write{object: other}, nil); len(errs) == 0 && consider(other) {
+				return v
+			}
+		}
+	}
+	return v
 }
 
 // source returns the random numbers for an object, by its number. Half of the objects are made of
@@ -250,59 +256,69 @@ func source(i int) *draw.Source {
 
 // generator makes objects of a part of the old schema, narrowed for a change. It is nil if
 // there are none.
-func (s *search) generator(c *change, part *structuralschema.Structural, valid func(map[string]any) bool) *generate.Generator {
-	if !narrow(part, c.steps, c.narrow) {
+func (s *search) generator(c *change, part *structuralschema.Structural) *generate.Generator {
+	if s.ended() || !narrow(part, c.steps, c.narrow) {
 		return nil
 	}
-	g, err := generate.New(s.was.gvk, part, valid)
+	g, err := generate.New(s.was.gvk, part, nil)
 	if err != nil {
 		return nil
 	}
 	return g
 }
 
-// smaller makes the object of a verdict smaller, as long as it shows the change.
-func (s *search) smaller(c *change, g *generate.Generator, v verdict, tree *draw.Tree) verdict {
-	sized := func(v verdict, tree *draw.Tree) draw.Found[verdict] {
-		data, _ := json.Marshal(v.object) // what was JSON is JSON
-		return draw.Found[verdict]{Value: v, Size: len(data), Tree: tree}
-	}
-	effort := draw.Shrinker{Tries: shrinkTries, Time: min(proofTime, time.Until(s.deadline))}
-	small, _ := draw.Shrink(effort, sized(v, tree), func(tree *draw.Tree) (none draw.Found[verdict], ok bool) {
-		if s.timeIsUp() {
-			return none, false
-		}
-		src := draw.Replay(tree)
-		object, err := drawn(g, src)
-		if err != nil {
-			return none, false
-		}
-		v := s.shows(c, object)
-		return sized(v, src.Tree()), v.broken()
-	})
-	return small.Value
-}
-
-// shows judges an object by what shows a change, as it is or with what the change puts into it.
+// shows judges an object by what shows a change, as it is or with what the change puts into it. The
+// old definition refuses an object without the place of the change as far as this is concerned.
 func (s *search) shows(c *change, object map[string]any) (v verdict) {
 	places := placesOf(object, c.steps)
 	if len(places) == 0 {
-		return v
+		return verdict{write: write{object: object}}
 	}
-	paths := c.about(places)
-	if c.put == nil {
-		return s.judge(s.was, s.is, object).of(c, paths)
-	}
-	for _, value := range c.put(places[0].value) {
-		changed, ok := replace(runtime.DeepCopyJSON(object), places[0].keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
-		if !ok {
-			continue
+	objects := []map[string]any{object}
+	if c.put != nil {
+		objects = nil
+		for _, value := range c.put(places[0].value) {
+			changed, ok := replace(runtime.DeepCopyJSON(object), places[0].keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
+			if ok {
+				objects = append(objects, changed)
+			}
 		}
-		if v = s.judge(s.was, s.is, changed).of(c, paths); v.broken() {
-			break
+	}
+	for i, object := range objects {
+		for _, w := range s.writes(c, object) {
+			got := s.check(c, w)
+			if got.broken() {
+				return got
+			}
+			if i == 0 || len(got.refused) < len(v.refused) {
+				v = got
+			}
 		}
 	}
 	return v
+}
+
+// writes returns how an object reaches the server. If the status is a subresource, it is dropped when
+// the object is created.
+func (s *search) writes(c *change, object map[string]any) []write {
+	_, hasStatus := object["status"]
+	switch {
+	case !hasStatus || !s.was.hasStatus() && !s.is.hasStatus() || c.created:
+		return []write{{object: object}}
+	case len(c.steps) > 0 && c.steps[0] == "status":
+		return []write{ofStatus(object)}
+	}
+	return []write{{object: object}, ofStatus(object)}
+}
+
+// check judges a write by what shows a change.
+func (s *search) check(c *change, w write) (v verdict) {
+	s.left--
+	places := placesOf(w.object, c.steps)
+	if len(places) == 0 {
+		return v
+	}
+	return s.judge(s.was, s.is, w).of(c, c.about(places))
 }
 
 // about returns the paths, with dots alone, that a change at some places is about.

@@ -2,6 +2,7 @@ package breaking
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,19 +14,38 @@ import (
 	"github.com/crdkit/crdkit/internal/jsondiff"
 )
 
-// verdict is what two definitions make of an object.
+// write is a write of a client: a create, an update if stored is not nil, or a write of the status.
+// A version without the status subresource takes the status in an update of the whole object.
+type write struct {
+	object, stored map[string]any
+	status         bool
+}
+
+// ofStatus returns the write of the status of an object that was created without it.
+func ofStatus(object map[string]any) write {
+	stored := maps.Clone(object)
+	delete(stored, "status")
+	return write{object, stored, true}
+}
+
+// verdict is what two definitions make of a write.
 type verdict struct {
-	object   map[string]any
-	stored   map[string]any // what object replaces in an update; nil if it is created
-	accepted bool           // by the old definition
-	errs     field.ErrorList
-	altered  []alteration
+	write
+	refused field.ErrorList // by the old definition
+	kept    map[string]any  // what the old definition stores
+	others  field.ErrorList // of the new definition, about something else
+	errs    field.ErrorList
+	altered []alteration
+	// blocked reports that the new definition refuses an update that changes nothing.
+	blocked bool
 }
 
 // alteration is a difference in what is stored.
 type alteration struct{ path, text string }
 
-func (v verdict) broken() bool { return v.accepted && (len(v.errs) > 0 || len(v.altered) > 0) }
+func (v verdict) broken() bool {
+	return len(v.refused) == 0 && (len(v.errs) > 0 || len(v.altered) > 0)
+}
 
 // of returns the part of a verdict that shows a change at some paths, which have dots
 // alone.
@@ -33,9 +53,15 @@ func (v verdict) of(c *change, paths []string) verdict {
 	in := func(path string) bool {
 		return slices.ContainsFunc(paths, func(p string) bool { return path == p || c.shown&inside != 0 && under(path, p) })
 	}
-	v.errs = slices.DeleteFunc(slices.Clone(v.errs), func(err *field.Error) bool {
-		return c.shown&byError == 0 || !in(errorPath(err)) || !strings.Contains(err.Error(), c.says)
-	})
+	var about, others field.ErrorList
+	for _, err := range v.errs {
+		if c.shown&byError != 0 && in(errorPath(err)) && strings.Contains(err.Error(), c.says) {
+			about = append(about, err)
+		} else {
+			others = append(others, err)
+		}
+	}
+	v.errs, v.others = about, others
 	v.altered = slices.DeleteFunc(slices.Clone(v.altered), func(a alteration) bool {
 		return c.shown&byData == 0 || !in(dotted(a.path))
 	})
@@ -50,7 +76,10 @@ func (v verdict) proof() *Proof {
 	// The server has them in an order that changes. Errors without a field come last.
 	text := func(err *field.Error) string { return strings.Replace(err.Error(), "<nil>", "~", 1) }
 	byText := func(a, b *field.Error) int { return strings.Compare(text(a), text(b)) }
-	p := &Proof{Errors: slices.SortedStableFunc(slices.Values(v.errs), byText)}
+	p := &Proof{Errors: slices.SortedStableFunc(slices.Values(v.errs), byText), Blocked: v.blocked}
+	if v.status {
+		p.Subresource = "status"
+	}
 	p.Object, _ = json.Marshal(v.object) // what was JSON is JSON
 	if v.stored != nil {
 		p.Stored, _ = json.Marshal(v.stored)
@@ -61,16 +90,20 @@ func (v verdict) proof() *Proof {
 	return p
 }
 
-// judge creates an object in the same version of both definitions. In a version that is
-// not served in both, clients do not create objects: there, only what is stored counts.
-func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
-	v := verdict{object: object}
-	before, errs := up.store(was, object)
-	if len(errs) > 0 {
+// judge writes to the same version of both definitions. In a version that is not served in both,
+// clients do not write: there, only what is stored counts.
+func (up *upgrade) judge(was, is *version, w write) verdict {
+	v := verdict{write: w}
+	stored := w.stored
+	if stored != nil {
+		if stored, v.refused = up.run(was, write{object: stored}, nil); len(v.refused) > 0 {
+			return v
+		}
+	}
+	if v.kept, v.refused = up.run(was, w, stored); len(v.refused) > 0 {
 		return v
 	}
-	v.accepted = true
-	after, errs := up.store(is, object)
+	after, errs := up.run(is, w, stored)
 	if bothServed(was, is) {
 		v.errs = errs
 	}
@@ -78,31 +111,55 @@ func (up *upgrade) judge(was, is *version, object map[string]any) verdict {
 		return v // nothing is stored
 	}
 	was.Prune(after) // what a client of the old definition does not see
-	differ(before, after, func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
+	differ(v.kept, after, func(path, text string) { v.altered = append(v.altered, alteration{path, text}) })
 	return v
 }
 
-// judgeUpdate lets an object replace a stored one, in the same version of both definitions.
-// Only errors are looked at. The old definition must accept both objects. Its stored
-// objects are there, whether or not the new one would accept them.
-func (up *upgrade) judgeUpdate(was, is *version, object, stored map[string]any) verdict {
-	v := verdict{object: object, stored: stored}
-	update := func(in *version) (stands bool, errs field.ErrorList) {
-		old, errs := up.store(in, stored)
-		return len(errs) == 0, in.ValidateUpdate(up.ctx, in.decode(object), old)
+// run writes to a version, whatever kind and scope the definition has, and returns the object as it
+// is read back. If there are errors, it is as it would be without them.
+func (up *upgrade) run(v *version, w write, stored map[string]any) (map[string]any, field.ErrorList) {
+	object, old := v.decode(w.object), map[string]any(nil)
+	if stored != nil {
+		old = v.decode(stored)
 	}
-	stands, errs := update(was)
-	if v.accepted = stands && len(errs) == 0; v.accepted {
-		_, v.errs = update(is)
+	var errs field.ErrorList
+	withStatus := func(object, from map[string]any) map[string]any {
+		object = maps.Clone(object)
+		delete(object, "status")
+		if status, ok := from["status"]; ok {
+			object["status"] = status
+		}
+		return object
 	}
-	return v
+	switch {
+	case old == nil:
+		if v.hasStatus() {
+			object = withStatus(object, nil)
+		}
+		errs = v.Validate(up.ctx, object)
+	case !v.hasStatus():
+		errs = v.ValidateUpdate(up.ctx, object, old)
+	case w.status:
+		errs = v.ValidateStatusUpdate(up.ctx, object, old)
+		object = withStatus(old, object)
+	default:
+		errs = v.ValidateUpdate(up.ctx, object, old)
+		object = withStatus(object, old)
+	}
+	if s := v.storage; s != nil {
+		s.Prune(object)
+		s.Default(object)
+		v.Prune(object)
+	} else {
+		v.Default(object) // of the status
+	}
+	return object, errs
 }
 
-// store creates an object, whatever kind and scope the definition has. If there are errors, the
-// object is as it would be without them.
-func (up *upgrade) store(v *version, object map[string]any) (map[string]any, field.ErrorList) {
-	object = v.decode(object)
-	return object, v.Validate(up.ctx, object)
+// blocks reports whether the new definition refuses to update what the old one has stored even if
+// nothing changes.
+func (up *upgrade) blocks(is *version, kept map[string]any) bool {
+	return len(is.ValidateUpdate(up.ctx, is.decode(kept), is.decode(kept))) > 0
 }
 
 // decode returns a copy of an object as one of this version, whatever its kind and version: it

@@ -1,0 +1,322 @@
+package breaking
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/generate"
+)
+
+// An object that the old definition refuses is changed where its errors are, and one that it accepts
+// at the place of the change, until it shows the change. What is changed is what the rules there
+// mention: fields, and the strings that they are compared with.
+
+// candidate is an object to go on with, and what was found about it.
+type candidate struct {
+	object map[string]any
+	verdict
+	size int
+}
+
+// rank is lower for objects that are nearer to a proof.
+func (c candidate) rank() int {
+	if len(c.refused) > 0 {
+		return 1000 * len(c.refused)
+	}
+	return len(c.others)
+}
+
+// guided changes an object until it shows a change.
+func (s *search) guided(c *change, object map[string]any, tries int) verdict {
+	var found verdict
+	s.explore(c, object, tries, func(at candidate) bool {
+		found = at.verdict
+		return at.broken()
+	})
+	return found
+}
+
+// repair changes an object until the old definition accepts it. It returns nil if it finds none.
+func (s *search) repair(c *change, object map[string]any, tries int) (repaired map[string]any) {
+	s.explore(c, object, tries, func(at candidate) bool {
+		if len(at.refused) == 0 && len(placesOf(at.object, c.steps)) > 0 {
+			repaired = at.object
+		}
+		return repaired != nil
+	})
+	return repaired
+}
+
+// explore judges an object and changed copies of it, the most promising first, until done.
+func (s *search) explore(c *change, object map[string]any, tries int, done func(candidate) bool) {
+	s.left = tries
+	seen := map[string]bool{}
+	var open []candidate
+	visit := func(object map[string]any) bool {
+		text, _ := json.Marshal(object) // what was JSON is JSON
+		if seen[string(text)] {
+			return false
+		}
+		seen[string(text)] = true
+		at := candidate{object, s.shows(c, object), len(text)}
+		if done(at) {
+			return true
+		}
+		i, _ := slices.BinarySearchFunc(open, at, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.size, b.size), -1)
+		})
+		open = slices.Insert(open, i, at)
+		return false
+	}
+	if object == nil || visit(object) {
+		return
+	}
+	for len(open) > 0 {
+		at := open[0]
+		open = open[1:]
+		for _, next := range s.edits(c, at.object, at.verdict) {
+			if s.left <= 0 || s.ended() || visit(next) {
+				return
+			}
+		}
+	}
+}
+
+// edits returns changed copies of an object.
+func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[string]any) {
+	add := func(keys []any, steps []string, schema *structuralschema.Structural, rules string) {
+		e := &editor{search: s, rules: rules}
+		place := valueAt(object, keys)
+		for _, value := range e.variants(place, schema, steps, 3) {
+			all = append(all, replace(runtime.DeepCopyJSON(object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any))
+		}
+	}
+	errs, schema := v.refused, s.was.structural
+	if len(errs) == 0 {
+		errs, schema = v.others, s.is.structural
+	}
+	visited := map[string]bool{}
+	for _, err := range errs {
+		keys, steps, at := locate(object, schema, errorPath(err))
+		if rules := rulesHere(at) + c.rule; !visited[pathOf(steps)] && len(visited) < 3 {
+			visited[pathOf(steps)] = true
+			add(keys, steps, at, rules)
+		}
+	}
+	if len(v.refused) == 0 {
+		for _, p := range placesOf(object, c.steps)[:min(1, len(placesOf(object, c.steps)))] {
+			_, _, at := locate(object, s.was.structural, p.path)
+			add(p.keys, c.steps, at, c.rule)
+		}
+	}
+	return all
+}
+
+// locate finds the value at a path with dots alone, or the nearest one around it, with the steps
+// and the schema there.
+func locate(value any, s *structuralschema.Structural, path string) (keys []any, steps []string, at *structuralschema.Structural) {
+	at = s
+	names := strings.Split(path, ".")
+	for len(names) > 0 {
+		var key any
+		step, n := "", 0
+		var next *structuralschema.Structural
+		switch v := value.(type) {
+		case map[string]any:
+			for n = 1; n <= len(names); n++ { // keys of maps may have dots
+				name := strings.Join(names[:n], ".")
+				if child, ok := v[name]; ok {
+					if key, value, next, step = name, child, propertyOf(at, name), name; !declares(at, name) {
+						step = anyValue
+					}
+					break
+				}
+			}
+		case []any:
+			if i, err := strconv.Atoi(names[0]); err == nil && i < len(v) {
+				key, value, next, step, n = i, v[i], itemsOf(at), anyItem, 1
+			}
+		}
+		if next == nil {
+			break
+		}
+		keys, steps, at, names = append(keys, key), append(steps, step), next, names[n:]
+	}
+	return keys, steps, at
+}
+
+func valueAt(value any, keys []any) any {
+	for _, key := range keys {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[key.(string)]
+		case []any:
+			value = v[key.(int)]
+		}
+	}
+	return value
+}
+
+// rulesHere returns the rules of a value, without those inside of it, and the names of the fields
+// that its validation mentions, as rules mention them.
+func rulesHere(s *structuralschema.Structural) string {
+	here := *s
+	here.Properties, here.Items, here.AdditionalProperties = nil, nil, nil
+	text := rulesOf(&here)
+	names := map[string]bool{}
+	needs(validationOrNone(s.ValueValidation), names)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		text += "." + name + "\n"
+	}
+	return text
+}
+
+// editor makes other values of a value.
+type editor struct {
+	*search
+	rules string // mention what is changed
+}
+
+var word = regexp.MustCompile(`\.(\w+)`)
+
+// names returns the fields that the rules mention.
+func (e *editor) names() map[string]bool {
+	names := map[string]bool{}
+	for _, match := range word.FindAllStringSubmatch(e.rules, -1) {
+		names[match[1]] = true
+	}
+	return names
+}
+
+// variants returns other values of a place.
+func (e *editor) variants(value any, s *structuralschema.Structural, steps []string, depth int) (all []any) {
+	if s == nil || depth == 0 {
+		return nil
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		names := e.names()
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			p := s.Properties[name]
+			child, has := v[name]
+			values := e.variants(child, &p, below(steps, name), depth-1)
+			if !names[name] {
+				if !has {
+					continue
+				}
+			} else if has {
+				without := maps.Clone(v)
+				delete(without, name)
+				all = append(all, without)
+			} else {
+				values = e.values(&p, below(steps, name))
+			}
+			for _, value := range values {
+				with := maps.Clone(v)
+				with[name] = value
+				all = append(all, with)
+			}
+		}
+		if values := undeclared(s); values != nil && s.AdditionalProperties != nil {
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				if declares(s, name) {
+					continue
+				}
+				for _, value := range e.variants(v[name], values, below(steps, anyValue), depth-1) {
+					with := maps.Clone(v)
+					with[name] = value
+					all = append(all, with)
+				}
+			}
+			for _, least := range e.values(values, below(steps, anyValue)) {
+				for _, name := range append(e.literals(), "a") {
+					with := maps.Clone(v)
+					with[name] = least
+					all = append(all, with)
+				}
+			}
+		}
+	case []any:
+		for i := range v[:min(2, len(v))] {
+			for _, value := range e.variants(v[i], itemsOf(s), below(steps, anyItem), depth-1) {
+				with := slices.Clone(v)
+				with[i] = value
+				all = append(all, with)
+			}
+		}
+		for _, value := range e.values(itemsOf(s), below(steps, anyItem)) {
+			all = append(all, append(slices.Clone(v), value))
+		}
+		if n := len(v); n > 0 {
+			all = append(all, append(slices.Clone(v), v[n-1]), slices.Clone(v[:n-1]))
+		}
+	default:
+		all = e.values(s, steps)
+	}
+	return all
+}
+
+// values returns values of a schema, the least one first.
+func (e *editor) values(s *structuralschema.Structural, steps []string) (all []any) {
+	path := pathOf(steps)
+	least, known := e.made[path]
+	if !known {
+		least = leastOf(s)
+		e.made[path] = least
+	}
+	if least != nil {
+		all = append(all, least)
+	}
+	switch enum := validationOrNone(s.ValueValidation).Enum; {
+	case len(enum) > 0:
+		for _, v := range enum[:min(16, len(enum))] {
+			all = append(all, v.Object)
+		}
+	case s.Type == "string":
+		for _, text := range append(e.literals(), "x") {
+			all = append(all, text)
+		}
+	case s.Type == "boolean":
+		all = append(all, true, false)
+	case s.Type == "integer", s.XIntOrString:
+		all = append(all, int64(0), int64(1), int64(2))
+	}
+	return all
+}
+
+// literals returns the strings in the rules.
+func (e *editor) literals() (all []string) {
+	for _, text := range quoted.FindAllString(e.rules, -1) {
+		if text = text[1 : len(text)-1]; !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// leastOf returns the least value of a schema, or nil if there is none.
+func leastOf(s *structuralschema.Structural) any {
+	part := portion{}.part(s, nil)
+	part.Nullable = false
+	whole := &structuralschema.Structural{Properties: map[string]structuralschema.Structural{"x": *part}}
+	validationOf(whole).Required = []string{"x"}
+	g, err := generate.New(runtimeschema.GroupVersionKind{Version: "v1", Kind: "X"}, whole, nil)
+	if err != nil {
+		return nil
+	}
+	object, err := g.Object(draw.Replay(nil))
+	if err != nil {
+		return nil
+	}
+	return object["x"]
+}

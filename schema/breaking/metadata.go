@@ -1,0 +1,74 @@
+package breaking
+
+import (
+	"cmp"
+	"maps"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+)
+
+// What a schema leaves out of apiVersion, kind and metadata is known: they are there, and are not
+// pruned. A schema may say more about them, such as the length of names.
+
+// maxName is the length of the longest name (apimachinery/pkg/util/validation, DNS1123SubdomainMaxLength).
+const maxName = 253
+
+// withMetadata returns a copy of the schema of an object that declares these fields, also in
+// embedded resources. It returns nil for nil.
+func withMetadata(s *structuralschema.Structural) *structuralschema.Structural {
+	if s == nil {
+		return nil
+	}
+	s = declareMetadata(s)
+	declareMetadataInside(s)
+	name := s.Properties["metadata"].Properties["name"] // a copy
+	name.ValueValidation = cmp.Or(name.ValueValidation, &structuralschema.ValueValidation{}).DeepCopy()
+	name.ValueValidation.MaxLength = new(min(maxName, valueOr(name.ValueValidation.MaxLength, maxName)))
+	name.ValueValidation.MinLength = new(max(1, valueOr(name.ValueValidation.MinLength, 1)))
+	s.Properties["metadata"].Properties["name"] = name
+	return s
+}
+
+func declareMetadataInside(s *structuralschema.Structural) {
+	declare := func(in *structuralschema.Structural) *structuralschema.Structural {
+		out := *in
+		if out.XEmbeddedResource {
+			out = *declareMetadata(in)
+		}
+		declareMetadataInside(&out)
+		return &out
+	}
+	s.Properties = maps.Clone(s.Properties)
+	for name, p := range s.Properties {
+		s.Properties[name] = *declare(&p)
+	}
+	if s.Items != nil {
+		s.Items = declare(s.Items)
+	}
+	if a := s.AdditionalProperties; a != nil && a.Structural != nil {
+		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: declare(a.Structural)}
+	}
+}
+
+// declareMetadata is withMetadata for an object, without what is inside.
+func declareMetadata(s *structuralschema.Structural) *structuralschema.Structural {
+	text := structuralschema.Structural{Generic: structuralschema.Generic{Type: "string"}}
+	declare := func(s *structuralschema.Structural, p structuralschema.Structural, names ...string) *structuralschema.Structural {
+		out := *s
+		out.Properties = maps.Clone(s.Properties)
+		if out.Properties == nil {
+			out.Properties = map[string]structuralschema.Structural{}
+		}
+		for _, name := range names {
+			if !declares(s, name) {
+				out.Properties[name] = p
+			}
+		}
+		return &out
+	}
+	s = declare(s, text, "apiVersion", "kind")
+	metadata := s.Properties["metadata"]
+	metadata.Type, metadata.XPreserveUnknownFields = "object", true
+	s.Properties["metadata"] = *declare(&metadata, text, "name", "generateName")
+	return s
+}

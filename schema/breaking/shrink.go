@@ -1,0 +1,147 @@
+package breaking
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// smaller takes away from a proof what it does not need, while it shows the change.
+func (s *search) smaller(c *change, v verdict) verdict {
+	s.left = shrinkTries
+	keep := func(w write) bool {
+		if s.left <= 0 || s.ended() || sizeOf(w) >= sizeOf(v.write) {
+			return false
+		}
+		got := s.check(c, w)
+		if got.broken() && len(got.others) <= len(v.others) {
+			v = got
+			return true
+		}
+		return false
+	}
+	for before := 0; before != sizeOf(v.write); {
+		before = sizeOf(v.write)
+		shrink(v.object, func(object map[string]any) bool {
+			if v.status {
+				return keep(ofStatus(object)) // its stored object is made of the object
+			}
+			return keep(write{object: object, stored: v.stored})
+		})
+		if v.stored != nil && !v.status {
+			shrink(v.stored, func(stored map[string]any) bool { return keep(write{object: v.object, stored: stored}) })
+		}
+	}
+	return v
+}
+
+func sizeOf(w write) int {
+	object, _ := json.Marshal(w.object) // what was JSON is JSON
+	stored, _ := json.Marshal(w.stored)
+	return len(object) + len(stored)
+}
+
+// shrinker changes an object as long as keep accepts the changes.
+type shrinker struct {
+	object map[string]any
+	keep   func(object map[string]any) bool
+}
+
+// shrink tries smaller objects. keep reports whether it takes one.
+func shrink(object map[string]any, keep func(object map[string]any) bool) {
+	s := &shrinker{object, keep}
+	s.part(nil)
+}
+
+// set replaces the value at a place.
+func (s *shrinker) set(keys []any, value any) bool {
+	object := replace(runtime.DeepCopyJSON(s.object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
+	if !s.keep(object) {
+		return false
+	}
+	s.object = object
+	return true
+}
+
+// part makes the value at a place smaller: as a whole, and then what is in it.
+func (s *shrinker) part(keys []any) {
+	switch v := valueAt(s.object, keys).(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if len(keys) == 0 && isMeta(name) {
+				continue
+			}
+			without := maps.Clone(valueAt(s.object, keys).(map[string]any))
+			delete(without, name)
+			s.set(keys, without)
+		}
+		for _, name := range slices.Sorted(maps.Keys(valueAt(s.object, keys).(map[string]any))) {
+			if len(keys) > 0 || name == "metadata" || !isMeta(name) {
+				s.part(append(slices.Clip(keys), name))
+			}
+		}
+	case []any:
+		chunks(len(v), func(from, to int) bool {
+			return s.set(keys, slices.Delete(slices.Clone(valueAt(s.object, keys).([]any)), from, to))
+		})
+		v = valueAt(s.object, keys).([]any)
+		if _, texts := first(v).(string); texts && (s.set(keys, shortest(len(v), 0)) || s.set(keys, shortest(len(v), 1))) {
+			return
+		}
+		for i := range v {
+			s.part(append(slices.Clip(keys), i))
+		}
+	case string:
+		for _, short := range []string{"", "a", strings.Repeat("a", len([]rune(v)))} {
+			if s.set(keys, short) {
+				break
+			}
+		}
+		chunks(len([]rune(valueAt(s.object, keys).(string))), func(from, to int) bool {
+			return s.set(keys, string(slices.Delete([]rune(valueAt(s.object, keys).(string)), from, to)))
+		})
+	case int64:
+		if s.set(keys, int64(0)) {
+			break
+		}
+		for v /= 10; v != 0 && s.set(keys, v); v /= 10 {
+		}
+	case float64:
+		s.set(keys, int64(0))
+	}
+}
+
+// chunks calls remove with ranges of n things, large ones and those at the end first. remove reports
+// whether they are gone.
+func chunks(n int, remove func(from, to int) bool) {
+	for size := n; size > 0; size /= 2 {
+		for to := n; to > 0; to -= size {
+			if from := max(0, to-size); remove(from, to) {
+				n -= to - from
+			}
+		}
+	}
+}
+
+func first(list []any) any {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+// shortest returns n strings: the same ones, or the shortest that differ.
+func shortest(n, step int) (all []any) {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	for i := range n {
+		text := ""
+		for k := i * step; k > 0; k /= len(letters) {
+			text += string(letters[k%len(letters)])
+		}
+		all = append(all, text)
+	}
+	return all
+}
