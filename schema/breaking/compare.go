@@ -30,6 +30,10 @@ type change struct {
 	// updates reports that an update shows it, and creates that creating an object does, too.
 	updates, creates bool
 	created          bool // only creating an object shows it
+	// strings are those that a new pattern or length allows, and only is the one value that a change
+	// is about.
+	strings *texts
+	only    *structuralschema.JSON
 }
 
 // evidence is what shows a change.
@@ -85,7 +89,7 @@ func (c *comparison) compare(was, is *structuralschema.Structural, steps []strin
 		c.topology(was, is, steps) // items of another type are merged otherwise in any case
 	}
 	if is.XEmbeddedResource && !was.XEmbeddedResource {
-		c.add(steps, "it is now an embedded resource", "without apiVersion, kind and valid metadata, it is refused").shown |= inside
+		c.add(steps, "it is now an embedded resource", "values without apiVersion, kind and valid metadata are refused").shown |= inside
 	}
 	if was.Items != nil || is.Items != nil {
 		c.compare(itemsOf(was), itemsOf(is), below(steps, anyItem))
@@ -117,9 +121,9 @@ func widerType(was, is *structuralschema.Structural) bool {
 }
 
 func (c *comparison) otherType(was, is *structuralschema.Structural, steps []string) {
-	what, why := fmt.Sprintf("the type %s is now %s", typeOf(was), typeOf(is)), "values of the old type are refused"
+	what, why := fmt.Sprintf("the type %s is now %s", typeOf(was), typeOf(is)), "new and changed values of the old type are refused"
 	if typeOf(was) == "any" {
-		what, why = "the type is "+typeOf(is)+" now", "it could be of any type: other values are refused"
+		what, why = "the type is "+typeOf(is)+" now", "it could be of any type: other new and changed values are refused"
 		if is.Type == "object" && undeclared(is) == nil {
 			why += ", and fields that it does not have are pruned"
 		}

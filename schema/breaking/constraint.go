@@ -6,7 +6,6 @@ import (
 	"math"
 	"reflect"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -23,53 +22,27 @@ import (
 func (c *comparison) constraints(was, is *structuralschema.Structural, steps []string) {
 	before, now := validationOrNone(was.ValueValidation), validationOrNone(is.ValueValidation)
 	c.required(was, is, steps)
+	begin := len(c.changes)
 	c.enum(before, now, steps)
-	c.bounds(before, now, steps)
-	if now.Pattern != "" && !samePattern(before.Pattern, now.Pattern) {
+	c.bounds(before, withImplied(was), now, steps)
+	if now.Pattern != "" && now.Pattern != before.Pattern {
 		what := "it has the pattern " + now.Pattern + " now"
 		if before.Pattern != "" {
 			what = "the pattern " + before.Pattern + " is now " + now.Pattern
 		}
-		added := c.add(steps, what, "values that do not match it are refused")
-		added.says, added.put = "should match", mismatches(before.Pattern, now.Pattern)
+		added := c.add(steps, what, "new and changed values that do not match it are refused")
+		added.says, added.strings = "should match", &texts{now.Pattern, -1, -1}
 	}
-	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(is.Type, now.Format) {
+	if now.Format != "" && now.Format != before.Format && checked(is.Type, now.Format) && !widerFormat(was, is.Type, now.Format) {
 		what := "it has the format " + now.Format + " now"
 		if before.Format != "" {
 			what = "the format " + before.Format + " is now " + now.Format
 		}
-		c.add(steps, what, "values of another format are refused").says = "must be of type"
+		c.add(steps, what, "new and changed values of another format are refused").says = "must be of type"
 	}
-	c.compositions(before, now, steps)
+	c.compositions(was, now, steps)
 	c.rules(was, is, steps)
-}
-
-// samePattern reports whether two patterns differ in nothing but how they are written.
-func samePattern(before, now string) bool {
-	was, err := syntax.Parse(before, syntax.Perl)
-	is, other := syntax.Parse(now, syntax.Perl)
-	return err == nil && other == nil && was.Simplify().String() == is.Simplify().String()
-}
-
-// mismatches returns strings that match a pattern and not another one: a value, and that with more
-// characters of other classes.
-func mismatches(before, now string) func(value any) []any {
-	was, err := regexp.Compile(before)
-	is, other := regexp.Compile(now)
-	if err != nil || other != nil {
-		return nil
-	}
-	return func(value any) (all []any) {
-		text, _ := value.(string)
-		for _, more := range []string{"", " ", "a", "A", "0", "-", "_", ".", "/", ":", "*", "é", "\n", strings.Repeat("a", 64)} {
-			for _, s := range []string{text + more, more + text, more} {
-				if was.MatchString(s) && !is.MatchString(s) {
-					all = append(all, s)
-				}
-			}
-		}
-		return all
-	}
+	c.decide(begin, was, is)
 }
 
 func validationOrNone(v *structuralschema.ValueValidation) *structuralschema.ValueValidation {
@@ -85,7 +58,7 @@ func (c *comparison) required(was, is *structuralschema.Structural, steps []stri
 		if p, ok := is.Properties[name]; ok && p.Default.Object != nil {
 			continue // it is always there
 		}
-		added := c.add(below(steps, name), "it is now required", "objects without it are refused")
+		added := c.add(below(steps, name), "it is now required", "new objects without it are refused, and updates that change what it is in")
 		added.steps, added.child, added.says = slices.Clone(steps), name, "Required value"
 		added.narrow = without(name)
 		added.certain = propertyOf(was, name) == nil // no old object has it
@@ -97,38 +70,48 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 		return
 	}
 	if len(before.Enum) == 0 {
-		c.add(steps, "only some values are allowed now", "all others are refused").says = "Unsupported value"
+		c.add(steps, "only some values are allowed now", "new and changed values are refused if they are not one of them").says = "Unsupported value"
 		return
 	}
 	for _, v := range before.Enum {
 		if slices.ContainsFunc(now.Enum, func(w structuralschema.JSON) bool { return reflect.DeepEqual(v, w) }) {
 			continue
 		}
-		removed := c.add(steps, "the value "+short(v.Object)+" is removed", "objects that have it are refused")
-		removed.says = "Unsupported value"
+		removed := c.add(steps, "the value "+short(v.Object)+" is removed", "it is refused in new objects, and in updates that set it")
+		removed.says, removed.only = "Unsupported value", &v
 		removed.narrow = func(s *structuralschema.Structural) {
 			validationOf(s).Enum = []structuralschema.JSON{v}
 		}
 	}
 }
 
-// bounds compares minima and maxima. Objects of a schema that begins where the new one ends
-// show it.
-func (c *comparison) bounds(before, now *structuralschema.ValueValidation, steps []string) {
-	was := map[string]generate.Bound{}
+// bounds compares minima and maxima with those that the old schema has, and those that it implies.
+// Objects of a schema that begins where the new one ends show it.
+func (c *comparison) bounds(before, implied, now *structuralschema.ValueValidation, steps []string) {
+	was, known := map[string]generate.Bound{}, map[string]generate.Bound{}
 	for _, b := range generate.Bounds(before) {
 		was[b.Name] = b
 	}
+	for _, b := range generate.Bounds(implied) {
+		known[b.Name] = b
+	}
 	for _, b := range generate.Bounds(now) {
-		old, bounded := was[b.Name]
-		if bounded && !b.Stricter(old) {
+		if old, bounded := known[b.Name]; bounded && !b.Stricter(old) {
 			continue
 		}
 		var value *float64
-		if bounded {
+		if old, bounded := was[b.Name]; bounded {
 			value = &old.Value
 		}
-		c.bound(steps, b.Name, value, &b.Value, boundWords[b.Name]).narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
+		added := c.bound(steps, b.Name, value, &b.Value, boundWords[b.Name])
+		added.narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
+		switch length := int64(b.Value); {
+		case before.Pattern == "":
+		case b.Name == "minLength":
+			added.strings = &texts{"", length, -1}
+		case b.Name == "maxLength":
+			added.strings = &texts{"", -1, length}
+		}
 	}
 	if now.MultipleOf != nil && (before.MultipleOf == nil || math.Mod(*before.MultipleOf, *now.MultipleOf) != 0) {
 		c.bound(steps, "multipleOf", before.MultipleOf, now.MultipleOf, "multiple of")
@@ -142,9 +125,9 @@ func (c *comparison) bound(steps []string, name string, before, now *float64, sa
 	} else if before != nil {
 		what = fmt.Sprintf("%s %s itself is no longer allowed", name, short(*now))
 	}
-	added := c.add(steps, what, "values beyond it are refused")
+	added := c.add(steps, what, "new and changed values beyond it are refused")
 	if name == "multipleOf" {
-		added.Why = "other values are refused"
+		added.Why = "other new and changed values are refused"
 	}
 	added.says = says
 	return added
@@ -170,26 +153,65 @@ func checked(kind, format string) bool {
 	return validation.StripUnsupportedFormatsPostProcessorForVersion(environment.DefaultCompatibilityVersion())(s) == nil && s.Format != ""
 }
 
-// widerFormat reports whether a format takes nothing away from the numbers that JSON has.
-func widerFormat(kind, format string) bool {
-	return kind == "integer" && format == "int64" || kind == "number" && format == "double"
+// widerFormat reports whether a format takes nothing away from the numbers that JSON has, or from those
+// within the bounds.
+func widerFormat(was *structuralschema.Structural, kind, format string) bool {
+	v := validationOrNone(was.ValueValidation)
+	return kind == "integer" && format == "int64" || kind == "number" && format == "double" ||
+		kind == "integer" && format == "int32" && valueOr(v.Minimum, math.Inf(-1)) >= math.MinInt32 && valueOr(v.Maximum, math.Inf(1)) <= math.MaxInt32
+}
+
+// withImplied returns the validation of values, with the bounds that the rest of the schema implies.
+func withImplied(s *structuralschema.Structural) *structuralschema.ValueValidation {
+	v := *validationOrNone(s.ValueValidation)
+	if s.Type == "integer" && v.Format == "int32" {
+		if valueOr(v.Minimum, math.Inf(-1)) < math.MinInt32 {
+			v.Minimum = new(float64(math.MinInt32))
+		}
+		if valueOr(v.Maximum, math.Inf(1)) > math.MaxInt32 {
+			v.Maximum = new(float64(math.MaxInt32))
+		}
+	}
+	if s.Type == "object" {
+		v.MinProperties = new(max(valueOr(v.MinProperties, 0), int64(len(v.Required))))
+		if undeclared(s) == nil {
+			v.MaxProperties = new(min(valueOr(v.MaxProperties, math.MaxInt64), int64(len(s.Properties))))
+		}
+	}
+	return &v
 }
 
 // compositions compares allOf, anyOf, oneOf and not.
-func (c *comparison) compositions(before, now *structuralschema.ValueValidation, steps []string) {
+func (c *comparison) compositions(was *structuralschema.Structural, now *structuralschema.ValueValidation, steps []string) {
+	before := validationOrNone(was.ValueValidation)
+	same := func(a, b []structuralschema.NestedValueValidation) bool {
+		return len(a) == len(b) && len(missingFrom(a, b)) == 0 && len(missingFrom(b, a)) == 0
+	}
+	added := slices.DeleteFunc(missingFrom(now.AllOf, before.AllOf), func(v structuralschema.NestedValueValidation) bool { return implies(was, v) })
 	for _, j := range []struct {
 		name     string
 		narrowed bool
 	}{
-		{"allOf", len(missingFrom(now.AllOf, before.AllOf)) > 0},
+		{"allOf", len(added) > 0},
 		{"anyOf", len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missingFrom(before.AnyOf, now.AnyOf)) > 0)},
-		{"oneOf", len(now.OneOf) > 0 && !reflect.DeepEqual(before.OneOf, now.OneOf)},
+		{"oneOf", len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf)},
 		{"not", now.Not != nil && !reflect.DeepEqual(before.Not, now.Not)},
 	} {
 		if j.narrowed {
-			c.add(steps, j.name+" has changed", "values that it does not allow are refused")
+			c.add(steps, j.name+" has changed", "new and changed values that it does not allow are refused").says = "(" + j.name + ")"
 		}
 	}
+}
+
+// implies reports whether a schema says what a validation in allOf says about the value itself.
+func implies(was *structuralschema.Structural, v structuralschema.NestedValueValidation) bool {
+	if v.Items != nil || len(v.Properties) > 0 || v.AdditionalProperties != nil {
+		return false
+	}
+	now := &structuralschema.Structural{Generic: was.Generic, ValueValidation: &v.ValueValidation}
+	inner := &comparison{}
+	inner.constraints(was, now, nil)
+	return len(inner.changes) == 0
 }
 
 // missingFrom returns what is in one list and not in the other.
@@ -215,7 +237,7 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 		}) || harmless(rule, before, now) {
 			continue
 		}
-		added := c.add(steps, "there is a new rule: "+expression, "objects that break it are refused")
+		added := c.add(steps, "there is a new rule: "+expression, "new and changed values that break it are refused")
 		added.rule = expression
 		if a := before.AdditionalProperties; a != nil && a.Structural != nil {
 			added.put = oddKeys
@@ -300,7 +322,7 @@ func (c *comparison) topology(before, now *structuralschema.Structural, steps []
 		if unique {
 			c.add(steps, what, merged).merged = true
 		} else {
-			added := c.add(steps, what, "lists in which two items are the same to it are refused, and "+merged)
+			added := c.add(steps, what, "new and changed lists in which two items are the same to it are refused, and "+merged)
 			added.says = "Duplicate value"
 			added.narrow = func(s *structuralschema.Structural) { atLeast(&validationOf(s).MinItems, 2) }
 			added.shown |= inside

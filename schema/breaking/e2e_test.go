@@ -1,12 +1,15 @@
 package breaking_test
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,53 +18,139 @@ import (
 
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/differential"
+	"github.com/crdkit/crdkit/schema/breaking"
 )
 
-// server is a real API server.
+// server is a real API server with one definition.
 type server struct {
 	t       *testing.T
 	install *differential.Server
-	apples  dynamic.ResourceInterface
+	client  dynamic.Interface
+	group   string
 	defined int
 }
 
 // define replaces the definition, and waits until it is served: it has a warning of its own.
 func (s *server) define(text string) {
 	s.t.Helper()
-	crd := definition(s.t, text).CustomResourceDefinition()
+	crd := definition(s.t, strings.ReplaceAll(text, "example.com", s.group)).CustomResourceDefinition()
 	s.defined++
-	crd.Spec.Versions[0].Deprecated = true
-	crd.Spec.Versions[0].DeprecationWarning = new(fmt.Sprintf("%s, %d", s.t.Name(), s.defined))
+	for i := range crd.Spec.Versions {
+		v := &crd.Spec.Versions[i]
+		v.Deprecated, v.DeprecationWarning = true, new(fmt.Sprintf("%s, %d, %s", s.t.Name(), s.defined, v.Name))
+	}
 	if err := s.install.Install(s.t.Context(), crd); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// create returns what the server stores of an object, or its error.
-func (s *server) create(object []byte) string {
-	s.t.Helper()
-	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(object); err != nil {
-		s.t.Fatal(err)
-	}
-	created, err := s.apples.Create(s.t.Context(), u, metav1.CreateOptions{})
-	if err != nil {
-		return err.Error()
-	}
-	if err := s.apples.Delete(s.t.Context(), created.GetName(), metav1.DeleteOptions{}); err != nil {
-		s.t.Fatal(err)
-	}
-	spec, err := json.Marshal(created.Object["spec"])
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(spec)
+func (s *server) apples(version string) dynamic.ResourceInterface {
+	return s.client.Resource(schema.GroupVersionResource{Group: s.group, Version: version, Resource: "apples"})
 }
 
+// read decodes an object of a proof.
+func (s *server) read(object []byte) *unstructured.Unstructured {
+	s.t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(strings.ReplaceAll(string(object), "example.com", s.group))); err != nil {
+		s.t.Fatal(err)
+	}
+	return u
+}
+
+func (s *server) delete(version, name string) {
+	s.t.Helper()
+	if err := s.apples(version).Delete(s.t.Context(), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		s.t.Fatal(err)
+	}
+}
+
+// update replaces an object, or its status if the version has it as a subresource.
+func (s *server) update(version, subresource string, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	s.t.Helper()
+	stored, err := s.apples(version).Get(s.t.Context(), u.GetName(), metav1.GetOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	u.SetResourceVersion(stored.GetResourceVersion())
+	if subresource != "" {
+		updated, err := s.apples(version).UpdateStatus(s.t.Context(), u, metav1.UpdateOptions{})
+		if !apierrors.IsNotFound(err) {
+			return updated, err
+		}
+	}
+	return s.apples(version).Update(s.t.Context(), u, metav1.UpdateOptions{})
+}
+
+// confirm checks what the server does under both definitions.
+func (s *server) confirm(old, new string, c breaking.Change) {
+	s.t.Helper()
+	p, name := c.Proof, s.read(c.Proof.Object).GetName()
+	s.delete(c.Version, name)
+	s.define(old)
+	write := func() (*unstructured.Unstructured, error) {
+		u := s.read(p.Object)
+		if p.Stored == nil {
+			return s.apples(c.Version).Create(s.t.Context(), u, metav1.CreateOptions{})
+		}
+		return s.update(c.Version, p.Subresource, u)
+	}
+	if p.Stored != nil {
+		if _, err := s.apples(c.Version).Create(s.t.Context(), s.read(p.Stored), metav1.CreateOptions{}); err != nil {
+			s.t.Fatalf("%s: the old definition refuses what is stored, %s: %v", c, p.Stored, err)
+		}
+		// It is written twice, and must be the same before.
+		defer s.delete(c.Version, name)
+	}
+	before, err := write()
+	if err != nil {
+		s.t.Fatalf("%s: the old definition refuses %s: %v", c, p.Object, err)
+	}
+	if len(p.Errors) > 0 { // what is stored stays, if nothing is changed
+		s.define(new)
+		stored, err := s.apples(c.Version).Get(s.t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err = s.apples(c.Version).Update(s.t.Context(), stored, metav1.UpdateOptions{}); p.Blocked != (err != nil) {
+			s.t.Errorf("%s: an update of %s that changes nothing: %v, want an error: %t", c, p.Object, err, p.Blocked)
+		}
+		s.define(old)
+	}
+	s.delete(c.Version, name)
+	if p.Stored != nil {
+		if _, err := s.apples(c.Version).Create(s.t.Context(), s.read(p.Stored), metav1.CreateOptions{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.define(new)
+	after, err := write()
+	for _, want := range p.Errors {
+		if err == nil || !strings.Contains(err.Error(), want.Detail) {
+			s.t.Errorf("%s: %s: the server says %v, want %v", c, p.Object, err, want)
+		}
+	}
+	if len(p.Errors) > 0 {
+		return
+	}
+	if err != nil {
+		s.t.Fatalf("%s: the new definition refuses %s: %v", c, p.Object, err)
+	}
+	without := func(u *unstructured.Unstructured) map[string]any {
+		delete(u.Object, "metadata")
+		return u.Object
+	}
+	if diff := cmp.Diff(without(before), without(after)); diff == "" {
+		s.t.Errorf("%s: %s is stored as before: %v", c, p.Object, after.Object)
+	}
+}
+
+// Each proof of the tests is confirmed by a server.
 func TestProofs_HoldOnTheAPIServer(t *testing.T) {
 	cp := controlplane.Shared(t)
 	config := rest.CopyConfig(cp.Config())
 	config.WarningHandler = rest.NoWarnings{}
+	config.QPS, config.Burst = 200, 200
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -70,27 +159,32 @@ func TestProofs_HoldOnTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apples := client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "apples"})
 	withScale := func(text string) string {
 		return strings.Replace(text, "schema: ", "subresources: {scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a}}, schema: ", 1)
 	}
-	for _, test := range []struct{ name, old, new, before, after string }{
-		{"null", property("{type: string}"), property("{type: string, nullable: true}"), `{}`, `{"a":null}`},
-		{"null in a map", property("{type: object, additionalProperties: {type: string}}"), property("{type: object, additionalProperties: {type: string, nullable: true}}"), `{"a":{}}`, `{"a":{"x":null}}`},
-		{"null with an enum", property("{type: string, enum: [p]}"), property("{type: string, enum: [p], nullable: true}"), `{}`, `spec.a: Unsupported value: null`},
-		{"null with a default", property("{type: string, default: d}"), property("{type: string, default: d, nullable: true}"), `{"a":"d"}`, `{"a":null}`},
-		{"scale", property("{type: integer}"), withScale(property("{type: integer}")), `{"a":-1}`, `.spec.a: Invalid value: -1: should be a non-negative integer`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			changes := changes(t, test.old, test.new)
-			if len(changes) != 1 || changes[0].Proof == nil {
-				t.Fatalf("the changes are %v, want one with a proof", changes)
-			}
-			s := &server{t: t, install: install, apples: apples}
-			for text, want := range map[string]string{test.old: test.before, test.new: test.after} {
-				s.define(text)
-				if got := s.create(changes[0].Proof.Object); !strings.Contains(got, want) {
-					t.Errorf("%s is %s under\n%s, want %s", changes[0].Proof.Object, got, text, want)
+	cases := map[string][2]string{
+		"null":                {property("{type: string}"), property("{type: string, nullable: true}")},
+		"null in a map":       {property("{type: object, additionalProperties: {type: string}}"), property("{type: object, additionalProperties: {type: string, nullable: true}}")},
+		"null with an enum":   {property("{type: string, enum: [p]}"), property("{type: string, enum: [p], nullable: true}")},
+		"null with a default": {property("{type: string, default: d}"), property("{type: string, default: d, nullable: true}")},
+		"scale":               {property("{type: integer}"), withScale(property("{type: integer}"))},
+		"an update":           {property("{type: string, maxLength: 9}"), property("{type: string, maxLength: 9, x-kubernetes-validations: [{rule: self == oldSelf}]}")},
+	}
+	for _, tests := range [][]pair{metadataPairs, storagePairs, statusPairs, blockedPairs} {
+		for _, p := range tests {
+			cases[p.name] = [2]string{p.old, p.new}
+		}
+	}
+	i := 0
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		i++
+		s := &server{install: install, client: client, group: fmt.Sprintf("proofs%d.example.com", i)}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.t = t
+			for _, c := range changes(t, cases[name][0], cases[name][1]) {
+				if c.Proof != nil {
+					s.confirm(cases[name][0], cases[name][1], c)
 				}
 			}
 		})

@@ -62,7 +62,7 @@ func Example() {
 	// altered v1: spec.replicas: the default 1 is now 2: objects without the field get another value than before
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":""}}
 	// [] [spec.replicas: 2, was 1]
-	// refused v1: spec.schedule: maxLength 20 is now 10: values beyond it are refused
+	// refused v1: spec.schedule: maxLength 20 is now 10: new and changed values beyond it are refused
 	// {"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{"name":"a"},"spec":{"schedule":"aaaaaaaaaaa"}}
 	// [spec.schedule: Too long: may not be more than 10 bytes] []
 }

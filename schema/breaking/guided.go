@@ -207,6 +207,9 @@ func (e *editor) variants(value any, s *structuralschema.Structural, steps []str
 	case map[string]any:
 		names := e.names()
 		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			if len(steps) == 0 && isMeta(name) {
+				continue
+			}
 			p := s.Properties[name]
 			child, has := v[name]
 			values := e.variants(child, &p, below(steps, name), depth-1)

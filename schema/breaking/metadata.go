@@ -21,11 +21,17 @@ func withMetadata(s *structuralschema.Structural) *structuralschema.Structural {
 	}
 	s = declareMetadata(s)
 	declareMetadataInside(s)
-	name := s.Properties["metadata"].Properties["name"] // a copy
-	name.ValueValidation = cmp.Or(name.ValueValidation, &structuralschema.ValueValidation{}).DeepCopy()
-	name.ValueValidation.MaxLength = new(min(maxName, valueOr(name.ValueValidation.MaxLength, maxName)))
-	name.ValueValidation.MinLength = new(max(1, valueOr(name.ValueValidation.MinLength, 1)))
-	s.Properties["metadata"].Properties["name"] = name
+	names := s.Properties["metadata"].Properties
+	for _, field := range []string{"name", "generateName"} {
+		name := names[field] // a copy
+		v := cmp.Or(name.ValueValidation, &structuralschema.ValueValidation{}).DeepCopy()
+		v.MinLength = new(max(1, valueOr(v.MinLength, 1)))
+		if field == "name" {
+			v.MaxLength = new(min(maxName, valueOr(v.MaxLength, maxName)))
+		}
+		name.ValueValidation = v
+		names[field] = name
+	}
 	return s
 }
 

@@ -89,6 +89,14 @@ func (s *search) construct(c *change) (v verdict) {
 	if err != nil {
 		return v
 	}
+	if c.Path == "metadata.generateName" { // it is only there if a client wants a name
+		prefix := s.was.structural.Properties["metadata"].Properties["generateName"]
+		prefix.ValueValidation = prefix.ValueValidation.DeepCopy()
+		if c.narrow != nil {
+			c.narrow(&prefix)
+		}
+		object["metadata"].(map[string]any)["generateName"] = leastOf(&prefix)
+	}
 	if c.updates {
 		if v = s.pair(c, object, nil); v.broken() || !c.creates {
 			return v

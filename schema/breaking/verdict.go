@@ -167,6 +167,9 @@ func (up *upgrade) blocks(is *version, kept map[string]any) bool {
 func (v *version) decode(object map[string]any) map[string]any {
 	object = runtime.DeepCopyJSON(object)
 	object["apiVersion"], object["kind"] = v.gvk.ToAPIVersionAndKind()
+	if metadata, ok := object["metadata"].(map[string]any); ok && metadata["generateName"] == "" {
+		delete(metadata, "generateName") // as the server decodes it
+	}
 	v.Prune(object)
 	v.Default(object)
 	return object

@@ -1,0 +1,106 @@
+package breaking
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// Some constraints are decided without a search: where the old schema allows few values, by these
+// values, and for patterns and lengths of strings, by the strings that patterns match.
+
+// maxValues is up to how many values of a schema are tried one by one.
+const maxValues = 100
+
+// decide drops the changes of constraints at a place that refuse nothing. For the others, it finds
+// values that they refuse. The changes begin at a place in the list.
+func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
+	values, finite := valuesOf(was)
+	kept := c.changes[:begin]
+	for _, added := range c.changes[begin:] {
+		refused, decided := []any(nil), false
+		switch {
+		case added.child != "" || added.only != nil || !added.creates:
+		case finite:
+			for _, value := range values {
+				if added.refuses(is, value) {
+					refused = append(refused, value)
+				}
+			}
+			decided = true
+		case added.strings != nil && was.Type == "string" && is.Type == "string":
+			var found []string
+			if found, decided = beyond(textsOf(was), *added.strings); len(found) > 0 {
+				decided = true
+			}
+			for _, text := range found {
+				refused = append(refused, text)
+			}
+		}
+		if decided && len(refused) == 0 {
+			continue
+		}
+		if decided {
+			added.narrow, added.put = nil, func(any) []any { return refused }
+		}
+		kept = append(kept, added)
+	}
+	c.changes = kept
+}
+
+// valuesOf returns the values that a schema allows, if they are few.
+func valuesOf(s *structuralschema.Structural) (values []any, finite bool) {
+	v := validationOrNone(s.ValueValidation)
+	switch low, high := valueOr(v.Minimum, math.Inf(-1)), valueOr(v.Maximum, math.Inf(1)); {
+	case len(v.Enum) > 0:
+		for _, value := range v.Enum {
+			values = append(values, value.Object)
+		}
+	case s.Type == "boolean":
+		values = []any{true, false}
+	case s.Type == "integer" && high-low < maxValues:
+		for n := math.Ceil(low); n <= high; n++ {
+			values = append(values, int64(n))
+		}
+	default:
+		return nil, false
+	}
+	if s.Nullable {
+		values = append(values, nil)
+	}
+	return slices.DeleteFunc(values, func(value any) bool { return len(errorsOf(s, value)) > 0 }), true
+}
+
+// errorsOf returns the errors of a value, without those of rules.
+func errorsOf(s *structuralschema.Structural, value any) field.ErrorList {
+	openAPI := s.ToKubeOpenAPI()
+	if !checked(s.Type, openAPI.Format) {
+		openAPI.Format = ""
+	}
+	return validation.ValidateCustomResource(nil, value, validation.NewSchemaValidatorFromOpenAPI(openAPI))
+}
+
+// refuses reports whether a new constraint refuses a value.
+func (c *change) refuses(is *structuralschema.Structural, value any) bool {
+	if c.rule == "" {
+		return slices.ContainsFunc(errorsOf(is, value), func(err *field.Error) bool { return strings.Contains(err.Error(), c.says) })
+	}
+	alone := *is
+	alone.XValidations = slices.DeleteFunc(slices.Clone(is.XValidations), func(rule apiextensionsv1.ValidationRule) bool { return strings.TrimSpace(rule.Rule) != c.rule })
+	errs, _ := cel.NewValidator(&alone, false, celconfig.PerCallLimit).Validate(context.Background(), nil, &alone, value, nil, celconfig.RuntimeCELCostBudget)
+	return len(errs) > 0
+}
+
+// textsOf returns strings that a schema allows at most.
+func textsOf(s *structuralschema.Structural) texts {
+	v := validationOrNone(s.ValueValidation)
+	return texts{v.Pattern, valueOr(v.MinLength, -1), valueOr(v.MaxLength, -1)}
+}
