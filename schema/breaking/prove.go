@@ -46,9 +46,11 @@ func (s *search) mentioned(name string) bool { return strings.Contains(s.rules, 
 
 // prove looks for a proof of a change.
 func (s *search) prove(c *change) {
-	for _, way := range []func(*change) verdict{s.known, s.construct, s.sampled, s.seek} {
+	for i, way := range []func(*change) verdict{s.known, s.construct, s.sampled, s.seek} {
 		if v := way(c); v.broken() {
-			v = s.smaller(c, v)
+			if i > 0 { // what is known is small
+				v = s.smaller(c, v)
+			}
 			v.blocked = len(v.errs) > 0 && s.blocks(s.is, v.kept)
 			c.Proof = v.proof()
 			s.proven[c.Path+c.What] = append(s.proven[c.Path+c.What], v)

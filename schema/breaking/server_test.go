@@ -28,7 +28,7 @@ var metadataPairs = []pair{
 	{"a pattern of names", metadata("name: {type: string}"), metadata("name: {type: string, pattern: '^[a-y]+$'}"), []string{
 		`v1 metadata.name: it has the pattern ^[a-y]+$ now {"name":"0"} => metadata.name: Invalid value: "0": metadata.name in body should match '^[a-y]+$'`}},
 	{"a pattern of prefixes", withSchema("{type: object, properties: {" + spec + "}}"), metadata("generateName: {type: string, pattern: '^p-'}"), []string{
-		`v1 metadata.generateName: it has the pattern ^p- now {"generateName":"0","name":"a"} => metadata.generateName: Invalid value: "0": metadata.generateName in body should match '^p-'`}},
+		`v1 metadata.generateName: it has the pattern ^p- now {"generateName":"a","name":"a"} => metadata.generateName: Invalid value: "a": metadata.generateName in body should match '^p-'`}},
 	{"shorter prefixes", metadata("generateName: {type: string, maxLength: 9}"), metadata("generateName: {type: string, maxLength: 5}"), []string{
 		`v1 metadata.generateName: maxLength 9 is now 5 {"generateName":"aaaaaa","name":"a"} => metadata.generateName: Too long: may not be more than 5 bytes`}},
 	{"longer names", metadata("name: {type: string, maxLength: 10}"), withSchema("{type: object, properties: {" + spec + "}}"), nil},

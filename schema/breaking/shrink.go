@@ -44,6 +44,9 @@ func sizeOf(w write) int {
 	return len(object) + len(stored)
 }
 
+// longText is how long a string is of which parts are taken away.
+const longText = 16
+
 // shrinker changes an object as long as keep accepts the changes.
 type shrinker struct {
 	object map[string]any
@@ -99,6 +102,9 @@ func (s *shrinker) part(keys []any) {
 			if s.set(keys, short) {
 				break
 			}
+		}
+		if len(v) < longText {
+			break
 		}
 		chunks(len([]rune(valueAt(s.object, keys).(string))), func(from, to int) bool {
 			return s.set(keys, string(slices.Delete([]rune(valueAt(s.object, keys).(string)), from, to)))
