@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -19,6 +20,8 @@ const (
 	exitOK       = 0
 	exitFindings = 1
 	exitError    = 2
+	// exitIncomplete is for a check that began and could not be completed.
+	exitIncomplete = 3
 )
 
 // command is what the subcommands share.
@@ -30,7 +33,9 @@ type command struct {
 	findings int
 	failed   bool     // something could not be read
 	failures []string // why
-	progress *progress
+	// incomplete says that the check ended before it was complete.
+	incomplete bool
+	progress   *progress
 }
 
 // Run runs the command, and returns its exit code.
@@ -50,6 +55,8 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		c.fail(err)
 	}
 	switch {
+	case c.incomplete:
+		return exitIncomplete
 	case c.failed:
 		return exitError
 	case c.findings > 0:
@@ -82,11 +89,20 @@ func (c *command) interrupted(ctx context.Context) bool {
 	if ctx.Err() == nil {
 		return false
 	}
-	if err := errors.New("interrupted"); !slices.Contains(c.failures, err.Error()) {
+	err := errors.New("interrupted")
+	if late := (overtime{}); errors.As(context.Cause(ctx), &late) {
+		err, c.incomplete = late, true
+	}
+	if !slices.Contains(c.failures, err.Error()) {
 		c.fail(err)
 	}
 	return true
 }
+
+// overtime is the error of a command that a flag gives less time than it needs.
+type overtime struct{ time.Duration }
+
+func (t overtime) Error() string { return fmt.Sprintf("the timeout of %s is over", t.Duration) }
 
 func (c *command) root() *cobra.Command {
 	root := &cobra.Command{
@@ -98,8 +114,9 @@ CustomResourceDefinitions and of custom objects.
 Files are YAML or JSON. A directory stands for the .yaml, .yml and .json files below it,
 and - for standard input, once. What is of no concern is passed over.
 
-The exit code is 0 if nothing was found, 1 if something was, and 2 if the command line is
-wrong, some of the input could not be read, or there is nothing to check.`,
+The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is
+wrong, some of the input could not be read, or there is nothing to check, and 3 if the check
+could not be completed.`,
 		Version:           buildVersion(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,

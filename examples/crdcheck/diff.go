@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,12 +29,15 @@ type change struct {
 	Unproven   bool            `json:"unproven,omitempty"`
 	Object     json.RawMessage `json:"object,omitempty"` // was accepted
 	Stored     json.RawMessage `json:"stored,omitempty"` // and is what that replaces
-	Errors     []string        `json:"errors,omitempty"` // is refused now
-	Altered    []string        `json:"altered,omitempty"`
+	// Subresource is status if only the status is written.
+	Subresource string   `json:"subresource,omitempty"`
+	Errors      []string `json:"errors,omitempty"` // is refused now
+	Altered     []string `json:"altered,omitempty"`
+	Blocked     bool     `json:"blocked,omitempty"` // is refused even if nothing changes
 }
 
 func (c *command) diff() *cobra.Command {
-	allowUnproven := false
+	allowUnproven, timeout := false, time.Duration(0)
 	var objects []string
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
@@ -51,7 +55,10 @@ The effect of a change is one of:
 Where no object was found that proves a change, it is marked as unproven: a pattern or a
 rule that has changed may allow less than before, or not. It counts as a breaking change for
 the exit code, unless --allow-unproven is given. Objects of a cluster help to find proofs:
-give them with --objects.`,
+give them with --objects.
+
+The search for proofs tries the same objects on each machine. If it takes longer than
+--timeout, the exit code is 3, whatever was found until then.`,
 		Example: `  # Check a change before it is committed
   git show HEAD:config/crd/pizzas.yaml | crdcheck diff - config/crd/pizzas.yaml
 
@@ -68,11 +75,17 @@ give them with --objects.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			old, now := c.parse(cmd.Context(), args[:1]), c.parse(cmd.Context(), args[1:])
+			ctx := cmd.Context()
+			if timeout > 0 {
+				limited, cancel := context.WithTimeoutCause(ctx, timeout, overtime{timeout})
+				defer cancel()
+				ctx = limited
+			}
+			old, now := c.parse(ctx, args[:1]), c.parse(ctx, args[1:])
 			before, changes := old.list, []change{}
-			samples, _ := c.subjects(cmd.Context(), old, objects)
+			samples, _ := c.subjects(ctx, old, objects)
 			if !c.failed { // what is missing would be taken for removed
-				changes = c.compare(cmd.Context(), old, now, samples)
+				changes = c.compare(ctx, old, now, samples)
 			}
 			unproven := 0
 			for _, change := range changes {
@@ -97,11 +110,11 @@ give them with --objects.`,
 					Errors      []string `json:"errors"`
 				}{len(before), changes, append([]string{}, c.failures...)})
 			}
-			if c.failed {
-				return nil
-			}
 			for _, change := range changes {
 				fmt.Fprint(c.out, change.text())
+			}
+			if c.failed {
+				return nil
 			}
 			total := count(len(changes)-unproven, "breaking change")
 			if unproven > 0 {
@@ -112,6 +125,7 @@ give them with --objects.`,
 		},
 	}
 	cmd.Flags().BoolVar(&allowUnproven, "allow-unproven", false, "Exit with 0 if there are no changes but unproven ones.")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "The longest time to take, such as 5m. After it, the exit code is 3. Zero is no limit.")
 	cmd.Flags().StringArrayVar(&objects, "objects", nil, "A file or directory with objects that may prove changes. May be given more than once.")
 	return cmd
 }
@@ -139,18 +153,26 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 				objects = append(objects, u.Object)
 			}
 		}
-		for _, b := range breaking.Changes(ctx, before[i], after[at], objects...) {
+		progress := breaking.Progress(func(b breaking.Change) {
+			c.progress.show("diff %d/%d %s %s %s", i+1, len(before), name, b.Version, b.Path)
+		})
+		found, err := breaking.Changes(ctx, before[i], after[at], breaking.Samples(objects...), progress)
+		for _, b := range found {
+			if err != nil && b.Unproven {
+				continue // it was not looked for
+			}
 			o := now.of[after[at]]
 			found := change{File: o.File, Line: o.lineOfChange(b), Definition: name, Effect: b.Effect, Version: b.Version, Path: b.Path, What: b.What, Why: b.Why, Unproven: b.Unproven}
 			if b.Proof != nil {
-				found.Object, found.Stored, found.Altered = b.Proof.Object, b.Proof.Stored, b.Proof.Altered
+				found.Object, found.Stored, found.Subresource = b.Proof.Object, b.Proof.Stored, b.Proof.Subresource
+				found.Altered, found.Blocked = b.Proof.Altered, b.Proof.Blocked
 				for _, err := range b.Proof.Errors {
 					found.Errors = append(found.Errors, err.Error())
 				}
 			}
 			changes = append(changes, found)
 		}
-		return ctx.Err()
+		return err
 	})
 	return changes
 }
@@ -169,10 +191,17 @@ func (b change) text() string {
 		fmt.Fprintf(&text, "    Stored: %s\n", b.Stored)
 	}
 	if b.Object != nil {
-		fmt.Fprintf(&text, "    Proof: %s\n", b.Object)
+		proof := "Proof"
+		if b.Subresource != "" {
+			proof = "Proof, a write of its " + b.Subresource
+		}
+		fmt.Fprintf(&text, "    %s: %s\n", proof, b.Object)
 	}
 	for _, err := range b.Errors {
 		fmt.Fprintf(&text, "    Refused: %s\n", indent(err))
+	}
+	if b.Blocked {
+		fmt.Fprintf(&text, "    %s\n", "Blocked: if such an object is stored, each update is refused, even one that changes nothing.")
 	}
 	for _, altered := range b.Altered {
 		fmt.Fprintf(&text, "    Altered: %s\n", altered)

@@ -42,6 +42,7 @@
 //     --allow-unproven.
 //   - 2: the command line is wrong, some input could not be read, there was nothing to check, or
 //     the results could not be written. The command still checks all input that it can read.
+//   - 3: the check could not be completed, for example because a webhook cannot be reached.
 //
 // # Files
 //
