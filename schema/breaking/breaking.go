@@ -69,7 +69,8 @@ type Proof struct {
 	// proof that long strings are refused contains a long string.
 	Object json.RawMessage
 	// Stored is the object that Object replaces, if only an update shows the change. It is nil
-	// if Object is created.
+	// if Object is created. A status in it has been written to the status subresource, if the old
+	// CRD has it.
 	Stored json.RawMessage
 	// Subresource is status if the update is a write of the status: to the status subresource, or to
 	// the object itself in a CRD without the subresource. Otherwise, it is empty.

@@ -22,12 +22,16 @@ func breaks(t testing.TB, old, new string) (all []string) {
 	return all
 }
 
-// changes returns what breaks between two definitions.
+// changes returns what breaks between two definitions. Each proof is confirmed.
 func changes(t testing.TB, old, new string, samples ...map[string]any) []breaking.Change {
 	t.Helper()
-	all, err := breaking.Changes(t.Context(), definition(t, old), definition(t, new), breaking.Samples(samples...))
+	before, after := definition(t, old), definition(t, new)
+	all, err := breaking.Changes(t.Context(), before, after, breaking.Samples(samples...))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, c := range all {
+		confirm(t, before, after, c)
 	}
 	return all
 }
@@ -111,6 +115,7 @@ func TestChanges_EachIsProven(t *testing.T) {
 		{"a default", "{type: object, properties: {b: {type: string}}}", "{type: object, properties: {b: {type: string, default: x}}}", []string{`v1 spec.a.b: it has the default "x" now {"spec":{"a":{}}} -> spec.a.b: "x", was not there`}},
 		{"another default", "{type: object, properties: {b: {type: string, default: x}}}", "{type: object, properties: {b: {type: string, default: z}}}", []string{`v1 spec.a.b: the default "x" is now "z" {"spec":{"a":{}}} -> spec.a.b: "z", was "x"`}},
 		{"no default", "{type: object, properties: {b: {type: string, default: x}}}", "{type: object, properties: {b: {type: string}}}", []string{`v1 spec.a.b: the default "x" is removed {"spec":{"a":{}}} -> spec.a.b: removed, was "x"`}},
+		{"no default of what is required", "{type: object, required: [b], properties: {b: {type: string, default: x}}}", "{type: object, required: [b], properties: {b: {type: string}}}", []string{`v1 spec.a.b: the default "x" is removed {"spec":{"a":{}}} => spec.a.b: Required value`}},
 		{"a set", "{type: array, items: {type: string}}", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", []string{`v1 spec.a: the list type atomic is now set {"spec":{"a":["",""]}} => spec.a[1]: Duplicate value: ""`}},
 		{"a list map", "{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}}", "{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k]}", []string{`v1 spec.a: the list type atomic is now map {"spec":{"a":[{"k":""},{"k":""}]}} => spec.a[1]: Duplicate value: {"k":""}`}},
 		{"no set", "{type: array, items: {type: string}, x-kubernetes-list-type: set}", "{type: array, items: {type: string}}", []string{`v1 spec.a: the list type set is now atomic`}},

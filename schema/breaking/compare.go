@@ -159,7 +159,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 			removed := c.add(at, "the field is removed", "it is pruned: its value is lost")
 			removed.shown, removed.certain = byData, true
 		default:
-			c.defaults(was, is, steps, name, before)
+			c.defaults(was, is, steps, name, before, now)
 			required := slices.Contains(validationOrNone(before.ValueValidation).Required, name)
 			if declares(now, name) && (!required || was.Default.Object != nil) {
 				c.nullable(was, is, at)
@@ -203,15 +203,18 @@ func (c *comparison) nullable(was, is *structuralschema.Structural, steps []stri
 }
 
 // defaults compares the defaults of a field of an object.
-func (c *comparison) defaults(was, is *structuralschema.Structural, steps []string, name string, object *structuralschema.Structural) {
+func (c *comparison) defaults(was, is *structuralschema.Structural, steps []string, name string, object, newObject *structuralschema.Structural) {
 	before, now := was.Default.Object, is.Default.Object
+	requires := func(s *structuralschema.Structural) bool {
+		return slices.Contains(validationOrNone(s.ValueValidation).Required, name)
+	}
 	if reflect.DeepEqual(before, now) {
 		return
 	}
 	what := fmt.Sprintf("the default %s is now %s", short(before), short(now))
 	why := "objects without the field get another value than before"
 	switch {
-	case before == nil && slices.Contains(validationOrNone(object.ValueValidation).Required, name):
+	case before == nil && requires(object):
 		return // there are no objects without the field
 	case before == nil:
 		what, why = "it has the default "+short(now)+" now", "objects without the field get one that nobody wrote"
@@ -221,6 +224,10 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 	added := c.add(below(steps, name), what, why)
 	added.steps, added.child, added.shown = slices.Clone(steps), name, byData|inside
 	added.narrow = without(name)
+	if now == nil && requires(object) && requires(newObject) {
+		added.Why = "new objects without the field are refused, and updates that change what it is in"
+		added.shown, added.says = byError, "Required value"
+	}
 }
 
 // short writes a value as JSON, cut after 60 bytes.

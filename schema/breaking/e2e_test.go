@@ -96,13 +96,21 @@ func (s *server) confirm(old, new string, c breaking.Change) {
 		}
 		return s.update(c.Version, p.Subresource, u)
 	}
-	if p.Stored != nil {
-		if _, err := s.apples(c.Version).Create(s.t.Context(), s.read(p.Stored), metav1.CreateOptions{}); err != nil {
+	store := func() {
+		if p.Stored == nil {
+			return
+		}
+		u := s.read(p.Stored)
+		if _, err := s.apples(c.Version).Create(s.t.Context(), u, metav1.CreateOptions{}); err != nil {
 			s.t.Fatalf("%s: the old definition refuses what is stored, %s: %v", c, p.Stored, err)
 		}
-		// It is written twice, and must be the same before.
-		defer s.delete(c.Version, name)
+		if u.Object["status"] != nil {
+			if _, err := s.update(c.Version, "status", u); err != nil {
+				s.t.Fatalf("%s: the old definition refuses the status of %s: %v", c, p.Stored, err)
+			}
+		}
 	}
+	store()
 	before, err := write()
 	if err != nil {
 		s.t.Fatalf("%s: the old definition refuses %s: %v", c, p.Object, err)
@@ -119,11 +127,7 @@ func (s *server) confirm(old, new string, c breaking.Change) {
 		s.define(old)
 	}
 	s.delete(c.Version, name)
-	if p.Stored != nil {
-		if _, err := s.apples(c.Version).Create(s.t.Context(), s.read(p.Stored), metav1.CreateOptions{}); err != nil {
-			s.t.Fatal(err)
-		}
-	}
+	store() // as it was before the write
 	s.define(new)
 	after, err := write()
 	for _, want := range p.Errors {

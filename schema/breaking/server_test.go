@@ -133,6 +133,8 @@ var statusPairs = []pair{
 		`v1 status.size: the field is removed {} replaced by status of {"status":{"size":""}} -> status.size: removed, was ""`}},
 	{"a rule about both", status("{type: string, maxLength: 9}", sub), strings.Replace(strings.Replace(status("{type: string, maxLength: 9}", sub), "{type: object,", `{type: object, x-kubernetes-validations: [{rule: "!has(self.status) || !has(self.status.size)"}],`, 1), "VALIDATIONS", "", 1), []string{
 		`v1 .: there is a new rule: !has(self.status) || !has(self.status.size) {} replaced by status of {"status":{"size":""}} => <nil>: Invalid value: failed rule: !has(self.status) || !has(self.status.size)`}},
+	{"a rule about updates of an object with a status", status("{type: string, maxLength: 9}", sub), strings.Replace(status("{type: string, maxLength: 9}", sub), "{type: object,", `{type: object, x-kubernetes-validations: [{rule: "!has(oldSelf.status) || has(oldSelf.spec) || !has(self.spec)"}],`, 1), []string{
+		`v1 .: there is a new rule: !has(oldSelf.status) || has(oldSelf.spec) || !has(self.spec) {"status":{}} replaced by {"spec":{}} => <nil>: Invalid value: failed rule: !has(oldSelf.status) || has(oldSelf.spec) || !has(self.spec)`}},
 }
 
 // The server drops the status of an object that is created.

@@ -99,6 +99,11 @@ func (up *upgrade) judge(was, is *version, w write) verdict {
 		if stored, v.refused = up.run(was, write{object: stored}, nil); len(v.refused) > 0 {
 			return v
 		}
+		if _, ok := w.stored["status"]; ok && was.hasStatus() {
+			if stored, v.refused = up.run(was, write{object: w.stored, status: true}, stored); len(v.refused) > 0 {
+				return v
+			}
+		}
 	}
 	if v.kept, v.refused = up.run(was, w, stored); len(v.refused) > 0 {
 		return v
