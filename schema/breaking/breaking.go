@@ -91,21 +91,23 @@ type Proof struct {
 // both CRDs have, sorted by path.
 //
 // Schemas are compared field by field. For each change, Changes searches for a proof: an object that
-// the old CRD accepts, and that the new CRD refuses at that field or stores differently. A small
-// object is tried first, and then random ones. A new rule about updates (with oldSelf) is proven
-// by two objects: one may replace the other in the old CRD, but not in the new one.
+// the old CRD accepts, and that the new CRD refuses at that field or stores differently. It begins with
+// a small object, and then with random ones, and changes them where the old CRD refuses them. A new
+// rule about updates (with oldSelf) is proven by two objects: one may replace the other in the old
+// CRD, but not in the new one. If the status is a subresource, a create request ignores it, so a
+// change of the status is proven by a write of the status.
 //
-// Changes that only allow more break nothing and are not reported: a new field that is not
-// required, another value in an enum, or a higher maximum. A new CEL rule is not reported if the
-// old CRD already refuses all objects that the rule refuses, as far as Changes can tell: the
-// rule is about a field or a value that is also new, or an old rule is the same.
+// Changes that refuse and alter nothing are not reported: a new field that is not required, another
+// value in an enum, a higher maximum, a pattern that matches all strings that the old one matches, or
+// a length that each value of the old enum has. A new CEL rule is not reported if the old CRD already
+// refuses all objects that the rule refuses, as far as Changes can tell: the rule is about a field or
+// a value that is also new, or an old rule is the same.
 //
-// Objects are checked as in a create request. The server tolerates more in stored objects: an
-// update may leave an old error in a part that does not change (see [schema.Version.Update]).
-// But clients that create objects notice the change at once. If a version is not served, it has
-// no such clients. Then only lost and changed data is reported, and only if objects may be
-// stored in the version: it is the storage version, or is in status.storedVersions of the old
-// CRD.
+// A refused value is refused in new objects, and in updates that change it. An update may leave it in
+// a part that does not change, with the exceptions of which [Proof] reports that they are Blocked. If
+// a version is not served, it has no clients. Then only lost and changed data is reported, and only if
+// objects may be stored in the version: it is the storage version, or is in status.storedVersions of
+// the old CRD.
 //
 // The search tries a limited number of objects for each change, so the result does not depend on the
 // speed of the machine. If the context is done first, Changes returns an error, and the changes

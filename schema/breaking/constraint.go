@@ -38,7 +38,11 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 		if before.Format != "" {
 			what = "the format " + before.Format + " is now " + now.Format
 		}
-		c.add(steps, what, "new and changed values of another format are refused").says = "must be of type"
+		added := c.add(steps, what, "new and changed values of another format are refused")
+		added.says = "must be of type"
+		if is.Type == "integer" {
+			added.put = func(value any) []any { return []any{int64(math.MaxInt32 + 1), int64(math.MinInt32 - 1), value} }
+		}
 	}
 	c.compositions(was, now, steps)
 	c.rules(was, is, steps)

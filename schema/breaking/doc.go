@@ -3,7 +3,8 @@
 //
 //	before, err := schema.Parse(oldYAML)
 //	after, err := schema.Parse(newYAML)
-//	for _, c := range breaking.Changes(ctx, before, after) {
+//	changes, err := breaking.Changes(ctx, before, after)
+//	for _, c := range changes {
 //		fmt.Println(c)
 //	}
 //
@@ -17,16 +18,15 @@
 //
 // # Limitations
 //
-// An empty result does not prove that the change is safe: in general, it is undecidable whether a
-// pattern or a CEL rule allows less than another one. If no object was found that shows a change,
-// the change is still reported, as unproven. Treat it as breaking until you have reviewed it.
-// Pass objects from a cluster as samples to find more proofs.
+// An empty result does not prove that the change is safe. Whether a pattern, a length or an enum allows
+// less is decided, but in general it is undecidable whether a CEL rule allows less than another one.
+// If no object was found that shows a change, the change is still reported, as unproven. Treat it as
+// breaking until you have reviewed it. Pass objects from a cluster as samples to find more proofs.
 //
 // The package does not check whether the API server accepts the update of the CRD itself, except
 // for changes that it never accepts. [schema.Check] returns the problems of a single CRD.
 //
-// An object is only checked in its own version. Data that the new storage version loses is
-// reported for the storage version, but not for other versions, although their objects are
-// converted to the storage version. Stored objects are checked like new objects, although the
-// server tolerates more in stored objects: see [Changes].
+// Conversion webhooks are not called. Without a webhook, what another storage version makes of the
+// objects of the other versions is reported; what the same storage version loses is reported only
+// for that version.
 package breaking

@@ -35,8 +35,8 @@ func TestChanges_GatewayAPI(t *testing.T) {
 		old, new, kind string
 		unproven, size int
 	}{
-		{"v1.0.0", "v1.5.1", "gateways", 10, 30_000},
-		{"v1.0.0", "v1.5.1", "httproutes", 10, 60_000},
+		{"v1.0.0", "v1.5.1", "gateways", 4, 10_000},
+		{"v1.0.0", "v1.5.1", "httproutes", 2, 10_000},
 		{"v1.4.1", "v1.5.1", "httproutes", 0, 20_000},
 	} {
 		t.Run(test.kind+" "+test.old, func(t *testing.T) {

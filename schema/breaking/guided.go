@@ -28,14 +28,6 @@ type candidate struct {
 	size int
 }
 
-// rank is lower for objects that are nearer to a proof.
-func (c candidate) rank() int {
-	if len(c.refused) > 0 {
-		return 1000 * len(c.refused)
-	}
-	return len(c.others)
-}
-
 // guided changes an object until it shows a change.
 func (s *search) guided(c *change, object map[string]any, tries int) verdict {
 	var found verdict
@@ -47,8 +39,8 @@ func (s *search) guided(c *change, object map[string]any, tries int) verdict {
 }
 
 // repair changes an object until the old definition accepts it. It returns nil if it finds none.
-func (s *search) repair(c *change, object map[string]any, tries int) (repaired map[string]any) {
-	s.explore(c, object, tries, func(at candidate) bool {
+func (s *search) repair(c *change, object map[string]any) (repaired map[string]any) {
+	s.explore(c, object, guidedTries, func(at candidate) bool {
 		if len(at.refused) == 0 && len(placesOf(at.object, c.steps)) > 0 {
 			repaired = at.object
 		}
@@ -73,7 +65,7 @@ func (s *search) explore(c *change, object map[string]any, tries int, done func(
 			return true
 		}
 		i, _ := slices.BinarySearchFunc(open, at, func(a, b candidate) int {
-			return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.size, b.size), -1)
+			return cmp.Or(cmp.Compare(len(a.refused), len(b.refused)), cmp.Compare(a.size, b.size), -1)
 		})
 		open = slices.Insert(open, i, at)
 		return false
@@ -97,7 +89,7 @@ func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[s
 	add := func(keys []any, steps []string, schema *structuralschema.Structural, rules string) {
 		e := &editor{search: s, rules: rules}
 		place := valueAt(object, keys)
-		for _, value := range e.variants(place, schema, steps, 3) {
+		for _, value := range e.variants(place, schema, steps, 4) {
 			all = append(all, replace(runtime.DeepCopyJSON(object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any))
 		}
 	}
@@ -114,9 +106,9 @@ func (s *search) edits(c *change, object map[string]any, v verdict) (all []map[s
 		}
 	}
 	if len(v.refused) == 0 {
-		for _, p := range placesOf(object, c.steps)[:min(1, len(placesOf(object, c.steps)))] {
-			_, _, at := locate(object, s.was.structural, p.path)
-			add(p.keys, c.steps, at, c.rule)
+		if places := placesOf(object, c.steps); len(places) > 0 {
+			_, _, at := locate(object, s.was.structural, places[0].path)
+			add(places[0].keys, c.steps, at, c.rule)
 		}
 	}
 	return all
@@ -223,6 +215,9 @@ func (e *editor) variants(value any, s *structuralschema.Structural, steps []str
 				all = append(all, without)
 			} else {
 				values = e.values(&p, below(steps, name))
+				if least, ok := first(values).(map[string]any); ok {
+					values = append(values, e.variants(least, &p, below(steps, name), depth-1)...)
+				}
 			}
 			for _, value := range values {
 				with := maps.Clone(v)

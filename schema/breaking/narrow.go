@@ -15,8 +15,7 @@ import (
 // portion is the choice of the fields of a schema that are taken, beside those that are required and
 // those on the way to a place.
 type portion struct {
-	whole  bool                   // all fields of the place itself
-	wanted func(name string) bool // and fields of that name, anywhere
+	whole bool // all fields of the place itself
 	// rules has the CEL rules, one a line. Strings are tried that they compare fields with.
 	rules string
 }
@@ -48,7 +47,7 @@ func (want portion) copy(s *structuralschema.Structural, steps []string, onWay b
 	all := needs(validationOrNone(s.ValueValidation), needed) || want.whole && onWay && len(steps) == 0
 	out.Properties = map[string]structuralschema.Structural{}
 	for name, p := range s.Properties {
-		if all || needed[name] || want.wanted != nil && want.wanted(name) {
+		if all || needed[name] {
 			made := child(name, &p)
 			if values := want.literals(name, step); p.Type == "string" && len(values) > 0 && !(name == step && len(rest) == 0) {
 				v := validationOf(made)

@@ -2,10 +2,8 @@ package breaking
 
 import (
 	"maps"
-	randv2 "math/rand/v2"
 	"strings"
 
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/internal/draw"
@@ -14,15 +12,11 @@ import (
 
 // A search is bounded by the number of objects, not by time: it finds the same on each machine.
 const (
-	// guidedTries is how many objects are judged from one object on, and proofTries how many random
-	// objects are made for one change.
-	guidedTries, proofTries = 400, 60
-	// randomTries is how many objects are judged from one random object on.
-	randomTries = 20
+	// guidedTries is how many objects are judged from the least object on, and sampleTries from a
+	// sample on.
+	guidedTries, sampleTries = 600, 30
 	// pairObjects is of how many objects updates are made.
-	pairObjects = 24
-	// graftTries is how many values are tried in one sample.
-	graftTries = 20
+	pairObjects = 40
 	// shrinkTries is how many objects are judged to make a proof smaller.
 	shrinkTries = 400
 )
@@ -40,13 +34,9 @@ func newSearch(up *upgrade, was, is *version) *search {
 	return &search{upgrade: up, was: was, is: is, rules: rulesOf(was.structural), made: map[string]any{}}
 }
 
-// mentioned reports whether some rule of the old schema seems to be about a field of that name:
-// all that begins with the name counts, too.
-func (s *search) mentioned(name string) bool { return strings.Contains(s.rules, "."+name) }
-
 // prove looks for a proof of a change.
 func (s *search) prove(c *change) {
-	for i, way := range []func(*change) verdict{s.known, s.construct, s.sampled, s.seek} {
+	for i, way := range []func(*change) verdict{s.known, s.construct, s.sampled} {
 		if v := way(c); v.broken() {
 			if i > 0 { // what is known is small
 				v = s.smaller(c, v)
@@ -82,61 +72,35 @@ func (s *search) ofVersion(object map[string]any) map[string]any {
 
 // construct starts with the least object that should show a change.
 func (s *search) construct(c *change) (v verdict) {
-	part := portion{whole: c.child == "", rules: s.rules + c.rule}.part(s.was.structural, c.steps)
-	g := s.generator(c, part)
-	if g == nil {
-		return v
-	}
-	object, err := drawn(g, draw.Replay(nil))
-	if err != nil {
-		return v
-	}
-	if c.Path == "metadata.generateName" { // it is only there if a client wants a name
-		prefix := s.was.structural.Properties["metadata"].Properties["generateName"]
-		prefix.ValueValidation = prefix.ValueValidation.DeepCopy()
-		if c.narrow != nil {
-			c.narrow(&prefix)
-		}
-		object["metadata"].(map[string]any)["generateName"] = leastOf(&prefix)
-	}
+	object := s.least(c)
 	if c.updates {
-		if v = s.pair(c, object, nil); v.broken() || !c.creates {
+		if v = s.pair(c, object); v.broken() || !c.creates {
 			return v
 		}
 	}
 	return s.guided(c, object, guidedTries)
 }
 
-// sampled looks for a sample that shows a change: as it is, without the field that the change is
-// about, or with another value at the place, or around it.
+// sampled starts with samples: as they are, without the field that the change is about, or with
+// another value at the place, or around it.
 func (s *search) sampled(c *change) (v verdict) {
 	if !c.creates {
 		return v
 	}
-	part := portion{whole: true, wanted: s.mentioned, rules: s.rules + c.rule}.part(s.was.structural, c.steps)
-	g := s.generator(c, part)
+	least := s.least(c)
 	for _, sample := range s.samples {
 		if sample["apiVersion"] != s.was.gvk.GroupVersion().String() {
 			continue
 		}
 		object := bare(runtime.DeepCopyJSON(sample))
-		if v = s.shows(c, object); v.broken() {
-			return v
-		}
-		for _, p := range placesOf(object, c.steps) {
+		without := runtime.DeepCopyJSON(object)
+		for _, p := range placesOf(without, c.steps) {
 			if fields, ok := p.value.(map[string]any); ok && c.child != "" {
 				delete(fields, c.child)
 			}
 		}
-		if v = s.shows(c, object); v.broken() {
-			return v
-		}
-		for i := 0; g != nil && i < graftTries && !s.ended(); i++ {
-			made, err := drawn(g, source(i))
-			if err != nil {
-				break
-			}
-			if v = s.shows(c, graft(object, made, c.steps)); v.broken() {
+		for _, start := range []map[string]any{object, without, graft(object, least, c.steps)} {
+			if v = s.guided(c, start, sampleTries); v.broken() {
 				return v
 			}
 		}
@@ -169,12 +133,6 @@ func graft(object, from map[string]any, steps []string) map[string]any {
 	return grafted
 }
 
-// drawn returns an object of a generator.
-func drawn(g *generate.Generator, src *draw.Source) (map[string]any, error) {
-	object, err := g.Object(src)
-	return bare(object), err
-}
-
 // bare takes away the metadata that rules do not see.
 func bare(object map[string]any) map[string]any {
 	if metadata, ok := object["metadata"].(map[string]any); ok {
@@ -185,88 +143,38 @@ func bare(object map[string]any) map[string]any {
 	return object
 }
 
-// seek starts with random objects.
-func (s *search) seek(c *change) (v verdict) {
-	want := portion{whole: true, rules: s.rules + c.rule}
-	want.wanted = func(name string) bool { return s.mentioned(name) || strings.Contains(c.rule, "."+name) }
-	g := s.generator(c, want.part(s.was.structural, c.steps))
-	if g == nil {
+// pair looks for two objects of which one may replace the other in the old definition, but not in
+// the new one: an object, and changed copies of it.
+func (s *search) pair(c *change, object map[string]any) (v verdict) {
+	if object = s.repair(c, object); object == nil {
 		return v
 	}
-	if !c.creates {
-		return s.pair(c, nil, g)
-	}
-	for i := 0; i < proofTries && !s.ended(); i++ {
-		object, err := drawn(g, source(i))
-		if err != nil {
-			return v
-		}
-		if v = s.guided(c, object, randomTries); v.broken() {
-			return v
-		}
-	}
-	return v
-}
-
-// pair looks for two objects of which one may replace the other in the old definition, but not in
-// the new one. It starts with an object, or with those of a generator.
-func (s *search) pair(c *change, first map[string]any, g *generate.Generator) (v verdict) {
-	var accepted []map[string]any
-	consider := func(object map[string]any) bool {
-		for _, other := range accepted {
-			object["metadata"] = other["metadata"]
-			for _, w := range []write{{object: object, stored: other}, {object: other, stored: object}} {
-				if v = s.check(c, w); v.broken() {
-					return true
-				}
-			}
-		}
-		accepted = append(accepted, object)
-		return false
-	}
-	for i := 0; i < pairObjects && !s.ended() && (g != nil || i == 0); i++ {
-		object := first
-		if g != nil {
-			object, _ = drawn(g, source(i))
-		}
-		object = s.repair(c, object, guidedTries/(1+i))
-		if object == nil {
-			continue
-		}
-		if consider(object) {
-			return v
-		}
-		for _, other := range s.edits(c, object, verdict{}) {
-			if len(accepted) > pairObjects || s.ended() {
-				break
-			}
-			if _, errs := s.run(s.was, write{object: other}, nil); len(errs) == 0 && consider(other) {
+	accepted := []map[string]any{object}
+	for i := 0; i < len(accepted); i++ {
+		for _, next := range s.edits(c, accepted[i], verdict{}) {
+			if len(accepted) == pairObjects || s.ended() {
 				return v
 			}
+			if _, errs := s.run(s.was, write{object: next}, nil); len(errs) > 0 {
+				continue
+			}
+			for _, other := range accepted {
+				for _, w := range []write{{object: next, stored: other}, {object: other, stored: next}} {
+					if v = s.check(c, w); v.broken() {
+						return v
+					}
+				}
+			}
+			accepted = append(accepted, next)
 		}
 	}
 	return v
 }
 
-// source returns the random numbers for an object, by its number. Half of the objects are made of
-// small numbers, which make small objects.
-func source(i int) *draw.Source {
-	if i%2 == 0 {
-		return draw.New(1, "", i)
-	}
-	rng := randv2.New(randv2.NewPCG(1, uint64(i)))
-	stream := make([]uint64, 64)
-	for k := range stream {
-		if rng.IntN(2) == 0 {
-			stream[k] = rng.Uint64N(5) << 33
-		}
-	}
-	return draw.Of(stream)
-}
-
-// generator makes objects of a part of the old schema, narrowed for a change. It is nil if
-// there are none.
-func (s *search) generator(c *change, part *structuralschema.Structural) *generate.Generator {
+// least makes the least object of the old schema that has what a change is about. It is nil if there
+// is none.
+func (s *search) least(c *change) map[string]any {
+	part := portion{whole: c.child == "", rules: s.rules + c.rule}.part(s.was.structural, c.steps)
 	if s.ended() || !narrow(part, c.steps, c.narrow) {
 		return nil
 	}
@@ -274,7 +182,19 @@ func (s *search) generator(c *change, part *structuralschema.Structural) *genera
 	if err != nil {
 		return nil
 	}
-	return g
+	object, err := g.Object(draw.Replay(nil))
+	if err != nil {
+		return nil
+	}
+	if c.Path == "metadata.generateName" { // it is only there if a client wants a name
+		prefix := s.was.structural.Properties["metadata"].Properties["generateName"]
+		prefix.ValueValidation = prefix.ValueValidation.DeepCopy()
+		if c.narrow != nil {
+			c.narrow(&prefix)
+		}
+		object["metadata"].(map[string]any)["generateName"] = leastOf(&prefix)
+	}
+	return bare(object)
 }
 
 // shows judges an object by what shows a change, as it is or with what the change puts into it. The
