@@ -24,7 +24,7 @@ func (c *comparison) constraints(was, is *structuralschema.Structural, steps []s
 	c.required(was, is, steps)
 	begin := len(c.changes)
 	c.enum(before, now, steps)
-	c.bounds(before, withImplied(was), now, steps)
+	c.bounds(was, now, steps)
 	if now.Pattern != "" && now.Pattern != before.Pattern {
 		what := "it has the pattern " + now.Pattern + " now"
 		if before.Pattern != "" {
@@ -91,10 +91,11 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 
 // bounds compares minima and maxima with those that the old schema has, and those that it implies.
 // Objects of a schema that begins where the new one ends show it.
-func (c *comparison) bounds(before, implied, now *structuralschema.ValueValidation, steps []string) {
-	was, known := map[string]generate.Bound{}, map[string]generate.Bound{}
+func (c *comparison) bounds(was *structuralschema.Structural, now *structuralschema.ValueValidation, steps []string) {
+	before, implied := validationOrNone(was.ValueValidation), withImplied(was)
+	said, known := map[string]generate.Bound{}, map[string]generate.Bound{}
 	for _, b := range generate.Bounds(before) {
-		was[b.Name] = b
+		said[b.Name] = b
 	}
 	for _, b := range generate.Bounds(implied) {
 		known[b.Name] = b
@@ -104,12 +105,18 @@ func (c *comparison) bounds(before, implied, now *structuralschema.ValueValidati
 			continue
 		}
 		var value *float64
-		if old, bounded := was[b.Name]; bounded {
+		if old, bounded := said[b.Name]; bounded {
 			value = &old.Value
 		}
 		added := c.bound(steps, b.Name, value, &b.Value, boundWords[b.Name])
 		added.narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
 		switch length := int64(b.Value); {
+		case b.Name == "maxItems" && valueOr(was.XListType, "atomic") == "atomic" && !before.UniqueItems:
+			added.narrow = func(s *structuralschema.Structural) { atLeast(&validationOf(s).MinItems, 1) }
+			added.put = func(value any) []any {
+				list, _ := value.([]any)
+				return []any{slices.Repeat(list[:min(1, len(list))], int(length)+1)}
+			}
 		case before.Pattern == "":
 		case b.Name == "minLength":
 			added.strings = &texts{"", length, -1}

@@ -10,11 +10,12 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
-// A search is bounded by the number of objects, not by time: it finds the same on each machine.
+// A search is bounded by the number of objects, not by time: it finds the same on each machine. Each
+// thousand bytes of an object count as another one.
 const (
-	// guidedTries is how many objects are judged from the least object on, and sampleTries from a
-	// sample on.
-	guidedTries, sampleTries = 600, 30
+	// guidedTries is how many objects are judged from the least object on, certainTries if the change
+	// is reported without a proof, too, and sampleTries from a sample on.
+	guidedTries, certainTries, sampleTries = 600, 60, 30
 	// pairObjects is of how many objects updates are made.
 	pairObjects = 40
 	// shrinkTries is how many objects are judged to make a proof smaller.
@@ -77,6 +78,9 @@ func (s *search) construct(c *change) (v verdict) {
 		if v = s.pair(c, object); v.broken() || !c.creates {
 			return v
 		}
+	}
+	if c.certain {
+		return s.guided(c, object, certainTries)
 	}
 	return s.guided(c, object, guidedTries)
 }
@@ -243,7 +247,7 @@ func (s *search) writes(c *change, object map[string]any) []write {
 
 // check judges a write by what shows a change.
 func (s *search) check(c *change, w write) (v verdict) {
-	s.left--
+	s.left -= 1 + sizeOf(w)/1000
 	places := placesOf(w.object, c.steps)
 	if len(places) == 0 {
 		return v

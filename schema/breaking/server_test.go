@@ -175,3 +175,50 @@ func TestProof_Blocked(t *testing.T) {
 		})
 	}
 }
+
+// A proof about a bound is long; what is in it is as short as possible.
+func TestProof_IsSmall(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, new string
+		size     int
+	}{
+		"many items":        {"{type: array, items: {type: object, required: [n], properties: {n: {type: string}, o: {type: string}}}}", "{type: array, maxItems: 2000, items: {type: object, required: [n], properties: {n: {type: string}, o: {type: string}}}}", 2001*len(`{"n":""},`) + 100},
+		"items that differ": {"{type: array, x-kubernetes-list-type: set, items: {type: string}}", "{type: array, maxItems: 64, x-kubernetes-list-type: set, items: {type: string}}", 65*len(`"aa",`) + 100},
+		"a long text":       {"{type: object, properties: {b: {type: string}, c: {type: string, default: x}}}", "{type: object, properties: {b: {type: string, maxLength: 5000}, c: {type: string, default: x}}}", 5001 + 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := changes(t, property(test.old), property(test.new))
+			if len(all) != 1 || all[0].Proof == nil {
+				t.Fatalf("the changes are %v, want one with a proof", all)
+			}
+			if size := len(all[0].Proof.Object); size > test.size {
+				t.Errorf("the proof has %d bytes, want at most %d", size, test.size)
+			}
+		})
+	}
+}
+
+// What a sample has beside the change is no part of the proof.
+func TestProof_SampleIsShrunk(t *testing.T) {
+	sample := map[string]any{"apiVersion": "example.com/v1", "kind": "Apple", "metadata": map[string]any{"name": "b"}, "spec": map[string]any{"a": map[string]any{
+		"digest": "77", "size": int64(700), "notes": []any{"one", "two"}, "free": map[string]any{"secret": strings.Repeat("x", 100)}}}}
+	text := strings.Replace(locked, "size:", "notes: {type: array, items: {type: string}}, free: {type: object, x-kubernetes-preserve-unknown-fields: true}, size:", 1)
+	all := changes(t, property(text), property(strings.Replace(text, "size: {type: integer", "size: {type: integer, maximum: 3", 1)), sample)
+	if len(all) != 1 || all[0].Proof == nil {
+		t.Fatalf("the changes are %v, want one with a proof", all)
+	}
+	if diff := cmp.Diff(`{"spec":{"a":{"digest":"77","size":7}}}`, short(all[0].Proof.Object)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever the machine does, the result is the same.
+func TestChanges_SameOnEachRun(t *testing.T) {
+	old, new := property(locked), property(strings.Replace(locked, "integer", "integer, maximum: 3", 1))
+	want := breaks(t, old, new)
+	for range 3 {
+		if diff := cmp.Diff(want, breaks(t, old, new)); diff != "" {
+			t.Errorf("(-first +now):\n%s", diff)
+		}
+	}
+}

@@ -87,11 +87,16 @@ func (s *shrinker) part(keys []any) {
 			}
 		}
 	case []any:
+		alike := func() bool {
+			_, texts := first(v).(string)
+			return texts && (s.set(keys, shortest(len(v), 0)) || s.set(keys, shortest(len(v), 1)))
+		}
+		alike()
 		chunks(len(v), func(from, to int) bool {
 			return s.set(keys, slices.Delete(slices.Clone(valueAt(s.object, keys).([]any)), from, to))
 		})
 		v = valueAt(s.object, keys).([]any)
-		if _, texts := first(v).(string); texts && (s.set(keys, shortest(len(v), 0)) || s.set(keys, shortest(len(v), 1))) {
+		if alike() {
 			return
 		}
 		for i := range v {
