@@ -76,7 +76,7 @@ func TestDiff_TimeoutHasItsOwnExitCode(t *testing.T) {
 	}
 }
 
-// What was proven until then is printed, and what was not looked for is not called unproven.
+// The changes that were proven until then are printed, and the others are not called unproven.
 func TestDiff_TimeoutKeepsWhatIsProven(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var out, errOut bytes.Buffer

@@ -17,9 +17,9 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
-// An object that the old definition refuses is changed where its errors are, and one that it accepts
-// at the place of the change, until it shows the change. What is changed is what the rules there
-// mention: fields, and the strings that they are compared with.
+// To prove a change, an object is edited until it shows the change: where the errors of the old
+// definition are, or at the place of the change if the old definition accepts it. An edit sets or
+// removes a field that a CEL rule there mentions, or sets it to a string that the rule compares.
 
 // candidate is an object to go on with, and what was found about it.
 type candidate struct {

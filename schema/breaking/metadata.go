@@ -7,8 +7,8 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// What a schema leaves out of apiVersion, kind and metadata is known: they are there, and are not
-// pruned. A schema may say more about them, such as the length of names.
+// A schema need not declare apiVersion, kind and metadata: objects have them, and the server does not
+// prune them. A schema may restrict them, for example the length of names.
 
 // maxName is the length of the longest name (apimachinery/pkg/util/validation, DNS1123SubdomainMaxLength).
 const maxName = 253

@@ -168,7 +168,7 @@ func alphabet(programs ...program) (letters []rune) {
 	bounds = slices.Compact(bounds)
 	const readable = "a0A-_./:x1b2c3d4e5f6789 BCD*@#éж語"
 	for i, low := range bounds[:len(bounds)-1] {
-		if low == 0xD800 { // surrogates are no runes
+		if low == 0xD800 { // surrogates are not runes
 			continue
 		}
 		letter := low

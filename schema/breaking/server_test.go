@@ -182,7 +182,7 @@ func TestProof_IsSmall(t *testing.T) {
 		old, new string
 		size     int
 	}{
-		"many items":        {"{type: array, items: {type: object, required: [n], properties: {n: {type: string}, o: {type: string}}}}", "{type: array, maxItems: 2000, items: {type: object, required: [n], properties: {n: {type: string}, o: {type: string}}}}", 2001*len(`{"n":""},`) + 100},
+		"many items":        {"{type: array, items: {type: object, required: [m], properties: {m: {type: string}, o: {type: string}}}}", "{type: array, maxItems: 2000, items: {type: object, required: [m], properties: {m: {type: string}, o: {type: string}}}}", 2001*len(`{"m":""},`) + 100},
 		"items that differ": {"{type: array, x-kubernetes-list-type: set, items: {type: string}}", "{type: array, maxItems: 64, x-kubernetes-list-type: set, items: {type: string}}", 65*len(`"aa",`) + 100},
 		"a long text":       {"{type: object, properties: {b: {type: string}, c: {type: string, default: x}}}", "{type: object, properties: {b: {type: string, maxLength: 5000}, c: {type: string, default: x}}}", 5001 + 100},
 	} {
@@ -198,7 +198,7 @@ func TestProof_IsSmall(t *testing.T) {
 	}
 }
 
-// What a sample has beside the change is no part of the proof.
+// The other fields of a sample are not part of the proof.
 func TestProof_SampleIsShrunk(t *testing.T) {
 	sample := map[string]any{"apiVersion": "example.com/v1", "kind": "Apple", "metadata": map[string]any{"name": "b"}, "spec": map[string]any{"a": map[string]any{
 		"digest": "77", "size": int64(700), "notes": []any{"one", "two"}, "free": map[string]any{"secret": strings.Repeat("x", 100)}}}}
@@ -212,7 +212,7 @@ func TestProof_SampleIsShrunk(t *testing.T) {
 	}
 }
 
-// Whatever the machine does, the result is the same.
+// Each run returns the same proofs.
 func TestChanges_SameOnEachRun(t *testing.T) {
 	old, new := property(locked), property(strings.Replace(locked, "integer", "integer, maximum: 3", 1))
 	want := breaks(t, old, new)

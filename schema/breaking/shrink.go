@@ -12,8 +12,9 @@ import (
 // smaller takes away from a proof what it does not need, while it shows the change.
 func (s *search) smaller(c *change, v verdict) verdict {
 	s.left = shrinkTries
+	over := func() bool { return s.left <= 0 || s.ended() }
 	keep := func(w write) bool {
-		if s.left <= 0 || s.ended() || sizeOf(w) >= sizeOf(v.write) {
+		if sizeOf(w) >= sizeOf(v.write) {
 			return false
 		}
 		got := s.check(c, w)
@@ -25,14 +26,14 @@ func (s *search) smaller(c *change, v verdict) verdict {
 	}
 	for before := 0; before != sizeOf(v.write); {
 		before = sizeOf(v.write)
-		shrink(v.object, func(object map[string]any) bool {
+		shrink(v.object, over, func(object map[string]any) bool {
 			if v.status {
 				return keep(ofStatus(object)) // its stored object is made of the object
 			}
 			return keep(write{object: object, stored: v.stored})
 		})
 		if v.stored != nil && !v.status {
-			shrink(v.stored, func(stored map[string]any) bool { return keep(write{object: v.object, stored: stored}) })
+			shrink(v.stored, over, func(stored map[string]any) bool { return keep(write{object: v.object, stored: stored}) })
 		}
 	}
 	return v
@@ -47,20 +48,24 @@ func sizeOf(w write) int {
 // longText is how long a string is of which parts are taken away.
 const longText = 16
 
-// shrinker changes an object as long as keep accepts the changes.
+// shrinker makes an object smaller.
 type shrinker struct {
 	object map[string]any
+	over   func() bool
 	keep   func(object map[string]any) bool
 }
 
-// shrink tries smaller objects. keep reports whether it takes one.
-func shrink(object map[string]any, keep func(object map[string]any) bool) {
-	s := &shrinker{object, keep}
+// shrink tries smaller objects until it is over. keep reports whether it takes one.
+func shrink(object map[string]any, over func() bool, keep func(object map[string]any) bool) {
+	s := &shrinker{object, over, keep}
 	s.part(nil)
 }
 
 // set replaces the value at a place.
 func (s *shrinker) set(keys []any, value any) bool {
+	if s.over() {
+		return false
+	}
 	object := replace(runtime.DeepCopyJSON(s.object), keys, runtime.DeepCopyJSONValue(value)).(map[string]any)
 	if !s.keep(object) {
 		return false
