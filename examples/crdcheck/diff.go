@@ -1,6 +1,7 @@
 package crdcheck
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,11 +105,7 @@ The search for proofs tries the same objects on each machine. If it takes longer
 				return c.report(all)
 			}
 			if c.output == "json" {
-				return c.printJSON(struct {
-					Definitions int      `json:"definitions"`
-					Changes     []change `json:"changes"`
-					Errors      []string `json:"errors"`
-				}{len(before), changes, append([]string{}, c.failures...)})
+				return c.printChanges(len(before), changes)
 			}
 			for _, change := range changes {
 				fmt.Fprint(c.out, change.text())
@@ -175,6 +172,30 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 		return err
 	})
 	return changes
+}
+
+// printChanges prints changes as JSON. Each is one line, because proofs may be long lists.
+func (c *command) printChanges(definitions int, changes []change) error {
+	lines := []string{}
+	for _, change := range changes {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(change); err != nil {
+			return err
+		}
+		lines = append(lines, "\n    "+strings.TrimSpace(line.String()))
+	}
+	failures, err := json.Marshal(append([]string{}, c.failures...))
+	if err != nil {
+		return err
+	}
+	end := ""
+	if len(lines) > 0 {
+		end = "\n  "
+	}
+	fmt.Fprintf(c.out, "{\n  \"definitions\": %d,\n  \"changes\": [%s%s],\n  \"errors\": %s\n}\n", definitions, strings.Join(lines, ","), end, failures)
+	return nil
 }
 
 // text is a change for a person to read.

@@ -92,10 +92,7 @@ func (s *shrinker) part(keys []any) {
 			}
 		}
 	case []any:
-		alike := func() bool {
-			_, texts := first(v).(string)
-			return texts && (s.set(keys, shortest(len(v), 0)) || s.set(keys, shortest(len(v), 1)))
-		}
+		alike := func() bool { return s.alike(keys) }
 		alike()
 		chunks(len(v), func(from, to int) bool {
 			return s.set(keys, slices.Delete(slices.Clone(valueAt(s.object, keys).([]any)), from, to))
@@ -128,6 +125,35 @@ func (s *shrinker) part(keys []any) {
 	case float64:
 		s.set(keys, int64(0))
 	}
+}
+
+// alike gives the items of a list the shortest strings, or one of their fields: the same ones, or others
+// for each item. It reports whether the items themselves are strings.
+func (s *shrinker) alike(keys []any) bool {
+	list := valueAt(s.object, keys).([]any)
+	switch item := first(list).(type) {
+	case string:
+		return s.set(keys, shortest(len(list), 0)) || s.set(keys, shortest(len(list), 1))
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(item)) {
+			if _, text := item[name].(string); !text {
+				continue
+			}
+			for step := range 2 {
+				with := runtime.DeepCopyJSONValue(list).([]any)
+				for i, text := range shortest(len(list), step) {
+					if fields, ok := with[i].(map[string]any); ok {
+						fields[name] = text
+					}
+				}
+				if s.set(keys, with) {
+					list = with
+					break
+				}
+			}
+		}
+	}
+	return false
 }
 
 // chunks calls remove with ranges of n things, large ones and those at the end first. remove reports
