@@ -45,7 +45,7 @@ func sizeOf(w write) int {
 	return len(object) + len(stored)
 }
 
-// longText is how long a string is of which parts are taken away.
+// longText is how long a string is of which parts are taken away, and how many things are many.
 const longText = 16
 
 // shrinker makes an object smaller.
@@ -157,8 +157,18 @@ func (s *shrinker) alike(keys []any) bool {
 }
 
 // chunks calls remove with ranges of n things, large ones and those at the end first. remove reports
-// whether they are gone.
+// whether they are gone. If neither half of many things nor the last one can go, nothing else is tried.
 func chunks(n int, remove func(from, to int) bool) {
+	if n > longText {
+		switch {
+		case remove(n/2, n):
+			n /= 2
+		case remove(n-1, n):
+			n--
+		default:
+			return
+		}
+	}
 	for size := n; size > 0; size /= 2 {
 		for to := n; to > 0; to -= size {
 			if from := max(0, to-size); remove(from, to) {
