@@ -2,6 +2,8 @@ package crdcheck
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -36,7 +38,8 @@ them. Take them in the version that is stored, and look at the file before shari
 custom objects are in it. Values of --redact are not printed.
 
 Only what is lost makes the exit code 1: fields that are added do not, and neither do problems
-that the old release has, too.
+that the old release has, too. If a webhook cannot be reached, the rehearsal ends with the exit
+code 3.
 
 The webhook of the new release is called where objects have to be converted, and that
 of the old release if it is given. Both get no more than conversion reviews.`,
@@ -70,11 +73,12 @@ of the old release if it is given. Both get no more than conversion reviews.`,
 			c.progress.clear()
 			if interrupted := c.interrupted(ctx); err != nil && !interrupted {
 				c.fail(err)
+				c.incomplete = errors.Is(err, rehearse.ErrUnreachable)
 			}
 			if report == nil {
 				return nil
 			}
-			return c.printRehearsal(report, snapshot)
+			return c.printRehearsal(report, snapshot, map[string]string{"old": hooks.old.url, "new": hooks.new.url}, err == nil)
 		},
 	}
 	flags := cmd.Flags()
@@ -152,10 +156,19 @@ func (s *snapshot) file(ctx context.Context, name string, named bool, yield func
 		if more = ctx.Err() == nil; !more { // the error is that of the pipe
 			return false
 		}
-		var is metav1.TypeMeta
-		if err == nil && kjson.UnmarshalCaseSensitivePreserveInts(o.Text, &is) == nil {
+		if errors.Is(err, errEmpty) && !named {
+			return true
+		}
+		var is struct {
+			metav1.TypeMeta `json:",inline"`
+			Items           json.RawMessage `json:"items"`
+		}
+		if o.Text != nil && kjson.UnmarshalCaseSensitivePreserveInts(o.Text, &is) == nil {
 			gvk := runtimeschema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
-			if is.Kind != "" && !s.groups[gvk.Group] || is.Kind == "" && !named {
+			switch {
+			case is.Items != nil && strings.HasSuffix(is.Kind, "List"):
+				o.Text, err = nil, fmt.Errorf("a %s within a List: want its items in the outer one", is.Kind)
+			case is.Kind != "" && !s.groups[gvk.Group] || is.Kind == "" && !named:
 				s.others[fmt.Sprintf("kind %q in version %q", is.Kind, is.APIVersion)]++
 				return true
 			}
@@ -190,9 +203,9 @@ func bar(n, size int64) string {
 	return "[" + strings.Repeat("#", int(part)) + strings.Repeat(".", int(width-part)) + "]"
 }
 
-// printRehearsal prints the report, and counts what is lost.
-func (c *command) printRehearsal(report *rehearse.Report, s *snapshot) error {
-	passedOver, lost := 0, 0
+// printRehearsal prints the report, and counts what is lost. urls are those of the webhooks, by release.
+func (c *command) printRehearsal(report *rehearse.Report, s *snapshot, urls map[string]string, complete bool) error {
+	passedOver, lost, invalid := 0, 0, 0
 	for _, other := range slices.Sorted(maps.Keys(s.others)) {
 		passedOver += s.others[other]
 		c.warn("%s passed over: no matches for %s", count(s.others[other], "object"), other)
@@ -202,6 +215,7 @@ func (c *command) printRehearsal(report *rehearse.Report, s *snapshot) error {
 			lost++
 		}
 		if f.Step == rehearse.Input {
+			invalid++
 			what := strings.TrimPrefix(f.Kind+" "+f.Example.Name+": ", " : ")
 			more := ""
 			if f.Objects > 1 {
@@ -230,8 +244,14 @@ func (c *command) printRehearsal(report *rehearse.Report, s *snapshot) error {
 		}
 	}
 	for _, call := range report.Calls {
-		fmt.Fprintf(c.out, "%s webhook %s: %s %s converted to %s: %s\n", call.Release, call.Webhook, call.Kind, call.From, call.To, count(call.Objects, "object"))
+		fmt.Fprintf(c.out, "%s webhook %s: %s %s converted to %s: %s\n", call.Release, urls[call.Release], call.Kind, call.From, call.To, count(call.Objects, "object"))
 	}
-	fmt.Fprintf(c.out, "%s rehearsed: %s, %d of them lost\n", count(report.Objects, "object"), count(len(report.Findings), "finding"), lost)
+	if report.Objects > 0 {
+		end := ""
+		if !complete {
+			end = ", and the rehearsal is not complete"
+		}
+		fmt.Fprintf(c.out, "%s rehearsed: %s, %d of them lost%s\n", count(report.Objects, "object"), count(len(report.Findings)-invalid, "finding"), lost, end)
+	}
 	return nil
 }

@@ -60,7 +60,8 @@ func TestRehearse_ReportsWhatIsLost(t *testing.T) {
 	server := httptest.NewServer(crontabs())
 	defer server.Close()
 	code, stdout, stderr := run(t, "", upgrade("--objects", samples, "--webhook", server.URL)...)
-	if code != exitFindings || stderr != "" || !strings.HasPrefix(stdout, unreadable) || !strings.HasSuffix(stdout, "3 objects rehearsed: 4 findings, 1 of them lost\n") {
+	if code != exitFindings || stderr != "" || !strings.HasPrefix(stdout, unreadable) ||
+		!strings.Contains(stdout, "\nnew webhook "+server.URL+": CronTab.stable.example.com v1beta1 converted to v1: 2 objects\n") || !strings.HasSuffix(stdout, "3 objects rehearsed: 4 findings, 1 of them lost\n") {
 		t.Errorf("%d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -88,8 +89,8 @@ func TestRehearse_PrintsJSON(t *testing.T) {
 		t.Errorf("a redacted value is printed:\n%s", stdout)
 	}
 	calls := []rehearse.Call{
-		{Kind: "CronTab.stable.example.com", Release: "new", Webhook: "https://127.0.0.1:9443/convert", From: "v1", To: "v1beta1", Objects: 2},
-		{Kind: "CronTab.stable.example.com", Release: "new", Webhook: "https://127.0.0.1:9443/convert", From: "v1beta1", To: "v1", Objects: 3},
+		{Kind: "CronTab.stable.example.com", Release: "new", From: "v1", To: "v1beta1", Objects: 2},
+		{Kind: "CronTab.stable.example.com", Release: "new", From: "v1beta1", To: "v1", Objects: 2},
 	}
 	if diff := cmp.Diff(calls, got.Calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -136,7 +137,7 @@ func TestRehearse_VerifiesCertificates(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{nil, exitError, "error: rehearse: CronTab.stable.example.com default/backup (../crontab/config/samples/v1beta1.yaml:1): conversion from v1beta1 to v1 by the new release: webhook unreachable: "},
+		{nil, exitIncomplete, "error: rehearse: CronTab.stable.example.com default/backup (../crontab/config/samples/v1beta1.yaml:1): conversion from v1beta1 to v1 by the new release: webhook unreachable: "},
 		{[]string{"--certificate-authority", authority}, exitFindings, ""},
 		{[]string{"--insecure-skip-tls-verify"}, exitFindings, ""},
 		{[]string{"--certificate-authority", samples}, exitError, "error: " + samples + ": the file has no certificate in PEM"},
@@ -159,17 +160,21 @@ func TestRehearse_NamesBadInput(t *testing.T) {
 		want  string
 	}{
 		"no file":           {"", upgrade("--objects", "nowhere", "--webhook", server.URL), `error: the path "nowhere" does not exist`},
-		"no object":         {"", same, "error: rehearse: no object of a group that the definitions have (0 passed over)"},
+		"no object":         {"# none\n", same, "error: rehearse: no object of a group that the definitions have (0 passed over)"},
+		"empty":             {" \n", same, "error: -: the input is empty\n"},
+		"binary":            {"kind\x00", same, "error: -: the input is binary: want JSON or YAML\n"},
+		"a key twice":       {strings.Replace(fmt.Sprintf(object, "v1beta1", "CronTab"), `"spec":{`, `"spec":{"image":"h",`, 1), same, `error: -: document 1: CronTab.stable.example.com default/x: duplicate field "spec.image"` + "\n"},
+		"a key twice, YAML": {content(t, samples) + "  image: report\n", same, `error: -:19: CronTab.stable.example.com default/typo: line 27: key "image" already set in map` + "\n"},
+		"a List in a List":  {`{"kind":"List","items":[{"kind":"CronTabList","items":[]}]}`, same, "error: -: items[0]: a CronTabList within a List: want its items in the outer one\n"},
 		"other objects":     {`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Secret"},{"apiVersion":"v1","kind":"Secret"}]}`, same, `Warning: 2 objects passed over: no matches for kind "Secret" in version "v1"`},
 		"not an object":     {"- a\n- b\n", same, "error: -:1: the value is not an object"},
-		"not a List":        {"apiVersion: v1\nitems:\n- a: b\n", same, `error: -:1: kind "" has items: want a kind that ends in List`},
-		"text":              {"{", same, "error: -: document 1: unexpected EOF"},
+		"not a List":        {"kind: Pod\nitems:\n- a: b\n", same, `error: -:1: kind "Pod" has items: want a kind that ends in List`},
+		"text":              {"{", same, "error: -: document 1: after byte 1: unexpected EOF"},
 		"no definition":     {fmt.Sprintf(object, "v1beta1", "Cook"), same, `error: -: document 1: Cook.stable.example.com x: no matches for kind "Cook" in version "stable.example.com/v1beta1" among the old definitions`},
-		"another version":   {fmt.Sprintf(object, "v0", "CronTab"), same, "error: -: document 1: CronTab.stable.example.com x: version v0 is neither served nor stored by the old definition: want one of v1beta1"},
+		"another version":   {fmt.Sprintf(object, "v0", "CronTab"), same, "error: -: document 1: CronTab.stable.example.com default/x: version v0 is neither served nor stored by the old definition: want one of v1beta1"},
 		"no webhook":        {"", upgrade("--objects", "-"), "error: CronTab.stable.example.com is converted by a webhook: --webhook must be specified"},
 		"no URL":            {"", append(same, "--webhook-command", "true"), `error: the command "true" serves at an unknown URL: --webhook or --from-webhook must be specified`},
 		"a command ends":    {"", append(same, "--webhook", server.URL, "--webhook-command", "sh -c 'exit 3'"), `error: the command "sh -c 'exit 3'": the process ended before it served ` + server.URL + ": exit status 3"},
-		"an unreachable":    {fmt.Sprintf(object, "v1beta1", "CronTab"), upgrade("--objects", "-", "--webhook", server.URL), "error: rehearse: CronTab.stable.example.com default/x (-: document 1): conversion from v1beta1 to v1 by the new release: webhook unreachable: "},
 		"a path to redact":  {"", append(same, "--redact", "spec["), `error: rehearse: redacted path "spec["`},
 		"a faulty old file": {"", []string{"rehearse", "--from", samples, "--to", samples, "--objects", "-"}, "error: " + samples + ": there is no CustomResourceDefinition"},
 		"no flag":           {"", []string{"rehearse", "--from", "x", "--to", "y"}, `error: required flag(s) "objects" not set`},
@@ -177,10 +182,56 @@ func TestRehearse_NamesBadInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := run(t, test.stdin, test.args...)
-			if code != exitError || !strings.HasPrefix(stderr, test.want) {
+			if code != exitError || !strings.HasPrefix(stderr, test.want) || strings.Contains(stdout, "rehearsed") && name != "a key twice, YAML" {
 				t.Errorf("%d\n%s%s, want %s", code, stdout, stderr, test.want)
 			}
 		})
+	}
+}
+
+// A run without a webhook does not claim to have converted or rehearsed anything.
+func TestRehearse_WebhookIsUnreachable(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	plain := httptest.NewServer(crontabs())
+	defer plain.Close()
+	for name, test := range map[string]struct{ url, want string }{
+		"no server":       {server.URL + "/convert", `Post "` + server.URL + `/convert": dial tcp `},
+		"no TLS":          {strings.Replace(plain.URL, "http:", "https:", 1), "server gave HTTP response to HTTPS client"},
+		"another scheme":  {"localhost:9443", `Post "localhost:9443": unsupported protocol scheme "localhost"`},
+		"an unknown host": {"https://nowhere.invalid", `Post "https://nowhere.invalid": dial tcp: lookup nowhere.invalid`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const want = "error: rehearse: CronTab.stable.example.com default/backup (" + samples + ":1): conversion from v1beta1 to v1 by the new release: webhook unreachable: "
+			code, stdout, stderr := run(t, "", upgrade("--objects", samples, "--webhook", test.url)...)
+			if code != exitIncomplete || stdout != "" || !strings.HasPrefix(stderr, want) || !strings.Contains(stderr, test.want) {
+				t.Errorf("%d\n%s%s, want %d and %s…%s", code, stdout, stderr, exitIncomplete, want, test.want)
+			}
+		})
+	}
+}
+
+// The webhook ends after the first batch of 500 objects.
+func TestRehearse_WebhookEnds(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	requests := 0
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests++; requests == 2 { // to v1 and back
+			w.Header().Set("Connection", "close")
+			server.Listener.Close()
+		}
+		crontabs().ServeHTTP(w, r)
+	})
+	server.Start()
+	defer server.Close()
+	var objects strings.Builder
+	for i := range 501 {
+		fmt.Fprintf(&objects, `{"apiVersion":"stable.example.com/v1beta1","kind":"CronTab","metadata":{"name":"x%d"},"spec":{"image":"i","cronSpec":"0 3 * * *","hostPort":"a:1"}}`, i)
+	}
+	code, stdout, stderr := run(t, objects.String(), upgrade("--objects", "-", "--webhook", server.URL)...)
+	if code != exitIncomplete || !strings.Contains(stdout, "converted to v1: 500 objects\n") ||
+		!strings.Contains(stdout, "\n500 objects rehearsed: ") || !strings.HasSuffix(stdout, ", and the rehearsal is not complete\n") {
+		t.Errorf("%d\n%s%s", code, stdout, stderr)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -26,13 +27,21 @@ type stored struct {
 	ended bool // the caller has enough
 }
 
-// readStored calls yield with each object, and with what cannot be read, until that returns false.
+var errEmpty = errors.New("the input is empty")
+
+// readStored calls yield with each object, and with what cannot be read, until that returns false. The
+// object of an error has no text, or a key that is there twice.
 func readStored(name string, in io.Reader, yield func(rehearse.Object, error) bool) {
 	s := &stored{name: name, yield: yield}
 	r := bufio.NewReader(in)
+	if err := binary(r); err != nil {
+		s.fail(0, err)
+		return
+	}
 	first, err := peek(r)
 	switch {
 	case err == io.EOF:
+		s.fail(0, errEmpty)
 	case err != nil:
 		s.fail(0, err)
 	case first == '{' || first == '[':
@@ -53,6 +62,20 @@ func peek(r *bufio.Reader) (byte, error) {
 			return c, r.UnreadByte()
 		}
 	}
+}
+
+// binary returns an error if the input does not begin with text in UTF-8.
+func binary(r *bufio.Reader) error {
+	text, _ := r.Peek(512) // an error is there for the next read
+	switch {
+	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
+		return errors.New("the input is compressed by gzip: want JSON or YAML, as gunzip prints it")
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		return errors.New("the input is in UTF-16: want JSON or YAML in UTF-8")
+	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text[:max(0, len(text)-utf8.UTFMax)]): // which may be half a character
+		return errors.New("the input is binary: want JSON or YAML")
+	}
+	return nil
 }
 
 func (s *stored) give(where string, text []byte, err error) {
@@ -102,13 +125,18 @@ func (s *stored) json(r io.Reader) {
 			err = s.jsonObject(where, source, decoder)
 		}
 		if err != nil {
-			if err == io.EOF {
-				err = io.ErrUnexpectedEOF
-			}
-			s.give(where, nil, err)
+			s.give(where, nil, fmt.Errorf("after byte %d: %w", decoder.InputOffset(), unexpected(err)))
 			return
 		}
 	}
+}
+
+// unexpected returns the error of a read within a document.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // jsonObject reads the members of an object, and yields what it has in items, or itself.
@@ -141,7 +169,7 @@ func (s *stored) jsonObject(where string, source *limited, decoder *json.Decoder
 		for items = 0; decoder.More(); items++ {
 			source.left = maxStored
 			if err := decoder.Decode(&value); err != nil {
-				return err
+				return fmt.Errorf("items[%d]: %w", items, unexpected(err))
 			}
 			if s.give(fmt.Sprintf("%s: items[%d]", s.name, items), bytes.Clone(value), nil); s.ended {
 				return nil
@@ -226,8 +254,8 @@ func (s *stored) yamlLine(d *yamlDocument, line int, l []byte) {
 }
 
 func (s *stored) endItem(d *yamlDocument) {
-	if where, value := s.readYAML(d.itemLine, d.item); value != nil {
-		s.give(where, value, nil)
+	if where, value, err := s.readYAML(d.itemLine, d.item); value != nil {
+		s.give(where, value, err)
 	}
 	d.item = nil
 }
@@ -246,11 +274,16 @@ func (s *stored) endDocument(d *yamlDocument) {
 }
 
 // checkList returns an error if the kind of what has items, which have been read, is not that of a List.
+// kubectl prints the kind after the items.
 func checkList(rest []byte) error {
 	var list struct {
 		Kind string `json:"kind"`
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(rest, &list); err != nil || !strings.HasSuffix(list.Kind, "List") {
+	err := kjson.UnmarshalCaseSensitivePreserveInts(rest, &list)
+	if err == nil && list.Kind == "" {
+		return errors.New("items without a kind: want the kind List; the input may be truncated")
+	}
+	if err != nil || !strings.HasSuffix(list.Kind, "List") {
 		return fmt.Errorf("kind %q has items: want a kind that ends in List", list.Kind)
 	}
 	return nil
@@ -267,24 +300,31 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// readYAML converts a YAML text to JSON. It also returns the file and the line of the value. The value
-// is nil if the text is empty. If the text is invalid, the value is nil too, and readYAML yields the
-// error with its line in the file.
-func (s *stored) readYAML(line int, text []byte) (where string, value []byte) {
+// readYAML converts a YAML text to JSON. It also returns the file and the line of the value, and an
+// error if a key is there twice. The value is nil if the text is empty. If the text is invalid, the
+// value is nil too, and readYAML yields the error with its line in the file.
+func (s *stored) readYAML(line int, text []byte) (where string, value []byte, duplicates error) {
 	value, err := yaml.YAMLToJSON(text)
 	if err != nil {
 		s.fail(line, errors.New(shiftLines(err.Error(), line-1)))
-		return "", nil
+		return "", nil, nil
 	}
 	if string(value) == "null" {
-		return "", nil
+		return "", nil, nil
 	}
-	return fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value
+	if _, err := yaml.YAMLToJSONStrict(text); err != nil {
+		var all []string
+		for _, found := range yamlDuplicate.FindAllStringSubmatch(shiftLines(err.Error(), line-1), -1) {
+			all = append(all, found[1])
+		}
+		duplicates = errors.New(strings.Join(all, ", "))
+	}
+	return fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value, duplicates
 }
 
 // yamlWhole yields the object in a text of YAML, or the items of a List, such as one in braces.
 func (s *stored) yamlWhole(line int, text []byte) {
-	where, value := s.readYAML(line, text)
+	where, value, duplicates := s.readYAML(line, text)
 	if value == nil {
 		return
 	}
@@ -294,8 +334,11 @@ func (s *stored) yamlWhole(line int, text []byte) {
 	}
 	err := kjson.UnmarshalCaseSensitivePreserveInts(value, &list)
 	if err != nil || list.Items == nil || !strings.HasSuffix(list.Kind, "List") {
-		s.give(where, value, nil)
+		s.give(where, value, duplicates)
 		return
+	}
+	if duplicates != nil { // in which item, the error does not tell
+		s.give(where, nil, duplicates)
 	}
 	for i, item := range list.Items {
 		s.give(fmt.Sprintf("%s: items[%d]", where, i), item, nil)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,11 @@ func TestReadStored_ReadsWhatKubectlPrints(t *testing.T) {
 		text       string
 		read, errs []string
 	}{
-		"nothing": {text: " \n"},
+		"nothing":      {text: " \n", errs: []string{"f the input is empty"}},
+		"binary":       {text: "\x80\x81\x82\x83\x84", errs: []string{"f the input is binary: want JSON or YAML"}},
+		"by gzip":      {text: "\x1f\x8b\x08\x00", errs: []string{"f the input is compressed by gzip: want JSON or YAML, as gunzip prints it"}},
+		"UTF-16":       {text: "\xff\xfea\x00", errs: []string{"f the input is in UTF-16: want JSON or YAML in UTF-8"}},
+		"UTF-8 is cut": {text: "kind: A # " + strings.Repeat("ü", 600) + "\n", read: []string{`f:1 {"kind":"A"}`}},
 		"a List of JSON": {
 			text: `{"apiVersion":"v1","items":[{"kind":"A","n":1.0},{"kind":"B"}],"kind":"List","metadata":{"resourceVersion":""}}`,
 			read: []string{`f: items[0] {"kind":"A","n":1.0}`, `f: items[1] {"kind":"B"}`},
@@ -39,9 +44,21 @@ func TestReadStored_ReadsWhatKubectlPrints(t *testing.T) {
 			text: `{"kind":"A"}` + "\n" + `{"kind":"B","a":[1]} {}`,
 			read: []string{`f: document 1 {"kind":"A"}`, `f: document 2 {"kind":"B","a":[1]}`, `f: document 3 {}`},
 		},
-		"JSON that ends":     {text: `{"items":[{"kind":"A"},{"kind`, read: []string{`f: items[0] {"kind":"A"}`}, errs: []string{"f: document 1 unexpected EOF"}},
-		"items that are not": {text: `{"items":{}}`, errs: []string{"f: document 1 items is not a list"}},
-		"no object":          {text: `[{}]`, errs: []string{"f: document 1 [ is not an object"}},
+		"JSON that ends":     {text: `{"items":[{"kind":"A"},{"kind`, read: []string{`f: items[0] {"kind":"A"}`}, errs: []string{"f: document 1 after byte 23: items[1]: unexpected EOF"}},
+		"JSON ends early":    {text: `{"items":[{"kind":"A"},`, read: []string{`f: items[0] {"kind":"A"}`}, errs: []string{"f: document 1 after byte 23: items[1]: unexpected EOF"}},
+		"YAML that ends":     {text: "items:\n- kind: A\n", read: []string{`f:2 {"kind":"A"}`}, errs: []string{"f:1 items without a kind: want the kind List; the input may be truncated"}},
+		"items that are not": {text: `{"items":{}}`, errs: []string{"f: document 1 after byte 10: items is not a list"}},
+		"no object":          {text: `[{}]`, errs: []string{"f: document 1 after byte 1: [ is not an object"}},
+		"a key twice in YAML": {
+			text: "items:\n- kind: A\n- kind: B\n  a: {b: 1,\n    b: 2}\n  kind: B\nkind: List\n",
+			read: []string{`f:2 {"kind":"A"}`},
+			errs: []string{`f:3 line 5: key "b" already set in map, line 6: key "kind" already set in map`},
+		},
+		"a key twice in a line": {
+			text: "kind: List\nitems: [{kind: A, kind: A}]\n",
+			read: []string{`f:1: items[0] {"kind":"A"}`},
+			errs: []string{`f:1 line 2: key "kind" already set in map`},
+		},
 		"a List of YAML": {
 			text: "apiVersion: v1\nitems:\n- kind: A\n  text: |\n    - a\n    items:\n\n# b\n- kind: B\n  list:\n  - c\n-\n  kind: C\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
 			read: []string{`f:3 {"kind":"A","text":"- a\nitems:\n"}`, `f:9 {"kind":"B","list":["c"]}`, `f:13 {"kind":"C"}`},
@@ -74,6 +91,23 @@ func TestReadStored_ReadsWhatKubectlPrints(t *testing.T) {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Wherever a dump ends too early, there is an error, or the objects are all there.
+func TestReadStored_TruncatedDump(t *testing.T) {
+	for _, dump := range []string{
+		"apiVersion: v1\nitems:\n- apiVersion: example.com/v1\n  kind: A\n- apiVersion: example.com/v1\n  kind: B\nkind: List\nmetadata:\n  resourceVersion: \"\"\n",
+		`{"apiVersion":"v1","items":[{"kind":"A"},{"kind":"B","a":["c"]}],"kind":"List","metadata":{"resourceVersion":""}}`,
+	} {
+		all, _ := readAllStored(dump)
+		for n := range len(dump) {
+			read, errs := readAllStored(dump[:n])
+			noKind := func(object string) bool { return !strings.Contains(object, `"kind":`) } // which Run refuses
+			if len(errs) == 0 && !slices.ContainsFunc(read, noKind) && !slices.Equal(all, read) {
+				t.Errorf("%q: got %q without an error, want %q", dump[:n], read, all)
+			}
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"os/exec"
@@ -140,11 +141,11 @@ func webhookAt(url string, client *http.Client) rehearse.Webhook {
 			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
 		}
 		request.Header.Set("Content-Type", "application/json")
+		connected := false
+		request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}))
 		response, err := client.Do(request)
-		var broken *net.OpError
-		var untrusted *tls.CertificateVerificationError
 		switch {
-		case errors.As(err, &broken) && broken.Op == "dial", errors.As(err, &untrusted):
+		case err != nil && !connected: // whatever the objects are
 			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
 		case err != nil:
 			return nil, err

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/fieldpath"
@@ -68,7 +68,8 @@ const (
 )
 
 // Run replays objects through an upgrade from one release to another, and through a rollback. Objects
-// that cannot be replayed, and errors of the sequence, are findings of the step [Input].
+// that cannot be replayed, and errors of the sequence, are findings of the step [Input]. An error of the
+// sequence may come with its object, which is then named, but not replayed.
 //
 // Run returns an error if
 //
@@ -82,7 +83,7 @@ const (
 // In the last two cases, the report has the findings up to then. Webhooks must be safe for concurrent
 // use.
 func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, error], opts ...Option) (*Report, error) {
-	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]*int{}}
+	r := &rehearsal{found: map[cause]*found{}, calls: map[Call]int{}}
 	for _, opt := range opts {
 		if err := opt(r); err != nil {
 			return nil, err
@@ -112,13 +113,12 @@ func Run(ctx context.Context, before, after Release, objects iter.Seq2[Object, e
 		running.Go(func() { r.rehearse(ctx, b.items) })
 	}
 	for o, err := range objects {
-		r.objects++
 		if context.Cause(ctx) != nil {
 			break
 		}
 		it := &item{rehearsal: r, where: o.Where}
-		if err == nil {
-			err = it.parse(o.Text)
+		if invalid := it.parse(o.Text); err == nil {
+			err = invalid
 		}
 		if err != nil {
 			it.fail(Input, Invalid, "", err)
@@ -149,10 +149,10 @@ type rehearsal struct {
 	redact   redactor
 	abort    context.CancelCauseFunc
 
-	objects   int
 	found     map[cause]*found
-	calls     map[Call]*int // how many objects
-	mu        sync.Mutex    // of found and unchecked
+	calls     map[Call]int // how many objects
+	mu        sync.Mutex   // of objects, found and unchecked
+	objects   int          // that were replayed
 	unchecked []string
 }
 
@@ -200,7 +200,6 @@ type side struct {
 	webhook     Webhook
 	usesWebhook bool
 	reviews     string   // the version of ConversionReview
-	address     string   // of the webhook
 	served      []string // the storage version first
 	stored      []string
 	namespaced  bool
@@ -239,23 +238,19 @@ func sides(release Release, name string) (map[runtimeschema.GroupKind]*side, err
 			if i := slices.IndexFunc(c.Webhook.ConversionReviewVersions, supported); i >= 0 {
 				s.reviews = c.Webhook.ConversionReviewVersions[i]
 			}
-			if config := c.Webhook.ClientConfig; config.URL != nil {
-				s.address = *config.URL
-			} else if service := config.Service; service != nil {
-				s.address = fmt.Sprintf("service %s/%s", service.Namespace, service.Name)
-				if service.Path != nil {
-					s.address += *service.Path
-				}
-			}
 		}
 	}
 	return all, nil
 }
 
-// parse fills in the object. It gets the namespace that the server would have given it, and loses
-// what each write renews. Errors do not quote the object: that may have secrets.
+// parse fills in the object, as far as it can be read. It gets the namespace that the server would have
+// given it, and loses what each write renews. Errors quote no values: these may be secrets.
 func (it *item) parse(text []byte) (err error) {
+	var duplicates []error
 	if !json.Valid(text) {
+		if _, err = yaml.YAMLToJSONStrict(text); err != nil {
+			duplicates = []error{err} // or what follows has an error, too
+		}
 		if text, err = yaml.YAMLToJSON(text); err != nil {
 			return err
 		}
@@ -264,13 +259,28 @@ func (it *item) parse(text []byte) (err error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return errors.New("the value is not an object")
 	}
-	if err := utiljson.Unmarshal(text, &u.Object); err != nil {
+	strict, err := kjson.UnmarshalStrict(text, &u.Object, kjson.DisallowDuplicateFields)
+	if err != nil {
 		return err
 	}
+	duplicates = append(duplicates, strict...)
 	gvk := u.GroupVersionKind()
 	it.kind, it.version, it.name = gvk.GroupKind(), gvk.Version, u.GetName()
 	old := it.old[it.kind]
+	if old != nil && old.namespaced && u.GetNamespace() == "" {
+		u.SetNamespace(metav1.NamespaceDefault)
+	}
+	if it.name != "" && u.GetNamespace() != "" {
+		it.name = u.GetNamespace() + "/" + it.name
+	}
+	u.SetResourceVersion("")
+	u.SetManagedFields(nil)
+	if it.stored, err = json.Marshal(u.Object); err != nil {
+		return err
+	}
 	switch {
+	case len(duplicates) > 0: // which one the server would have stored is unknown
+		return errors.Join(duplicates...)
 	case gvk.Kind == "":
 		return errors.New("the object has no kind")
 	case old == nil:
@@ -279,14 +289,6 @@ func (it *item) parse(text []byte) (err error) {
 		return fmt.Errorf("version %s is neither served nor stored by the old definition: want one of %s", it.version, strings.Join(old.Versions(), ", "))
 	case it.name == "":
 		return errors.New("metadata.name is required: want an object as a server has stored it")
-	case old.namespaced && u.GetNamespace() == "":
-		u.SetNamespace(metav1.NamespaceDefault)
 	}
-	if u.GetNamespace() != "" {
-		it.name = u.GetNamespace() + "/" + it.name
-	}
-	u.SetResourceVersion("")
-	u.SetManagedFields(nil)
-	it.stored, err = json.Marshal(u.Object)
-	return err
+	return nil
 }

@@ -277,8 +277,8 @@ func TestRun_ObjectOfAFailedReview(t *testing.T) {
 		t.Errorf("the webhook got %d reviews for %d objects, want at most 30", reviews, len(texts))
 	}
 	want := []rehearse.Call{
-		{Kind: "Job.example.com", Release: "new", Webhook: "service ns/s/convert", From: "v1", To: "v2", Objects: 1200},
-		{Kind: "Job.example.com", Release: "new", Webhook: "service ns/s/convert", From: "v2", To: "v1", Objects: 1199},
+		{Kind: "Job.example.com", Release: "new", From: "v1", To: "v2", Objects: 1199},
+		{Kind: "Job.example.com", Release: "new", From: "v2", To: "v1", Objects: 1199},
 	}
 	if diff := cmp.Diff(want, report.Calls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -291,6 +291,7 @@ func TestRun_InputIsNoObject(t *testing.T) {
 	texts := []string{
 		`{"apiVersion":"example.com/v1"}`, job("", "v1", `{}`), job("x", "v9", `{}`),
 		strings.Replace(job("x", "v1", `{}`), "Job", "Cook", 1), `{"spec":`, "a: @", "",
+		job("x", "v1", `{"a":"1","a":"2"}`), "kind: Job\napiVersion: example.com/v1\nspec:\n  a: b\n  a: b\n",
 	}
 	broken := func(yield func(rehearse.Object, error) bool) {
 		for o := range objects(texts...) {
@@ -298,7 +299,8 @@ func TestRun_InputIsNoObject(t *testing.T) {
 				return
 			}
 		}
-		yield(rehearse.Object{Where: "jobs.yaml:99"}, errors.New("the document is not closed"))
+		_ = yield(rehearse.Object{Where: "jobs.yaml:98", Text: []byte(job("y", "v1", `{}`))}, errors.New("a key is there twice")) &&
+			yield(rehearse.Object{Where: "jobs.yaml:99"}, errors.New("the document is not closed"))
 	}
 	report, err := rehearse.Run(t.Context(), release(nil, d), release(nil, d), broken)
 	if err != nil {
@@ -309,24 +311,27 @@ func TestRun_InputIsNoObject(t *testing.T) {
 		if f.Step != rehearse.Input || strings.Contains(f.Cause, "nomatches") {
 			t.Errorf("got %s", f)
 		}
-		got = append(got, f.Example.Where+" "+f.Example.Error)
+		got = append(got, strings.TrimSpace(f.Example.Where+" "+f.Example.Name)+" "+f.Example.Error)
 	}
 	slices.Sort(got)
 	want := []string{
 		"jobs.yaml:1 the object has no kind",
 		"jobs.yaml:2 metadata.name is required: want an object as a server has stored it",
-		"jobs.yaml:3 version v9 is neither served nor stored by the old definition: want one of v1",
-		`jobs.yaml:4 no matches for kind "Cook" in version "example.com/v1" among the old definitions`,
+		"jobs.yaml:3 default/x version v9 is neither served nor stored by the old definition: want one of v1",
+		`jobs.yaml:4 default/x no matches for kind "Cook" in version "example.com/v1" among the old definitions`,
 		"jobs.yaml:5 yaml: line 1: did not find expected node content",
 		"jobs.yaml:6 yaml: found character that cannot start any token",
 		"jobs.yaml:7 the value is not an object",
+		`jobs.yaml:8 default/x duplicate field "spec.a"`,
+		"jobs.yaml:9 yaml: unmarshal errors:\n  line 5: key \"a\" already set in map",
+		"jobs.yaml:98 default/y a key is there twice",
 		"jobs.yaml:99 the document is not closed",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if report.Lost() {
-		t.Error("input that cannot be rehearsed is not lost")
+	if report.Lost() || report.Objects != 0 {
+		t.Errorf("lost: %t, objects: %d; input that cannot be rehearsed is neither", report.Lost(), report.Objects)
 	}
 }
 
@@ -358,7 +363,10 @@ func TestRun_WebhookIsUnreachable(t *testing.T) {
 		return nil, fmt.Errorf("%w: gone", rehearse.ErrUnreachable)
 	}
 	old, now := definition(t, "v1*: a"), definition(t, "v1*: a", "v2: a")
-	_, err := rehearse.Run(t.Context(), release(nil, old), release(gone, now), objects(job("x", "v1", `{}`)))
+	report, err := rehearse.Run(t.Context(), release(nil, old), release(gone, now), objects(job("x", "v1", `{}`)))
+	if report.Objects != 0 || len(report.Calls) != 0 {
+		t.Errorf("the report has %d objects and the calls %v, want none", report.Objects, report.Calls)
+	}
 	want := "rehearse: Job.example.com default/x (jobs.yaml:1): conversion from v1 to v2 by the new release: webhook unreachable: gone"
 	if !errors.Is(err, rehearse.ErrUnreachable) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
@@ -478,6 +486,11 @@ func TestRedact_KeepsValuesOut(t *testing.T) {
 		if strings.Contains(all, hidden) {
 			t.Errorf("the report has %q:\n%s", hidden, all)
 		}
+	}
+	twice := strings.Replace(object, `{"k3y":`, `{"k3y":1,"k3y":`, 1)
+	report, err = rehearse.Run(t.Context(), release(nil, old), release(hook, now), objects(twice), rehearse.Redact("spec.keys"))
+	if want := `duplicate field "spec.keys.REDACTED"`; err != nil || len(report.Findings) != 1 || report.Findings[0].Cause != "duplicate field …" || strings.Contains(fmt.Sprint(report.Findings), "k3y") {
+		t.Errorf("got %v, %v, want %s", report.Findings, err, want)
 	}
 	if !strings.Contains(all, `"open":"yes"`) || !strings.Contains(all, "spec.password") {
 		t.Errorf("the report lacks what is not secret:\n%s", all)

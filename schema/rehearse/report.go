@@ -71,11 +71,10 @@ type Example struct {
 	Stored json.RawMessage `json:"stored,omitempty"` // the object as the old release stored it
 }
 
-// Call counts the objects that a webhook was asked to convert.
+// Call counts the objects that a webhook has converted.
 type Call struct {
 	Kind    string `json:"kind"`
 	Release string `json:"release"` // old or new
-	Webhook string `json:"webhook"` // the service or URL in the CRD
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Objects int    `json:"objects"`
@@ -83,7 +82,7 @@ type Call struct {
 
 // Report is the result of a rehearsal.
 type Report struct {
-	// Objects is the number of objects.
+	// Objects is the number of objects that were replayed.
 	Objects int `json:"objects"`
 	// Findings are sorted by kind, step, effect, version and path.
 	Findings []Finding `json:"findings"`
@@ -166,6 +165,9 @@ func (r *rehearsal) merge(items []*item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, it := range items {
+		if len(it.found) == 0 || it.found[0].Step != Input {
+			r.objects++
+		}
 		if len(it.found) == 0 {
 			continue
 		}
@@ -221,7 +223,7 @@ func (r *rehearsal) report() *Report {
 			cmp.Compare(a.Version, b.Version), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Cause, b.Cause))
 	})
 	for call, n := range r.calls {
-		call.Objects = *n
+		call.Objects = n
 		report.Calls = append(report.Calls, call)
 	}
 	slices.SortFunc(report.Calls, func(a, b Call) int {

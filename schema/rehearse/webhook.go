@@ -88,7 +88,7 @@ func (q *question) call() Call {
 	from := metav1.TypeMeta{}
 	_ = json.Unmarshal(q.object, &from) // it was made of an object
 	return Call{
-		Kind: q.kind.String(), Release: q.side.release, Webhook: q.side.address,
+		Kind: q.kind.String(), Release: q.side.release,
 		From: runtimeschema.FromAPIVersionAndKind(from.APIVersion, "").Version, To: q.to.Version,
 	}
 }
@@ -120,10 +120,6 @@ func (m *meeting) leave(ctx context.Context) {
 		reviews[call] = append(reviews[call], q)
 	}
 	for call, questions := range reviews {
-		if m.calls[call] == nil {
-			m.calls[call] = new(int)
-		}
-		*m.calls[call] += len(questions)
 		m.ask(ctx, call, questions)
 	}
 	for _, q := range asked {
@@ -149,6 +145,7 @@ func (m *meeting) ask(ctx context.Context, call Call, questions []*question) {
 	for i, q := range questions {
 		if q.err = err; err == nil {
 			q.answer = answers[i].Raw
+			m.calls[call]++
 		}
 	}
 }
