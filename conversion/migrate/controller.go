@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/internal/objectwatch"
 )
@@ -73,7 +74,8 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 
 // Start migrates objects until the context is done, and then returns nil. Errors are logged with
 // the logger of the context. The migration is retried a minute after an error, or when the CRD
-// changes. [ControllerRules] returns the necessary permissions.
+// changes. As long as a CRD does not exist, Start logs that every ten minutes, and waits for the
+// CRD. [ControllerRules] returns the necessary permissions.
 //
 // A Controller is a Runnable for a manager of controller-runtime, which respects
 // NeedLeaderElection. Without a manager, call Start when the replica becomes the leader
@@ -82,11 +84,18 @@ func (c *Controller) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, m := range c.migrators {
 		running.Go(func() {
+			var told time.Time // that there is no CRD
 			objectwatch.Object{
 				Client: m.dynamic.Resource(definitions), Name: m.name, WatchRetry: watchRetry,
 				Message: "Cannot migrate the stored objects",
 				Sync: func(ctx context.Context) (time.Duration, error) {
 					_, err := m.run(ctx)
+					if !absent(err) {
+						told = time.Time{}
+					} else if time.Since(told) >= resync {
+						told = time.Now()
+						klog.FromContext(ctx).Info("The CustomResourceDefinition does not exist; its stored objects are migrated once it is created", "customResourceDefinition", m.name)
+					}
 					if err == nil || absent(err) {
 						return resync, nil
 					}

@@ -9,11 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	svmv1 "k8s.io/api/storagemigration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
@@ -21,13 +27,13 @@ import (
 )
 
 // control runs a controller for the boxes, with the least rights, until the test ends.
-func (w *warehouse) control(patience time.Duration) {
+func (w *warehouse) control(ctx context.Context, patience time.Duration) {
 	w.t.Helper()
 	config := w.user("controller-of-"+w.CRD, migrate.ControllerRules(w.CRD))
 	c, err := migrate.NewController(config, []string{w.CRD}, migrate.Rate(0), migrate.PropagationDelay(0))
 	check(w.t, err)
 	c.DelegatePatience(patience)
-	ctx, cancel := context.WithCancel(w.t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := c.Start(ctx); err != nil {
@@ -111,7 +117,7 @@ func TestController_DrivesTheAPI(t *testing.T) {
 			t.Parallel()
 			w := newWarehouse(t)
 			w.Fill(10)
-			w.control(time.Hour)
+			w.control(t.Context(), time.Hour)
 			w.Store("v1")
 			before := w.resourceVersions()
 			w.manage(most)
@@ -137,7 +143,7 @@ func TestController_AdmissionRefuses(t *testing.T) {
 	w.canary()
 	w.hook(w.Plural, w.refuse("box-00001"))
 	w.Store("v1")
-	w.control(time.Hour)
+	w.control(t.Context(), time.Hour)
 	w.migrated()
 	if all := w.migrations(); len(all) > 0 {
 		t.Errorf("the migrations are %v, want none", all)
@@ -151,11 +157,52 @@ func TestController_NoControllerOfAPI(t *testing.T) {
 	w := newWarehouse(t)
 	w.Fill(3)
 	w.Store("v1")
-	w.control(0)
+	w.control(t.Context(), 0)
 	w.migrated()
 	if all := w.migrations(); len(all) > 0 {
 		t.Errorf("the migrations are %v, want none", all)
 	}
+}
+
+// A controller says that there is no definition, and migrates once there is one.
+func TestController_NoDefinition(t *testing.T) {
+	t.Parallel()
+	w := newWarehouse(t)
+	client, err := dynamic.NewForConfig(w.Config)
+	check(t, err)
+	crds := client.Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	definition := w.Definition()
+	check(t, crds.Delete(t.Context(), w.CRD, metav1.DeleteOptions{}))
+	boxes.Eventually(t, "the definition has gone", func() error {
+		_, err := crds.Get(t.Context(), w.CRD, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %v", err)
+		}
+		return nil
+	})
+	lines := make(chan string, 100)
+	w.control(klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines <- args }, funcr.Options{})), 0)
+	want := `"level"=0 "msg"="The CustomResourceDefinition does not exist; its stored objects are migrated once it is created" "customResourceDefinition"="` + w.CRD + `"`
+	if line := <-lines; line != want {
+		t.Errorf("got %s, want %s", line, want)
+	}
+	time.Sleep(time.Second) // in which the watch begins, and wakes the controller
+	if len(lines) > 0 {
+		t.Errorf("it also says %s", <-lines)
+	}
+	delete(definition.Object, "status")
+	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation"} {
+		unstructured.RemoveNestedField(definition.Object, "metadata", field)
+	}
+	_, err = crds.Create(t.Context(), definition, metav1.CreateOptions{})
+	check(t, err)
+	boxes.Eventually(t, "boxes are served", func() error {
+		_, err := w.Boxes("v1").List(t.Context(), metav1.ListOptions{})
+		return err
+	})
+	w.Fill(3)
+	w.Store("v1")
+	w.migrated()
 }
 
 func TestNewController_ChecksItsArguments(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -52,8 +53,9 @@ type Report struct {
 // then returns an error without rewriting the objects after it.
 //
 // Run lists pages of at most 500 objects, without their spec and status. It retries
-// temporary failures for a while. It returns an error if the API server cannot be reached
-// for a minute, or if a hundred objects in a row fail temporarily.
+// temporary failures for a while, and logs one of them every five seconds with the logger of the
+// context. It returns an error if the API server cannot be reached for a minute, or if a hundred
+// objects in a row fail temporarily.
 //
 // The report is not nil, even if Run returns an error, unless an option or the config is
 // invalid, or the CRD cannot be read.
@@ -93,6 +95,7 @@ type migrator struct {
 	delegates        bool
 	delegatePatience time.Duration
 	limiter          flowcontrol.RateLimiter
+	retries          *rate.Sometimes // that are logged
 	dynamic          dynamic.Interface
 	metadata         metadata.Interface
 }
@@ -111,7 +114,8 @@ func newMigrator(config *rest.Config, crd string, opts []Option) (*migrator, err
 	if config.Timeout == 0 {
 		config.Timeout = requestTimeout
 	}
-	m := &migrator{settings: set, name: crd, limiter: set.limiter(), delegatePatience: delegatePatience}
+	m := &migrator{settings: set, name: crd, limiter: set.limiter(), delegatePatience: delegatePatience,
+		retries: &rate.Sometimes{First: 1, Interval: retryLog}}
 	if m.dynamic, err = dynamic.NewForConfig(config); err == nil {
 		m.metadata, err = metadata.NewForConfig(config)
 	}

@@ -101,7 +101,11 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	var faults []error // of the next object, one a version
 	for len(faults) < len(d.served) {
 		v := d.served[turn%len(d.served)]
-		list, err := m.page(ctx, d.resource(v), opts)
+		answers := maxAnswers
+		if opts.Limit > 1 {
+			answers = maxPageAnswers
+		}
+		list, err := m.page(ctx, d.resource(v), opts, answers)
 		switch {
 		case apierrors.IsResourceExpired(err):
 			// The snapshot of the first page has gone. The API server returns a token for a
@@ -143,15 +147,19 @@ func (m *migrator) each(ctx context.Context, d *definition, expect func(n int64,
 	return fmt.Errorf("%s cannot be read in any served version: fix the conversion, or serve the version in which it is stored: %w", which, errors.Join(faults...))
 }
 
-// now returns the current resourceVersion.
+// now returns the current resourceVersion. A version that cannot be read may delay it only if there
+// is no other one.
 func (m *migrator) now(ctx context.Context, d *definition) (string, error) {
 	var faults []error
-	for _, v := range d.served {
-		list, err := m.page(ctx, d.resource(v), metav1.ListOptions{Limit: 1})
-		if err == nil {
-			return list.ResourceVersion, nil
+	for _, answers := range []int{1, maxAnswers} {
+		faults = nil
+		for _, v := range d.served {
+			list, err := m.page(ctx, d.resource(v), metav1.ListOptions{Limit: 1}, answers)
+			if err == nil {
+				return list.ResourceVersion, nil
+			}
+			faults = append(faults, fmt.Errorf("listing the objects in %s: %w", v.Name, err))
 		}
-		faults = append(faults, fmt.Errorf("listing the objects in %s: %w", v.Name, err))
 	}
 	return "", errors.Join(faults...)
 }
@@ -164,12 +172,9 @@ func continueOf(err error) string {
 	return ""
 }
 
-func (m *migrator) page(ctx context.Context, resource schema.GroupVersionResource, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+// page lists some objects. It returns an error that the API server has answered so many times.
+func (m *migrator) page(ctx context.Context, resource schema.GroupVersionResource, opts metav1.ListOptions, answers int) (*metav1.PartialObjectMetadataList, error) {
 	var list *metav1.PartialObjectMetadataList
-	answers := maxAnswers
-	if opts.Limit > 1 {
-		answers = maxPageAnswers
-	}
 	err := m.insistFor(ctx, answers, func() (err error) {
 		list, err = m.metadata.Resource(resource).List(ctx, opts)
 		return err

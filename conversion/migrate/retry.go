@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -20,6 +21,8 @@ const (
 	// maxAnswers is how often it may answer that something went wrong: for six seconds or so, in
 	// which a webhook can be replaced. Run again to wait for longer.
 	maxAnswers = 7
+	// retryLog is the least time between two retries that are logged.
+	retryLog = 5 * time.Second
 	// maxPageAnswers is the same for a page which could be smaller.
 	maxPageAnswers = 2
 )
@@ -33,7 +36,7 @@ func (e *unreachableError) Error() string {
 func (e *unreachableError) Unwrap() error { return e.err }
 
 // insist calls f, which sends a request, when the rate allows it. It calls f again after
-// temporary failures. client-go itself waits if the API server sends Retry-After.
+// temporary failures, and logs some of them. client-go itself waits if the API server sends Retry-After.
 func (m *migrator) insist(ctx context.Context, f func() error) error {
 	return m.insistFor(ctx, maxAnswers, f)
 }
@@ -64,6 +67,9 @@ func (m *migrator) insistFor(ctx context.Context, maxAnswers int, f func() error
 		case time.Since(silent) > patience:
 			return &unreachableError{err}
 		}
+		m.retries.Do(func() {
+			klog.FromContext(ctx).Info("A request failed and is sent again", "customResourceDefinition", m.name, "err", err)
+		})
 		if err := pause(ctx, backoff.Step()); err != nil {
 			return err
 		}

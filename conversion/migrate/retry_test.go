@@ -253,7 +253,7 @@ func TestRate_KeptWithoutLog(t *testing.T) {
 	}
 	begin := time.Now()
 	for range 2 {
-		if _, err := m.page(ctx, definitions, metav1.ListOptions{}); err != nil {
+		if _, err := m.page(ctx, definitions, metav1.ListOptions{}, maxAnswers); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -323,6 +323,53 @@ func TestRetry_OnlySilenceMeansAway(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Retries are logged at once, and then every five seconds.
+func TestRetry_Logged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		ctx := klog.NewContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+		m, err := newMigrator(&rest.Config{}, "boxes.example.com", []Option{Rate(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if err := m.insist(ctx, func() error { return errors.New("connection reset") }); err == nil {
+			t.Fatal("there is no error")
+		}
+		want := `"level"=0 "msg"="A request failed and is sent again" "customResourceDefinition"="boxes.example.com" "err"="connection reset"`
+		if most := int(time.Since(begin)/retryLog) + 1; len(lines) < 7 || len(lines) > most || lines[0] != want {
+			t.Errorf("%d lines, want 7 to %d, as %s: %s", len(lines), most, want, lines)
+		}
+	})
+}
+
+// The current resourceVersion does not wait for a version that cannot be read if there is another one.
+func TestNow_UnreadableVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := newMigrator(&rest.Config{Transport: inMemory{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if strings.Contains(r.URL.Path, "/v1/") {
+				w.WriteHeader(http.StatusInternalServerError)
+				_ = json.NewEncoder(w).Encode(apierrors.NewInternalError(errors.New("conversion webhook failed")).Status())
+				return
+			}
+			_ = json.NewEncoder(w).Encode(page("", "a"))
+		})}}, "boxes.example.com", []Option{Rate(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDefinition(&apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group:    "example.com",
+			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "boxes"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}, {Name: "v1", Served: true, Storage: true}},
+		}})
+		begin := time.Now()
+		if since, err := m.now(t.Context(), d); since != "7" || err != nil || time.Since(begin) > time.Second {
+			t.Errorf("got %q, %v after %s", since, err, time.Since(begin))
+		}
+	})
 }
 
 // The default is longer than a request may take.

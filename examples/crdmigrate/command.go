@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion/migrate"
@@ -156,8 +157,8 @@ pizzas.restaurant.example.com.`,
 
 // migrate migrates the objects of one definition.
 func (c *command) migrate(ctx context.Context, config *rest.Config, name string, observe func(migrate.Progress), dryRun bool, opts []migrate.Option) error {
-	bar := newProgress(c.errOut, name)
-	report, err := migrate.Run(ctx, config, name, append(opts, migrate.Observe(func(p migrate.Progress) {
+	bar := newProgress(c.errOut, name, "waiting for the first list of objects")
+	report, err := migrate.Run(klog.NewContext(ctx, bar.logger()), config, name, append(opts, migrate.Observe(func(p migrate.Progress) {
 		observe(p)
 		bar.show(p)
 	}))...)
@@ -228,9 +229,9 @@ managedFields of an object, and says what to do about it.`,
 			if forget {
 				opts = append(opts, migrate.ForgetOwners())
 			}
-			bar := newProgress(c.errOut, args[0])
+			bar := newProgress(c.errOut, args[0], "reading the managedFields of all objects")
 			opts = append(opts, migrate.Observe(bar.show))
-			err = migrate.Remove(cmd.Context(), config, args[0], args[1], opts...)
+			err = migrate.Remove(klog.NewContext(cmd.Context(), bar.logger()), config, args[0], args[1], opts...)
 			bar.end()
 			if err != nil {
 				return err

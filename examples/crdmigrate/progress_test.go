@@ -2,6 +2,7 @@ package crdmigrate
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,30 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
+// The wait for the first list is shown after a second, and then every five seconds. What fails meanwhile is logged.
+func TestProgress_BeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out, "pizzas", "waiting for the first list of objects")
+		time.Sleep(8 * time.Second)
+		p.show(migrate.Progress{Waiting: time.Minute})
+		time.Sleep(63 * time.Second)
+		p.logger().Info("A request failed and is sent again", "err", errors.New("the webhook is away"))
+		p.show(migrate.Progress{Total: 9})
+		time.Sleep(time.Minute)
+		p.end()
+		want := `pizzas: waiting for the first list of objects, for 1s
+pizzas: waiting for the first list of objects, for 6s
+pizzas: waiting 1m0s, until no API server stores in an old version any more (--propagation-delay)
+pizzas: waiting for the first list of objects, for 1m9s
+msg="A request failed and is sent again" err="the webhook is away"
+`
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestProgress_OneLineOnATerminal(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true: "\r\x1b[Kpizzas: 0 of 9 objects, 0 rewritten, 0 failed" +
@@ -19,7 +44,8 @@ func TestProgress_OneLineOnATerminal(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			p := &progress{out: &out, name: "pizzas", terminal: terminal}
+			p := newProgress(&out, "pizzas", "")
+			p.terminal = terminal
 			p.show(migrate.Progress{Total: 9})
 			p.show(migrate.Progress{Total: 9}) // too soon
 			time.Sleep(linePace)
