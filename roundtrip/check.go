@@ -29,6 +29,7 @@ func (s *subject) along(ctx context.Context, object []byte, versions ...string) 
 			ctx = trace.ThroughHub(ctx) // on the way to the next version, which is the same
 			continue
 		}
+		s.cfg.note(object, "%s: conversion to %s", s, v)
 		var err error
 		if object, err = s.registry.Convert(ctx, object, schema.GroupVersion{Group: s.kind.Group, Version: v}); err != nil {
 			return nil, err

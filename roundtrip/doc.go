@@ -61,6 +61,10 @@
 // The smallest object also satisfies the functions of [Funcs], or the schema. CATALOGUE.md lists
 // the mistakes that the laws find, and how many objects each mistake takes.
 //
+// Most faults break several laws, on several paths. The first test that fails has the report. For the
+// same fields, or the same error, the other tests name that test in one line, unless no conversion
+// function is called on both paths. They look for other faults instead.
+//
 // To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a
 // law with [Without]. The reason that you give is part of the test's output.
 //
@@ -68,6 +72,13 @@
 //
 // CRDKIT_ROUNDTRIP_SEED overrides [Seed], and CRDKIT_ROUNDTRIP_ITERATIONS overrides [Iterations].
 // With CRDKIT_ROUNDTRIP_UPDATE=true, Golden writes golden files.
+//
+// A conversion function that does not return, or takes all memory, ends the test without a report.
+// The seed is printed to standard error before that. With CRDKIT_ROUNDTRIP_TRACE=FILE, each object is
+// written to the file before a function converts it, in place of the object before. The file then
+// has the object that is to blame:
+//
+//	CRDKIT_ROUNDTRIP_SEED=25844 CRDKIT_ROUNDTRIP_TRACE=/tmp/object go test -run '^TestConversion$' .
 //
 // # Limitations
 //

@@ -135,6 +135,8 @@ type subject struct {
 	// definition is that of the kind, or nil.
 	definition *schema.Definition
 	origins    []origin // see [Total]
+	// reported are the causes of which the tests before have reports; nil to look for the first failure.
+	reported *causes
 }
 
 // subjects returns the subjects of a kind, those of one path together.

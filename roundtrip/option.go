@@ -25,6 +25,7 @@ type config struct {
 	seed        uint64
 	seeded      bool // the caller has chosen that seed
 	iterations  int  // 0 for the default
+	trace       string
 	outside     bool // With(OutsideSchema)
 	without     map[Law]string
 	normalizers []normalizer
@@ -89,8 +90,8 @@ func Iterations(n int) Option {
 }
 
 // Seed sets the seed of the random objects, so that each run checks the same objects. By
-// default, [Test] and [TestScheme] choose another seed for each run, and each failure shows the
-// seed. [Fuzz] and [Golden] use seed 1 by default.
+// default, [Test] and [TestScheme] choose another seed for each run, and print it to standard error
+// before they begin. [Fuzz] and [Golden] use seed 1 by default.
 func Seed(n uint64) Option {
 	return func(c *config) { c.seed, c.seeded = n, true }
 }
@@ -146,6 +147,7 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 const (
 	seedVariable       = "CRDKIT_ROUNDTRIP_SEED"
 	iterationsVariable = "CRDKIT_ROUNDTRIP_ITERATIONS"
+	traceVariable      = "CRDKIT_ROUNDTRIP_TRACE"
 	updateVariable     = "CRDKIT_ROUNDTRIP_UPDATE"
 )
 
@@ -164,6 +166,30 @@ func (c *config) override() {
 			c.fault("%s: %q is not a number of objects", iterationsVariable, text)
 		}
 		c.iterations = n
+	}
+	if c.trace = os.Getenv(traceVariable); c.trace != "" {
+		if err := os.WriteFile(c.trace, nil, 0o600); err != nil {
+			c.fault("%s: %w", traceVariable, err)
+		}
+	}
+}
+
+// printSeed prints the seed, unless the caller has chosen it. What a test logs is lost if the process
+// is killed, and also if the test exceeds the timeout of go test.
+func (c *config) printSeed(test string) {
+	if !c.seeded {
+		fmt.Fprintf(os.Stderr, "%s: %s=%d\n", test, seedVariable, c.seed)
+	}
+}
+
+// note writes an object to the trace, if there is one. The function that gets the object next may not return.
+func (c *config) note(object []byte, format string, args ...any) {
+	if c == nil || c.trace == "" {
+		return
+	}
+	text := fmt.Sprintf(format, args...) + fmt.Sprintf(", %s=%d:\n%s\n", seedVariable, c.seed, object)
+	if err := os.WriteFile(c.trace, []byte(text), 0o600); err != nil {
+		panic(err) // it could be written before
 	}
 }
 

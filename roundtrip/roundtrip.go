@@ -37,6 +37,7 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.printSeed(t.Name())
 	for _, kind := range reg.Kinds() {
 		t.Run(kind.Kind, func(t *testing.T) {
 			newest := kind.Versions[len(kind.Versions)-1]
@@ -50,8 +51,9 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 
 // testAll runs a subtest for each path, and in it one for each law.
 func testAll(t *testing.T, cfg *config, all []*subject) {
-	budget := cfg.budget(len(all))
+	budget, reported := cfg.budget(len(all)), &causes{}
 	for _, s := range all {
+		s.reported = reported
 		t.Run(s.route()+"/"+string(s.law), func(t *testing.T) { s.test(t, budget) })
 	}
 }
@@ -73,7 +75,12 @@ func (s *subject) test(t *testing.T, b budget) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found != nil {
+	switch {
+	case found == nil:
+	case found.reported != "":
+		t.Errorf("The %s law does not hold either: %s has the report. To see an object for this law, run the subtest alone.", s.law, found.reported)
+	default:
+		s.reported.add(found)
 		t.Errorf("%s It was made from object %d of seed %d. To reproduce the failure, run:\n\n%s", found.report(), found.iteration+1, s.cfg.seed, indent(command(t.Name(), s.cfg.seed, found.iteration+1)))
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +55,16 @@ func TestUser(t *testing.T) {
 		Test(t, conversion.NewRegistry(runtime.NewScheme()))
 	case "untyped":
 		Test(t, untyped(t, runtime.NewScheme()))
+	case "hangs", "killed":
+		stop := func() { <-t.Context().Done() }
+		if which == "killed" {
+			stop = func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} }
+		}
+		Test(t, bug{toHub: inSpec(func(in, _ *Common) {
+			if len(in.Tags) > 2 {
+				stop()
+			}
+		})}.jobs(t), jobs)
 	}
 }
 
@@ -67,36 +79,86 @@ func runTestOfAUser(t *testing.T, which, pattern string, env ...string) (output 
 // The report shows the object, and its command reproduces it.
 func TestReport_Reproduces(t *testing.T) {
 	output, failed := runTestOfAUser(t, "dropped", "^TestUser$")
-	const subtest = "TestUser/Job/v1→v1alpha1→v1/round-trip"
+	const subtest = "TestUser/Job/v1alpha1→v1→v1alpha1/round-trip"
 	if !failed || !strings.Contains(output, "--- FAIL: "+subtest) {
 		t.Fatalf("%s does not fail:\n%s", subtest, output)
 	}
+	const again = "The partial law does not hold either: v1alpha1→v1→v1alpha1/round-trip has the report. "
+	if strings.Count(output, " law does not hold for this object:") != 1 || strings.Count(output, again) != 2 {
+		t.Errorf("want one report, and two lines %s:\n%s", again, output)
+	}
 	command := regexp.MustCompile(`(CRDKIT_ROUNDTRIP_SEED=\d+) (CRDKIT_ROUNDTRIP_ITERATIONS=\d+) go test -run '(.*)' \.`)
 	report := func(output string) string {
-		_, after, _ := strings.Cut(output, "Job v1→v1alpha1→v1: the round-trip law")
+		_, after, _ := strings.Cut(output, "Job v1alpha1→v1→v1alpha1: the round-trip law")
 		before, _, _ := strings.Cut(after, "--- FAIL")
 		return before[:strings.Index(before, " go test -run")]
 	}
-	for _, want := range []string{"apiVersion: batch.example.com/v1\n", "note: ", "-want +got", "\t- spec.note: "} {
+	for _, want := range []string{"apiVersion: batch.example.com/v1alpha1\n", "note: ", "-want +got", "\t- spec.note: "} {
 		if !strings.Contains(report(output), want) {
 			t.Errorf("the report lacks %q:\n%s", want, report(output))
 		}
 	}
 	var found []string
 	for _, c := range command.FindAllStringSubmatch(output, -1) {
-		if strings.HasSuffix(c[3], "/^Job$/^v1→v1alpha1→v1$/^round-trip$") {
+		if strings.HasSuffix(c[3], "/^Job$/^v1alpha1→v1→v1alpha1$/^round-trip$") {
 			found = c
 		}
 	}
 	if found == nil {
 		t.Fatalf("no command in:\n%s", output)
 	}
-	again, failed := runTestOfAUser(t, "dropped", found[3], found[1], found[2])
-	if !failed || strings.Count(again, " law does not hold") != 1 {
-		t.Errorf("%s does not fail, or not alone:\n%s", found[0], again)
+	alone, failed := runTestOfAUser(t, "dropped", found[3], found[1], found[2])
+	if !failed || strings.Count(alone, " law does not hold") != 1 {
+		t.Errorf("%s does not fail, or not alone:\n%s", found[0], alone)
 	}
-	if diff := cmp.Diff(report(output), report(again)); diff != "" {
+	if diff := cmp.Diff(report(output), report(alone)); diff != "" {
 		t.Errorf("(-first +again):\n%s", diff)
+	}
+}
+
+// A test that does not end by itself leaves its seed and its last object.
+func TestTrace_LastObject(t *testing.T) {
+	for which, ends := range map[string]string{"hangs": "panic: test timed out", "killed": ""} {
+		t.Run(which, func(t *testing.T) {
+			trace := filepath.Join(t.TempDir(), "object")
+			run := func(env ...string) (output string) {
+				cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestUser$", "-test.timeout=5s")
+				cmd.Env = append(append(os.Environ(), "TEST_OF_A_USER="+which, "CRDKIT_ROUNDTRIP_TRACE="+trace), env...)
+				out, err := cmd.CombinedOutput()
+				if err == nil || !strings.Contains(string(out), ends) {
+					t.Fatalf("%v:\n%s", err, out)
+				}
+				return string(out)
+			}
+			last := func() string {
+				text, err := os.ReadFile(trace)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(text)
+			}
+			output := run()
+			seed := regexp.MustCompile(`(?m)^TestUser: (CRDKIT_ROUNDTRIP_SEED=\d+)$`).FindStringSubmatch(output)
+			if seed == nil {
+				t.Fatalf("no seed in:\n%s", output)
+			}
+			first := last()
+			head, object, _ := strings.Cut(first, "\n")
+			var job alphaJob
+			if err := json.Unmarshal([]byte(object), &job); err != nil || job.Spec == nil || len(job.Spec.Tags) < 3 {
+				t.Errorf("%v: not the object:\n%s", err, first)
+			}
+			if want := "Job.batch.example.com/v1alpha1→v1→v1alpha1/round-trip: conversion to v1, " + seed[1] + ":"; head != want {
+				t.Errorf("got %s, want %s", head, want)
+			}
+			if which == "hangs" {
+				return // the same again takes as long
+			}
+			run(seed[1])
+			if diff := cmp.Diff(first, last()); diff != "" {
+				t.Errorf("(-first +again):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -126,6 +188,7 @@ func TestTest_MakesNoSense(t *testing.T) {
 		want       []string
 	}{
 		{"options", "CRDKIT_ROUNDTRIP_SEED=-1", []string{`"gravity"`, `"partial"`, "0 objects prove nothing", "CRDKIT_ROUNDTRIP_SEED"}},
+		{"dropped", "CRDKIT_ROUNDTRIP_TRACE=/nowhere/object", []string{"CRDKIT_ROUNDTRIP_TRACE: open /nowhere/object"}},
 		{"dropped", "CRDKIT_ROUNDTRIP_ITERATIONS=many", []string{`"many" is not a number of objects`}},
 		{"not a function", "", []string{"roundtrip.Funcs: Filler.Funcs: all arguments must be functions"}},
 		{"incomplete", "", []string{"the registry has no conversions"}},

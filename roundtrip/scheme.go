@@ -87,6 +87,7 @@ func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
 	if len(kinds) == 0 {
 		t.Fatal("roundtrip.TestScheme: the scheme has no kinds")
 	}
+	cfg.printSeed(t.Name())
 	reg := conversion.NewRegistry(s) // of no conversions
 	for _, kind := range kinds {
 		t.Run(kind.Kind, func(t *testing.T) { testAll(t, cfg, schemeSubjects(reg, cfg, kind)) })

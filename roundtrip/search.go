@@ -74,6 +74,9 @@ func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
 	if s.checkValue == nil {
 		return s.check(ctx, s, m.json)
 	}
+	if s.cfg.trace != "" {
+		s.cfg.note(m.text(), "%s", s)
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			klog.FromContext(ctx).Error(nil, "panic", "stack", string(debug.Stack())) // for stackOf
@@ -92,6 +95,7 @@ type counterexample struct {
 	iteration int    // of the first one
 	tried     int    // smaller ones
 	stack     string // of the panic, if it is one
+	reported  string // the test that has the report of the same cause, or ""
 }
 
 const (
@@ -102,15 +106,15 @@ const (
 	fewest = 10
 )
 
-// search returns a small counterexample; or nil if no sample fails. It is
-// an error if no samples can be made.
+// search returns a small counterexample; or nil if no sample fails. One of a cause that is reported is
+// returned only if there is no other, and is not made smaller. It is an error if no samples can be made.
 func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	quiet, begin := silent(ctx), time.Now()
 	var lock sync.Mutex // of what follows
-	var found *counterexample
+	var found, again *counterexample
 	var fatal, notMade error
 	next, made := 0, 0
 	// Samples are made one after another, because a function of [Funcs] need not bear anything
@@ -136,16 +140,22 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	work := func() {
 		for i, m, ok := take(); ok; i, m, ok = take() {
 			f := s.broken(quiet, m)
+			if f == nil {
+				continue
+			}
+			c := &counterexample{failure: f, subject: s, sample: m, object: m.text(), iteration: i, reported: s.reported.known(s, f)}
 			lock.Lock()
-			if f != nil && (found == nil || i < found.iteration) {
-				found = &counterexample{failure: f, subject: s, sample: m, object: m.text(), iteration: i}
+			if c.reported != "" {
+				again = c
+			} else if found == nil || i < found.iteration {
+				found = c
 			}
 			lock.Unlock()
 		}
 	}
 	// Conversions are traced by one goroutine; that they bear more is for [Determinism].
 	workers := 1
-	if s.checkValue != nil {
+	if s.checkValue != nil && s.cfg.trace == "" {
 		workers = goruntime.GOMAXPROCS(0)
 	}
 	var all sync.WaitGroup
@@ -164,7 +174,7 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	case made*fewest < next:
 		return nil, fmt.Errorf("only %d of %d objects could be made: %w", made, next, notMade)
 	}
-	return nil, nil
+	return again, nil
 }
 
 // silent returns a context that logs nothing: what a test does to an object on purpose is
@@ -174,7 +184,7 @@ func silent(ctx context.Context) context.Context {
 }
 
 // shrink returns the smallest counterexample that breaks the law in the same way as the
-// first: by an error, or by a difference.
+// first: by an error, or by a difference, and not by reported causes alone.
 func (s *subject) shrink(ctx context.Context, tries int, first counterexample) *counterexample {
 	quiet := silent(ctx)
 	passed := map[string]bool{} // the same object is made of many draws
@@ -191,7 +201,7 @@ func (s *subject) shrink(ctx context.Context, tries int, first counterexample) *
 			return none, false
 		}
 		f := s.broken(quiet, m)
-		if f == nil || (f.err == nil) != (first.err == nil) {
+		if f == nil || (f.err == nil) != (first.err == nil) || s.reported.known(s, f) != "" {
 			passed[string(text)] = true
 			return none, false
 		}
