@@ -82,7 +82,7 @@ func (f *failure) signs() (signs []string) {
 }
 
 var (
-	// indexOf is an index, or a key that is no identifier.
+	// indexOf is an index, or a key in quotes.
 	indexOf = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 	// userKey is a key of labels or annotations.
 	userKey = regexp.MustCompile(`^(metadata\.(?:labels|annotations))[.\[].*`)

@@ -174,8 +174,8 @@ func (c *config) override() {
 	}
 }
 
-// printSeed prints the seed, unless the caller has chosen it. What a test logs is lost if the process
-// is killed, and also if the test exceeds the timeout of go test.
+// printSeed prints the seed, unless the caller has chosen it. It does not use the log of the test, which
+// is lost if the process is killed or the test exceeds the timeout of go test.
 func (c *config) printSeed(test string) {
 	if !c.seeded {
 		fmt.Fprintf(os.Stderr, "%s: %s=%d\n", test, seedVariable, c.seed)

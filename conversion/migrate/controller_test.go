@@ -176,7 +176,7 @@ func TestController_NoDefinition(t *testing.T) {
 	boxes.Eventually(t, "the definition has gone", func() error {
 		_, err := crds.Get(t.Context(), w.CRD, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("it is there: %v", err)
+			return fmt.Errorf("definition %s still exists: %v", w.CRD, err)
 		}
 		return nil
 	})

@@ -12,7 +12,8 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
-// The wait for the first list is shown after a second, and then every five seconds. What fails meanwhile is logged.
+// The wait for the first list is shown after a second, and then every five seconds. A failed request
+// has a line, too.
 func TestProgress_BeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
