@@ -3,6 +3,7 @@ package crdcheck
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,12 +68,16 @@ func peek(r *bufio.Reader) (byte, error) {
 // binary returns an error if the input does not begin with text in UTF-8.
 func binary(r *bufio.Reader) error {
 	text, _ := r.Peek(512) // an error is there for the next read
+	isText := false
+	for half := range utf8.UTFMax { // a character may go on after it
+		isText = isText || utf8.Valid(text[:max(0, len(text)-half)])
+	}
 	switch {
 	case bytes.HasPrefix(text, []byte("\x1f\x8b")):
 		return errors.New("the input is compressed by gzip: want JSON or YAML, as gunzip prints it")
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return errors.New("the input is in UTF-16: want JSON or YAML in UTF-8")
-	case bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text[:max(0, len(text)-utf8.UTFMax)]): // which may be half a character
+	case bytes.IndexByte(text, 0) >= 0 || !isText:
 		return errors.New("the input is binary: want JSON or YAML")
 	}
 	return nil
@@ -317,7 +322,7 @@ func (s *stored) readYAML(line int, text []byte) (where string, value []byte, du
 		for _, found := range yamlDuplicate.FindAllStringSubmatch(shiftLines(err.Error(), line-1), -1) {
 			all = append(all, found[1])
 		}
-		duplicates = errors.New(strings.Join(all, ", "))
+		duplicates = errors.New(cmp.Or(strings.Join(all, ", "), err.Error()))
 	}
 	return fmt.Sprintf("%s:%d", s.name, line+leadingLines(text)), value, duplicates
 }
