@@ -92,4 +92,7 @@ receivers:
 }, {
 	report: `imeIntervals\[0\]\.name: Required value`,
 	reason: "the project's admission webhook refuses an empty name",
+}, {
+	report: `route\[\d+\]: json: cannot unmarshal \w+ into Go value of type \w+\.Route`,
+	reason: "the project's admission webhook refuses a route that is not an object",
 }}
