@@ -24,10 +24,11 @@ type side struct {
 	hashes []string // of the elements, where equal ones may differ in their texts; or nil
 	match  []int    // the index of each element's counterpart, or none
 
-	leaves  [][]leaf       // of the elements without a counterpart
-	having  map[leaf][]int // those of them that have a leaf
-	counts  map[leaf]int   // how many elements have a leaf, when needed
-	unclear map[int]bool   // the elements that have several equally likely ones
+	leaves  [][]leaf            // of the elements without a counterpart
+	having  map[leaf][]int      // those of them that have a leaf
+	counts  map[leaf]int        // how many elements have a leaf, when needed
+	rivals  map[int][]candidate // by the index of an element without a counterpart
+	unclear map[int]bool        // the elements that have several equally likely ones
 }
 
 func (r *reader) newMatcher(before, after []*node, keys *listkeys.Tree) *matcher {

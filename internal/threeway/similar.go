@@ -11,9 +11,10 @@ const crowd = 16
 
 // candidate is a pair of elements that share leaves.
 type candidate struct {
-	i, j  int
-	alike int // how many more leaves they share than the one that has more does not share
-	own   int // how many leaves they share that no other pair shares
+	i, j   int
+	shared int // how many leaves they share
+	alike  int // how many more leaves they share than the one that has more does not share
+	own    int // how many leaves they share that no other pair shares
 }
 
 func (c candidate) compare(d candidate) int {
@@ -23,6 +24,10 @@ func (c candidate) compare(d candidate) int {
 // byLeaves pairs the elements that share the most leaves.
 func (m *matcher) byLeaves() {
 	all := m.candidates()
+	for _, c := range all {
+		m.before.rivals[c.i] = append(m.before.rivals[c.i], c)
+		m.after.rivals[c.j] = append(m.after.rivals[c.j], c)
+	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.compare(a) })
 	for len(all) > 0 {
 		end := 1
@@ -79,7 +84,7 @@ func (m *matcher) candidates() (all []candidate) {
 		}
 		for _, i := range alike {
 			if !m.otherKey(i, j) {
-				all = append(all, candidate{i, j, 2*shared[i] - max(len(m.before.leaves[i]), len(leaves)), own[i]})
+				all = append(all, candidate{i, j, shared[i], 2*shared[i] - max(len(m.before.leaves[i]), len(leaves)), own[i]})
 			}
 			shared[i], own[i] = 0, 0
 		}
@@ -95,7 +100,15 @@ func (m *matcher) candidates() (all []candidate) {
 func (m *matcher) same(c candidate) bool {
 	differ, whole, most := compareLeaves(m.before.leaves[c.i], m.after.leaves[c.j])
 	alike := differ <= 1 || whole
-	return alike && m.inPlace(c.i, c.j) || (alike || most) && m.shareOwn(c.i, c.j)
+	return alike && m.inPlace(c.i, c.j) || (alike || most) && m.shareOwn(c.i, c.j) && !m.contested(c)
+}
+
+// contested reports whether one of the two shares as much with yet another element, which only has
+// changed more.
+func (m *matcher) contested(c candidate) bool {
+	return slices.ContainsFunc(slices.Concat(m.before.rivals[c.i], m.after.rivals[c.j]), func(d candidate) bool {
+		return d != c && d.shared >= c.shared && d.own >= c.own && m.before.match[d.i] == none && m.after.match[d.j] == none
+	})
 }
 
 // inPlace reports whether an element has the same neighbor as before, or the same index in a
@@ -131,6 +144,7 @@ func (s *side) read() {
 	s.leaves = make([][]leaf, len(s.match))
 	s.having = map[leaf][]int{}
 	s.unclear = map[int]bool{}
+	s.rivals = map[int][]candidate{}
 	for i, other := range s.match {
 		if other != none {
 			continue
