@@ -41,11 +41,11 @@ type handler struct {
 //
 //   - 400 if the body is not a ConversionReview,
 //   - 405 if the method is not POST,
-//   - 413 if the review needs more memory than all reviews may take,
+//   - 413 if the review alone needs more memory than reviews may take,
 //   - 415 if the body is not JSON, or
 //   - 503 if the other reviews leave too little memory. The API server repeats the review.
 //
-// All handlers of a process share a quarter of its memory limit for their reviews; see package
+// All handlers of a process share a part of its memory limit for their reviews; see package
 // webhook.
 //
 // NewHandler calls [Registry.Check] without CRDs, and panics if Check returns an error.
@@ -74,10 +74,10 @@ func NewHandler(r *Registry, opts ...Option) http.Handler {
 
 // answer converts the objects of a ConversionRequest. A request takes this path:
 //
-//   - [review.Protocol] reads the body, and parses all of it: the members of the request with
-//     request.Read, each object with Registry.parseObject;
-//   - answer loops over the objects. Those of a large request are cut into parts, and
-//     convertInParallel parses and converts one part after another;
+//   - [review.Protocol] reads the body, and parses the members of the request with request.Read. It
+//     parses each object of a small request with Registry.parseObject, and cuts those of a large one
+//     into parts;
+//   - answer loops over the objects. convertInParallel parses and converts one part after another;
 //   - converter.convertObject finds the steps from one version to the other, and convertAlong
 //     takes the object's payload through them: decode, conversion function, encode;
 //   - object.append writes the converted object behind those before it.
@@ -113,7 +113,7 @@ func (h *handler) answer(ctx context.Context, req *review.Request, b []byte) ([]
 			h.registry.release(c)
 		}
 	}
-	if h.observe != nil {
+	if h.observe != nil && !review.Refused(all.err) { // which says nothing about the conversion
 		if all.err != nil {
 			all.seen = nil // the answer has no objects
 		}
@@ -174,7 +174,7 @@ func (h *handler) convertInParallel(ctx context.Context, req *review.Request, pa
 		return
 	}
 	workers := 1
-	for workers < min(runtime.GOMAXPROCS(0), len(parts), 8) && req.Take(largest) == nil {
+	for workers < min(runtime.GOMAXPROCS(0), len(parts), 8) && req.TakeIfRoom(largest, size) { // the response may be larger
 		workers++
 	}
 	var taken atomic.Int64

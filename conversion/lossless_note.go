@@ -46,6 +46,10 @@ func (l *lossless) annotate(annotations map[string]string, of string, changes th
 	head = rawjson.AppendQuote(append(head, `,"hub":`...), l.hub)
 	head = rawjson.AppendQuote(append(head, `,"of":`...), of)
 	lost := changes.Encode()
+	reason := ""
+	if err := checkSize(lost); err != nil {
+		reason = " (" + err.Error() + ")"
+	}
 	for _, form := range []func() []byte{
 		func() []byte {
 			if len(lost) > maxPlain {
@@ -64,8 +68,8 @@ func (l *lossless) annotate(annotations map[string]string, of string, changes th
 		}
 	}
 	return &field.Error{Type: field.ErrorTypeTooLong, Field: l.field().String(), BadValue: field.OmitValueType{}, Detail: fmt.Sprintf(
-		"the fields that %s cannot express take %d bytes, which do not fit into the %d bytes of an object's annotations: shorten these fields or the other annotations",
-		l.spoke, len(lost), validation.TotalAnnotationSizeLimitB)}
+		"the fields that %s cannot express take %d bytes%s, which do not fit into the %d bytes of an object's annotations: shorten these fields or the other annotations",
+		l.spoke, len(lost), reason, validation.TotalAnnotationSizeLimitB)}
 }
 
 // pack returns the member of a note that has a list of differences compressed, or nil if the

@@ -32,11 +32,11 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 	if err != nil {
 		return payload{}, err
 	}
-	written, err := spoke.read()
+	read, err := spoke.read()
 	if err != nil {
 		return payload{}, err
 	}
-	m := merge{lossless: l, converter: c, work: 4<<20 + 32*len(hub.body), hub: hub, written: written, unedited: written.Hash() == n.Of}
+	m := merge{lossless: l, converter: c, work: 4<<20 + 32*len(hub.body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
 	// The note may have been made for an earlier hub.
 	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
 	toThen, err := c.registry.route(now, then.GroupVersion())
@@ -71,22 +71,22 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 type merge struct {
 	*lossless
 	converter *converter
-	work      int             // how many bytes may be converted to find out which single changes show
-	hub       payload         // without any changes
-	base      payload         // the same for the hub that the changes were made for
-	back      []*step         // from that hub to this one
-	maps      *listkeys.Tree  // which objects of that hub have fields of any name
-	written   threeway.Object // the spoke, as the user wrote it
-	unedited  bool            // whether the spoke is the one that the note was made with
-	own       *views          // of hub
+	work      int            // how many bytes may be converted to find out which single changes show
+	hub       payload        // without any changes
+	base      payload        // the same for the hub that the changes were made for
+	back      []*step        // from that hub to this one
+	maps      *listkeys.Tree // which objects of that hub have fields of any name
+	written   payload        // the spoke, as the user wrote it
+	unedited  bool           // whether the spoke is the one that the note was made with
+	own       *payload       // the spoke that hub is converted to; nil if not needed yet
+	views     *views         // nil if not needed yet: they take many times the memory of their text
 }
 
-// views are the spoke that a hub object is converted to, and the hub object that this spoke
-// is converted to. Both are compared, because the functions may not restore the object
-// exactly.
+// views are what outcomes are compared with if their text differs: the spoke as the user wrote it, the
+// spoke that the hub object is converted to, and the hub object that this spoke is converted to.
+// The last two are compared, because the functions may not restore the object exactly.
 type views struct {
-	payload    // of the spoke
-	spoke, hub threeway.Object
+	written, spoke, hub threeway.Object
 }
 
 // outcome is the result of applying some changes.
@@ -140,7 +140,7 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 	if err != nil {
 		return payload{}, err
 	}
-	if m.written.Within(larger) || m.own.spoke.Within(larger) {
+	if m.views.written.Within(larger) || m.views.spoke.Within(larger) {
 		return made.hub, nil
 	}
 	return payload{}, fmt.Errorf("%s: would change the object in version %s", differences[differences.Choices()[0]].Path(), m.lossless.spoke)
@@ -284,28 +284,22 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 // the spoke shows them.
 func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
 	if m.own == nil {
-		spoke, err := run(ctx, m.converter, m.hub, m.there)
+		own, err := run(ctx, m.converter, m.hub, m.there)
 		if err != nil {
 			return nil, err
 		}
-		hub, err := run(ctx, m.converter, spoke, m.lossless.back)
-		if err != nil {
-			return nil, err
-		}
-		own := &views{payload: spoke}
-		if own.spoke, err = spoke.read(); err != nil {
-			return nil, err
-		}
-		if own.hub, err = hub.read(); err != nil {
-			return nil, err
-		}
-		m.own = own
+		m.own = &own
 	}
-	if made.spoke.equal(m.own.payload) {
+	if made.spoke.equal(*m.own) {
 		return nil, nil
 	}
+	if m.views == nil {
+		if err := m.view(ctx); err != nil {
+			return nil, err
+		}
+	}
 	spoke, err := made.spoke.read()
-	if err != nil || spoke.Equal(m.written) || spoke.Equal(m.own.spoke) {
+	if err != nil || spoke.Equal(m.views.written) || spoke.Equal(m.views.spoke) {
 		return nil, err
 	}
 	back, err := run(ctx, m.converter, made.spoke, m.lossless.back)
@@ -316,7 +310,23 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 	if err != nil {
 		return nil, err
 	}
-	return m.own.hub.Diff(hub, &m.lists), nil
+	return m.views.hub.Diff(hub, &m.lists), nil
+}
+
+// view makes the views.
+func (m *merge) view(ctx context.Context) (err error) {
+	hub, err := run(ctx, m.converter, *m.own, m.lossless.back)
+	if err != nil {
+		return err
+	}
+	v := &views{}
+	for object, from := range map[*threeway.Object]payload{&v.written: m.written, &v.spoke: *m.own, &v.hub: hub} {
+		if *object, err = from.read(); err != nil {
+			return err
+		}
+	}
+	m.views = v
+	return nil
 }
 
 // equal reports whether two objects are the same, byte for byte.

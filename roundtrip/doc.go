@@ -61,9 +61,9 @@
 // The smallest object also satisfies the functions of [Funcs], or the schema. CATALOGUE.md lists
 // the mistakes that the laws find, and how many objects each mistake takes.
 //
-// Most faults break several laws, on several paths. The first test that fails has the report. For the
-// same fields, or the same error, the other tests name that test in one line, unless no conversion
-// function is called on both paths. They look for other faults instead.
+// Most faults break several laws, on several paths. The first test that fails has the report. Later
+// tests that fail in the same fields, or with the same error, and share a conversion function with the
+// first, print one line that names its report. They go on searching for other faults.
 //
 // To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a
 // law with [Without]. The reason that you give is part of the test's output.

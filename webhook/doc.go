@@ -25,12 +25,12 @@
 // body and response has a deadline (see [Serve]).
 //
 // The handlers of packages conversion and admission limit the memory that all reviews in
-// progress take together, on this server or another: bodies, decoded objects and responses may
-// take a quarter of the memory limit of the process, less 32 MiB. The memory limit is
-// GOMEMLIMIT, or the limit of the container (its cgroup and those around it) if that is lower,
-// when the first handler is created. Without either, it is 2 GiB. A review that does not fit beside the others gets a 503 with a
-// Retry-After of one second, and the API server retries it up to ten times
-// (k8s.io/client-go/rest/with_retry.go). A review that can never fit gets a 413. An eighth of
+// progress take together, on this server or another. Bodies, decoded objects and responses may take
+// (limit − 32 MiB) / 4, and at least 4 MiB: 24 MiB in a container of 128Mi. The limit is the lower one of
+// GOMEMLIMIT and the memory limits of the process's cgroups, or 2 GiB without any. It is read when the
+// first handler is created. A review that does not fit beside the others gets a 503 with a Retry-After of
+// one second, but one of up to 256 KiB waits for two seconds before that. The API server retries it up to ten times
+// (k8s.io/client-go/rest/with_retry.go). A review that is too large even alone gets a 413. An eighth of
 // the memory is reserved for reviews that need at most 1 MiB.
 //
 // The server does not protect clients from one another. A client that opens all connections

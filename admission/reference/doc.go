@@ -47,7 +47,8 @@
 //     Events that it missed may still arrive.
 //
 // The checks recover without a restart, one to three seconds after the API server accepts connections
-// again. A connection that hangs without an error is noticed after 45 seconds, by the health check of
+// again. After an error that it answers, such as 429 or 500, they may take a minute: client-go waits that
+// long between two attempts. A connection that hangs without an error is noticed after 45 seconds, by the health check of
 // HTTP/2 in client-go (HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS). Until then,
 // the checks answer from outdated objects. With HTTP/1.1, nothing but TCP notices it.
 //

@@ -16,11 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/crdkit/crdkit/internal/logtext"
 )
 
 const (
-	// redial is the least time between two attempts to reach an API server that refuses
-	// connections. The reflector would wait for up to a minute (client-go/tools/cache/reflector.go,
+	// redial is the least time between two attempts to reach an API server. The reflector would wait for up to a minute (client-go/tools/cache/reflector.go,
 	// defaultBackoffMax).
 	redial = time.Second
 	// catchUp is how long a watch that was interrupted for longer may need to deliver the events
@@ -33,7 +35,7 @@ const (
 // also assign NewInformer to the field NewInformer of the Options of a controller-runtime cache, or
 // call it in InformerFor of a client-go factory.
 //
-// While the API server refuses connections, the informer tries to connect every one to two seconds.
+// While the API server cannot be reached, the informer tries to connect every one to two seconds.
 // An informer of client-go waits for up to a minute between two attempts.
 func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	w := &watcher{lw: cache.ToListerWatcherWithContext(lw), since: time.Now()}
@@ -109,8 +111,10 @@ func (w *watcher) failed(current watch.Interface, cause error) {
 	if w.current != nil && w.current != current {
 		return // the reflector has opened another watch
 	}
-	if w.current != nil {
-		w.current, w.since = nil, time.Now()
+	if now := time.Now(); w.current != nil {
+		if w.current = nil; !now.Before(w.ready) { // else events of the outage before are missing, too
+			w.since = now
+		}
 	}
 	if request := (*url.Error)(nil); errors.As(cause, &request) {
 		cause = request.Err // without the address of the request
@@ -130,16 +134,19 @@ func (w *watcher) watch(ctx context.Context, opts metav1.ListOptions) (watch.Int
 	return w.forward(in, opts.SendInitialEvents != nil && *opts.SendInitialEvents), nil
 }
 
-// request makes a request until the API server does not refuse the connection, and records errors.
+// request makes a request until the API server answers it, and records errors.
 func request[T any](ctx context.Context, w *watcher, opts metav1.ListOptions, send func(context.Context, metav1.ListOptions) (T, error)) (T, error) {
-	for {
+	for attempt := 0; ; attempt++ {
 		response, err := send(ctx, opts)
 		if err == nil {
 			return response, nil
 		}
 		w.failed(nil, err)
-		if !utilnet.IsConnectionRefused(err) {
+		if !unanswered(err) {
 			return response, err
+		}
+		if attempt == 0 { // the reflector, which logs errors, does not see this one
+			klog.FromContext(ctx).Info("An informer cannot reach the API server, and tries again every one to two seconds", "err", logtext.Error(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -147,6 +154,12 @@ func request[T any](ctx context.Context, w *watcher, opts metav1.ListOptions, se
 		case <-time.After(wait.Jitter(redial, 1)):
 		}
 	}
+}
+
+// unanswered reports whether a request did not reach an API server that serves: there was no answer,
+// or that of a load balancer.
+func unanswered(err error) bool {
+	return errors.As(err, new(*url.Error)) || utilnet.IsConnectionRefused(err) || apierrors.IsServiceUnavailable(err)
 }
 
 // forward returns a watch with the events of another one. A watch that lists is opened when the

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -158,10 +159,11 @@ func (o *Object) create(ctx context.Context, client dynamic.Interface, event *co
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err != nil && !o.refused && ctx.Err() == nil {
-		o.refused = true
-		klog.FromContext(ctx).Info("Cannot create Events on the object; further errors of this kind are not logged", "err", err)
+	if err == nil || o.refused || ctx.Err() != nil {
+		return
 	}
+	o.refused = apierrors.IsForbidden(err)
+	klog.FromContext(ctx).Info("Cannot create an Event on the object", "err", err)
 }
 
 // Wait waits until all Events have been created. Call it after the last call of Report.

@@ -145,7 +145,7 @@ func TestReport_EventsForbidden(t *testing.T) {
 		o.Report(logger(t, &lines), c, "", report.Change{Reason: "Broken", Message: "It broke"})
 		o.Wait()
 	}
-	if n := strings.Count(strings.Join(lines, "\n"), "Cannot create Events"); n != 1 || len(lines) != 4 {
+	if n := strings.Count(strings.Join(lines, "\n"), "Cannot create an Event"); n != 1 || len(lines) != 4 {
 		t.Errorf("the log is %q", lines)
 	}
 }

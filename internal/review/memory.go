@@ -2,6 +2,8 @@ package review
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -19,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Small is the size of a body up to which a review is parsed as a whole, and up to which a buffer
-// is kept for the next review.
+// Small is the size of a body up to which a review is parsed as a whole, and up to which buffers
+// are kept for the next review: it is charged for their size.
 const Small = 256 << 10
 
 // memory bounds the memory of all reviews in progress, in bytes.
@@ -104,6 +106,34 @@ func (a *account) Take(n int) error {
 	return refusal{err}
 }
 
+// patience is how long a small review waits for memory after it was read. Mostly, reviews that end in a
+// few milliseconds hold it, and the API server would come back only after a second.
+const patience = 2 * time.Second
+
+// takeSoon is like Take, but waits for memory that other reviews hold.
+func (a *account) takeSoon(ctx context.Context, n int) error {
+	for begin := time.Now(); ; {
+		err := a.Take(n)
+		if !apierrors.IsServiceUnavailable(err) || time.Since(begin) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// TakeIfRoom takes n more bytes if there are spare ones beside them, and reports whether it did.
+func (a *account) TakeIfRoom(n, spare int) bool {
+	if a.Take(n+spare) != nil {
+		return false
+	}
+	a.give(int64(spare))
+	return true
+}
+
 func (a *account) give(n int64) {
 	a.size.Add(-n)
 	a.memory.taken.Add(-n)
@@ -111,6 +141,12 @@ func (a *account) give(n int64) {
 
 // refusal is an error of Take.
 type refusal struct{ *apierrors.StatusError }
+
+// Refused reports whether an error says that there is too little memory for a review.
+func Refused(err error) bool {
+	var r refusal
+	return errors.As(err, &r)
+}
 
 func tooLarge(size, limit int64) error {
 	return refusal{status(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,

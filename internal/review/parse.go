@@ -28,8 +28,8 @@ type Request struct {
 
 // Members is what a protocol reads of a request. It may use its memory again for the next one.
 type Members interface {
-	// Reset forgets what has been read. If the request is large, it takes memory for what it reads
-	// in parts, see [Protocol.InParts].
+	// Reset forgets what has been read. If large is set, the request is read in parts: see
+	// [Protocol.InParts].
 	Reset(large bool)
 	// Read reads the value at the cursor, of the member of that name, or passes over it.
 	Read(name []byte, c *rawjson.Cursor) error
@@ -64,9 +64,23 @@ func (p *parser) parse(protocol *Protocol, body []byte, large bool) error {
 	case p.Raw == nil:
 		return fmt.Errorf("the %s has no request", protocol.Kind)
 	case p.UID == "":
-		return fmt.Errorf("the request of the %s has no uid", protocol.Kind)
+		return fmt.Errorf("the request of the %s has no uid of up to %d bytes", protocol.Kind, maxText)
 	}
 	return nil
+}
+
+// maxText is how long an apiVersion, a kind or a UID may be in bytes. Answers repeat them, and their
+// memory is not counted.
+const maxText = 1 << 10
+
+// text reads a string, or "" if the value is something else or too long.
+func text(c *rawjson.Cursor) string {
+	value := c.Value()
+	if len(value) > maxText {
+		return ""
+	}
+	s, _ := rawjson.String(value)
+	return s
 }
 
 func (p *parser) readReview(protocol *Protocol) error {
@@ -74,9 +88,9 @@ func (p *parser) readReview(protocol *Protocol) error {
 	for c.Enter('{'); c.Next('{'); {
 		switch string(c.Name()) {
 		case "apiVersion":
-			p.APIVersion, _ = rawjson.String(c.Value())
+			p.APIVersion = text(c)
 		case "kind":
-			p.kind, _ = rawjson.String(c.Value())
+			p.kind = text(c)
 		case "request":
 			if err := p.readRequest(); err != nil {
 				return err
@@ -100,8 +114,7 @@ func (p *parser) readRequest() error {
 	for c.Enter('{'); c.Next('{'); {
 		name := c.Name()
 		if string(name) == "uid" {
-			uid, _ := rawjson.String(c.Value())
-			p.UID = types.UID(uid)
+			p.UID = types.UID(text(c))
 		} else if err := p.Members.Read(name, c); err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func (p Protocol) handler(m *memory) http.Handler {
 		buf.account.memory = m
 		defer func() {
 			buf.account.give(buf.account.size.Load())
-			if cap(buf.body)+cap(buf.response) <= 1<<20 {
+			if cap(buf.body)+cap(buf.response) <= Small {
 				buf.parser.Pieces = nil
 				pool.Put(buf)
 			}
@@ -76,11 +76,11 @@ func (p Protocol) handler(m *memory) http.Handler {
 			failed := Request{APIVersion: req.APIVersion, UID: req.UID, account: req.account}
 			buf.body, buf.parser = nil, parser{} // the client may be slow to read why
 			buf.account.give(buf.account.size.Load())
-			if refused := (refusal{}); errors.As(err, &refused) {
+			if Refused(err) {
 				// net/http would cut off a client that is still sending, before it reads the answer.
 				_, _ = io.CopyN(io.Discard, r.Body, m.max)
 			}
-			p.fail(r.Context(), w, &failed, err)
+			p.fail(r, w, &failed, err)
 			return
 		}
 		buf.response = append(response, '}')
@@ -96,7 +96,11 @@ func (p *Protocol) review(r *http.Request, buf *buffers) ([]byte, error) {
 	}
 	large := p.InParts && len(buf.body) > Small
 	if !large {
-		if err := req.Take(Cost(buf.body)); err != nil {
+		take := func(n int) error { return req.takeSoon(r.Context(), n) }
+		if len(buf.body) > Small {
+			take = req.Take
+		}
+		if err := take(Cost(buf.body)); err != nil {
 			return nil, err
 		}
 	}
@@ -133,16 +137,17 @@ func (p *Protocol) begin(b []byte, req *Request) []byte {
 // response as a Status or not at all (rest.Result.Error).
 //
 // Failures are logged as information, because zap adds a stack to errors: that of this function.
-func (p *Protocol) fail(ctx context.Context, w http.ResponseWriter, req *Request, err error) {
+func (p *Protocol) fail(r *http.Request, w http.ResponseWriter, req *Request, err error) {
+	ctx := r.Context()
 	if p.Failed != nil {
 		p.Failed(ctx, err)
 	}
-	var refused refusal // which the API server repeats if it is an HTTP error
-	isRefused := errors.As(err, &refused)
-	inProtocol := !isRefused && p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion)
+	refused := Refused(err) // what the API server repeats if it is an HTTP error
+	inProtocol := !refused && p.Failure != nil && req.UID != "" && slices.Contains(p.apiVersions, req.APIVersion)
 	status := Status(err)
-	if isRefused && req.account.memory.worthLine() || !isRefused && (inProtocol || status.Code >= http.StatusInternalServerError) {
-		klog.FromContext(ctx).Info("Webhook request failed", "err", logtext.Error(err), "review", p.Kind, "uid", logtext.Text(string(req.UID)))
+	again := refused && status.Code == http.StatusServiceUnavailable
+	if again && req.account.memory.worthLine() || !again && (refused || inProtocol || status.Code >= http.StatusInternalServerError) {
+		klog.FromContext(ctx).Info("Webhook request failed", "err", logtext.Error(err), "review", p.Kind, "path", logtext.Text(r.URL.Path), "uid", logtext.Text(string(req.UID)))
 	}
 	if inProtocol {
 		writeJSON(w, http.StatusOK, nil, append(append(p.begin(nil, req), p.Failure(req, err)...), '}'))

@@ -74,7 +74,7 @@ type slab[T any] struct{ used []T }
 // take returns n zero values.
 func (s *slab[T]) take(n int) []T {
 	if cap(s.used)-len(s.used) < n {
-		s.used = make([]T, 0, max(2*cap(s.used), n, 4)) // holders of a piece of the old one keep it
+		s.used = make([]T, 0, max(min(2*cap(s.used), 1<<14), n, 4)) // holders of a piece of the old one keep it
 	}
 	from := len(s.used)
 	s.used = s.used[:from+n]

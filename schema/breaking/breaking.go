@@ -91,9 +91,9 @@ type Proof struct {
 // both CRDs have, sorted by path.
 //
 // Schemas are compared field by field. For each change, Changes searches for a proof: an object that
-// the old CRD accepts, and that the new CRD refuses at that field or stores differently. It begins with
-// a small object, and then with random ones, and changes them where the old CRD refuses them. A new
-// rule about updates (with oldSelf) is proven by two objects: one may replace the other in the old
+// the old CRD accepts, and that the new CRD refuses at that field or stores differently. The
+// search starts from the smallest object that has the field, and from the samples, and edits it until
+// the old CRD accepts it and the change shows. A new rule about updates (with oldSelf) is proven by two objects: one may replace the other in the old
 // CRD, but not in the new one. If the status is a subresource, a create request ignores it, so a
 // change of the status is proven by a write of the status.
 //

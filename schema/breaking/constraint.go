@@ -3,6 +3,7 @@ package breaking
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -312,10 +313,9 @@ func (c *comparison) status(was, is *version) {
 func oddKeys(value any) []any {
 	all := []any{value}
 	object, _ := value.(map[string]any)
-	for _, key := range []string{"", " ", strings.Repeat("a", 300), "A", "a/b/c"} {
-		for _, v := range object {
-			all = append(all, map[string]any{key: v})
-			break
+	if names := slices.Sorted(maps.Keys(object)); len(names) > 0 {
+		for _, key := range []string{"", " ", strings.Repeat("a", 300), "A", "a/b/c"} {
+			all = append(all, map[string]any{key: object[names[0]]})
 		}
 	}
 	return all

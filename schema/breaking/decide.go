@@ -28,7 +28,7 @@ func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
 	for _, added := range c.changes[begin:] {
 		refused, decided := []any(nil), false
 		switch {
-		case added.child != "" || added.only != nil || !added.creates:
+		case added.child != "" || added.only != nil || !added.creates || added.updates:
 		case finite:
 			for _, value := range values {
 				if added.refuses(is, value) {
@@ -49,7 +49,9 @@ func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
 			continue
 		}
 		if decided {
-			added.narrow, added.put = nil, func(any) []any { return refused }
+			if added.put = func(value any) []any { return append(slices.Clip(refused), value) }; finite {
+				added.narrow, added.put = nil, func(any) []any { return refused }
+			}
 		}
 		kept = append(kept, added)
 	}

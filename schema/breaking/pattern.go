@@ -11,9 +11,12 @@ import (
 // Patterns are regular, so whether one allows less than another one is decidable: both are run side by
 // side on all strings, the shortest first, and strings that lead to the same states are tried once.
 
-// maxStates is how many pairs of states are tried, and maxCounted up to which length they differ by
-// the length of the string.
-const maxStates, maxCounted = 10_000, 300
+const (
+	// maxWork bounds how many instructions are run, to a second or less.
+	maxWork = 50_000_000
+	// maxCounted is up to which length states differ by the length of the string.
+	maxCounted = 300
+)
 
 // texts is a set of strings.
 type texts struct {
@@ -37,7 +40,11 @@ func beyond(was, is texts) (found []string, decided bool) {
 	letters := alphabet(before, now)
 	seen := map[string]bool{}
 	open := []state{{}}
+	work := 0
 	for len(open) > 0 && len(found) < 5 {
+		if work += len(letters) * (len(before.Inst) + len(now.Inst)); work > maxWork {
+			return found, false
+		}
 		at := open[0]
 		open = open[1:]
 		last, length := rune(-1), int64(len(at.text))
@@ -59,9 +66,7 @@ func beyond(was, is texts) (found []string, decided bool) {
 			if seen[string(key)] {
 				continue
 			}
-			if seen[string(key)] = true; len(seen) > maxStates {
-				return found, false
-			}
+			seen[string(key)] = true
 			open = append(open, to)
 		}
 	}

@@ -31,8 +31,8 @@
 // ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
 // parameters.
 //
-// The webhooks of controller-runtime's manager exist only after the manager, which needs the
-// server. Give both the same http.ServeMux, to which the manager adds its webhooks:
+// A controller-runtime manager needs the server's config, but the server needs the manager's
+// webhooks. To start both, give them the same http.ServeMux; the manager adds its webhooks to it later:
 //
 //	webhooks := http.NewServeMux()
 //	s := offline.Start(t, offline.Manifests(manifests), offline.Handler(webhooks))

@@ -103,7 +103,7 @@ func (s step) changes(now time.Time) (all []report.Change) {
 }
 
 var (
-	errUnknown = errors.New("another program wrote the CA, and can impersonate the webhooks")
+	errUnknown = errors.New("another program wrote the CA, and can impersonate the webhooks, unless this replica missed several rotations")
 	errEarlier = errors.New("the Secret had an earlier or an expired CA, for example from a backup")
 	errNoCA    = errors.New("no valid CA was left; requests fail until all registrations have the new one")
 )

@@ -216,7 +216,7 @@ func TestChanges_WithoutEvents(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		r.wantsWell(t, c)
-		if n := strings.Count(fmt.Sprint(r.lines()), "Cannot create Events"); n != 1 {
+		if n := strings.Count(fmt.Sprint(r.lines()), "Cannot create an Event"); n != 1 {
 			t.Errorf("it says so %d times: %q", n, r.lines())
 		}
 	})

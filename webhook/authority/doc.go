@@ -64,10 +64,10 @@
 //   - CARotationStarted, CARotated, CARemoved: the three steps of a rotation.
 //   - SecretRecreated: the Secret had been deleted.
 //   - SecretRepaired: the Secret was broken, or had an earlier state. The log line is an error.
-//   - UnknownCA: the replica trusts a CA that it found in the Secret, although the key of no CA that
-//     it knew has signed it. Replicas sign each next CA with the key of the current one. The log
-//     line is an error with the fingerprint of the CA and the field managers that wrote it. If you
-//     did not write this CA, treat the webhooks as compromised: its key can sign certificates for
+//   - UnknownCA: the Secret has a new CA that was not signed by a CA that this replica trusted
+//     before. Replicas sign each next CA with the key of the current one, but a replica that was cut
+//     off during several rotations cannot tell. The replica trusts the new CA, and logs an error with
+//     its fingerprint and the field managers that wrote it. If you did not write this CA, treat the webhooks as compromised: its key can sign certificates for
 //     them.
 //
 // A client chooses the name of its field manager, so the name is not a proof of the writer; the

@@ -76,8 +76,8 @@
 // default), and a count ([Webhooks.Changes], which package webhook/metrics exports). The reason is
 // CABundleInjected, or CABundleOverwritten if another writer had replaced the bundle. The latter is
 // an error in the log with the field managers that own the caBundle, such as that of another
-// injector. If the other writer continues, Inject writes the bundle about once a second, and logs
-// less often.
+// injector. If the other writer continues, each replica writes the bundle about once a second, and
+// logs less often.
 //
 // # Limitations
 //

@@ -72,7 +72,7 @@ func (e contendedError) Error() string {
 // Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to
 // the [Service] or [URL] of the declaration. This includes webhooks that another release of
 // your operator declared. Inject watches the objects. If a bundle is overwritten or
-// removed, Inject writes it again at once, but if this happens repeatedly, once a second.
+// removed, Inject writes it again at once. If this happens repeatedly, it writes once a second.
 // Failures are logged and retried, and [Webhooks.Differences] are logged. Every replica can
 // run Inject; if one replica has written the bundle, the others write nothing.
 //
