@@ -122,6 +122,7 @@ func TestHandler_BadRequests(t *testing.T) {
 		"a request that is null":       {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":null}`, code: 400, message: "has no request"},
 		"a request that is no object":  {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":7}`, code: 400, message: "expected object"},
 		"a request without a UID":      {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{}}`, code: 400, message: "has no uid"},
+		"a request with a long UID":    {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":"` + strings.Repeat("<", 2000) + `"}}`, code: 400, message: "has no uid of up to 1024 bytes"},
 		"a request with a numeric UID": {body: `{"kind":"TestReview","apiVersion":"test.k8s.io/v1","request":{"uid":1}}`, code: 400, message: "has no uid"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,12 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
 	case <-w.started:
 	case <-ctx.Done():
-		body.CloseWithError(context.Cause(ctx)) // the handler must not wait for a reader
-		return nil, context.Cause(ctx)
+		select {
+		case <-w.started: // the handler has ended; its answer has no body
+		default:
+			body.CloseWithError(context.Cause(ctx)) // the handler must not wait for a reader
+			return nil, context.Cause(ctx)
+		}
 	}
 	if w.err != nil {
 		return nil, w.err

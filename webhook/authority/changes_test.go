@@ -89,7 +89,7 @@ func TestChanges_RotationAndRepair(t *testing.T) {
 		c.delete()
 		time.Sleep(10 * time.Second)
 		expect("a deletion", secretRecreated, caRotationStarted)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(15 * time.Minute) // a replica looks again after up to a tenth of the interval
 		expect("the rotation", caRotated)
 		c.edit(func(data map[string][]byte) map[string][]byte {
 			data[privateKey] = []byte("garbage")
@@ -104,11 +104,21 @@ func TestChanges_RotationAndRepair(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		expect("an old backup", secretRepaired)
 		time.Sleep(5*day + 6*time.Hour)
-		expect("the end of the first two CAs", caRemoved, caRotationStarted, caRotated)
+		// They end seconds apart, and a replica may look in between.
+		if want[caRemoved] = totals(replicas...)[caRemoved]; want[caRemoved] < 1 || want[caRemoved] > 2 {
+			t.Errorf("CAs were removed %d times", want[caRemoved])
+		}
+		expect("the end of the first two CAs", caRotationStarted, caRotated)
+		events, sum := c.eventReasons(t), 0
+		for _, n := range want {
+			sum += n
+		}
+		if len(events) != sum {
+			t.Errorf("%d Events for %d changes", len(events), sum)
+		}
 		if diff := cmp.Diff([]string{
-			"Normal CACreated", "Normal CARemoved", "Normal CARotated", "Normal CARotated", "Normal CARotated", "Normal CARotationStarted", "Normal CARotationStarted",
-			"Normal CARotationStarted", "Normal SecretRecreated", "Warning SecretRepaired", "Warning SecretRepaired",
-		}, c.eventReasons(t)); diff != "" {
+			"Normal CACreated", "Normal CARemoved", "Normal CARotated", "Normal CARotationStarted", "Normal SecretRecreated", "Warning SecretRepaired",
+		}, slices.Compact(events)); diff != "" {
 			t.Errorf("Events (-want +got):\n%s", diff)
 		}
 	})
