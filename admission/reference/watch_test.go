@@ -2,6 +2,8 @@ package reference_test
 
 import (
 	"context"
+	"io"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -135,33 +137,65 @@ func TestNewInformer_WatchList(t *testing.T) {
 	})
 }
 
-// An API server that refuses connections is tried every second or two.
-func TestNewInformer_ConnectionRefused(t *testing.T) {
+// After an outage, a watch that ends at once delivers nothing that was missed.
+func TestNewInformer_WatchEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stream{}
+		r := s.observe(t)
+		time.Sleep(time.Minute)
+		s.end(apierrors.NewServiceUnavailable("the server is starting"))
+		time.Sleep(30 * time.Second)
+		s.end(nil)
+		wait := func() {
+			for err := r.Check(nil); err == nil || strings.Contains(err.Error(), "had no watch"); err = r.Check(nil) {
+				if err == nil {
+					t.Fatal("it is ready at once")
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		wait()
+		gone := apierrors.NewResourceExpired("too old")
+		s.send(watch.Error, &gone.ErrStatus)
+		synctest.Wait()
+		wait()
+		expectCheck(t, "after the next watch was opened", r, "receives the events that it missed")
+	})
+}
+
+// An API server that does not answer is tried every second or two.
+func TestNewInformer_NoAnswer(t *testing.T) {
 	_, refused := (&network{cut: true}).dial(t.Context(), "tcp", "")
-	t.Run("list", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := &stream{fails: refused}
-			r := s.observe(t)
-			time.Sleep(10 * time.Minute)
-			expectCheck(t, "without an API server", r, "has not synced yet: dial tcp: connection refused")
-			s.end(nil)
-			time.Sleep(3 * time.Second)
-			expectCheck(t, "three seconds after it is there", r, "")
+	for cause, err := range map[string]error{
+		"dial tcp: connection refused": refused,
+		"EOF":                          &url.Error{Op: "Get", URL: "https://10.0.0.1", Err: io.EOF},
+		"no endpoints":                 apierrors.NewServiceUnavailable("no endpoints"),
+	} {
+		t.Run(cause+"/list", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stream{fails: err}
+				r := s.observe(t)
+				time.Sleep(10 * time.Minute)
+				expectCheck(t, "without an API server", r, "has not synced yet: "+cause)
+				s.end(nil)
+				time.Sleep(3 * time.Second)
+				expectCheck(t, "three seconds after it is there", r, "")
+			})
 		})
-	})
-	t.Run("watch", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s := &stream{}
-			r := s.observe(t)
-			time.Sleep(time.Minute)
-			s.end(refused)
-			time.Sleep(10 * time.Minute)
-			expectCheck(t, "without an API server", r, "has had no watch for 10m0s: dial tcp: connection refused")
-			s.end(nil)
-			time.Sleep(3 * time.Second)
-			expectCheck(t, "three seconds after it is back", r, "")
+		t.Run(cause+"/watch", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stream{}
+				r := s.observe(t)
+				time.Sleep(time.Minute)
+				s.end(err)
+				time.Sleep(10 * time.Minute)
+				expectCheck(t, "without an API server", r, "has had no watch for 10m0s: "+cause)
+				s.end(nil)
+				time.Sleep(3 * time.Second)
+				expectCheck(t, "three seconds after it is back", r, "")
+			})
 		})
-	})
+	}
 }
 
 // An informer that cannot report a broken watch is an error, unless the caller accepts it.

@@ -86,3 +86,31 @@ func TestChanges_HarmlessOutsideSchemas(t *testing.T) {
 		})
 	}
 }
+
+// Few values, or the strings of a pattern, do not decide what else a schema says.
+func TestChanges_DecidedByMore(t *testing.T) {
+	for _, c := range []struct{ old, new string }{
+		{
+			`{type: string, enum: [A, B]}`,
+			`{type: string, enum: [A, B], x-kubernetes-validations: [{rule: "!oldSelf.hasValue() || oldSelf.value() == self", optionalOldSelf: true}]}`,
+		},
+		{
+			`{type: boolean}`,
+			`{type: boolean, x-kubernetes-validations: [{rule: "!oldSelf.hasValue() || oldSelf.value() == self", optionalOldSelf: true}]}`,
+		},
+		{`{type: string, format: date}`, `{type: string, format: date, pattern: '^3'}`},
+		{`{type: string, format: ipv4}`, `{type: string, format: ipv4, pattern: '^10[.]'}`},
+	} {
+		if got := breaks(t, property(c.old), property(c.new)); len(got) != 1 || strings.Contains(got[0], "UNPROVEN") {
+			t.Errorf("%s → %s: got %q, want a proof", c.old, c.new, got)
+		}
+	}
+}
+
+// A pattern with more states than are tried is undecided. All of them would take minutes.
+func TestChanges_PatternOfManyStates(t *testing.T) {
+	got := breaks(t, property(`{type: string, pattern: '[\p{L}\p{N} ]{1,253}x'}`), property(`{type: string, pattern: '[\p{L}\p{N}_ ]{1,253}x'}`))
+	if len(got) != 1 || !strings.Contains(got[0], "UNPROVEN") {
+		t.Errorf("got %q", got)
+	}
+}
