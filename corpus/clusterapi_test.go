@@ -134,7 +134,7 @@ const clusterAPIDecodes = "each kind has an admission webhook of controller-runt
 
 var clusterAPIKnown = []known{{
 	title:   "Annotation_IsNotJSON",
-	report:  `the annotations law(?s:.*)unexpected end of JSON input`,
+	report:  `the annotations law(?s:.*)(unexpected end of JSON input|invalid character)`,
 	release: "v1.8.4",
 	object: `
 apiVersion: cluster.x-k8s.io/v1beta1
@@ -275,7 +275,7 @@ deletion:
 	reason: "the project's admission webhook refuses two patches with one name",
 }, {
 	title:   "Machines_BecomeEqual",
-	report:  `entries in machines must be unique`,
+	report:  `entries in (machines|pods) must be unique`,
 	reason:  "an update passes, because it does not change the machines",
 	release: today,
 	object: `
