@@ -28,7 +28,8 @@
 // progress take together, on this server or another. Bodies, decoded objects and responses may take
 // (limit − 32 MiB) / 4, and at least 4 MiB: 24 MiB in a container of 128Mi. The limit is the lower one of
 // GOMEMLIMIT and the memory limits of the process's cgroups, or 2 GiB without any. It is read when the
-// first handler is created. A review that does not fit beside the others gets a 503 with a Retry-After of
+// first handler is created. Without GOMEMLIMIT, it also becomes the limit of Go's garbage collector
+// (runtime/debug.SetMemoryLimit, with 90 % of the limit of the cgroup). A review that does not fit beside the others gets a 503 with a Retry-After of
 // one second, but one of up to 256 KiB waits for two seconds before that. The API server retries it up to ten times
 // (k8s.io/client-go/rest/with_retry.go). A review that is too large even alone gets a 413. An eighth of
 // the memory is reserved for reviews that need at most 1 MiB.

@@ -34,7 +34,19 @@ type memory struct {
 
 // process is the memory of all handlers, whichever server they are mounted on. It is as global
 // as the limit of the process that it divides.
-var process = sync.OnceValue(func() *memory { return newMemory(memoryLimit(os.DirFS("/"))) })
+//
+// Go's garbage collector does not know the limit of a cgroup, and lets garbage grow beyond it. So it is told,
+// unless GOMEMLIMIT or the program has set a limit.
+var process = sync.OnceValue(func() *memory {
+	limit := memoryLimit(os.DirFS("/"))
+	if limit != noLimit && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
+	return newMemory(limit)
+})
+
+// noLimit is what a process without a memory limit is given.
+const noLimit = 2 << 30
 
 // newMemory returns the share of reviews in the memory limit of a process: a quarter of what it has beside
 // the 32 MiB that it takes anyway. With the default GOGC, the heap grows to twice of what is live, and not
@@ -68,7 +80,7 @@ func memoryLimit(root fs.FS) int64 {
 		}
 	}
 	if limit > math.MaxInt64/2 { // as version 1 says without a limit
-		return 2 << 30
+		return noLimit
 	}
 	return limit
 }
