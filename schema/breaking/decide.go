@@ -48,10 +48,11 @@ func (c *comparison) decide(begin int, was, is *structuralschema.Structural) {
 		if decided && len(refused) == 0 {
 			continue
 		}
-		if decided {
-			if added.put = func(value any) []any { return append(slices.Clip(refused), value) }; finite {
-				added.narrow, added.put = nil, func(any) []any { return refused }
-			}
+		switch {
+		case decided && finite:
+			added.narrow, added.put = nil, func(any) []any { return refused }
+		case decided: // the format or a rule may refuse these strings, but not the value that is there
+			added.put = func(value any) []any { return append(slices.Clip(refused), value) }
 		}
 		kept = append(kept, added)
 	}
