@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
@@ -127,10 +128,10 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 		}
 	}
 	var err error
-	g.by, err = generate.New(kind, structural, func(object map[string]any) bool {
+	g.by, err = generate.New(kind, structural, func(object map[string]any) field.ErrorList {
 		object = runtime.DeepCopyJSON(object)
 		v.Default(object)
-		return len(v.Validate(context.Background(), object)) == 0
+		return v.Validate(context.Background(), object)
 	}, others...)
 	if err == nil {
 		c.generators[key] = g

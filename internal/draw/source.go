@@ -13,6 +13,8 @@ import (
 // unrelated one. It is for [rand.New].
 type Source struct {
 	fresh func() uint64 // nil for none
+	full  func() uint64 // as fresh, and never zero
+	even  uint64        // see Even
 	least bool          // fresh draws are zero
 	drawn []uint64
 	part  part // the current one
@@ -44,7 +46,25 @@ const (
 var ErrEndless = errors.New("a generator does not end when all draws are zero")
 
 // Uint64 implements [rand.Source64].
-func (s *Source) Uint64() uint64 {
+func (s *Source) Uint64() uint64 { return s.next(s.fresh) }
+
+// Full returns a draw that is hardly ever zero, unless it is replayed.
+func (s *Source) Full() uint64 {
+	if s.full == nil {
+		return s.Uint64()
+	}
+	return s.next(s.full)
+}
+
+// Even returns a draw that is spread evenly over the values with successive numbers.
+func (s *Source) Even() uint64 {
+	if s.full == nil {
+		return s.Uint64()
+	}
+	return s.next(func() uint64 { return s.even })
+}
+
+func (s *Source) next(fresh func() uint64) uint64 {
 	var v uint64
 	p := s.part
 	switch n := len(p.drawn.Own); {
@@ -52,8 +72,8 @@ func (s *Source) Uint64() uint64 {
 		v = p.replay.Own[n]
 	case len(s.drawn) >= allDraws:
 		panic(ErrEndless)
-	case len(s.drawn) < freshDraws && s.fresh != nil && !s.least:
-		v = s.fresh()
+	case len(s.drawn) < freshDraws && fresh != nil && !s.least:
+		v = fresh()
 	}
 	s.drawn = append(s.drawn, v)
 	p.drawn.Own = append(p.drawn.Own, v)
@@ -116,6 +136,9 @@ func Of(stream []uint64) *Source {
 	return s
 }
 
+// golden is the golden ratio of 2^64: its multiples are far from each other.
+const golden = 0x9e3779b97f4a7c15
+
 // New returns the source of value number i. Another name gives other values.
 //
 // Value 0 is made of zeros. Some of the others have many zeros: a nil pointer and a pointer to zero
@@ -129,6 +152,7 @@ func New(seed uint64, name string, i int) *Source {
 	hash.Write([]byte(name))
 	rng := randv2.New(randv2.NewPCG(seed^hash.Sum64(), uint64(i)))
 	zeros := []float64{0, 0.1, 0.3, 0.5}[i%4]
+	s.full, s.even = rng.Uint64, hash.Sum64()+uint64(i)*golden
 	s.fresh = func() uint64 {
 		if rng.Float64() < zeros {
 			return 0

@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -49,24 +50,25 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 	return n.tooLarge()
 }
 
-func (m *maker) array(n *node, c *choice) ([]any, error) {
+func (m *maker) array(n *node) ([]any, error) {
 	out := []any{}
 	seen := map[string]bool{}
-	total := count(m.draw(c), n.leastOf, n.mostOf, n.sizes)
+	planned := m.plan.has(n.path)
+	draw := m.drawFor(planned)
+	total := count(draw, n.leastOf, n.mostOf, m.affordable(draw, n.sizes, n.items))
+	if planned && draw >= named*unit {
+		wanted := 1
+		if m.plan.lists[n.path] {
+			wanted = 2
+		}
+		total = max(total, min(wanted, n.mostOf))
+	}
 	for i := range total {
 		var v any
 		var err error
-		m.part(func() { v, err = m.element(n.items, i, c.kid(i)) })
-		if n.unique {
-			for try := 1; err == nil && try <= tries && seen[n.key(v)]; try++ {
-				v, err = m.another(n, c.kid(i), try+max(0, i-dense))
-			}
-			if err == nil && seen[n.key(v)] {
-				if len(out) < n.leastOf {
-					return nil, n.fault(fmt.Errorf("no element is found that differs from %d others", len(out)))
-				}
-				break
-			}
+		m.Part(func() { v, err = m.element(n.items, i, total) })
+		if n.unique && err == nil {
+			v, err = m.distinct(n, v, seen, max(0, i-dense))
 		}
 		if err != nil {
 			if len(out)+total-i-1 < n.leastOf {
@@ -74,81 +76,80 @@ func (m *maker) array(n *node, c *choice) ([]any, error) {
 			}
 			continue
 		}
-		if n.unique {
-			seen[n.key(v)] = true
-		}
 		out = append(out, v)
 	}
 	return out, nil
 }
 
-// element makes element i. All but the first few of a large list or map are small.
-func (m *maker) element(n *node, i int, c *choice) (any, error) {
-	if i >= dense {
-		next := m.next
-		m.next = nil
-		defer func() { m.next = next }()
+// affordable returns the sizes for which there is room, in ascending order, and now and then all. Of
+// large lists, all but the first elements are small.
+func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
+	if of == nil || scatter(draw, 5)%8 == 0 {
+		return sizes
 	}
-	return m.value(n, c)
+	i := slices.IndexFunc(sizes, func(size int) bool { return float64(size*min(of.size, 16)) > max(20, 8*m.room) })
+	if i < 0 {
+		return sizes
+	}
+	return sizes[:i]
+}
+
+// element makes element i of a list or map. Only the first one follows the plan, and all but the
+// first few are small.
+func (m *maker) element(n *node, i, of int) (v any, err error) {
+	defer func(from source, p *plan) { m.source, m.plan = from, p }(m.source, m.plan)
+	if i > 0 {
+		m.plan = nil
+	}
+	if i >= dense {
+		m.source = always(0)
+	}
+	m.within(m.room/float64(min(of, dense)), func() { v, err = m.value(n) })
+	return v, err
+}
+
+// distinct returns an element that differs from others: the same one with other keys, or a small one.
+func (m *maker) distinct(n *node, v any, seen map[string]bool, first int) (_ any, err error) {
+	for try := first; err == nil && seen[n.key(v)]; try++ {
+		if try > first+tries {
+			return nil, n.fault(fmt.Errorf("no element is found that differs from %d others", len(seen)))
+		}
+		object, ok := v.(map[string]any)
+		if !ok || n.keys == nil {
+			m.with(always(bump(0, try)), func(m *maker) { v, err = m.value(n.items) })
+			continue
+		}
+		for i, number := range n.keys {
+			p := n.items.properties[number]
+			m.with(always(bump(0, try>>(2*i))), func(m *maker) { object[p.name], err = m.value(p.node) })
+		}
+		if err == nil && !n.items.accepts(object) {
+			err = n.fault(errors.New("no other key is accepted"))
+		}
+	}
+	if err == nil {
+		seen[n.key(v)] = true
+	}
+	return v, err
 }
 
 // key returns what must differ between elements.
 func (n *node) key(element any) string {
-	if n.defaults {
-		element = withDefaults(element, n.source.Items)
-	}
 	object, ok := element.(map[string]any)
 	if n.keys == nil || !ok {
+		if n.defaults {
+			element = withDefaults(element, n.source.Items)
+		}
 		return key(element)
 	}
 	keys := make([]any, 0, len(n.keys))
 	for _, i := range n.keys {
-		v, found := object[n.items.properties[i].name]
+		p := n.items.properties[i]
+		v, found := object[p.name]
+		if !found && p.absent != nil {
+			v, found = p.absent, true
+		}
 		keys = append(keys, v, found)
 	}
 	return key(keys)
-}
-
-// another makes another element of the same choices. If it has keys, only they differ.
-func (m *maker) another(n *node, c *choice, try int) (v any, err error) {
-	c = c.clone()
-	if n.keys == nil {
-		m.with(random(c.draw, try, 0.5), func(m *maker) {
-			change(n.items, c, try)
-			v, err = m.value(n.items, c)
-		})
-		return v, err
-	}
-	inner := c
-	if n.items.search || len(n.items.variants) > 0 {
-		inner = c.kid(0)
-	}
-	i := n.keys[try%len(n.keys)]
-	p := n.items.properties[i]
-	if kid := inner.kid(i); !p.required && !some(kid.draw) {
-		kid.drawn, kid.draw = true, unit
-	}
-	change(p.node, inner.kid(i).kid(0), try)
-	m.with(nil, func(m *maker) { v, err = m.value(n.items, c) })
-	return v, err
-}
-
-// change changes the choices of a value.
-func change(n *node, c *choice, try int) {
-	if n.nullable {
-		c.draw = 0
-		c = c.kid(0)
-	}
-	if n.search || len(n.variants) > 0 {
-		if n.kind == kindObject || n.kind == kindArray {
-			c.draw = scatter(c.draw, try)
-		}
-		c = c.kid(0)
-	}
-	switch n.kind {
-	case kindObject, kindArray, kindAny:
-		*c = choice{} // to be drawn again
-	default:
-		c.drawn, c.draw = true, bump(c.draw, try)
-	}
 }

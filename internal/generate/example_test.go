@@ -6,6 +6,7 @@ import (
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/internal/draw"
 	"github.com/crdkit/crdkit/internal/generate"
@@ -21,7 +22,12 @@ func Example() {
 		}},
 		ValueValidation: &structuralschema.ValueValidation{Required: []string{"replicas"}},
 	}
-	even := func(object map[string]any) bool { return object["replicas"].(int64)%2 == 0 }
+	even := func(object map[string]any) (errs field.ErrorList) {
+		if n := object["replicas"].(int64); n%2 != 0 {
+			errs = append(errs, field.Invalid(field.NewPath("replicas"), n, "must be even"))
+		}
+		return errs
+	}
 	g, err := generate.New(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Web"}, s, even)
 	if err != nil {
 		fmt.Println(err)

@@ -7,55 +7,57 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // Generator makes objects of one version of a kind. Several goroutines may use it if they may
-// call valid.
+// call validate.
 type Generator struct {
-	kind   schema.GroupVersionKind
-	schema *structuralschema.Structural
-	root   *node
-	valid  func(object map[string]any) bool
-	known  []*choice // of accepted objects, the smallest first
-	edges  *edges
-	checks func() validation.SchemaValidator // of the whole schema
+	kind     schema.GroupVersionKind
+	schema   *structuralschema.Structural
+	root     *node
+	validate func(object map[string]any) field.ErrorList
+	targets  []target
+	known    []*draw.Tree // of accepted objects, the smallest first
+	edges    *edges
+	checks   func() validation.SchemaValidator // of the whole schema
 
-	findParts sync.Once
-	mutex     sync.Mutex
-	loose     map[string]*node // see Outside
+	mutex sync.Mutex
+	loose map[string]*node // see Outside
 }
 
 // New compiles a generator for one version of a kind. s is its schema, as
-// [structuralschema.NewStructural] makes it. valid reports whether the API server would accept an
-// object, which it must not change; it is for rules that no generator can aim at, those of CEL. If
-// valid is nil, all objects are accepted.
+// [structuralschema.NewStructural] makes it. validate returns the errors for which the API server
+// would refuse an object, which it must not change: the object is then changed where the errors
+// are. If validate is nil, all objects are accepted.
 //
 // Values at the bounds of the schema and next to them are frequent. So are those at the bounds of
 // others: the schemas of the versions that the objects will be converted to.
 //
 // An error names the path where no value is possible, or the number of objects that were tried if
-// valid accepts none.
+// validate accepts none.
 func New(
 	kind schema.GroupVersionKind, s *structuralschema.Structural,
-	valid func(object map[string]any) bool, others ...*structuralschema.Structural,
+	validate func(object map[string]any) field.ErrorList, others ...*structuralschema.Structural,
 ) (*Generator, error) {
 	if s == nil {
 		return nil, fmt.Errorf("%s: no schema", kind)
 	}
-	if valid == nil {
-		valid = func(map[string]any) bool { return true }
+	if validate == nil {
+		validate = func(map[string]any) field.ErrorList { return nil }
 	}
 	all := append([]*structuralschema.Structural{s}, others...)
-	c := &compiler{memo: map[string]*node{}, edges: edgesOf(all)}
+	c := &compiler{memo: map[string]*node{}, rules: map[string]*rules{}, edges: edgesOf(all)}
 	g := &Generator{
-		kind: kind, schema: s, root: c.root(kind, s), valid: valid, edges: c.edges,
+		kind: kind, schema: s, root: c.root(kind, s), validate: validate, edges: c.edges,
 		loose: map[string]*node{},
 	}
 	if g.root.err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, g.root.err)
 	}
+	g.targets = targets(g.root, nil, nil)
 	if err := g.explore(); err != nil {
 		return nil, fmt.Errorf("no %s can be made: %w", kind, err)
 	}
@@ -67,78 +69,60 @@ func New(
 // and the rest by the schema. Integers are int64 and other numbers are float64, as in an
 // unstructured object.
 func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
-	which, drawn := src.Uint64(), &choice{}
-	if object, ok := g.try(drawn, src); ok {
+	which := src.Uint64()
+	if object, err := g.try(src); err == nil {
 		return object, nil
 	}
-	g.findParts.Do(g.findRuled)
-	g.repair(drawn)
-	if object, ok := g.try(drawn, nil); ok {
-		return object, nil
+	object, err := g.try(draw.Replay(g.known[pick(which, len(g.known))]))
+	if err != nil {
+		return nil, fmt.Errorf("%s: validate refuses an object that it accepted before: %w", g.kind, err)
 	}
-	start := g.known[pick(which, len(g.known))].clone()
-	object, ok := g.try(start, nil)
-	if !ok {
-		return nil, fmt.Errorf("%s: valid refuses an object that it accepted before", g.kind)
-	}
-	s := g.search(maxTries)
-	s.value = object
-	s.toward(start, drawn)
-	return s.value.(map[string]any), nil
+	return object, nil
 }
 
-// try makes the object of choices and reports whether it is accepted. Choices that have not been
-// drawn are drawn from next, or are zero if that is nil.
-func (g *Generator) try(c *choice, next source) (map[string]any, bool) {
-	v, err := newMaker(next).value(g.root, c)
+// try makes an object of draws that is accepted, perhaps after repairs.
+func (g *Generator) try(src *draw.Source) (map[string]any, error) {
+	m := newMaker(src)
+	m.plan, m.room = g.planOf(src.Even()), roomOf(src.Uint64())
+	v, err := m.value(g.root)
 	if err != nil {
-		return nil, false
+		return nil, err
 	}
 	object := v.(map[string]any)
-	return object, g.valid(object)
-}
-
-func (g *Generator) search(tries int) *search {
-	return &search{left: tries, try: func(c *choice) (any, bool) { return g.try(c, nil) }}
+	return object, g.repair(object)
 }
 
 const (
-	maxExplored = 2000 // objects, until one is accepted
-	enoughKnown = 8
-	maxTries    = 64 // objects, for one that is wanted
+	maxExplored = 500 // objects, until one is accepted
+	enoughKnown = 4
+	maxTries    = 16 // objects, for one more
 )
 
-// explore finds accepted objects for others to start from: the least, and some that differ.
+// explore finds accepted objects to fall back to: the least, and some that differ.
 func (g *Generator) explore() error {
-	var unmade error
-	failed, tried := 0, 0
-	for ; tried < maxExplored && failed < tries && len(g.known) < enoughKnown; tried++ {
+	var last error
+	for tried := 0; tried < maxExplored && len(g.known) < enoughKnown; tried++ {
 		if len(g.known) > 0 && tried > maxTries {
 			break
 		}
-		c, next := &choice{}, source(nil)
-		if tried > 0 {
-			next = random(0, tried, []float64{0.9, 0.75, 0.5, 0.25, 0}[tried%5])
-		}
-		v, err := newMaker(next).value(g.root, c)
+		src := draw.New(0, "", tried)
+		object, err := g.try(src)
 		if err != nil {
-			failed++
-			unmade = err
+			last = err
 			continue
 		}
-		if !g.valid(v.(map[string]any)) {
-			continue
+		found := draw.Found[map[string]any]{Value: object, Size: len(key(object)), Tree: src.Tree()}
+		if tried > 0 {
+			found, _ = draw.Shrink(draw.Shrinker{Tries: 2 * tries}, found, func(t *draw.Tree) (draw.Found[map[string]any], bool) {
+				src := draw.Replay(t)
+				object, err := g.try(src)
+				return draw.Found[map[string]any]{Value: object, Size: len(key(object)), Tree: src.Tree()}, err == nil
+			})
 		}
-		if len(g.known) == 0 {
-			g.search(4*maxTries).toward(c, &choice{})
-		}
-		g.known = append(g.known, c)
+		g.known = append(g.known, found.Tree)
 	}
-	switch {
-	case len(g.known) > 0:
-		return nil
-	case failed == tried:
-		return unmade
+	if len(g.known) == 0 {
+		return fmt.Errorf("%d objects tried, none is accepted: %w", maxExplored, last)
 	}
-	return fmt.Errorf("CEL rules: %d objects tried, none is accepted; the rules may contradict each other", tried-failed)
+	return nil
 }

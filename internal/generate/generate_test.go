@@ -93,11 +93,7 @@ func (s *server) rules(object map[string]any) field.ErrorList {
 
 func (s *server) generator(t testing.TB) *Generator {
 	t.Helper()
-	var valid func(map[string]any) bool
-	if s.cel != nil {
-		valid = func(object map[string]any) bool { return len(s.rules(object)) == 0 }
-	}
-	g, err := New(pizza, s.structural, valid)
+	g, err := New(pizza, s.structural, s.rules)
 	if err != nil {
 		t.Fatal(err)
 	}

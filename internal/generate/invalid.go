@@ -122,7 +122,7 @@ func (g *Generator) spoil(p place, draw uint64) bool {
 	case free || kind == 3 && p.set != nil:
 		p.set(runtime.DeepCopyJSONValue(oddities[pick(draw, len(oddities))]))
 	default:
-		made, err := newMaker(random(draw, 0, float64(kind%4)/4)).value(g.withoutValues(p), &choice{})
+		made, err := newMaker(random(draw, 0, float64(kind%4)/4)).value(g.withoutValues(p))
 		members, ok := made.(map[string]any)
 		if err != nil || isObject != ok {
 			return false
@@ -146,7 +146,7 @@ func (g *Generator) withoutValues(p place) *node {
 	if g.loose[p.path] == nil {
 		s := *p.schema
 		s.ValueValidation, s.Nullable, s.XEmbeddedResource = nil, false, false
-		g.loose[p.path] = (&compiler{memo: map[string]*node{}, edges: g.edges}).compile(p.path, &s, false)
+		g.loose[p.path] = (&compiler{memo: map[string]*node{}, rules: map[string]*rules{}, edges: g.edges}).compile(p.path, &s, false)
 	}
 	return g.loose[p.path]
 }

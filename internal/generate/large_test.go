@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
@@ -50,9 +52,9 @@ func BenchmarkObject(b *testing.B) {
 	for name, s := range all {
 		b.Run(name, func(b *testing.B) {
 			asked := 0
-			g, err := New(pizza, s.structural, func(object map[string]any) bool {
+			g, err := New(pizza, s.structural, func(object map[string]any) field.ErrorList {
 				asked++
-				return len(s.rules(object)) == 0
+				return s.rules(object)
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -11,13 +11,22 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// maker makes values of choices. It draws the choices that have not been drawn.
+// source is a source of draws. The draws of f are for a part of the value. Full returns a draw
+// that is zero only if it is replayed.
+type source interface {
+	Uint64() uint64
+	Full() uint64
+	Part(f func())
+}
+
+// maker makes values of draws.
 type maker struct {
-	next   source                                  // nil for zeros
-	left   int                                     // draws
-	work   int                                     // values that may be made
-	deep   int                                     // searches that this one is within
-	repair func(n *node, c *choice, value any) any // nil for none
+	source
+	left int     // draws
+	work int     // values that may be made
+	deep int     // searches that this one is within
+	room float64 // how many leaves the current value should have at most
+	plan *plan   // what it should have; nil for nothing
 }
 
 const (
@@ -28,49 +37,45 @@ const (
 
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
-// source is a source of draws. The draws of f are for a part of the value.
-type source interface {
-	Uint64() uint64
-	Part(f func())
+func newMaker(from source) *maker {
+	return &maker{source: from, left: maxDraws, work: maxWork, room: usualRoom}
 }
 
-func newMaker(next source) *maker { return &maker{next: next, left: maxDraws, work: maxWork} }
-
-func (m *maker) draw(c *choice) uint64 {
-	if !c.drawn {
-		if c.drawn = true; m.next != nil && m.left > 0 {
-			m.left--
-			c.draw = m.next.Uint64()
-		}
+func (m *maker) draw() uint64 {
+	if m.left--; m.left < 0 {
+		return 0
 	}
-	return c.draw
+	return m.Uint64()
 }
 
-// part makes a part of a value.
-func (m *maker) part(f func()) {
-	if m.next == nil {
-		f()
-	} else {
-		m.next.Part(f)
+// drawFor returns a draw that is zero less often if it is for what the plan has.
+func (m *maker) drawFor(planned bool) uint64 {
+	if !planned {
+		return m.draw()
 	}
+	if m.left--; m.left < 0 {
+		return 0
+	}
+	return m.Full()
 }
 
 // with calls do with a maker that has another source of draws.
-func (m *maker) with(next source, do func(m *maker)) {
-	other := &maker{next: next, left: maxDraws / 8, work: m.work, deep: m.deep + 1}
-	do(other)
+func (m *maker) with(from source, do func(m *maker)) {
+	other := *m
+	other.source, other.left, other.deep = from, maxDraws/8, m.deep+1
+	do(&other)
 	m.work = other.work
 }
 
-func (m *maker) value(n *node, c *choice) (any, error) {
-	v, err := m.unrepaired(n, c)
-	if m.repair != nil && n.ruled != nil && v != nil && err == nil {
-		v = m.repair(n, c, v)
-	}
-	return v, err
+// within calls do with room for a part of the value.
+func (m *maker) within(room float64, do func()) {
+	before := m.room
+	m.room = room
+	do()
+	m.room = before
 }
 
-func (m *maker) unrepaired(n *node, c *choice) (any, error) {
+func (m *maker) value(n *node) (any, error) {
 	if n.err != nil {
 		return nil, n.err
 	}
@@ -78,42 +83,32 @@ func (m *maker) unrepaired(n *node, c *choice) (any, error) {
 		return nil, errTooMuchWork
 	}
 	if n.nullable {
-		draw := m.draw(c)
-		c = c.kid(0)
-		if some(draw) && fraction(draw) > 0.8 {
+		if draw := m.draw(); draw/unit >= named && fraction(draw) > 0.8 {
 			return nil, nil
 		}
 	}
 	if n.search || len(n.variants) > 0 {
-		return m.find(n, c)
+		return m.find(n)
 	}
-	return m.unchecked(n, c)
+	return m.unchecked(n)
 }
 
 // tries bounds the values that are made until one passes a check.
 const tries = 64
 
-// find makes a value that passes the check of the node. If the choices do not, it varies them as a
-// function of their draws: it draws nothing more.
-func (m *maker) find(n *node, c *choice) (any, error) {
-	draw := m.draw(c)
-	value, err := m.variant(n, draw, c.kid(0))
+// find makes a value that passes the check of the node. If the drawn one does not, others are made
+// of numbers that are a function of one draw: nothing more is drawn.
+func (m *maker) find(n *node) (any, error) {
+	which := m.draw()
+	value, err := m.variant(n, which)
 	if err == nil && n.accepts(value) {
 		return value, nil
 	}
 	for try := range tries >> (2 * m.deep) { // the outer search has as many
-		rng := rand.New(rand.NewPCG(draw/unit, uint64(try)))
-		// with fewer and fewer parts, and then with others
-		which, kid, next := draw, c.kid(0).clone(), source(nil)
-		if try%2 == 0 {
-			kid.vary(rng, float64(1+try%8)/8, 0.25)
-		} else {
-			kid, next = &choice{}, random(draw, try, float64(4-try/2%5)/4)
-		}
 		if try >= 4 {
-			which = scatter(draw, try)
+			which = scatter(which, try)
 		}
-		m.with(next, func(m *maker) { value, err = m.variant(n, which, kid) })
+		m.with(random(which, try, float64(4-try/2%5)/4), func(m *maker) { value, err = m.variant(n, which) })
 		if err == nil && n.accepts(value) {
 			return value, nil
 		}
@@ -124,28 +119,28 @@ func (m *maker) find(n *node, c *choice) (any, error) {
 	return nil, err
 }
 
-func (m *maker) variant(n *node, draw uint64, c *choice) (any, error) {
+func (m *maker) variant(n *node, which uint64) (any, error) {
 	if len(n.variants) == 0 {
-		return m.unchecked(n, c)
+		return m.unchecked(n)
 	}
-	return m.value(n.variants[pick(draw, len(n.variants))], c)
+	return m.value(n.variants[pick(which, len(n.variants))])
 }
 
 // unchecked makes a value that may not pass the node's check.
-func (m *maker) unchecked(n *node, c *choice) (any, error) {
+func (m *maker) unchecked(n *node) (any, error) {
 	switch {
 	case n.constants != nil:
-		return runtime.DeepCopyJSONValue(n.constants[pick(m.draw(c), len(n.constants))]), nil
+		return runtime.DeepCopyJSONValue(n.constants[pick(m.draw(), len(n.constants))]), nil
 	case n.kind == kindObject:
-		return m.object(n, c)
+		return m.object(n)
 	case n.kind == kindArray:
-		return m.array(n, c)
+		return m.array(n)
 	case n.kind == kindMetadata:
-		return m.metadata(n, c)
+		return m.metadata(n)
 	case n.kind == kindAny:
-		return m.anything(c, n.maxDepth), nil
+		return m.anything(n.maxDepth), nil
 	}
-	draw := m.draw(c)
+	draw := m.draw()
 	integer := n.kind == kindInteger || n.kind == kindIntOrString && (n.onlyInt || !n.onlyText && draw/unit%2 == 0)
 	switch {
 	case n.kind == kindBoolean:
@@ -172,49 +167,73 @@ func (n *node) number(draw uint64) (any, error) {
 }
 
 // Anything makes a value of any type that JSON has, up to a depth: an empty text for zeros.
-func Anything(src *draw.Source, depth int) any { return newMaker(src).anything(&choice{}, depth) }
+func Anything(src *draw.Source, depth int) any { return newMaker(src).anything(depth) }
 
 // anything makes a value of any type up to a depth; null only within another value. At depth zero
 // there are no fields: pruning drops them below additionalProperties: true.
-func (m *maker) anything(c *choice, depth int) any {
+func (m *maker) anything(depth int) any {
 	kinds := 5
 	if depth > 0 {
 		kinds = 7
 	}
-	kind, own := pick(m.draw(c), kinds), c.kid(0)
-	part := func(i int) (v any) {
-		m.part(func() {
-			if pick(m.draw(c.kid(i)), 12) < 11 {
-				v = m.anything(c.kid(i).kid(0), depth-1)
+	part := func() (v any) {
+		m.Part(func() {
+			if pick(m.draw(), 12) < 11 {
+				v = m.anything(depth - 1)
 			}
 		})
 		return v
 	}
-	switch kind {
+	switch pick(m.draw(), kinds) {
 	case 0:
 		return ""
 	case 1:
-		s, _ := free.text(m.draw(own))
+		s, _ := free.text(m.draw())
 		return s
 	case 2:
-		return integer(m.draw(own), math.MinInt64, math.MaxInt64)
+		return integer(m.draw(), math.MinInt64, math.MaxInt64)
 	case 3:
-		return pick(m.draw(own), 2) == 1
+		return pick(m.draw(), 2) == 1
 	case 4:
-		return jsonNumber(float64(integer(m.draw(own), -1<<50, 1<<50)) / 1024)
+		return jsonNumber(float64(integer(m.draw(), -1<<50, 1<<50)) / 1024)
 	case 5:
 		list := []any{}
-		for i := range count(m.draw(own), 0, 3, nil) {
-			list = append(list, part(1+i))
+		for range count(m.draw(), 0, 3, nil) {
+			list = append(list, part())
 		}
 		return list
 	default:
 		object := map[string]any{}
-		for i := range count(m.draw(own), 0, 3, nil) {
-			kid := c.kid(1 + i)
-			v := part(1 + i)
-			object["x"+Word(m.draw(kid.kid(1))/unit%(26*26))] = v
+		for range count(m.draw(), 0, 3, nil) {
+			m.Part(func() {
+				name := "x" + Word(m.draw()/unit%(26*26))
+				object[name] = part()
+			})
 		}
 		return object
 	}
+}
+
+// loose is a source that ignores parts.
+type loose func() uint64
+
+func (l loose) Uint64() uint64 { return l() }
+func (l loose) Full() uint64   { return l() }
+func (l loose) Part(f func())  { f() }
+
+// always returns a source of one draw.
+func always(draw uint64) source { return loose(func() uint64 { return draw }) }
+
+// random returns a source of draws. A share of them is zero, and some are small.
+func random(seed uint64, try int, zeros float64) source {
+	rng := rand.New(rand.NewPCG(seed/unit, uint64(try)))
+	return loose(func() uint64 {
+		switch f := rng.Float64(); {
+		case f < zeros:
+			return 0
+		case f > 0.85:
+			return (1 + rng.Uint64N(4)) * unit
+		}
+		return rng.Uint64()
+	})
 }

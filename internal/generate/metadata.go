@@ -49,16 +49,14 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 }
 
 // metadata makes metadata. The schema may restrict its names.
-func (m *maker) metadata(n *node, c *choice) (map[string]any, error) {
-	name, err := m.value(n.metadataName, c.kid(0))
+func (m *maker) metadata(n *node) (map[string]any, error) {
+	name, err := m.value(n.metadataName)
 	if err != nil {
 		return nil, err
 	}
-	i := 0
 	out := Metadata(name, "example.com/v1", func() (uint64, bool) {
-		i++
-		draw := m.draw(c.kid(i))
-		return draw/unit - 1, some(draw)
+		draw := m.draw()
+		return draw/unit - 1, present(draw, usualShare)
 	})
 	if n.noPrefix {
 		delete(out, "generateName")

@@ -37,7 +37,7 @@ type node struct {
 	check    validation.SchemaValidator // of the value validations alone; nil if none is needed
 	search   bool                       // for a value that passes check
 	defaults bool                       // within
-	ruled    *ruled                     // nil without CEL rules, or if none can be tried alone
+	rules    *rules                     // nil without CEL rules
 	variants []*node                    // one for each choice of branches of anyOf and oneOf
 
 	constants []any // the values of an enum or a constant
@@ -79,7 +79,8 @@ const (
 type compiler struct {
 	nodes int
 	edges *edges
-	memo  map[string]*node // nodes without demands, by path
+	memo  map[string]*node  // nodes without demands, by path
+	rules map[string]*rules // by path
 }
 
 func (c *compiler) compile(path string, s *structuralschema.Structural, chosen bool, demands ...demand) *node {
@@ -92,8 +93,12 @@ func (c *compiler) compile(path string, s *structuralschema.Structural, chosen b
 	if plain {
 		c.memo[path] = n
 	}
+	if _, ok := c.rules[path]; !ok {
+		c.rules[path] = rulesOf(path, s)
+	}
+	n.rules = c.rules[path]
 	if n.err = c.fill(n, s, chosen, demands); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
-		_, n.err = newMaker(nil).value(n, &choice{})
+		_, n.err = newMaker(always(0)).value(n)
 	}
 	return n
 }

@@ -109,33 +109,52 @@ func (n *node) measure(e *edges) error {
 	return n.tooLarge()
 }
 
-// object makes an object. The choices of its properties come first, then those of other fields.
-func (m *maker) object(n *node, c *choice) (map[string]any, error) {
+// usualShare is in how many objects an optional field is if there is room for all.
+const usualShare = 0.75
+
+// some draws whether an optional field is present.
+func (m *maker) some(n *node, share float64) bool {
+	planned := m.plan.has(n.path)
+	draw := m.drawFor(planned)
+	return present(draw, share) || planned && draw >= named*unit
+}
+
+// object makes an object: its properties, and then other fields.
+func (m *maker) object(n *node) (map[string]any, error) {
 	out := map[string]any{}
-	total := 0 // fields after defaulting
+	total, optional := 0, 0 // fields after defaulting, and those that may be absent
 	for _, p := range n.properties {
 		if p.required || p.absent != nil {
 			total++
 		}
-	}
-	fits := func(p property) bool { return p.err == nil && (p.absent != nil || total < n.mostOf) }
-	put := func(i int) error {
-		p := n.properties[i]
-		v, err := m.value(p.node, c.kid(i).kid(0))
-		if err == nil {
-			out[p.name] = v
+		if !p.required {
+			optional++
 		}
+	}
+	share := usualShare
+	if optional > 0 && n.path != "" {
+		share = min(share, m.room/float64(optional))
+	}
+	inside := m.room / max(1, share*float64(optional)+float64(len(n.properties)-optional))
+	fits := func(p property) bool { return p.err == nil && (p.absent != nil || total < n.mostOf) }
+	put := func(p property) (err error) {
+		m.within(inside, func() {
+			var v any
+			if v, err = m.value(p.node); err == nil {
+				out[p.name] = v
+			}
+		})
 		return err
 	}
-	var absent []int
-	for i, p := range n.properties {
+	var absent []property
+	for _, p := range n.properties {
 		var err error
-		m.part(func() {
+		m.Part(func() {
 			switch {
 			case p.required:
-				err = put(i)
-			case !some(m.draw(c.kid(i))) || !fits(p) || put(i) != nil:
-				absent = append(absent, i)
+				err = put(p)
+			case !m.some(p.node, share) || !fits(p) || put(p) != nil:
+				absent = append(absent, p)
 			case p.absent == nil:
 				total++
 			}
@@ -144,17 +163,17 @@ func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 			return nil, err
 		}
 	}
-	for _, i := range absent {
-		if p := n.properties[i]; len(out) < n.leastOf && fits(p) {
-			m.part(func() {
-				if put(i) == nil && p.absent == nil {
+	for _, p := range absent {
+		if len(out) < n.leastOf && fits(p) {
+			m.Part(func() {
+				if put(p) == nil && p.absent == nil {
 					total++
 				}
 			})
 		}
 	}
 	if n.entries != nil || n.unknown {
-		if err := m.undeclared(n, c.kid(len(n.properties)), out, total); err != nil {
+		if err := m.undeclared(n, out, total); err != nil {
 			return nil, err
 		}
 	}
@@ -165,24 +184,29 @@ func (m *maker) object(n *node, c *choice) (map[string]any, error) {
 }
 
 // undeclared adds fields that are not properties.
-func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) error {
+func (m *maker) undeclared(n *node, out map[string]any, total int) error {
 	least, most := max(0, n.leastOf-len(out)), n.mostOf-total
 	if n.entries != nil && n.entries.err != nil {
 		most = 0
 	}
+	planned := n.entries != nil && m.plan.has(n.entries.path)
+	draw := m.drawFor(planned)
 	var sizes []int
-	for _, size := range n.sizes {
+	for _, size := range m.affordable(draw, n.sizes, n.entries) {
 		if extra := size - total; n.entries != nil && extra >= least {
 			sizes = append(sizes, extra)
 		}
 	}
-	extra := count(m.draw(c), least, max(least, most), sizes)
+	extra := count(draw, least, max(least, most), sizes)
+	if planned && draw >= named*unit {
+		extra = max(extra, min(1, most))
+	}
 	for i := range extra {
 		var err error
-		m.part(func() {
-			kid, draw := c.kid(i), bump(0, i)
+		m.Part(func() {
+			draw := bump(0, i)
 			if i < dense {
-				draw = m.draw(kid)
+				draw = m.draw()
 			}
 			name := n.fieldName(draw, out)
 			if name == "" {
@@ -190,8 +214,8 @@ func (m *maker) undeclared(n *node, c *choice, out map[string]any, total int) er
 			}
 			var v any
 			if n.entries == nil {
-				v = m.anything(kid.kid(0), 2)
-			} else if v, err = m.element(n.entries, i, kid.kid(0)); err != nil {
+				v = m.anything(2)
+			} else if v, err = m.element(n.entries, i, extra); err != nil {
 				return
 			}
 			out[name] = v

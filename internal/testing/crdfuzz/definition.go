@@ -56,7 +56,7 @@ func (m maker) version(root object) object {
 		scale := object{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
 		for _, name := range []string{"spec", "status"} {
 			if parent, ok := root["properties"].(object)[name].(object); ok && parent["type"] == "object" && parent["additionalProperties"] == nil {
-				field(parent, "replicas", object{"type": m.word("integer integer integer number")})
+				addField(parent, "replicas", object{"type": m.word("integer integer integer number")})
 			}
 		}
 		if m.rarely(2) {
@@ -87,13 +87,13 @@ func (m maker) root() object {
 				m.rules(f)
 				m.compositions(f)
 			}
-			field(s, name, f)
+			addField(s, name, f)
 		}
 	}
 	m.properties(s, m.Intn(3), 3)
 	delete(s["properties"].(object), "metadata")
 	if m.rarely(6) {
-		field(s, "metadata", object{"type": "object", "properties": object{m.word("name name name generateName labels"): m.bare("string", 0)}})
+		addField(s, "metadata", object{"type": "object", "properties": object{m.word("name name name generateName labels"): m.bare("string", 0)}})
 	}
 	if m.rarely(8) {
 		s["x-kubernetes-preserve-unknown-fields"] = true

@@ -114,10 +114,10 @@ func (m maker) bare(kind string, depth int) object {
 			m.properties(s, 1+m.Intn(2), depth)
 		}
 		if m.rarely(4) {
-			field(s, one(m, "kind", "apiVersion"), object{"type": "string", "enum": []any{"Pod", "v1"}})
+			addField(s, one(m, "kind", "apiVersion"), object{"type": "string", "enum": []any{"Pod", "v1"}})
 		}
 		if m.rarely(5) {
-			field(s, "metadata", object{"type": "object", "properties": object{"name": object{"type": "string", "maxLength": int64(4)}}})
+			addField(s, "metadata", object{"type": "object", "properties": object{"name": object{"type": "string", "maxLength": int64(4)}}})
 			s["required"] = []any{"metadata"}
 		}
 	case "intOrString":
@@ -143,18 +143,18 @@ func (m maker) bare(kind string, depth int) object {
 func (m maker) properties(s object, n, depth int) {
 	for range n {
 		name := m.word(names)
-		field(s, name, m.node(depth-1))
+		addField(s, name, m.node(depth-1))
 		if m.rarely(4) {
 			required, _ := s["required"].([]any)
 			s["required"] = append(required, name)
 		}
 	}
 	if m.rarely(20) {
-		field(s, "metadata", m.node(depth-1))
+		addField(s, "metadata", m.node(depth-1))
 	}
 }
 
-func field(s object, name string, f object) {
+func addField(s object, name string, f object) {
 	properties, ok := s["properties"].(object)
 	if !ok {
 		properties = object{}
@@ -184,7 +184,7 @@ func (m maker) listMapKeys(s object) {
 		case 2:
 			key["default"] = plain(m.value(key, 100))
 		}
-		field(items, name, key)
+		addField(items, name, key)
 		keys = append(keys, name)
 	}
 	s["x-kubernetes-list-map-keys"] = keys
@@ -289,9 +289,9 @@ func (m maker) nested(s object, depth int) object {
 		for range 1 + m.Intn(2) {
 			name := m.nameIn(s)
 			if p, ok := properties[name].(object); ok {
-				field(out, name, m.nested(p, depth-1))
+				addField(out, name, m.nested(p, depth-1))
 			} else if m.rarely(4) {
-				field(out, name, object{"minLength": int64(1)})
+				addField(out, name, object{"minLength": int64(1)})
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/internal/draw"
@@ -91,14 +92,14 @@ func (m maker) versions(definition object, crd *apiextensionsv1.CustomResourceDe
 			status: v.Subresources != nil && v.Subresources.Status != nil,
 		}
 		tries := 200
-		version.generator, _ = generate.New(d.GroupKind().WithVersion(v.Name), d.Version(v.Name).Structural(), func(o map[string]any) bool {
+		version.generator, _ = generate.New(d.GroupKind().WithVersion(v.Name), d.Version(v.Name).Structural(), func(o map[string]any) field.ErrorList {
 			if tries == 0 {
-				return true // it will be one that is refused
+				return nil // it will be one that is refused
 			}
 			tries--
 			o = clone(o)
 			d.Version(v.Name).Default(o)
-			return len(d.Version(v.Name).Validate(context.Background(), o)) == 0
+			return d.Version(v.Name).Validate(context.Background(), o)
 		})
 		all = append(all, version)
 	}

@@ -1,71 +1,6 @@
 package generate
 
-import (
-	"math"
-	"math/rand/v2"
-)
-
-// choice is the draws for a value: one of its own, and the choices of its parts, which each kind of
-// value numbers. A part that is not in the tree was not drawn, and is zero.
-type choice struct {
-	drawn bool
-	draw  uint64
-	kids  []*choice
-}
-
-func (c *choice) kid(i int) *choice {
-	for len(c.kids) <= i {
-		c.kids = append(c.kids, &choice{})
-	}
-	return c.kids[i]
-}
-
-func (c *choice) clone() *choice {
-	out := &choice{drawn: c.drawn, draw: c.draw}
-	if len(c.kids) > 0 {
-		out.kids = make([]*choice, len(c.kids))
-		for i, k := range c.kids {
-			out.kids[i] = k.clone()
-		}
-	}
-	return out
-}
-
-// set makes a choice a copy of another one.
-func (c *choice) set(to *choice) { *c = *to.clone() }
-
-// same reports whether two choices make the same value.
-func (c *choice) same(as *choice) bool {
-	if c.draw != as.draw {
-		return false
-	}
-	for i := range max(len(c.kids), len(as.kids)) {
-		a, b := &choice{}, &choice{}
-		if i < len(c.kids) {
-			a = c.kids[i]
-		}
-		if i < len(as.kids) {
-			b = as.kids[i]
-		}
-		if !a.same(b) {
-			return false
-		}
-	}
-	return true
-}
-
-// vary makes some of the draws zero and some new.
-func (c *choice) vary(rng *rand.Rand, zero, fresh float64) {
-	switch f := rng.Float64(); {
-	case f < zero:
-		c.draw = 0
-	case f < zero+fresh:
-		c.draw = rng.Uint64()
-	}
-	for _, k := range c.kids {
-		k.vary(rng, zero, fresh)
-	}
-}
+import "math"
 
 // The upper 31 bits of a draw make a value: math/rand takes them for a small number, and streams
 // shrink to such. The smallest few stand for themselves, so that shrinking can try them one by one.
@@ -78,10 +13,11 @@ const (
 // fraction is in [0, 1).
 func fraction(draw uint64) float64 { return float64(draw/unit) / (1 << 31) }
 
-// some reports whether an optional value is present: in three of four cases.
-func some(draw uint64) bool {
+// present reports whether an optional value is present: for the smallest draws except zero, and for
+// a share of the others.
+func present(draw uint64, share float64) bool {
 	x := draw / unit
-	return x > 0 && (x < named || fraction(draw) >= 0.25)
+	return x > 0 && (x < named || fraction(draw) >= 1-share)
 }
 
 // pick returns a number less than n.
@@ -139,26 +75,6 @@ func scatter(draw uint64, try int) uint64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
-
-// random returns a source of draws. A share of them is zero, and some are small.
-func random(seed uint64, try int, zeros float64) source {
-	rng := rand.New(rand.NewPCG(seed/unit, uint64(try)))
-	return loose(func() uint64 {
-		switch f := rng.Float64(); {
-		case f < zeros:
-			return 0
-		case f > 0.85:
-			return (1 + rng.Uint64N(4)) * unit
-		}
-		return rng.Uint64()
-	})
-}
-
-// loose is a source that ignores parts.
-type loose func() uint64
-
-func (l loose) Uint64() uint64 { return l() }
-func (l loose) Part(f func())  { f() }
 
 // limit returns a bound of a schema as an int, or otherwise for an absent bound.
 func limit(bound *int64, otherwise int) int {

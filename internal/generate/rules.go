@@ -1,0 +1,236 @@
+package generate
+
+import (
+	"context"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apimachinery/pkg/runtime"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// rules are the CEL rules of a part of the schema. They can be asked about its value alone.
+type rules struct {
+	validator func() *cel.Validator
+	mentioned [][]string // the fields that they are about, such as {spec, replicas}
+	literals  []any      // the strings and integers in them
+	once      sync.Once
+	accepted  any // a value; nil if none is found
+}
+
+var (
+	mentions = regexp.MustCompile(`\bself((?:\.\??[a-zA-Z_][a-zA-Z0-9_]*)+)`)
+	literals = regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b([0-9]{1,18})\b`)
+)
+
+// rulesOf returns nil for a schema without rules.
+func rulesOf(path string, s *structuralschema.Structural) *rules {
+	if len(s.XValidations) == 0 {
+		return nil
+	}
+	r := &rules{validator: sync.OnceValue(func() *cel.Validator {
+		return cel.NewValidator(s, path == "", celconfig.PerCallLimit)
+	})}
+	for _, rule := range s.XValidations {
+		for _, m := range mentions.FindAllStringSubmatch(rule.Rule, -1) {
+			path := strings.Split(strings.ReplaceAll(m[1][1:], "?", ""), ".")
+			same := func(p []string) bool { return slices.Equal(p, path) }
+			if !slices.ContainsFunc(r.mentioned, same) {
+				r.mentioned = append(r.mentioned, path)
+			}
+		}
+		for _, m := range literals.FindAllStringSubmatch(rule.Rule, -1) {
+			var value any = m[1] + m[2]
+			if m[3] != "" {
+				value, _ = strconv.ParseInt(m[3], 10, 64)
+			}
+			if !slices.Contains(r.literals, value) {
+				r.literals = append(r.literals, value)
+			}
+		}
+	}
+	return r
+}
+
+// obeys reports whether the rules of a node and those below it accept a value.
+func (n *node) obeys(value any) bool {
+	value = withDefaults(value, n.source)
+	errs, _ := n.rules.validator().Validate(context.Background(), nil, n.source, value, nil, celconfig.RuntimeCELCostBudget)
+	return len(errs) == 0
+}
+
+// maxRelaxed bounds the values that are tried in place of one that rules refuse.
+const maxRelaxed = 64
+
+// relax returns a value that the rules accept and that differs from another one as little as
+// possible: in one of the fields that the rules mention, then in several, then in any. ok is false
+// if it finds none.
+func (n *node) relax(value any) (_ any, ok bool) {
+	left := maxRelaxed
+	accepts := func(v any) bool {
+		left--
+		return left >= 0 && n.accepts(v) && n.obeys(v)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		if out, ok := n.relaxObject(v, accepts); ok {
+			return out, true
+		}
+	case []any:
+		if out, ok := n.relaxList(v, accepts); ok {
+			return out, true
+		}
+	default:
+		for _, other := range n.alternatives(nil, n.rules.literals) {
+			if accepts(other) {
+				return other, true
+			}
+		}
+	}
+	n.rules.once.Do(func() { n.rules.accepted = n.find() })
+	if n.rules.accepted == nil {
+		return nil, false
+	}
+	out := runtime.DeepCopyJSONValue(n.rules.accepted)
+	to, isObject := out.(map[string]any)
+	from, both := value.(map[string]any)
+	if isObject && both {
+		left = maxRelaxed
+		toward(to, from, func() bool { return accepts(to) })
+	}
+	return out, true
+}
+
+// toward copies the members of an object to another one, as far as the result is accepted.
+func toward(to, from map[string]any, accepted func() bool) {
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		before, had := to[name]
+		if to[name] = runtime.DeepCopyJSONValue(from[name]); accepted() {
+			continue
+		}
+		if had {
+			to[name] = before
+		} else {
+			delete(to, name)
+		}
+	}
+}
+
+// find returns a value that the rules accept, or nil.
+func (n *node) find() any {
+	for try := range tries {
+		next := random(0, try, []float64{1, 0.9, 0.75, 0.5}[try%4])
+		if v, err := newMaker(next).value(n); err == nil && n.obeys(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+func (n *node) relaxList(list []any, accepts func(any) bool) (any, bool) {
+	for size := len(list) - 1; size >= n.leastOf; size = min(size-1, size*3/4) {
+		if out := list[:size:size]; accepts(out) {
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+// relaxObject tries changes of single fields, then all of them one after another.
+func (n *node) relaxObject(object map[string]any, accepts func(any) bool) (any, bool) {
+	var edits []func(object map[string]any)
+	for _, path := range n.rules.mentioned {
+		edits = append(edits, n.edits(object, path, n.rules.literals)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		mentioned := slices.ContainsFunc(n.rules.mentioned, func(p []string) bool { return p[0] == name })
+		if p, ok := n.property(name); !mentioned && (!ok || !p.required) {
+			edits = append(edits, func(object map[string]any) { delete(object, name) })
+		}
+	}
+	for _, edit := range edits {
+		out := runtime.DeepCopyJSON(object)
+		if edit(out); accepts(out) {
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+func (n *node) property(name string) (property, bool) {
+	i := slices.IndexFunc(n.properties, func(p property) bool { return p.name == name })
+	if i < 0 {
+		return property{}, false
+	}
+	return n.properties[i], true
+}
+
+// edits returns changes of the field at a path: other values, and its presence.
+func (n *node) edits(object map[string]any, path []string, literals []any) (all []func(object map[string]any)) {
+	p, ok := n.property(path[0])
+	if !ok || p.err != nil {
+		return nil
+	}
+	value, present := object[p.name]
+	if inner, ok := value.(map[string]any); ok && len(path) > 1 {
+		for _, edit := range p.edits(inner, path[1:], literals) {
+			all = append(all, func(object map[string]any) { edit(object[p.name].(map[string]any)) })
+		}
+	}
+	set := func(v any) { all = append(all, func(object map[string]any) { object[p.name] = v }) }
+	for _, other := range p.alternatives(object, literals) {
+		if !present || key(other) != key(value) {
+			set(other)
+		}
+	}
+	if !present {
+		for try := range 3 {
+			if v, err := newMaker(random(0, try, 0.8)).value(p.node); err == nil {
+				set(v)
+			}
+		}
+	} else if !p.required {
+		all = append(all, func(object map[string]any) { delete(object, p.name) })
+	}
+	return all
+}
+
+// alternatives returns values of a scalar type: constants, literals of the rules, and the values of
+// other fields beside it.
+func (n *node) alternatives(beside map[string]any, literals []any) (all []any) {
+	switch n.kind {
+	case kindObject, kindArray, kindAny, kindMetadata:
+		return nil
+	case kindBoolean:
+		return []any{false, true}
+	}
+	add := func(v any) {
+		if len(all) < 8 && n.fits(v) && !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	for _, c := range n.constants {
+		add(c)
+	}
+	for _, name := range slices.Sorted(maps.Keys(beside)) {
+		switch v := beside[name].(type) {
+		case string, int64:
+			add(v)
+		}
+	}
+	for _, v := range literals {
+		if add(v); n.kind != kindString {
+			if i, ok := v.(int64); ok {
+				add(i - 1)
+				add(i + 1)
+			}
+		}
+	}
+	return all
+}
