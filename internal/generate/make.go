@@ -22,49 +22,44 @@ type source interface {
 // maker makes values of draws.
 type maker struct {
 	source
-	left int     // draws
-	work int     // values that may be made
+	left int     // values that may be made; the last ones of zeros
 	deep int     // searches that this one is within
 	room float64 // how many leaves the current value should have at most
 	plan *plan   // what it should have; nil for nothing
 }
 
 const (
-	// maxDraws bounds the size of an object: zeros make the least value.
-	maxDraws = 1 << 13
-	maxWork  = 1 << 15
+	// maxValues bounds the size of an object.
+	maxValues = 1 << 15
+	// leastValues are made of zeros.
+	leastValues = maxValues * 3 / 4
 )
 
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
 func newMaker(from source) *maker {
-	return &maker{source: from, left: maxDraws, work: maxWork, room: usualRoom}
+	return &maker{source: from, left: maxValues, room: usualRoom}
 }
 
-func (m *maker) draw() uint64 {
-	if m.left--; m.left < 0 {
-		return 0
-	}
-	return m.Uint64()
-}
+func (m *maker) draw() uint64 { return m.drawFor(false) }
 
 // drawFor returns a draw that is zero less often if it is for what the plan has.
 func (m *maker) drawFor(planned bool) uint64 {
-	if !planned {
-		return m.draw()
-	}
-	if m.left--; m.left < 0 {
+	switch {
+	case m.left < leastValues:
 		return 0
+	case planned:
+		return m.Full()
 	}
-	return m.Full()
+	return m.Uint64()
 }
 
 // with calls do with a maker that has another source of draws.
 func (m *maker) with(from source, do func(m *maker)) {
 	other := *m
-	other.source, other.left, other.deep = from, maxDraws/8, m.deep+1
+	other.source, other.deep = from, m.deep+1
 	do(&other)
-	m.work = other.work
+	m.left = other.left
 }
 
 // within calls do with room for a part of the value.
@@ -79,7 +74,7 @@ func (m *maker) value(n *node) (any, error) {
 	if n.err != nil {
 		return nil, n.err
 	}
-	if m.work--; m.work < 0 {
+	if m.left--; m.left < 0 {
 		return nil, errTooMuchWork
 	}
 	if n.nullable {

@@ -79,10 +79,7 @@ func (g *Generator) repairAt(object map[string]any, path string, before int) boo
 
 // spotsTo returns the values on the way to a path, as far as they exist: the root first.
 func spotsTo(n *node, object map[string]any, path string) []spot {
-	all := []spot{{node: n, value: object, set: func(v any) {
-		clear(object)
-		maps.Copy(object, v.(map[string]any))
-	}}}
+	all := []spot{rootSpot(n, object)}
 	for path != "" {
 		at := all[len(all)-1]
 		var next spot
@@ -96,7 +93,7 @@ func spotsTo(n *node, object map[string]any, path string) []spot {
 		case []any:
 			text, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]")
 			i, err := strconv.Atoi(text)
-			if !ok || err != nil || i >= len(v) {
+			if !ok || err != nil || i >= len(v) || at.items == nil {
 				return all
 			}
 			path, next = rest, at.element(v, i)
@@ -127,6 +124,13 @@ func cutMember(path string, object map[string]any) (name, rest string) {
 		}
 	}
 	return name, rest
+}
+
+func rootSpot(n *node, object map[string]any) spot {
+	return spot{node: n, value: object, set: func(v any) {
+		clear(object)
+		maps.Copy(object, v.(map[string]any))
+	}}
 }
 
 func (s spot) member(object map[string]any, name string) spot {
