@@ -23,14 +23,14 @@ type filler func(v reflect.Value, c randfill.Continue)
 func (g *typeGenerator) fillers() (all []any) {
 	for t, pattern := range texts {
 		text := generate.Matching(pattern)
-		all = append(all, functions(t, func(v reflect.Value, c randfill.Continue) {
+		all = append(all, g.functions(t, func(v reflect.Value, c randfill.Continue) {
 			read := func(text []byte) { mustDecode(text, v.Addr().Interface()) }
 			read([]byte(strconv.Quote(text(c.Rand.Uint64()))))
 			read(mustEncode(v.Interface())) // what it has written: not the fraction of a second
 		})...)
 	}
 	add := func(f []any) { all = append(all, f...) }
-	add(fill(func(m *metav1.ObjectMeta, c randfill.Continue) {
+	add(fill(g, func(m *metav1.ObjectMeta, c randfill.Continue) {
 		name := "x" + generate.Word(uint64(c.Int31()))
 		*m = metav1.ObjectMeta{}
 		made := generate.Metadata(name, g.typed.GroupVersion().String(), func() (x uint64, ok bool) {
@@ -40,7 +40,7 @@ func (g *typeGenerator) fillers() (all []any) {
 		mustDecode(mustEncode(made), m)
 	}))
 	port := generate.Matching(`^([a-z][a-z0-9]{0,9}|[1-9]?[0-9]%)$`)
-	add(fill(func(v *intstr.IntOrString, c randfill.Continue) {
+	add(fill(g, func(v *intstr.IntOrString, c randfill.Continue) {
 		switch draw := c.Rand.Uint64(); draw >> 33 % 3 {
 		case 0:
 			*v = intstr.FromInt32(int32(generate.Integer(draw, 32)))
@@ -51,19 +51,19 @@ func (g *typeGenerator) fillers() (all []any) {
 		}
 	}))
 	anything := func() any { return generate.Anything(g.source, 3) }
-	add(fill(func(v *any, _ randfill.Continue) { *v = anything() }))
-	add(fill(func(j *json.RawMessage, _ randfill.Continue) { *j = mustEncode(anything()) }))
-	add(fill(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = mustEncode(anything()) }))
-	add(fill(func(j *runtime.RawExtension, _ randfill.Continue) {
+	add(fill(g, func(v *any, _ randfill.Continue) { *v = anything() }))
+	add(fill(g, func(j *json.RawMessage, _ randfill.Continue) { *j = mustEncode(anything()) }))
+	add(fill(g, func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = mustEncode(anything()) }))
+	add(fill(g, func(j *runtime.RawExtension, _ randfill.Continue) {
 		j.Raw = mustEncode(map[string]any{"apiVersion": "example.com/v1", "kind": "Embedded", "value": anything()})
 	}))
-	add(fill(func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }))
+	add(fill(g, func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString(`{"f:spec":{}}`) }))
 	return all
 }
 
 // functions returns what randfill needs to fill values of a type, and pointers to them: it never
 // leaves a pointer nil to a type that has a function.
-func functions(t reflect.Type, fill filler) []any {
+func (g *typeGenerator) functions(t reflect.Type, fill filler) []any {
 	pointer := reflect.PointerTo(t)
 	function := func(pointer reflect.Type, f filler) any {
 		of := reflect.FuncOf([]reflect.Type{pointer, reflect.TypeFor[randfill.Continue]()}, nil, false)
@@ -73,7 +73,7 @@ func functions(t reflect.Type, fill filler) []any {
 		}).Interface()
 	}
 	fillPointer := func(v reflect.Value, c randfill.Continue) {
-		if v.SetZero(); c.Intn(4) > 0 {
+		if v.SetZero(); g.some() {
 			v.Set(reflect.New(t))
 			c.Fill(v) // by the user's function, if there is one
 		}
@@ -81,8 +81,8 @@ func functions(t reflect.Type, fill filler) []any {
 	return []any{function(pointer, fill), function(reflect.PointerTo(pointer), fillPointer)}
 }
 
-func fill[T any](function func(v *T, c randfill.Continue)) []any {
-	return functions(reflect.TypeFor[T](), func(v reflect.Value, c randfill.Continue) {
+func fill[T any](g *typeGenerator, function func(v *T, c randfill.Continue)) []any {
+	return g.functions(reflect.TypeFor[T](), func(v reflect.Value, c randfill.Continue) {
 		function(v.Addr().Interface().(*T), c)
 	})
 }

@@ -2,7 +2,9 @@ package roundtrip
 
 import (
 	"reflect"
+	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/internal/generate"
@@ -37,7 +39,7 @@ func (g *typeGenerator) plain(t reflect.Type) (all []any) {
 		fillsItself := pointer.Implements(reflect.TypeFor[randfill.SimpleSelfFiller]()) ||
 			pointer.Implements(reflect.TypeFor[randfill.NativeSelfFiller]())
 		if f := g.fillerOf(t); f != nil && !fillsItself {
-			all = append(all, functions(t, f)...)
+			all = append(all, g.functions(t, f)...)
 		}
 	}
 	walk(t)
@@ -64,17 +66,17 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 			return fillBytes
 		}
 		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
-			n, some := length(c.Rand.Uint64())
+			n, some := g.length()
 			if v.SetZero(); some {
 				v.Set(reflect.MakeSlice(t, n, n))
 			}
 			for i := range n {
-				g.source.Part(func() { g.element(i, c, v.Index(i).Addr()) })
+				g.source.Part(func() { g.element(i, n, func() { c.Fill(v.Index(i).Addr()) }) })
 			}
 		})
 	case reflect.Map:
 		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
-			n, some := length(c.Rand.Uint64())
+			n, some := g.length()
 			if v.SetZero(); some {
 				v.Set(reflect.MakeMap(t))
 			}
@@ -82,18 +84,28 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 				key, value := reflect.New(t.Key()), reflect.New(t.Elem())
 				g.source.Part(func() {
 					c.Fill(key)
-					g.element(i, c, value)
+					g.element(i, n, func() { c.Fill(value) })
 				})
 				v.SetMapIndex(key.Elem(), value.Elem())
 			}
 		})
 	case reflect.Struct:
+		optional := 0
+		for f := range t.Fields() {
+			if isOptional(f.Type) {
+				optional++
+			}
+		}
 		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
-			for _, field := range v.Fields() {
+			within := g.at
+			share, inside := generate.Share(within.room, optional, v.NumField()-optional)
+			for f, field := range v.Fields() {
 				if field.CanSet() {
+					g.at = place{within.path + "." + f.Name, inside, share}
 					g.source.Part(func() { c.Fill(field.Addr()) })
 				}
 			}
+			g.at = within
 		})
 	}
 	return nil
@@ -116,22 +128,77 @@ func (g *typeGenerator) bounded(t reflect.Type, fill filler) filler {
 	}
 }
 
-// element fills element i. Beyond the first few, they are small: there may be many within
-// many.
-func (g *typeGenerator) element(i int, c randfill.Continue, v reflect.Value) {
+// place is where a value is filled.
+type place struct {
+	path  string  // of field names
+	room  float64 // how many leaves it should have at most
+	share float64 // in how many objects it is if it is optional
+}
+
+// isOptional reports whether a field may be nil.
+func isOptional(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
+}
+
+// element fills element i of a list or map. Beyond the first few, they are small: there may be many
+// within many. Only the first one follows the plan.
+func (g *typeGenerator) element(i, of int, fill func()) {
+	defer func(at place, p *generate.Plan) { g.at, g.plan = at, p }(g.at, g.plan)
+	g.at.path += "[*]"
+	g.at.room /= float64(min(of, 3))
+	if i > 0 {
+		g.plan = nil
+	}
 	if i < 3 {
-		c.Fill(v)
+		fill()
 	} else {
-		g.source.Least(func() { c.Fill(v) })
+		g.source.Least(fill)
 	}
 }
 
-// length is how many elements a list or a map has, unless it is nil.
-func length(draw uint64) (n int, some bool) {
-	if draw>>33 == 0 {
+// some draws whether an optional value is not nil.
+func (g *typeGenerator) some() bool {
+	planned := g.plan.Has(g.at.path)
+	draw := g.source.Uint64
+	if planned {
+		draw = g.source.Full
+	}
+	return generate.Present(draw(), g.at.share, planned)
+}
+
+// length draws how many elements a list or a map has, unless it is nil.
+func (g *typeGenerator) length() (n int, some bool) {
+	if !g.some() {
 		return 0, false
 	}
-	return generate.Count(draw - 1<<33), true
+	draw := g.source.Uint64()
+	if n = generate.Count(draw); draw > 0 {
+		n = max(n, g.plan.Elements(g.at.path))
+	}
+	return n, true
+}
+
+// targetsOf appends the leaves and lists of a type, and the paths to them.
+func targetsOf(t reflect.Type, path string, around []string, within []reflect.Type, all []generate.Target) []generate.Target {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	around = append(slices.Clip(around), path)
+	switch {
+	case slices.Contains(within, t):
+	case t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).IsExported():
+		for f := range t.Fields() {
+			if f.IsExported() && f.Type != reflect.TypeFor[metav1.ObjectMeta]() && f.Type != reflect.TypeFor[metav1.TypeMeta]() {
+				all = targetsOf(f.Type, path+"."+f.Name, around, append(slices.Clip(within), t), all)
+			}
+		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8, t.Kind() == reflect.Map:
+		all = append(all, generate.Target{Paths: around, List: t.Kind() == reflect.Slice})
+		all = targetsOf(t.Elem(), path+"[*]", around, within, all)
+	default:
+		all = append(all, generate.Target{Paths: around})
+	}
+	return all
 }
 
 // fillBytes makes text, and bytes that are not text.

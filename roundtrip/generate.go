@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/draw"
+	"github.com/crdkit/crdkit/internal/generate"
 )
 
 // generator makes objects of one version of a kind. It is an error if it cannot, or if a
@@ -40,6 +41,9 @@ type typeGenerator struct {
 	filler   *randfill.Filler
 	source   *draw.Source         // of the object under way
 	within   map[reflect.Type]int // how many of a type are under way
+	targets  []generate.Target
+	plan     *generate.Plan // of the object under way
+	at       place
 }
 
 var errNoFunction = errors.New("roundtrip.Funcs")
@@ -59,7 +63,9 @@ func newTypeGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kin
 	// About as many elements as a reader would write into an example.
 	filler := randfill.New().NilChance(0.2).NumElements(0, 3)
 	g = &typeGenerator{registry: reg, cfg: cfg, kind: kind.WithVersion(version), typed: typed, filler: filler, within: map[reflect.Type]int{}}
-	filler.Funcs(g.plain(reg.Scheme().AllKnownTypes()[typed])...).Funcs(g.fillers()...).Funcs(cfg.functions(reg.Scheme())...)
+	t := reg.Scheme().AllKnownTypes()[typed]
+	g.targets = targetsOf(t, "", nil, nil, nil)
+	filler.Funcs(g.plain(t)...).Funcs(g.fillers()...).Funcs(cfg.functions(reg.Scheme())...)
 	return g, nil
 }
 
@@ -106,7 +112,8 @@ func (g *typeGenerator) value(src *draw.Source) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.source = src
+	g.source, g.plan = src, generate.PlanOf(g.targets, src.Even())
+	g.at = place{room: generate.Room(src.Uint64()), share: 1}
 	g.filler.RandSource(src).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(g.typed)
 	return obj, nil

@@ -53,15 +53,10 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 func (m *maker) array(n *node) ([]any, error) {
 	out := []any{}
 	seen := map[string]bool{}
-	planned := m.plan.has(n.path)
-	draw := m.drawFor(planned)
+	draw := m.drawFor(m.plan.Has(n.path))
 	total := count(draw, n.leastOf, n.mostOf, m.affordable(draw, n.sizes, n.items))
-	if planned && draw >= named*unit {
-		wanted := 1
-		if m.plan.lists[n.path] {
-			wanted = 2
-		}
-		total = max(total, min(wanted, n.mostOf))
+	if draw >= named*unit {
+		total = max(total, min(m.plan.Elements(n.path), n.mostOf))
 	}
 	for i := range total {
 		var v any
@@ -97,7 +92,7 @@ func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
 // element makes element i of a list or map. Only the first one follows the plan, and all but the
 // first few are small.
 func (m *maker) element(n *node, i, of int) (v any, err error) {
-	defer func(from source, p *plan) { m.source, m.plan = from, p }(m.source, m.plan)
+	defer func(from source, p *Plan) { m.source, m.plan = from, p }(m.source, m.plan)
 	if i > 0 {
 		m.plan = nil
 	}

@@ -19,7 +19,7 @@ type Generator struct {
 	schema   *structuralschema.Structural
 	root     *node
 	validate func(object map[string]any) field.ErrorList
-	targets  []target
+	targets  []Target
 	known    []*draw.Tree // of accepted objects, the smallest first
 	edges    *edges
 	checks   func() validation.SchemaValidator // of the whole schema
@@ -83,7 +83,7 @@ func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
 // try makes an object of draws that is accepted, perhaps after repairs.
 func (g *Generator) try(src *draw.Source) (map[string]any, error) {
 	m := newMaker(src)
-	m.plan, m.room = g.planOf(src.Even()), roomOf(src.Uint64())
+	m.plan, m.room = PlanOf(g.targets, src.Even()), Room(src.Uint64())
 	v, err := m.value(g.root)
 	if err != nil {
 		return nil, err

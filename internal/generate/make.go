@@ -25,7 +25,7 @@ type maker struct {
 	left int     // values that may be made; the last ones of zeros
 	deep int     // searches that this one is within
 	room float64 // how many leaves the current value should have at most
-	plan *plan   // what it should have; nil for nothing
+	plan *Plan   // what it should have; nil for nothing
 }
 
 const (

@@ -109,14 +109,10 @@ func (n *node) measure(e *edges) error {
 	return n.tooLarge()
 }
 
-// usualShare is in how many objects an optional field is if there is room for all.
-const usualShare = 0.75
-
 // some draws whether an optional field is present.
 func (m *maker) some(n *node, share float64) bool {
-	planned := m.plan.has(n.path)
-	draw := m.drawFor(planned)
-	return present(draw, share) || planned && draw >= named*unit
+	planned := m.plan.Has(n.path)
+	return Present(m.drawFor(planned), share, planned)
 }
 
 // object makes an object: its properties, and then other fields.
@@ -131,11 +127,10 @@ func (m *maker) object(n *node) (map[string]any, error) {
 			optional++
 		}
 	}
-	share := usualShare
-	if optional > 0 && n.path != "" {
-		share = min(share, m.room/float64(optional))
+	share, inside := Share(m.room, optional, len(n.properties)-optional)
+	if n.path == "" {
+		share = usualShare
 	}
-	inside := m.room / max(1, share*float64(optional)+float64(len(n.properties)-optional))
 	fits := func(p property) bool { return p.err == nil && (p.absent != nil || total < n.mostOf) }
 	put := func(p property) (err error) {
 		m.within(inside, func() {
@@ -189,7 +184,7 @@ func (m *maker) undeclared(n *node, out map[string]any, total int) error {
 	if n.entries != nil && n.entries.err != nil {
 		most = 0
 	}
-	planned := n.entries != nil && m.plan.has(n.entries.path)
+	planned := n.entries != nil && m.plan.Has(n.entries.path)
 	draw := m.drawFor(planned)
 	var sizes []int
 	for _, size := range m.affordable(draw, n.sizes, n.entries) {

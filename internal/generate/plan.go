@@ -1,14 +1,26 @@
 package generate
 
-// plan is what an object should have: the paths of some leaves and lists, with those around them.
+// Plan is what an object should have: the paths of some leaves and lists, with those around them.
 // The plans of successive objects together have all leaves and lists, so that each of them is in
 // some object.
-type plan struct {
+type Plan struct {
 	paths map[string]bool
 	lists map[string]bool // with two elements
 }
 
-func (p *plan) has(path string) bool { return p != nil && p.paths[path] }
+// Has reports whether an object should have something at a path. No plan has anything.
+func (p *Plan) Has(path string) bool { return p != nil && p.paths[path] }
+
+// Elements returns how many elements the list at a path should have at least.
+func (p *Plan) Elements(path string) int {
+	switch {
+	case !p.Has(path):
+		return 0
+	case p.lists[path]:
+		return 2
+	}
+	return 1
+}
 
 const (
 	// usualRoom is how many leaves a value has that is made for itself.
@@ -17,14 +29,14 @@ const (
 	planned = 32
 )
 
-// target is a leaf or a list, and the paths from the root to it.
-type target struct {
-	paths []string
-	list  bool
+// Target is a leaf or a list, and the paths from the root to it.
+type Target struct {
+	Paths []string
+	List  bool
 }
 
 // targets returns the leaves and lists below a node, in the order of the schema.
-func targets(n *node, around []string, all []target) []target {
+func targets(n *node, around []string, all []Target) []Target {
 	if n == nil || n.err != nil {
 		return all
 	}
@@ -43,36 +55,36 @@ func targets(n *node, around []string, all []target) []target {
 	}
 	if n.items != nil {
 		leaf = false
-		all = targets(n.items, around, append(all, target{around, true}))
+		all = targets(n.items, around, append(all, Target{around, true}))
 	}
 	if leaf && n.path != "" {
-		all = append(all, target{around, false})
+		all = append(all, Target{around, false})
 	}
 	return all
 }
 
-// planOf returns the plan of a draw: the targets from one on. It is nil for the smallest draws and a
+// PlanOf returns the plan of a draw: the targets from one on. It is nil for the smallest draws and a
 // quarter of the others.
-func (g *Generator) planOf(draw uint64) *plan {
-	if draw/unit < named || scatter(draw, 1)%4 == 0 || len(g.targets) == 0 {
+func PlanOf(targets []Target, draw uint64) *Plan {
+	if draw/unit < named || scatter(draw, 1)%4 == 0 || len(targets) == 0 {
 		return nil
 	}
-	p := &plan{map[string]bool{}, map[string]bool{}}
-	first := int(fraction(draw) * float64(len(g.targets)))
-	for i := range 1 + len(g.targets)/planned {
-		t := g.targets[(first+i)%len(g.targets)]
-		for _, path := range t.paths {
+	p := &Plan{map[string]bool{}, map[string]bool{}}
+	first := int(fraction(draw) * float64(len(targets)))
+	for i := range 1 + len(targets)/planned {
+		t := targets[(first+i)%len(targets)]
+		for _, path := range t.Paths {
 			p.paths[path] = true
 		}
-		if t.list {
-			p.lists[t.paths[len(t.paths)-1]] = true
+		if t.List {
+			p.lists[t.Paths[len(t.Paths)-1]] = true
 		}
 	}
 	return p
 }
 
-// roomOf returns for how many leaves an object has room: for a few dozen most often.
-func roomOf(draw uint64) float64 {
+// Room returns for how many leaves an object has room: for a few dozen most often.
+func Room(draw uint64) float64 {
 	f := fraction(draw)
 	switch {
 	case draw/unit < named:
@@ -83,4 +95,19 @@ func roomOf(draw uint64) float64 {
 		return 32 + (f-0.6)*180
 	}
 	return 96 + (f-0.95)*8000
+}
+
+// Share returns in how many objects each of some optional fields is, if there is room for so many
+// leaves, and how much room each field has for itself.
+func Share(room float64, optional, required int) (share, inside float64) {
+	share = min(usualShare, room/max(1, float64(optional)))
+	return share, room / max(1, share*float64(optional)+float64(required))
+}
+
+// usualShare is in how many objects an optional field is if there is room for all.
+const usualShare = 0.75
+
+// Present reports whether an optional field is present that is in a share of all objects, or planned.
+func Present(draw uint64, share float64, planned bool) bool {
+	return present(draw, share) || planned && draw/unit >= named
 }
