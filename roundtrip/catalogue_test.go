@@ -578,7 +578,7 @@ func catalogue() (all []planted) {
 		}
 		all = append(all, planted{f.name, f.issue, Total, 0, find})
 	}
-	return all
+	return append(all, podCatalogue()...)
 }
 
 // Each bug of the catalogue is found and shrinks.

@@ -52,7 +52,15 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 	case reflect.Bool:
 		return func(v reflect.Value, c randfill.Continue) { v.SetBool(c.Intn(2) == 1) }
 	case reflect.String:
-		return func(v reflect.Value, c randfill.Continue) { v.SetString(generate.Text(c.Rand.Uint64())) }
+		return func(v reflect.Value, c randfill.Continue) {
+			draw := c.Rand.Uint64()
+			text, ok := g.texts[g.at.path]
+			if !ok || !generate.Again(draw) {
+				text = generate.Text(draw)
+			}
+			g.texts[g.at.path] = text
+			v.SetString(text)
+		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return func(v reflect.Value, c randfill.Continue) { v.SetInt(generate.Integer(c.Rand.Uint64(), t.Bits())) }
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:

@@ -44,6 +44,7 @@ type typeGenerator struct {
 	targets  []generate.Target
 	plan     *generate.Plan // of the object under way
 	at       place
+	texts    map[string]string // the last one at each path
 }
 
 var errNoFunction = errors.New("roundtrip.Funcs")
@@ -113,6 +114,7 @@ func (g *typeGenerator) value(src *draw.Source) (runtime.Object, error) {
 		return nil, err
 	}
 	g.source, g.plan = src, generate.PlanOf(g.targets, src.Even())
+	g.texts = map[string]string{}
 	g.at = place{room: generate.Room(src.Uint64()), share: 1}
 	g.filler.RandSource(src).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(g.typed)

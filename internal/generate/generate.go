@@ -83,6 +83,7 @@ func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
 // try makes an object of draws that is accepted, perhaps after repairs.
 func (g *Generator) try(src *draw.Source) (map[string]any, error) {
 	m := newMaker(src)
+	m.texts = map[string]string{}
 	m.plan, m.room = PlanOf(g.targets, src.Even()), Room(src.Uint64())
 	v, err := m.value(g.root)
 	if err != nil {

@@ -26,7 +26,13 @@ type maker struct {
 	deep int     // searches that this one is within
 	room float64 // how many leaves the current value should have at most
 	plan *Plan   // what it should have; nil for nothing
+	// texts are the last ones at each path; nil if none is to be there again.
+	texts map[string]string
 }
+
+// Again returns whether the text of a draw is the last one at the same path, so that elements of a list
+// have a text in common, such as a name.
+func Again(draw uint64) bool { return draw/unit >= named && scatter(draw, 3)%4 == 0 }
 
 const (
 	// maxValues bounds the size of an object.
@@ -145,7 +151,13 @@ func (m *maker) unchecked(n *node) (any, error) {
 	case integer:
 		return n.numbers.integer(draw), nil
 	}
+	if before, ok := m.texts[n.path]; ok && Again(draw) {
+		return before, nil
+	}
 	if s, ok := n.texts.text(draw); ok {
+		if m.texts != nil {
+			m.texts[n.path] = s
+		}
 		return s, nil
 	}
 	return nil, n.fault(errors.New("no string is found for these lengths, pattern and format"))
