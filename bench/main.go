@@ -24,6 +24,7 @@ func main() {
 	rounds := flag.Int("rounds", 9, "How many rounds to take the median of.")
 	only := flag.Bool("size", false, "Compare sizes alone.")
 	onlyE2E := flag.Bool("e2e", false, "Compare webhooks through a real kube-apiserver alone.")
+	onlyRoundTrip := flag.Bool("roundtrip", false, "Measure package roundtrip alone.")
 	each := flag.Duration("each", 300*time.Millisecond, "How long a side runs in a round.")
 	flag.Parse()
 	if *only {
@@ -35,6 +36,9 @@ func main() {
 	if *onlyE2E {
 		exitOn(b.endToEnd())
 		return
+	}
+	if *onlyRoundTrip {
+		b.roundtrip() // exits
 	}
 
 	exitOn(compareAnswers(crdkitConversion(), peerConversion()))

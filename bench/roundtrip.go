@@ -57,7 +57,7 @@ func (b bench) roundtrip() {
 			}
 		}
 		ours := each(func(t *testing.T) {
-			roundtrip.TestScheme(t, s, roundtrip.Funcs(fill), roundtrip.Iterations(objects),
+			roundtrip.TestScheme(t, s, roundtrip.Funcs(fill), roundtrip.Seed(1), roundtrip.Iterations(objects),
 				roundtrip.Without(roundtrip.YAML, "the peer does not check it"),
 				roundtrip.Without(roundtrip.CBOR, "the peer does not check it"),
 				roundtrip.Without(roundtrip.Protobuf, "the peer is told not to check it"),
@@ -73,5 +73,9 @@ func (b bench) roundtrip() {
 		b.compare("roundtrip/throughput", ours, theirs, faster)
 	}
 	all := func(string, string) (bool, error) { return true, nil }
-	testing.Main(all, []testing.InternalTest{{Name: "throughput", F: throughput}}, nil, nil)
+	testing.Main(all, []testing.InternalTest{
+		{Name: "throughput", F: throughput},
+		{Name: "objects", F: b.podTemplates},
+		{Name: "real", F: realKinds},
+	}, nil, nil)
 }
