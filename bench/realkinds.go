@@ -39,6 +39,9 @@ func (w *workers) DeepCopyObject() runtime.Object {
 	return &workers{w.TypeMeta, *w.ObjectMeta.DeepCopy(), *w.Spec.DeepCopy()}
 }
 
+// podObjects is a tenth of the objects of a default run.
+const podObjects = 1000
+
 // podTemplates compares the objects per second of a round trip between two versions with a definition, and
 // of the round-trip test of k8s.io/apimachinery for the same Go type. Our side makes objects that the
 // API server accepts, with its defaults, and converts each of them twice.
@@ -49,7 +52,7 @@ func (b bench) podTemplates(t *testing.T) {
 	codecs := serializer.NewCodecFactory(s)
 	options := []roundtrip.Option{
 		roundtrip.CRD(typecrd.Of(kind, reflect.TypeFor[workers](), "v1alpha1", "v1")),
-		roundtrip.Seed(1), roundtrip.Iterations(objects / 2), // on each of two paths
+		roundtrip.Seed(1), roundtrip.Iterations(podObjects / 2), // on each of two paths
 	}
 	for _, law := range []roundtrip.Law{
 		roundtrip.Partial, roundtrip.Edited, roundtrip.Annotations, roundtrip.Metadata, roundtrip.Determinism,
@@ -59,7 +62,7 @@ func (b bench) podTemplates(t *testing.T) {
 	}
 	source := rand.NewSource(1)
 	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, source, codecs)
-	*peer.FuzzIters = objects
+	*peer.FuzzIters = podObjects
 	each := func(test func(t *testing.T)) func() {
 		return func() {
 			if !t.Run("", test) {
