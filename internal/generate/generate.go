@@ -20,7 +20,7 @@ type Generator struct {
 	root     *node
 	validate func(object map[string]any) field.ErrorList
 	targets  []Target
-	known    []*draw.Tree // of accepted objects, the smallest first
+	known    *draw.Tree // of an accepted object
 	edges    *edges
 	checks   func() validation.SchemaValidator // of the whole schema
 
@@ -69,11 +69,10 @@ func New(
 // and the rest by the schema. Integers are int64 and other numbers are float64, as in an
 // unstructured object.
 func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
-	which := src.Uint64()
 	if object, err := g.try(src); err == nil {
 		return object, nil
 	}
-	object, err := g.try(draw.Replay(g.known[pick(which, len(g.known))]))
+	object, err := g.try(draw.Replay(g.known))
 	if err != nil {
 		return nil, fmt.Errorf("%s: validate refuses an object that it accepted before: %w", g.kind, err)
 	}
@@ -93,37 +92,17 @@ func (g *Generator) try(src *draw.Source) (map[string]any, error) {
 	return object, g.repair(object)
 }
 
-const (
-	maxExplored = 500 // objects, until one is accepted
-	enoughKnown = 4
-	maxTries    = 16 // objects, for one more
-)
+// maxExplored bounds the objects that are tried until one is accepted.
+const maxExplored = 500
 
-// explore finds accepted objects to fall back to: the least, and some that differ.
-func (g *Generator) explore() error {
-	var last error
-	for tried := 0; tried < maxExplored && len(g.known) < enoughKnown; tried++ {
-		if len(g.known) > 0 && tried > maxTries {
-			break
+// explore finds an accepted object to fall back to, the least if that is one.
+func (g *Generator) explore() (err error) {
+	for i := range maxExplored {
+		src := draw.New(0, "", i)
+		if _, err = g.try(src); err == nil {
+			g.known = src.Tree()
+			return nil
 		}
-		src := draw.New(0, "", tried)
-		object, err := g.try(src)
-		if err != nil {
-			last = err
-			continue
-		}
-		found := draw.Found[map[string]any]{Value: object, Size: len(key(object)), Tree: src.Tree()}
-		if tried > 0 {
-			found, _ = draw.Shrink(draw.Shrinker{Tries: 2 * tries}, found, func(t *draw.Tree) (draw.Found[map[string]any], bool) {
-				src := draw.Replay(t)
-				object, err := g.try(src)
-				return draw.Found[map[string]any]{Value: object, Size: len(key(object)), Tree: src.Tree()}, err == nil
-			})
-		}
-		g.known = append(g.known, found.Tree)
 	}
-	if len(g.known) == 0 {
-		return fmt.Errorf("%d objects tried, none is accepted: %w", maxExplored, last)
-	}
-	return nil
+	return fmt.Errorf("%d objects tried, none is accepted: %w", maxExplored, err)
 }
