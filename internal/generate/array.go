@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) error {
@@ -92,14 +94,16 @@ func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
 // element makes element i of a list or map. Only the first one follows the plan, and all but the
 // first few are small.
 func (m *maker) element(n *node, i, of int) (v any, err error) {
-	defer func(from source, p *Plan) { m.source, m.plan = from, p }(m.source, m.plan)
+	defer func(p *Plan) { m.plan = p }(m.plan)
 	if i > 0 {
 		m.plan = nil
 	}
-	if i >= dense {
-		m.source = always(0)
+	do := func() { m.within(m.room/float64(min(of, dense)), func() { v, err = m.value(n) }) }
+	if i < dense {
+		do()
+	} else {
+		m.Least(do)
 	}
-	m.within(m.room/float64(min(of, dense)), func() { v, err = m.value(n) })
 	return v, err
 }
 
@@ -148,3 +152,6 @@ func (n *node) key(element any) string {
 	}
 	return key(keys)
 }
+
+// always returns a source of one draw for a small value.
+func always(v uint64) *draw.Source { return draw.Of(slices.Repeat([]uint64{v}, 64)) }

@@ -88,8 +88,8 @@ var oddities = []any{"x", int64(1), 1.5, true, []any{}, map[string]any{}}
 
 // spoil changes a value, most often to one that has its type and obeys none of its value
 // validations.
-func (g *Generator) spoil(p spot, draw uint64) bool {
-	kind, v := scatter(draw, 1)%16, cmp.Or(p.source.ValueValidation, &valueValidation{})
+func (g *Generator) spoil(p spot, how uint64) bool {
+	kind, v := scatter(how, 1)%16, cmp.Or(p.source.ValueValidation, &valueValidation{})
 	free := reflect.DeepEqual(v, &valueValidation{})
 	object, isObject := p.value.(map[string]any)
 	list, _ := p.value.([]any)
@@ -101,11 +101,11 @@ func (g *Generator) spoil(p spot, draw uint64) bool {
 	case kind <= 2 && len(list) > 0:
 		p.set(append(list, runtime.DeepCopyJSONValue(list[0])))
 	case kind <= 2 && isObject && len(v.Required) > 0:
-		delete(object, v.Required[pick(draw, len(v.Required))])
+		delete(object, v.Required[pick(how, len(v.Required))])
 	case free || kind == 3 && p.path != "":
-		p.set(runtime.DeepCopyJSONValue(oddities[pick(draw, len(oddities))]))
+		p.set(runtime.DeepCopyJSONValue(oddities[pick(how, len(oddities))]))
 	default:
-		made, err := newMaker(random(draw, 0, float64(kind%4)/4)).value(g.withoutValues(p))
+		made, err := newMaker(draw.New(how, p.path, int(kind))).value(g.withoutValues(p))
 		members, ok := made.(map[string]any)
 		if err != nil || isObject != ok {
 			return false

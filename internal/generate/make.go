@@ -4,24 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// source is a source of draws. The draws of f are for a part of the value. Full returns a draw
-// that is zero only if it is replayed.
-type source interface {
-	Uint64() uint64
-	Full() uint64
-	Part(f func())
-}
-
 // maker makes values of draws.
 type maker struct {
-	source
+	*draw.Source
 	left int     // values that may be made; the last ones of zeros
 	deep int     // searches that this one is within
 	room float64 // how many leaves the current value should have at most
@@ -43,8 +34,8 @@ const (
 
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
-func newMaker(from source) *maker {
-	return &maker{source: from, left: maxValues, room: usualRoom}
+func newMaker(from *draw.Source) *maker {
+	return &maker{Source: from, left: maxValues, room: usualRoom}
 }
 
 func (m *maker) draw() uint64 { return m.drawFor(false) }
@@ -61,9 +52,9 @@ func (m *maker) drawFor(planned bool) uint64 {
 }
 
 // with calls do with a maker that has another source of draws.
-func (m *maker) with(from source, do func(m *maker)) {
+func (m *maker) with(from *draw.Source, do func(m *maker)) {
 	other := *m
-	other.source, other.deep = from, m.deep+1
+	other.Source, other.deep = from, m.deep+1
 	do(&other)
 	m.left = other.left
 }
@@ -109,7 +100,7 @@ func (m *maker) find(n *node) (any, error) {
 		if try >= 4 {
 			which = scatter(which, try)
 		}
-		m.with(random(which, try, float64(4-try/2%5)/4), func(m *maker) { value, err = m.variant(n, which) })
+		m.with(draw.New(which, "", try), func(m *maker) { value, err = m.variant(n, which) })
 		if err == nil && n.accepts(value) {
 			return value, nil
 		}
@@ -219,28 +210,4 @@ func (m *maker) anything(depth int) any {
 		}
 		return object
 	}
-}
-
-// loose is a source that ignores parts.
-type loose func() uint64
-
-func (l loose) Uint64() uint64 { return l() }
-func (l loose) Full() uint64   { return l() }
-func (l loose) Part(f func())  { f() }
-
-// always returns a source of one draw.
-func always(draw uint64) source { return loose(func() uint64 { return draw }) }
-
-// random returns a source of draws. A share of them is zero, and some are small.
-func random(seed uint64, try int, zeros float64) source {
-	rng := rand.New(rand.NewPCG(seed/unit, uint64(try)))
-	return loose(func() uint64 {
-		switch f := rng.Float64(); {
-		case f < zeros:
-			return 0
-		case f > 0.85:
-			return (1 + rng.Uint64N(4)) * unit
-		}
-		return rng.Uint64()
-	})
 }

@@ -9,6 +9,8 @@ import (
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 type kind string
@@ -98,7 +100,7 @@ func (c *compiler) compile(path string, s *structuralschema.Structural, chosen b
 	}
 	n.rules = c.rules[path]
 	if n.err = c.fill(n, s, chosen, demands); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
-		_, n.err = newMaker(always(0)).value(n)
+		_, n.err = newMaker(draw.Replay(nil)).value(n)
 	}
 	return n
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // maxRepairs bounds how often an object is validated and repaired.
@@ -45,6 +47,15 @@ type spot struct {
 	remove func() // nil if the value is required
 }
 
+// least returns the least value of a node, or null if there is none.
+func least(n *node) any {
+	v, err := newMaker(draw.Replay(nil)).value(n)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
 // repairAt repairs the value at a path, or the more of the values around it the more often that has
 // been tried before. It reports whether there was something to change.
 func (g *Generator) repairAt(object map[string]any, path string, before int) bool {
@@ -63,8 +74,8 @@ func (g *Generator) repairAt(object map[string]any, path string, before int) boo
 		}
 	}
 	if before == 0 && len(spots) > 1 {
-		if least, err := newMaker(always(0)).value(at.node); err == nil && key(least) != key(at.value) {
-			at.set(least)
+		if v := least(at.node); key(v) != key(at.value) {
+			at.set(v)
 			return true
 		}
 	}

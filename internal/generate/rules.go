@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/runtime"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+
+	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // rules are the CEL rules of a part of the schema. They can be asked about its value alone.
@@ -125,8 +127,7 @@ func toward(to, from map[string]any, accepted func() bool) {
 // find returns a value that the rules accept, or nil.
 func (n *node) find() any {
 	for try := range tries {
-		next := random(0, try, []float64{1, 0.9, 0.75, 0.5}[try%4])
-		if v, err := newMaker(next).value(n); err == nil && n.obeys(v) {
+		if v, err := newMaker(draw.New(0, "", try)).value(n); err == nil && n.obeys(v) {
 			return v
 		}
 	}
@@ -191,7 +192,7 @@ func (n *node) edits(object map[string]any, path []string, literals []any) (all 
 	}
 	if !present {
 		for try := range 3 {
-			if v, err := newMaker(random(0, try, 0.8)).value(p.node); err == nil {
+			if v, err := newMaker(draw.New(0, "", try)).value(p.node); err == nil {
 				set(v)
 			}
 		}
