@@ -11,9 +11,9 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) error {
+func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f flat) error {
 	n.mostOf = math.MaxInt32
-	for _, v := range f.all {
+	for _, v := range f {
 		n.leastOf = max(n.leastOf, limit(v.MinItems, 0))
 		n.mostOf = min(n.mostOf, limit(v.MaxItems, math.MaxInt32))
 		n.unique = n.unique || v.UniqueItems
@@ -22,7 +22,7 @@ func (c *compiler) fillArray(n *node, s *structuralschema.Structural, f *flat) e
 		n.unique = true
 	}
 	if s.Items != nil {
-		n.items = c.compile(n.path+"[*]", s.Items, false, f.items()...)
+		n.items = c.compile(n.path+"[*]", s.Items, f.items()...)
 	} else {
 		n.items = untyped(n.path+"[*]", s.XPreserveUnknownFields)
 	}

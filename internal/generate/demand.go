@@ -11,11 +11,54 @@ type (
 	nestedValidation = structuralschema.NestedValueValidation
 )
 
-// demand is a value validation of a parent that is about this value: it is nested in allOf, anyOf
-// or oneOf.
-type demand struct {
-	*structuralschema.NestedValueValidation
-	chosen bool // branches of its anyOf and oneOf are demands of their own
+// demanding returns a schema that also demands what is nested in the value validations around it.
+func demanding(s *structuralschema.Structural, more ...nestedValidation) *structuralschema.Structural {
+	out, v := *s, valueValidation{}
+	if s.ValueValidation != nil {
+		v = *s.ValueValidation
+	}
+	v.AllOf = append(slices.Clip(v.AllOf), more...)
+	out.ValueValidation = &v
+	return &out
+}
+
+// valuesOnly returns a schema with the value validations of another one.
+func valuesOnly(s *structuralschema.Structural) *structuralschema.Structural {
+	out := &structuralschema.Structural{ValueValidation: s.ValueValidation}
+	out.Type, out.Nullable, out.XIntOrString = s.Type, s.Nullable, s.XIntOrString
+	return out
+}
+
+// flat are value validations that must all hold: those of a schema, and the ones in their allOf.
+type flat []nestedValidation
+
+func flatten(s *structuralschema.Structural) flat {
+	if s.ValueValidation == nil {
+		return nil
+	}
+	return flat{}.add(nestedValidation{ValueValidation: *s.ValueValidation})
+}
+
+func (f flat) add(v nestedValidation) flat {
+	all := v.AllOf
+	v.AllOf = nil
+	f = append(f, v)
+	for _, v := range all {
+		f = f.add(v)
+	}
+	return f
+}
+
+// groups returns the anyOf and oneOf: one branch of each must hold.
+func (f flat) groups(intOrString bool) (groups [][]nestedValidation) {
+	for _, v := range f {
+		for _, group := range [][]nestedValidation{v.OneOf, v.AnyOf} {
+			if len(group) > 0 && !(intOrString && bothTypes(group)) {
+				groups = append(groups, group)
+			}
+		}
+	}
+	return groups
 }
 
 // bothTypes reports whether a group has the two types of an integer or string.
@@ -23,84 +66,35 @@ func bothTypes(group []nestedValidation) bool {
 	return len(group) == 2 && group[0].ForbiddenGenerics.Type == "integer" && group[1].ForbiddenGenerics.Type == "string"
 }
 
-// valuesOnly returns the value validations of a schema, and the demands.
-func valuesOnly(s *structuralschema.Structural, demands []demand) *structuralschema.Structural {
-	out := &structuralschema.Structural{}
-	out.Type, out.Nullable, out.XIntOrString = s.Type, s.Nullable, s.XIntOrString
-	v := &valueValidation{}
-	if s.ValueValidation != nil {
-		*v = *s.ValueValidation
+// choose returns a schema with branches in place of anyOf and oneOf, and without not.
+func (f flat) choose(s *structuralschema.Structural, branches []nestedValidation) *structuralschema.Structural {
+	f = slices.Clone(f)
+	for i := range f {
+		f[i].AnyOf, f[i].OneOf, f[i].Not = nil, nil, nil
 	}
-	v.AllOf = slices.Clip(v.AllOf)
-	for _, d := range demands {
-		v.AllOf = append(v.AllOf, *d.NestedValueValidation)
-	}
-	out.ValueValidation = v
-	return out
+	out := *s
+	out.ValueValidation = &f[0].ValueValidation
+	return demanding(&out, append(f[1:], branches...)...)
 }
 
-// flat is all that is demanded of a value.
-type flat struct {
-	demands []demand
-	all     []*valueValidation // each must hold
-	nested  []*nestedValidation
-	groups  [][]nestedValidation // one of each must hold
-	not     bool
-	types   []string
-}
-
-func flatten(s *structuralschema.Structural, chosen bool, demands []demand) *flat {
-	f := &flat{demands: demands}
-	if s.ValueValidation != nil {
-		f.add(s.ValueValidation, chosen)
-	}
-	for _, d := range demands {
-		f.addNested(d.NestedValueValidation, d.chosen)
-	}
-	return f
-}
-
-func (f *flat) add(v *valueValidation, chosen bool) {
-	f.all = append(f.all, v)
-	if !chosen {
-		for _, group := range [][]nestedValidation{v.OneOf, v.AnyOf} {
-			if len(group) > 0 {
-				f.groups = append(f.groups, group)
-			}
-		}
-		f.not = f.not || v.Not != nil
-	}
-	for i := range v.AllOf {
-		f.addNested(&v.AllOf[i], chosen)
-	}
-}
-
-func (f *flat) addNested(v *nestedValidation, chosen bool) {
-	f.add(&v.ValueValidation, chosen)
-	f.nested = append(f.nested, v)
-	if t := v.ForbiddenGenerics.Type; t != "" {
-		f.types = append(f.types, t)
-	}
-}
-
-func (f *flat) property(name string) (out []demand) {
-	for _, v := range f.nested {
+func (f flat) property(name string) (out []nestedValidation) {
+	for _, v := range f {
 		if p, ok := v.Properties[name]; ok {
-			out = append(out, demand{NestedValueValidation: &p})
+			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func (f *flat) items() (out []demand) {
-	for _, v := range f.nested {
+func (f flat) items() (out []nestedValidation) {
+	for _, v := range f {
 		if v.Items != nil {
-			out = append(out, demand{NestedValueValidation: v.Items})
+			out = append(out, *v.Items)
 		}
 	}
 	return out
 }
 
-func (f *flat) requires(name string) bool {
-	return slices.ContainsFunc(f.all, func(v *valueValidation) bool { return slices.Contains(v.Required, name) })
+func (f flat) has(condition func(v *nestedValidation) bool) bool {
+	return slices.ContainsFunc(f, func(v nestedValidation) bool { return condition(&v) })
 }

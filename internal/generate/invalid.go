@@ -129,7 +129,7 @@ func (g *Generator) withoutValues(p spot) *node {
 	if g.loose[p.path] == nil {
 		s := *p.source
 		s.ValueValidation, s.Nullable, s.XEmbeddedResource = nil, false, false
-		g.loose[p.path] = (&compiler{memo: map[string]*node{}, rules: map[string]*rules{}, edges: g.edges}).compile(p.path, &s, false)
+		g.loose[p.path] = (&compiler{memo: map[string]*node{}, rules: map[string]*rules{}, edges: g.edges}).compile(p.path, &s)
 	}
 	return g.loose[p.path]
 }

@@ -81,46 +81,45 @@ const (
 type compiler struct {
 	nodes int
 	edges *edges
-	memo  map[string]*node  // nodes without demands, by path
+	memo  map[string]*node  // by path, without what else is demanded
 	rules map[string]*rules // by path
 }
 
-func (c *compiler) compile(path string, s *structuralschema.Structural, chosen bool, demands ...demand) *node {
-	plain := len(demands) == 0 && !chosen
-	if n := c.memo[path]; n != nil && plain {
-		return n
+// compile returns the node of a schema, of which more may be demanded.
+func (c *compiler) compile(path string, s *structuralschema.Structural, more ...nestedValidation) *node {
+	if len(more) > 0 {
+		return c.build(path, demanding(s, more...))
 	}
+	if c.memo[path] == nil {
+		c.memo[path] = c.build(path, s)
+	}
+	return c.memo[path]
+}
+
+func (c *compiler) build(path string, s *structuralschema.Structural) *node {
 	c.nodes++
 	n := &node{path: path, source: s, size: 1, nullable: s.Nullable, defaults: hasDefaults(s)}
-	if plain {
-		c.memo[path] = n
-	}
 	if _, ok := c.rules[path]; !ok {
 		c.rules[path] = rulesOf(path, s)
 	}
 	n.rules = c.rules[path]
-	if n.err = c.fill(n, s, chosen, demands); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
+	if n.err = c.fill(n, s); n.err == nil && (n.search || n.kind == kindString || n.kind == kindNumber) {
 		_, n.err = newMaker(draw.Replay(nil)).value(n)
 	}
 	return n
 }
 
-func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, demands []demand) error {
-	f := flatten(s, chosen, demands)
+func (c *compiler) fill(n *node, s *structuralschema.Structural) error {
+	f := flatten(s)
 	n.findKind(s, f)
-	var groups [][]nestedValidation
-	for _, group := range f.groups {
-		if !s.XIntOrString || !bothTypes(group) {
-			groups = append(groups, group)
-		}
-	}
-	n.search = len(groups) > 0 || f.not
-	enum := slices.IndexFunc(f.all, func(v *valueValidation) bool { return len(v.Enum) > 0 })
+	groups := f.groups(s.XIntOrString)
+	n.search = len(groups) > 0 || f.has(func(v *nestedValidation) bool { return v.Not != nil })
+	enum := slices.IndexFunc(f, func(v nestedValidation) bool { return len(v.Enum) > 0 })
 	if n.search || n.kind == kindNumber || enum >= 0 {
-		n.check = newValidator(valuesOnly(s, demands))
+		n.check = newValidator(valuesOnly(s))
 	}
 	if enum >= 0 {
-		for _, e := range f.all[enum].Enum {
+		for _, e := range f[enum].Enum {
 			value := normal(e.Object)
 			same := func(v any) bool { return key(v) == key(value) }
 			if n.accepts(value) && !slices.ContainsFunc(n.constants, same) {
@@ -137,7 +136,7 @@ func (c *compiler) fill(n *node, s *structuralschema.Structural, chosen bool, de
 	if len(groups) == 0 {
 		return nil
 	}
-	return c.addVariants(n, s, demands, groups)
+	return c.addVariants(n, s, f, groups)
 }
 
 // untyped returns a node for values of any type. Unless unknown fields are kept, pruning empties
@@ -166,11 +165,14 @@ func (n *node) accepts(value any) bool {
 		(!n.defaults || n.check.Validate(withDefaults(value, n.source)).IsValid())
 }
 
-func (n *node) findKind(s *structuralschema.Structural, f *flat) {
+func (n *node) findKind(s *structuralschema.Structural, f flat) {
 	switch {
 	case s.XIntOrString:
 		n.kind = kindIntOrString
-		n.onlyInt, n.onlyText = slices.Contains(f.types, "integer"), slices.Contains(f.types, "string")
+		of := func(kind string) bool {
+			return f.has(func(v *nestedValidation) bool { return v.ForbiddenGenerics.Type == kind })
+		}
+		n.onlyInt, n.onlyText = of("integer"), of("string")
 	case s.Type != "":
 		n.kind = kind(s.Type)
 	case len(s.Properties) > 0 || s.AdditionalProperties != nil || s.XEmbeddedResource:
@@ -182,7 +184,7 @@ func (n *node) findKind(s *structuralschema.Structural, f *flat) {
 	}
 }
 
-func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (err error) {
+func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f flat) (err error) {
 	own := s.ValueValidation
 	switch n.kind {
 	case kindObject:
@@ -190,14 +192,14 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 	case kindArray:
 		return c.fillArray(n, s, f)
 	case kindString:
-		n.texts, err = compileTexts(n.path, c.edges, f.all)
+		n.texts, err = compileTexts(n.path, c.edges, f)
 		n.size += n.texts.least / 64
 	case kindInteger, kindNumber:
-		n.numbers, err = compileNumbers(n.path, c.edges, n.kind, own, f.all)
+		n.numbers, err = compileNumbers(n.path, c.edges, n.kind, own, f)
 	case kindIntOrString:
 		var noText, noInt error
-		n.texts, noText = compileTexts(n.path, c.edges, f.all)
-		if n.numbers, noInt = compileNumbers(n.path, c.edges, n.kind, own, f.all); n.numbers.noInteger() {
+		n.texts, noText = compileTexts(n.path, c.edges, f)
+		if n.numbers, noInt = compileNumbers(n.path, c.edges, n.kind, own, f); n.numbers.noInteger() {
 			noInt = errors.New("no integer is accepted")
 		}
 		n.onlyText = n.onlyText || noInt != nil
@@ -209,11 +211,9 @@ func (c *compiler) fillKind(n *node, s *structuralschema.Structural, f *flat) (e
 		if s.XPreserveUnknownFields {
 			n.maxDepth = 2
 		}
-		restricted := func(v *valueValidation) bool {
-			return !reflect.DeepEqual(*v, valueValidation{AllOf: v.AllOf})
-		}
-		if n.search = n.search || slices.ContainsFunc(f.all, restricted); n.search {
-			n.check = newValidator(valuesOnly(s, f.demands))
+		restricted := func(v *nestedValidation) bool { return !reflect.DeepEqual(v.ValueValidation, valueValidation{}) }
+		if n.search = n.search || f.has(restricted); n.search {
+			n.check = newValidator(valuesOnly(s))
 		}
 	}
 	return n.fault(err)
@@ -227,25 +227,21 @@ func (n *node) tooLarge() error {
 }
 
 // addVariants compiles a node for each choice of branches, or for some if there are many.
-func (c *compiler) addVariants(n *node, s *structuralschema.Structural, demands []demand, groups [][]nestedValidation) error {
+func (c *compiler) addVariants(n *node, s *structuralschema.Structural, f flat, groups [][]nestedValidation) error {
 	choices := 1
 	for _, group := range groups {
 		choices = min(choices*len(group), many)
 	}
 	step := (choices + maxVariants - 1) / maxVariants
-	opened := make([]demand, len(demands))
-	for i, d := range demands {
-		opened[i] = demand{d.NestedValueValidation, true}
-	}
 	var first error
 	for choice := 0; choice < choices && c.nodes < maxNodes; choice += step {
-		all := slices.Clip(opened)
+		var branches []nestedValidation
 		rest := choice
 		for _, group := range groups {
-			all = append(all, demand{NestedValueValidation: &group[rest%len(group)]})
+			branches = append(branches, group[rest%len(group)])
 			rest /= len(group)
 		}
-		v := c.compile(n.path, s, true, all...)
+		v := c.build(n.path, f.choose(s, branches))
 		if v.err == nil {
 			v.nullable = false // n is
 			n.variants = append(n.variants, v)

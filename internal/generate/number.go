@@ -18,7 +18,7 @@ type numbers struct {
 }
 
 // compileNumbers returns an error if there is no number.
-func compileNumbers(path string, e *edges, k kind, own *valueValidation, all []*valueValidation) (numbers, error) {
+func compileNumbers(path string, e *edges, k kind, own *valueValidation, all flat) (numbers, error) {
 	n := numbers{low: math.MinInt64, high: math.MaxInt64, least: -math.MaxFloat64, most: math.MaxFloat64, step: 1}
 	switch {
 	case own != nil && k == kindInteger && own.Format == "int32":
@@ -39,7 +39,7 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all []*
 		}
 	}
 	for _, v := range all {
-		n.narrow(v)
+		n.narrow(v.ValueValidation)
 	}
 	if k == kindInteger && n.noInteger() {
 		return n, fmt.Errorf("no integer is between %d and %d, and a multiple of %d", n.low, n.high, n.step)
@@ -59,7 +59,7 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all []*
 
 // narrow narrows numbers to those that value validations allow. Upstream compares an integer with
 // the whole part of an exclusive bound.
-func (n *numbers) narrow(v *valueValidation) {
+func (n *numbers) narrow(v valueValidation) {
 	if m := v.Minimum; m != nil {
 		if *m > n.least || *m == n.least && v.ExclusiveMinimum {
 			n.least, n.openLow = *m, v.ExclusiveMinimum

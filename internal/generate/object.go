@@ -11,10 +11,10 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) error {
+func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f flat) error {
 	required := map[string]bool{}
 	n.mostOf = math.MaxInt32
-	for _, v := range f.all {
+	for _, v := range f {
 		for _, name := range v.Required {
 			required[name] = true
 		}
@@ -30,7 +30,7 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 		demands := f.property(name)
 		n.properties = append(n.properties, property{
 			name: name, required: required[name] || !validDefault(&p, demands), absent: p.Default.Object,
-			node: c.compile(below(n.path, name), &p, false, demands...),
+			node: c.compile(below(n.path, name), &p, demands...),
 		})
 	}
 	if s.XEmbeddedResource {
@@ -39,7 +39,7 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f *flat) 
 	if a := s.AdditionalProperties; a != nil {
 		switch {
 		case a.Structural != nil:
-			n.entries = c.compile(n.path+"[*]", a.Structural, false)
+			n.entries = c.compile(n.path+"[*]", a.Structural)
 		case a.Bool:
 			n.entries = untyped(n.path+"[*]", n.unknown)
 		}
@@ -68,12 +68,12 @@ func (n *node) declares(name string) bool {
 }
 
 // validDefault reports whether an absent field is accepted after defaulting.
-func validDefault(s *structuralschema.Structural, demands []demand) bool {
+func validDefault(s *structuralschema.Structural, demands []nestedValidation) bool {
 	if s.Default.Object == nil {
 		return true
 	}
 	value := withDefaults(s.Default.Object, s)
-	return newValidator(s).Validate(value).IsValid() && newValidator(valuesOnly(s, demands)).Validate(value).IsValid()
+	return newValidator(demanding(s, demands...)).Validate(value).IsValid()
 }
 
 // measure sets the sizes of an object, or returns an error if no size fits. All properties must be

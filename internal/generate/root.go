@@ -1,6 +1,8 @@
 package generate
 
 import (
+	"slices"
+
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -11,7 +13,7 @@ func isMeta(name string) bool { return name == "apiVersion" || name == "kind" ||
 func (c *compiler) root(gvk schema.GroupVersionKind, s *structuralschema.Structural) *node {
 	whole := *s
 	whole.Type, whole.Nullable, whole.XEmbeddedResource = "object", false, true
-	out := c.compile("", &whole, false)
+	out := c.compile("", &whole)
 	out.fix(gvk)
 	return out
 }
@@ -39,20 +41,20 @@ func constant(path, value string) *node {
 
 // embedded returns the apiVersion, kind and metadata of an object. See
 // k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta.
-func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat) []property {
-	text := func(path string, in map[string]structuralschema.Structural, name string, demands ...demand) *node {
+func (c *compiler) embedded(path string, s *structuralschema.Structural, f flat) []property {
+	text := func(path string, in map[string]structuralschema.Structural, name string, demands ...nestedValidation) *node {
 		s, ok := in[name]
 		if !ok || s.Type != "string" {
 			s = structuralschema.Structural{Generic: structuralschema.Generic{Type: "string"}}
 		}
 		s.Nullable = false
-		return c.compile(below(path, name), &s, false, demands...)
+		return c.compile(below(path, name), &s, demands...)
 	}
-	must := func(demands []demand, v valueValidation) []demand {
-		return append(demands, demand{NestedValueValidation: &nestedValidation{ValueValidation: v}})
+	must := func(demands []nestedValidation, v valueValidation) []nestedValidation {
+		return append(demands, nestedValidation{ValueValidation: v})
 	}
 	metadata := s.Properties["metadata"]
-	of := flatten(&metadata, false, f.property("metadata"))
+	of := flatten(demanding(&metadata, f.property("metadata")...))
 	_, restricted := metadata.Properties["generateName"]
 	const label = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	return []property{
@@ -64,7 +66,7 @@ func (c *compiler) embedded(path string, s *structuralschema.Structural, f *flat
 			must(f.property("kind"), valueValidation{
 				MaxLength: new(int64(63)), Pattern: `^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`,
 			})...)},
-		{name: "metadata", required: f.requires("metadata"), node: &node{
+		{name: "metadata", required: f.has(func(v *nestedValidation) bool { return slices.Contains(v.Required, "metadata") }), node: &node{
 			path: below(path, "metadata"), kind: kindMetadata, size: 1, source: &structuralschema.Structural{},
 			metadataName: text(below(path, "metadata"), metadata.Properties, "name",
 				must(of.property("name"), valueValidation{Format: "k8s-long-name"})...),

@@ -56,7 +56,7 @@ func Matching(expression string) func(draw uint64) string {
 }
 
 // compileTexts returns an error if there is no string.
-func compileTexts(path string, e *edges, all []*valueValidation) (texts, error) {
+func compileTexts(path string, e *edges, all flat) (texts, error) {
 	t := texts{most: math.MaxInt32}
 	for _, v := range all {
 		t.least = max(t.least, limit(v.MinLength, 0))
