@@ -22,8 +22,6 @@ type rules struct {
 	validator func() *cel.Validator
 	mentioned [][]string // the fields that they are about, such as {spec, replicas}
 	literals  []any      // the strings and integers in them
-	once      sync.Once
-	accepted  any // a value; nil if none is found
 }
 
 var (
@@ -95,43 +93,7 @@ func (n *node) relax(value any) (_ any, ok bool) {
 			}
 		}
 	}
-	n.rules.once.Do(func() { n.rules.accepted = n.find() })
-	if n.rules.accepted == nil {
-		return nil, false
-	}
-	out := runtime.DeepCopyJSONValue(n.rules.accepted)
-	to, isObject := out.(map[string]any)
-	from, both := value.(map[string]any)
-	if isObject && both {
-		left = maxRelaxed
-		toward(to, from, func() bool { return accepts(to) })
-	}
-	return out, true
-}
-
-// toward copies the members of an object to another one, as far as the result is accepted.
-func toward(to, from map[string]any, accepted func() bool) {
-	for _, name := range slices.Sorted(maps.Keys(from)) {
-		before, had := to[name]
-		if to[name] = runtime.DeepCopyJSONValue(from[name]); accepted() {
-			continue
-		}
-		if had {
-			to[name] = before
-		} else {
-			delete(to, name)
-		}
-	}
-}
-
-// find returns a value that the rules accept, or nil.
-func (n *node) find() any {
-	for try := range tries {
-		if v, err := newMaker(draw.New(0, "", try)).value(n); err == nil && n.obeys(v) {
-			return v
-		}
-	}
-	return nil
+	return nil, false
 }
 
 func (n *node) relaxList(list []any, accepts func(any) bool) (any, bool) {
