@@ -84,7 +84,7 @@ func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
 	if of == nil || scatter(draw, 5)%8 == 0 {
 		return sizes
 	}
-	i := slices.IndexFunc(sizes, func(size int) bool { return float64(size*min(of.size, 16)) > max(20, 8*m.room) })
+	i := slices.IndexFunc(sizes, func(size int) bool { return float64(size*min(of.size, 16)) > max(100, 8*m.room) })
 	if i < 0 {
 		return sizes
 	}
