@@ -168,21 +168,3 @@ func (s spot) element(list []any, i int) spot {
 	}
 	return out
 }
-
-// fits reports whether a value of a scalar type is one of the node.
-func (n *node) fits(value any) bool {
-	switch v := value.(type) {
-	case string:
-		if n.constants == nil && (n.kind == kindString || n.kind == kindIntOrString && !n.onlyInt) {
-			return n.texts.fits(v) && n.accepts(v)
-		}
-	case int64:
-		if n.constants == nil && (n.kind == kindInteger || n.kind == kindIntOrString && !n.onlyText) {
-			low, high := n.numbers.multiples()
-			return v%n.numbers.step == 0 && v/n.numbers.step >= low && v/n.numbers.step <= high && n.accepts(v)
-		}
-	case bool:
-		return n.kind == kindBoolean
-	}
-	return slices.ContainsFunc(n.constants, func(c any) bool { return key(c) == key(value) })
-}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -13,21 +12,15 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apimachinery/pkg/runtime"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
-
-	"github.com/crdkit/crdkit/internal/draw"
 )
 
 // rules are the CEL rules of a part of the schema. They can be asked about its value alone.
 type rules struct {
 	validator func() *cel.Validator
 	mentioned [][]string // the fields that they are about, such as {spec, replicas}
-	literals  []any      // the strings and integers in them
 }
 
-var (
-	mentions = regexp.MustCompile(`\bself((?:\.\??[a-zA-Z_][a-zA-Z0-9_]*)+)`)
-	literals = regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b([0-9]{1,18})\b`)
-)
+var mentions = regexp.MustCompile(`\bself((?:\.\??[a-zA-Z_][a-zA-Z0-9_]*)+)`)
 
 // rulesOf returns nil for a schema without rules.
 func rulesOf(path string, s *structuralschema.Structural) *rules {
@@ -45,22 +38,15 @@ func rulesOf(path string, s *structuralschema.Structural) *rules {
 				r.mentioned = append(r.mentioned, path)
 			}
 		}
-		for _, m := range literals.FindAllStringSubmatch(rule.Rule, -1) {
-			var value any = m[1] + m[2]
-			if m[3] != "" {
-				value, _ = strconv.ParseInt(m[3], 10, 64)
-			}
-			if !slices.Contains(r.literals, value) {
-				r.literals = append(r.literals, value)
-			}
-		}
 	}
 	return r
 }
 
 // obeys reports whether the rules of a node and those below it accept a value.
 func (n *node) obeys(value any) bool {
-	value = withDefaults(value, n.source)
+	if n.defaults {
+		value = withDefaults(value, n.source)
+	}
 	errs, _ := n.rules.validator().Validate(context.Background(), nil, n.source, value, nil, celconfig.RuntimeCELCostBudget)
 	return len(errs) == 0
 }
@@ -87,7 +73,7 @@ func (n *node) relax(value any) (_ any, ok bool) {
 			return out, true
 		}
 	default:
-		for _, other := range n.alternatives(nil, n.rules.literals) {
+		for _, other := range n.alternatives() {
 			if accepts(other) {
 				return other, true
 			}
@@ -109,7 +95,7 @@ func (n *node) relaxList(list []any, accepts func(any) bool) (any, bool) {
 func (n *node) relaxObject(object map[string]any, accepts func(any) bool) (any, bool) {
 	var edits []func(object map[string]any)
 	for _, path := range n.rules.mentioned {
-		edits = append(edits, n.edits(object, path, n.rules.literals)...)
+		edits = append(edits, n.edits(object, path)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		mentioned := slices.ContainsFunc(n.rules.mentioned, func(p []string) bool { return p[0] == name })
@@ -135,64 +121,37 @@ func (n *node) property(name string) (property, bool) {
 }
 
 // edits returns changes of the field at a path: other values, and its presence.
-func (n *node) edits(object map[string]any, path []string, literals []any) (all []func(object map[string]any)) {
+func (n *node) edits(object map[string]any, path []string) (all []func(object map[string]any)) {
 	p, ok := n.property(path[0])
 	if !ok || p.err != nil {
 		return nil
 	}
 	value, present := object[p.name]
 	if inner, ok := value.(map[string]any); ok && len(path) > 1 {
-		for _, edit := range p.edits(inner, path[1:], literals) {
+		for _, edit := range p.edits(inner, path[1:]) {
 			all = append(all, func(object map[string]any) { edit(object[p.name].(map[string]any)) })
 		}
 	}
-	set := func(v any) { all = append(all, func(object map[string]any) { object[p.name] = v }) }
-	for _, other := range p.alternatives(object, literals) {
+	for _, other := range p.alternatives() {
 		if !present || key(other) != key(value) {
-			set(other)
+			all = append(all, func(object map[string]any) { object[p.name] = other })
 		}
 	}
-	if !present {
-		for try := range 3 {
-			if v, err := newMaker(draw.New(0, "", try)).value(p.node); err == nil {
-				set(v)
-			}
-		}
-	} else if !p.required {
+	if present && !p.required {
 		all = append(all, func(object map[string]any) { delete(object, p.name) })
 	}
 	return all
 }
 
-// alternatives returns values of a scalar type: constants, literals of the rules, and the values of
-// other fields beside it.
-func (n *node) alternatives(beside map[string]any, literals []any) (all []any) {
-	switch n.kind {
-	case kindObject, kindArray, kindAny, kindMetadata:
-		return nil
-	case kindBoolean:
-		return []any{false, true}
+// alternatives returns small values of a node, more of a scalar type than of others.
+func (n *node) alternatives() (all []any) {
+	tries := max(4, min(len(n.constants), 8))
+	if n.properties != nil || n.entries != nil || n.items != nil {
+		tries = 2
 	}
-	add := func(v any) {
-		if len(all) < 8 && n.fits(v) && !slices.Contains(all, v) {
+	for k := range uint64(tries) {
+		if v, err := newMaker(always(k * unit)).value(n); err == nil {
 			all = append(all, v)
-		}
-	}
-	for _, c := range n.constants {
-		add(c)
-	}
-	for _, name := range slices.Sorted(maps.Keys(beside)) {
-		switch v := beside[name].(type) {
-		case string, int64:
-			add(v)
-		}
-	}
-	for _, v := range literals {
-		if add(v); n.kind != kindString {
-			if i, ok := v.(int64); ok {
-				add(i - 1)
-				add(i + 1)
-			}
 		}
 	}
 	return all
