@@ -209,7 +209,7 @@ func (s *subject) shrink(ctx context.Context, tries int, first counterexample) *
 		c.failure, c.sample, c.object = f, m, text
 		return found(c), true
 	}
-	small, tried := draw.Shrink(draw.Shrinker{Tries: tries}, found(first), try)
+	small, tried := draw.Shrink(tries, found(first), try)
 	c := small.Value
 	c.tried = tried
 	if c.err != nil {
