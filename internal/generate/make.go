@@ -13,7 +13,7 @@ import (
 // maker makes values of draws.
 type maker struct {
 	*draw.Source
-	left int     // values that may be made; the last ones of zeros
+	left int     // values that may be made
 	deep int     // searches that this one is within
 	room float64 // how many leaves the current value should have at most
 	plan *Plan   // what it should have; nil for nothing
@@ -25,12 +25,8 @@ type maker struct {
 // have a text in common, such as a name.
 func Again(draw uint64) bool { return draw/unit >= named && scatter(draw, 3)%4 == 0 }
 
-const (
-	// maxValues bounds the size of an object.
-	maxValues = 1 << 15
-	// leastValues are made of zeros.
-	leastValues = maxValues * 3 / 4
-)
+// maxValues bounds the work for an object.
+const maxValues = 1 << 15
 
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
@@ -42,10 +38,7 @@ func (m *maker) draw() uint64 { return m.drawFor(false) }
 
 // drawFor returns a draw that is zero less often if it is for what the plan has.
 func (m *maker) drawFor(planned bool) uint64 {
-	switch {
-	case m.left < leastValues:
-		return 0
-	case planned:
+	if planned {
 		return m.Full()
 	}
 	return m.Uint64()

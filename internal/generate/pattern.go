@@ -25,20 +25,18 @@ func compilePattern(s string) (*pattern, error) {
 	return &pattern{match, tree}, nil
 }
 
-// text returns text with about this many characters more than the shortest, or as near to that as
-// possible if it is greedy. Without a source of randomness they are the first that match. The text
+// text returns text with about this many characters more than the shortest. Without a source of randomness they are the first that match. The text
 // may not match: assertions, such as a word boundary, are ignored.
-func (p *pattern) text(rng *rand.Rand, more int, greedy bool) string {
-	w := &patternWriter{rng: rng, more: more, greedy: greedy}
+func (p *pattern) text(rng *rand.Rand, more int) string {
+	w := &patternWriter{rng: rng, more: more}
 	w.write(p.tree)
 	return w.out.String()
 }
 
 type patternWriter struct {
-	out    strings.Builder
-	rng    *rand.Rand // nil for the first that match
-	more   int        // characters that may still be added to the shortest text
-	greedy bool       // all of them are added
+	out  strings.Builder
+	rng  *rand.Rand // nil for the first that match
+	more int        // characters that are still to be added to the shortest text
 }
 
 func (w *patternWriter) write(re *syntax.Regexp) {
@@ -78,7 +76,7 @@ func (w *patternWriter) repeat(sub *syntax.Regexp, least, most int) {
 		w.write(sub)
 	}
 	share := w.more // the rest is for what comes later
-	if w.rng != nil && (w.greedy && w.rng.IntN(4) == 0 || !w.greedy && w.rng.IntN(3) > 0) {
+	if w.rng != nil && w.rng.IntN(4) == 0 {
 		share = w.rng.IntN(w.more + 1)
 	}
 	rest := w.more - share

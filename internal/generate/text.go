@@ -18,7 +18,6 @@ type texts struct {
 	formats     []string
 	sources     []*pattern // of the patterns and formats
 	edges       []int      // lengths to try, in ascending order
-	greedy      bool       // the text is as long as it may be
 }
 
 const (
@@ -100,7 +99,7 @@ func (t *texts) fits(s string) bool {
 func (t *texts) text(draw uint64) (string, bool) {
 	if f := (fraction(draw) - 0.8) * 5; f >= 0 && len(t.edges) > 0 {
 		size, rest := edge(t.edges, f)
-		of := texts{least: size, most: size, patterns: t.patterns, formats: t.formats, sources: t.sources, greedy: true}
+		of := texts{least: size, most: size, patterns: t.patterns, formats: t.formats, sources: t.sources}
 		fill := draw
 		if rest < 0.5 {
 			fill = 0 // a few letters repeated, to which other text shrinks
@@ -144,12 +143,10 @@ func (t *texts) guess(draw uint64, try int) []string {
 			more += max(0, t.least-short)
 		}
 		more = min(more, longest)
-		return t.around(source.text(nil, more, false), strings.Repeat("a", more), try)
+		return t.around(source.text(nil, more), strings.Repeat("a", more), try)
 	}
 	more := rng.IntN(20)
 	switch {
-	case t.greedy:
-		more = t.least - short + rng.IntN(1+t.most-t.least)
 	case round%4 == 3 && t.most < longest:
 		more = t.most - short
 	case round%4 > 0 && t.least > short:
@@ -157,7 +154,7 @@ func (t *texts) guess(draw uint64, try int) []string {
 	case t.most < longest:
 		more = min(more, t.most-short)
 	}
-	out := t.around(source.text(rng, max(0, min(more, longest)), t.greedy), phrase(rng, rng.IntN(5)), try)
+	out := t.around(source.text(rng, max(0, min(more, longest))), phrase(rng, rng.IntN(5)), try)
 	if round == 0 && len(t.formats) == 0 && rng.IntN(4) == 0 {
 		slices.Reverse(out)
 	}
@@ -165,15 +162,12 @@ func (t *texts) guess(draw uint64, try int) []string {
 }
 
 // around returns text of a source, and longer texts that contain it: a pattern without anchors
-// matches these too. The server's checks of some formats also do, but no text gets its length so.
+// matches these too.
 func (t *texts) around(s, more string, try int) []string {
-	switch {
-	case t.greedy && len(t.formats) > 0:
-		return []string{s}
-	case len(t.sources) == 1:
+	if len(t.sources) == 1 {
 		return []string{s, s + more, more + s}
 	}
-	other := t.sources[(try+1)%len(t.sources)].text(nil, 0, false)
+	other := t.sources[(try+1)%len(t.sources)].text(nil, 0)
 	return []string{s, s + more, more + s, s + other, other + s, s + more + other, other + more + s}
 }
 
