@@ -36,7 +36,7 @@ func Example() {
 	least, err := g.Object(draw.New(1, "", 0))
 	text, _ := json.Marshal(least)
 	fmt.Println(string(text), err)
-	refused, err := g.Outside(draw.New(1, "", 11))
+	refused, err := g.Outside(draw.New(1, "", 14))
 	fmt.Println(refused["replicas"], err)
 	// Output:
 	// {"apiVersion":"example.com/v1","kind":"Web","metadata":{"name":"a"},"replicas":0} <nil>

@@ -3,7 +3,6 @@ package generate
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"reflect"
 	"slices"
@@ -31,10 +30,8 @@ func (g *Generator) Outside(src *draw.Source) (map[string]any, error) {
 			}
 		}
 		object := runtime.DeepCopyJSON(drawn)
-		// Other places may come and go without another choice.
-		s := slices.MinFunc(rootSpot(g.root, object).spots(nil), func(a, b spot) int {
-			return cmp.Compare(a.order(which, try/4), b.order(which, try/4))
-		})
+		spots := rootSpot(g.root, object).spots(nil)
+		s := spots[pick(bump(which, try/4), len(spots))]
 		if !g.spoil(s, bump(how, try)) || !g.refuses(object) {
 			continue
 		}
@@ -74,13 +71,6 @@ func (s spot) spots(all []spot) []spot {
 		}
 	}
 	return all
-}
-
-// order returns a number to choose a spot by.
-func (s spot) order(which uint64, try int) uint64 {
-	hash := fnv.New64a()
-	hash.Write([]byte(s.path))
-	return scatter(hash.Sum64()^which, try)
 }
 
 // oddities are values of which most have another type than is wanted.
