@@ -78,7 +78,7 @@ func (m *maker) array(n *node) ([]any, error) {
 	return out, nil
 }
 
-// affordable returns the sizes for which there is room, in ascending order, and now and then all. Of
+// affordable returns the sizes that fit, in ascending order, and now and then all. Of
 // large lists, all but the first elements are small.
 func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
 	if of == nil || scatter(draw, 5)%8 == 0 {

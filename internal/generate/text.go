@@ -162,9 +162,12 @@ func (t *texts) guess(draw uint64, try int) []string {
 }
 
 // around returns text of a source, and longer texts that contain it: a pattern without anchors
-// matches these too.
+// matches these too. The server's checks of some formats also do, but no such text is made.
 func (t *texts) around(s, more string, try int) []string {
-	if len(t.sources) == 1 {
+	switch {
+	case len(t.sources) == 1 && len(t.formats) == 1:
+		return []string{s}
+	case len(t.sources) == 1:
 		return []string{s, s + more, more + s}
 	}
 	other := t.sources[(try+1)%len(t.sources)].text(nil, 0)
