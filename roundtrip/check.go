@@ -18,8 +18,9 @@ import (
 // failure is how a law was broken: by an error, or by a difference, which is looked for
 // when it is reported.
 type failure struct {
-	err  error
-	diff func() string // -want +got
+	err   error
+	diff  func() string // -want +got
+	where string        // what differs, if not the object that is expected
 }
 
 // along converts an object to one version after another.

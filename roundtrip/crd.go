@@ -139,6 +139,8 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 	return g, err
 }
 
+func (g schemaGenerator) leaves() []generate.Target { return g.by.Targets() }
+
 func (g schemaGenerator) object(_ context.Context, src *draw.Source) ([]byte, error) {
 	if g.outside {
 		m, err := g.by.Outside(src)

@@ -22,6 +22,11 @@ func diffJSON(want, got any) string {
 	wanted, other := map[string]string{}, map[string]string{}
 	addLeaves(wanted, "", want)
 	addLeaves(other, "", got)
+	return diffLeaves(wanted, other)
+}
+
+// diffLeaves is diffJSON for leaves.
+func diffLeaves(wanted, other map[string]string) string {
 	paths := slices.AppendSeq(slices.Collect(maps.Keys(wanted)), maps.Keys(other))
 	slices.Sort(paths)
 	var lines []string

@@ -36,7 +36,7 @@ func (m members) withMetadata(metadata members) ([]byte, error) {
 
 // edit gives top-level members of an object the values that they have in another one, or
 // none, if that has none; except for those that each object has. A member stays if its bit
-// is set.
+// is set: draw.Shrink tries small numbers.
 func edit(object, as []byte, keep uint64) ([]byte, error) {
 	edited, _, err := decodeMembers(object)
 	others, _, errOthers := decodeMembers(as)
@@ -45,7 +45,6 @@ func edit(object, as []byte, keep uint64) ([]byte, error) {
 	}
 	all := maps.Clone(edited)
 	maps.Copy(all, others)
-	keep >>= 33 // math/rand takes the upper bits, and draw.Shrink tries these
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name == "apiVersion" || name == "kind" || name == "metadata" {
 			continue

@@ -96,32 +96,33 @@ func (s *subject) normalizers(version string) []normalizer {
 // the options allow.
 func (s *subject) compare(version string, want, got []byte) *failure {
 	asIs := compare(want, got)
-	normalizers := s.normalizers(version)
-	if asIs == nil || len(normalizers) == 0 {
+	if asIs == nil || len(s.normalizers(version)) == 0 {
 		return asIs
 	}
-	normalized := func(object []byte) ([]byte, error) {
-		var obj runtime.Object = &unstructured.Unstructured{}
-		var err error
-		if kind := s.kind.WithVersion(version); s.registry.Scheme().Recognizes(kind) {
-			obj, err = read(s.registry.Scheme(), kind, object)
-		} else {
-			err = json.Unmarshal(object, obj)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range normalizers {
-			n.normalize(obj)
-		}
-		return json.Marshal(obj)
-	}
-	want, errWant := normalized(want)
-	got, errGot := normalized(got)
+	want, errWant := s.normalized(version, want)
+	got, errGot := s.normalized(version, got)
 	if err := errors.Join(errWant, errGot); err != nil {
 		return &failure{err: err}
 	}
 	return compare(want, got)
+}
+
+// normalized returns an object of a version without the differences that [Normalize] declares.
+func (s *subject) normalized(version string, object []byte) ([]byte, error) {
+	var obj runtime.Object = &unstructured.Unstructured{}
+	var err error
+	if kind := s.kind.WithVersion(version); s.registry.Scheme().Recognizes(kind) {
+		obj, err = read(s.registry.Scheme(), kind, object)
+	} else {
+		err = json.Unmarshal(object, obj)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range s.normalizers(version) {
+		n.normalize(obj)
+	}
+	return json.Marshal(obj)
 }
 
 // same returns how an object that has come back to the version it started from differs

@@ -109,7 +109,7 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 			share, inside := generate.Share(within.room, optional, v.NumField()-optional)
 			for f, field := range v.Fields() {
 				if field.CanSet() {
-					g.at = place{within.path + "." + f.Name, inside, share}
+					g.at = place{join(within.path, jsonName(f)), inside, share}
 					g.source.Part(func() { c.Fill(field.Addr()) })
 				}
 			}
@@ -138,7 +138,7 @@ func (g *typeGenerator) bounded(t reflect.Type, fill filler) filler {
 
 // place is where a value is filled.
 type place struct {
-	path  string  // of field names
+	path  string  // of the names that JSON has
 	room  float64 // how many leaves it should have at most
 	share float64 // in how many objects it is if it is optional
 }
@@ -197,7 +197,7 @@ func targetsOf(t reflect.Type, path string, around []string, within []reflect.Ty
 	case t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).IsExported():
 		for f := range t.Fields() {
 			if f.IsExported() && f.Type != reflect.TypeFor[metav1.ObjectMeta]() && f.Type != reflect.TypeFor[metav1.TypeMeta]() {
-				all = targetsOf(f.Type, path+"."+f.Name, around, append(slices.Clip(within), t), all)
+				all = targetsOf(f.Type, join(path, jsonName(f)), around, append(slices.Clip(within), t), all)
 			}
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8, t.Kind() == reflect.Map:

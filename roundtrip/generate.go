@@ -22,6 +22,8 @@ import (
 // function of [Funcs] does not end, panics, or makes something other than an object.
 type generator interface {
 	object(ctx context.Context, src *draw.Source) ([]byte, error)
+	// leaves returns the leaves and lists that the version has.
+	leaves() []generate.Target
 }
 
 // newGenerator returns the generator of a version: by its schema, if there is one.
@@ -85,6 +87,8 @@ func typedVersion(reg *conversion.Registry, kind conversion.Kind, wanted string)
 	return found, nil
 }
 
+func (g *typeGenerator) leaves() []generate.Target { return g.targets }
+
 func (g *typeGenerator) object(ctx context.Context, src *draw.Source) ([]byte, error) {
 	obj, err := g.value(src)
 	if err != nil {
@@ -138,6 +142,8 @@ func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err e
 	switch {
 	case s.law == Total:
 		m.json, m.from, err = s.storedObject(src)
+	case s.law == Edited:
+		m.json, m.past, err = s.edited(ctx, src)
 	case s.checkValue == nil:
 		m.json, err = s.object(ctx, src)
 	default:
@@ -148,7 +154,7 @@ func (s *subject) sample(ctx context.Context, src *draw.Source) (m sample, err e
 
 // object makes the JSON of an object.
 func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) {
-	if s.law != Partial && s.law != Edited && s.law != Annotations {
+	if s.law != Partial && s.law != Annotations {
 		return s.stored(ctx, s.start, s.path[0], src)
 	}
 	keep := src.Uint64() // comes first: what else is drawn does not change what is kept
@@ -163,14 +169,30 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if s.law == Partial {
-		return edit(text, []byte("{}"), keep)
-	}
-	_, before, err := s.before(ctx, src)
+	return edit(text, []byte("{}"), keep>>33)
+}
+
+// edited makes an object of the path's first version that was one of its second, and that a client has
+// edited. In one of four objects, top-level members change; in others, one thing.
+func (s *subject) edited(ctx context.Context, src *draw.Source) ([]byte, *past, error) {
+	which, goal := src.Uint64()>>33, src.Even() // come first, as in object
+	text, err := s.stored(ctx, s.start, s.path[0], src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return edit(before, text, keep)
+	p := &past{}
+	if p.original, p.before, err = s.before(ctx, src); err != nil {
+		return nil, nil, err
+	}
+	var edited []byte
+	if which%4 > 0 {
+		edited, p.edit, err = s.editOne(ctx, p.before, text, which, goalsOf(s.start.leaves(), goal, which%2 > 0))
+	}
+	if p.edit == "" && err == nil {
+		p.edit = "replaces top-level fields"
+		edited, err = edit(p.before, text, which/4)
+	}
+	return edited, p, err
 }
 
 // before makes an object of the path's second version, and converts it to the first.

@@ -29,11 +29,23 @@ const (
 	// converts such objects when it computes the owners of fields (the structured merge of
 	// apiextensions-apiserver).
 	Partial Law = "partial"
-	// Edited requires that edits are preserved. An object of B is converted to A, and its
-	// top-level fields are then edited in A. A→B→A must return the edited object, but metadata
-	// is not compared. The law is broken by a conversion that stores in an annotation what A
-	// cannot represent, and later restores the stored values without checking whether the object
-	// has been edited.
+	// Edited requires that edits are preserved, and take nothing else away. An object of B is
+	// converted to A and edited there, as a client of A does: it adds, removes, changes or moves one
+	// field, one entry of a map or one element of a list, or replaces top-level fields. With a schema,
+	// the API server would accept the update.
+	//
+	// First, A→B→A must return the edited object, but metadata is not compared. The law is broken by a
+	// conversion that stores in an annotation what A cannot represent, and later restores the stored
+	// values without checking whether the object has been edited.
+	//
+	// Second, the fields of B that A cannot represent must stay where the edit changes nothing. To
+	// find these places, the object is also converted to B without its labels and annotations, before and after
+	// the edit. A struct, map or list that has the same value both times must then also be the same, before
+	// and after the edit, in the conversions with annotations. So must an element of a list that the edit
+	// does not change. It is recognized by the keys of the list in the schema of B, or else by strings that
+	// no other element has. The order of elements does not matter. The requirement is not
+	// checked if A→B does not return the object of B before the edit, nor for fields in the same struct
+	// as an edited field, since they may depend on it.
 	Edited Law = "edited"
 	// Annotations requires that B→A→B succeeds even if a user has overwritten, in A, the
 	// annotations that the conversion added. The law replaces their values with strings that

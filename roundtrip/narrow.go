@@ -3,6 +3,7 @@ package roundtrip
 import (
 	"math"
 	"reflect"
+	"slices"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,9 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if custom(t) {
 		return
 	}
+	if s.Type == "" && s.XPreserveUnknownFields && !s.XIntOrString {
+		shape(t, s, 1)
+	}
 	switch t.Kind() {
 	case reflect.Int8, reflect.Int16, reflect.Int32:
 		most := float64(int64(1)<<(t.Bits()-1) - 1)
@@ -70,6 +74,44 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 		narrowNumber(s, 0, math.Inf(1))
 	}
 }
+
+// shape gives a schema without a type, such as one that contains itself, the form of a Go type: parts
+// within so many others. It reports whether all values of that form can be decoded.
+func shape(t reflect.Type, s *structuralschema.Structural, deep int) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	i := slices.IndexFunc(jsonTypes, func(name string) bool { return holds(t, name) })
+	if i < 0 || custom(t) || deep < 0 && i >= scalars {
+		return false
+	}
+	var part structuralschema.Structural
+	switch name := jsonTypes[i]; {
+	case name == "array":
+		if !shape(t.Elem(), &part, deep-1) {
+			return false
+		}
+		s.Items = &part
+	case name == "object" && t.Kind() == reflect.Map:
+		if !shape(t.Elem(), &part, deep-1) {
+			return false
+		}
+		s.AdditionalProperties = &structuralschema.StructuralOrBool{Structural: &part}
+	case name == "object":
+		s.Properties = map[string]structuralschema.Structural{}
+		for name, field := range fieldsOf(t) {
+			if p := (structuralschema.Structural{}); shape(field, &p, deep-1) {
+				s.Properties[name] = p
+			}
+		}
+	}
+	s.Type = jsonTypes[i]
+	return true
+}
+
+var jsonTypes = []string{"boolean", "string", "integer", "number", "array", "object"}
+
+const scalars = 4 // of jsonTypes
 
 func narrowNumber(s *structuralschema.Structural, least, most float64) {
 	v := validation(s)

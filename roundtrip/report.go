@@ -1,6 +1,7 @@
 package roundtrip
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -17,10 +18,13 @@ import (
 func (c *counterexample) report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: the %s law does not hold for this object:\n\n%s\n", c.subject.kind.Kind, c.subject.route(), c.subject.law, indent(c.yaml()))
+	if p := c.sample.past; p != nil {
+		fmt.Fprintf(&b, "a client of %s %s in this object of %s:\n\n%s\n", c.subject.path[0], shorten(p.edit), c.subject.path[1], indent(yamlOf(p.original)))
+	}
 	if c.err != nil {
 		fmt.Fprintf(&b, "the error:\n\n%s\n", indent(c.err.Error()))
 	} else {
-		fmt.Fprintf(&b, "the difference (-want +got):\n\n%s\n", indent(c.diff()))
+		fmt.Fprintf(&b, "%s:\n\n%s\n", cmp.Or(c.where, "the difference (-want +got)"), indent(c.diff()))
 	}
 	if c.stack != "" {
 		fmt.Fprintf(&b, "where it panics:\n\n%s\n", indent(c.stack))
@@ -35,12 +39,23 @@ func (c *counterexample) report() string {
 	return b.String()
 }
 
-func (c *counterexample) yaml() string {
-	text, err := yaml.JSONToYAML(c.object)
+func (c *counterexample) yaml() string { return yamlOf(c.object) }
+
+// yamlOf returns the YAML of an object, or its text.
+func yamlOf(object []byte) string {
+	text, err := yaml.JSONToYAML(object)
 	if err != nil {
-		return string(c.object)
+		return string(object)
 	}
 	return string(text)
+}
+
+// shorten bounds the text of an edit.
+func shorten(text string) string {
+	if len(text) <= diffText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:diffText], "") + "…"
 }
 
 func indent(text string) string {

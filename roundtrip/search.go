@@ -24,6 +24,7 @@ type sample struct {
 	value  runtime.Object
 	from   string       // under which release it was stored, see [Total]
 	source *draw.Source // that it is made of
+	past   *past        // see [Edited]; nil for others
 }
 
 // text is what a reader sees of it, and what its size is measured by.
@@ -72,7 +73,11 @@ const pooled = 250
 // broken returns how a sample breaks the law; nil if it does not.
 func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
 	if s.checkValue == nil {
-		return s.check(ctx, s, m.json)
+		f = s.check(ctx, s, m.json)
+		if f == nil && m.past != nil {
+			f = s.siblings(ctx, m.past, m.json)
+		}
+		return f
 	}
 	if s.cfg.trace != "" {
 		s.cfg.note(m.text(), "%s", s)

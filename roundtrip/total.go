@@ -83,7 +83,7 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 			s.relabel(m, later, stored)
 			from += ", as " + stored
 		}
-		if m, err = s.edited(src, m, later, keep); err != nil {
+		if m, err = s.updated(src, m, later, keep); err != nil {
 			return nil, "", err
 		}
 	}
@@ -91,8 +91,8 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 	return text, from, err
 }
 
-// edited returns a stored object with some values of a later release, if that lets the rest pass.
-func (s *subject) edited(src *draw.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
+// updated returns a stored object with some values of a later release, if that lets the rest pass.
+func (s *subject) updated(src *draw.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
 	if keep == 0 {
 		return m, nil
 	}

@@ -65,6 +65,9 @@ func New(
 	return g, nil
 }
 
+// Targets returns the leaves and lists of the schema below metadata.
+func (g *Generator) Targets() []Target { return g.targets }
+
 // Object makes an object: apiVersion, kind, metadata as an API server may have stored it,
 // and the rest by the schema. Integers are int64 and other numbers are float64, as in an
 // unstructured object.
