@@ -572,6 +572,7 @@ func catalogue() (all []planted) {
 		find := func(t *testing.T, seed uint64) *counterexample { return b.find(t, seed, b.law)[b.law] }
 		all = append(all, planted{b.name, "", b.law, b.lines, find})
 	}
+	all = append(all, siblingBugs()...)
 	for _, f := range pastFaults() {
 		find := func(t *testing.T, seed uint64) *counterexample {
 			return f.find(t, Total, f.history(t), Seed(seed))[Total]

@@ -217,8 +217,18 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 	return withDefaults(s.definition.Version(version), text)
 }
 
+// makesStored reports whether the objects of the law are as the API server has them, and not changed, so that
+// they count for the report of what objects have.
+func (s *subject) makesStored() bool {
+	changed := []Law{Partial, Edited, Annotations, OutsideSchema, Total, Decoding}
+	return s.checkValue == nil && !slices.Contains(changed, s.law)
+}
+
 // prepare makes the generators of a subject.
 func (s *subject) prepare() (err error) {
+	if s.start != nil {
+		return nil
+	}
 	if s.law == Total {
 		return nil // of many releases, each generator is made when it is needed
 	}

@@ -147,6 +147,12 @@ type subject struct {
 	// definition is that of the kind, or nil.
 	definition *schema.Definition
 	origins    []origin // see [Total]
+	// tried and checked are the numbers of objects in the last search; not all that are tried can be made. stopped
+	// reports whether the time was over before enough of them.
+	tried, checked int
+	stopped        bool
+	// coverage counts what the objects have; nil for laws that change them.
+	coverage *coverage
 	// reported are the causes of which the tests before have reports; nil to look for the first failure.
 	reported *causes
 }

@@ -1,8 +1,11 @@
 package roundtrip
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/crdkit/crdkit/conversion"
 )
@@ -49,16 +52,36 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 	}
 }
 
-// testAll runs a subtest for each path, and in it one for each law.
+// testAll runs a subtest for each path, and in it one for each law. It then logs how much was checked.
 func testAll(t *testing.T, cfg *config, all []*subject) {
-	budget, reported := cfg.budget(len(all)), &causes{}
-	for _, s := range all {
+	budget, reported, began := cfg.budget(len(all)), &causes{}, time.Now()
+	counts := map[string]*coverage{}
+	checked, stopped := 0, 0
+	for i, s := range all {
 		s.reported = reported
-		t.Run(s.route()+"/"+string(s.law), func(t *testing.T) { s.test(t, budget) })
+		t.Run(s.route()+"/"+string(s.law), func(t *testing.T) {
+			b := budget.until(t, cfg, began, len(all)-i)
+			b.progress = newProgress(t)
+			s.test(t, b, counts)
+			if checked += s.checked; s.stopped {
+				stopped++
+			}
+		})
+	}
+	if !testing.Verbose() && stopped == 0 {
+		return
+	}
+	summary := fmt.Sprintf("%d objects checked in %v", checked, time.Since(began).Round(100*time.Millisecond))
+	if stopped > 0 {
+		summary += fmt.Sprintf("; the time was over in %d of %d tests, see roundtrip.Iterations", stopped, len(all))
+	}
+	t.Log(summary)
+	for _, version := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%s: %s", version, counts[version].report(all[0].structural(version)))
 	}
 }
 
-func (s *subject) test(t *testing.T, b budget) {
+func (s *subject) test(t *testing.T, b budget, counts map[string]*coverage) {
 	if reason, skip := s.cfg.without[s.law]; skip {
 		t.Skip(reason)
 	}
@@ -71,9 +94,26 @@ func (s *subject) test(t *testing.T, b budget) {
 		}
 		return
 	}
+	if err := s.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if testing.Verbose() && s.makesStored() {
+		version := s.path[0]
+		if counts[version] == nil {
+			counts[version] = newCoverage(s.start.leaves())
+		}
+		s.coverage = counts[version]
+	}
 	found, err := s.search(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.stopped = found == nil && s.tried < b.least; s.stopped {
+		report := t.Logf
+		if s.cfg.iterations > 0 {
+			report = t.Errorf
+		}
+		report("the time is over after %d of %d objects", s.tried, b.least)
 	}
 	switch {
 	case found == nil:

@@ -127,12 +127,14 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	take := func() (i int, m sample, ok bool) {
 		lock.Lock()
 		defer lock.Unlock()
-		for fatal == nil && found == nil && next < b.most && (next < b.least || time.Since(begin) < b.time) {
+		for fatal == nil && found == nil && b.open(next, begin) {
+			b.progress.log("%s: %d of %d objects checked", s, next, max(b.least, 1))
 			m, err := s.nth(quiet, next)
 			next++
 			switch {
 			case err == nil:
 				made++
+				s.coverage.add(m.json)
 				return next - 1, m, true
 			case errors.Is(err, errNotMade):
 				notMade = err
@@ -168,12 +170,13 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 		all.Go(work)
 	}
 	all.Wait()
+	s.tried, s.checked = next, made
 	switch {
 	case found != nil:
 		if s.pool != nil {
 			s.pool.samples = nil // what is wrong may have changed them
 		}
-		return s.shrink(ctx, shrinkTries, *found), nil
+		return s.shrink(ctx, b.shrinker(), b.progress, *found), nil
 	case fatal != nil:
 		return nil, fatal
 	case made*fewest < next:
@@ -190,13 +193,15 @@ func silent(ctx context.Context) context.Context {
 
 // shrink returns the smallest counterexample that breaks the law in the same way as the
 // first: by an error, or by a difference, and not by reported causes alone.
-func (s *subject) shrink(ctx context.Context, tries int, first counterexample) *counterexample {
+func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, p *progress, first counterexample) *counterexample {
 	quiet := silent(ctx)
 	passed := map[string]bool{} // the same object is made of many draws
 	found := func(c counterexample) draw.Found[counterexample] {
 		return draw.Found[counterexample]{Value: c, Size: len(c.object), Tree: c.sample.source.Tree()}
 	}
+	begin, smallest := time.Now(), len(first.object)
 	try := func(tree *draw.Tree) (none draw.Found[counterexample], ok bool) {
+		p.log("%s does not hold for an object of %d bytes: looking for a smaller one, %d bytes after %v", s, len(first.object), smallest, time.Since(begin).Round(time.Second))
 		m, err := s.sample(quiet, draw.Replay(tree))
 		if err != nil {
 			return none, false
@@ -212,9 +217,10 @@ func (s *subject) shrink(ctx context.Context, tries int, first counterexample) *
 		}
 		c := first
 		c.failure, c.sample, c.object = f, m, text
+		smallest = min(smallest, len(text))
 		return found(c), true
 	}
-	small, tried := draw.Shrink(tries, found(first), try)
+	small, tried := draw.Shrink(effort, found(first), try)
 	c := small.Value
 	c.tried = tried
 	if c.err != nil {

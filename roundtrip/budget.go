@@ -1,0 +1,92 @@
+package roundtrip
+
+import (
+	"testing"
+	"time"
+
+	"github.com/crdkit/crdkit/internal/draw"
+)
+
+const (
+	// usualTime and longestTime are for all laws and paths of a kind: what they share beyond the least
+	// number of objects, and when they stop.
+	usualTime, longestTime = 2 * time.Second, 20 * time.Second
+	// reportTime is for the smallest object of one failure, if the timeout of go test leaves so much.
+	reportTime = 10 * time.Second
+	// progressTime is between two lines of progress.
+	progressTime = 5 * time.Second
+)
+
+// budget limits how many objects are checked for one subject: most is the maximum, and least is
+// the minimum even if the time is over.
+type budget struct {
+	most, least int
+	time        time.Duration
+	// stop is when no further object is checked. deadline is when go test ends the process. Both may be zero.
+	stop, deadline time.Time
+	progress       *progress
+}
+
+func (c *config) budget(subjects int) budget {
+	const least = 100
+	if c.iterations > 0 {
+		return budget{most: c.iterations, least: c.iterations}
+	}
+	subjects = max(subjects, 1)
+	return budget{most: max(10000/subjects, least), least: least, time: usualTime / time.Duration(subjects)}
+}
+
+// until returns the budget of the first of the remaining subjects of a kind, whose tests began at a time
+// and leave a part of the time of go test for reports.
+func (b budget) until(t *testing.T, c *config, began time.Time, remaining int) budget {
+	if c.iterations == 0 {
+		left := max(0, time.Until(began.Add(longestTime)))
+		b.stop = time.Now().Add(min(left, 3*left/time.Duration(remaining))) // most laws take less than the slowest
+	}
+	if deadline, ok := t.Deadline(); ok {
+		b.deadline = deadline
+		left := time.Until(deadline)
+		if stop := deadline.Add(-min(3*reportTime, max(left, time.Second)/5)); b.stop.IsZero() || stop.Before(b.stop) {
+			b.stop = stop
+		}
+	}
+	return b
+}
+
+// open reports whether one more object is checked after so many of them.
+func (b budget) open(checked int, began time.Time) bool {
+	if !b.stop.IsZero() && time.Now().After(b.stop) {
+		return false
+	}
+	return checked < b.most && (checked < b.least || time.Since(began) < b.time)
+}
+
+// shrinker returns the effort to find a smaller counterexample.
+func (b budget) shrinker() draw.Shrinker {
+	effort := draw.Shrinker{Tries: shrinkTries, Time: reportTime}
+	if !b.deadline.IsZero() {
+		effort.Time = min(effort.Time, max(time.Until(b.deadline)/3, time.Millisecond))
+	}
+	return effort
+}
+
+// progress logs what a test does, every few seconds.
+type progress struct {
+	t    *testing.T
+	last time.Time
+}
+
+// newProgress returns nil if nobody reads it.
+func newProgress(t *testing.T) *progress {
+	if !testing.Verbose() {
+		return nil
+	}
+	return &progress{t, time.Now()}
+}
+
+func (p *progress) log(format string, args ...any) {
+	if p != nil && time.Since(p.last) > progressTime {
+		p.last = time.Now()
+		p.t.Logf(format, args...)
+	}
+}

@@ -1,0 +1,65 @@
+package roundtrip
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slow is the variable that lets TestBudget_Slow run in a process of its own, because it fails.
+const slow = "CRDKIT_ROUNDTRIP_TEST_SLOW"
+
+// TestBudget_Slow checks conversions that take long, one of which drops a field.
+func TestBudget_Slow(t *testing.T) {
+	if os.Getenv(slow) == "" {
+		t.Skip("TestBudget_TimeoutKeepsReports runs it")
+	}
+	b := bug{toHub: inSpec(func(_, out *Common) {
+		time.Sleep(20 * time.Millisecond)
+		out.Note = ""
+	})}
+	Test(t, b.jobs(t), Funcs(jobFuncs...))
+}
+
+// The tests stop before the timeout of go test, report what they have found, and say how much they have
+// checked. With a number of objects, to check fewer is a failure.
+func TestBudget_TimeoutKeepsReports(t *testing.T) {
+	run := func(environment ...string) string {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.timeout=4s", "-test.run=^TestBudget_Slow$")
+		cmd.Env = append(os.Environ(), append(environment, slow+"=1")...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || strings.Contains(string(out), "panic: test timed out") {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		return string(out)
+	}
+	for _, c := range []struct{ variable, law string }{{"", "--- PASS: TestBudget_Slow/Job/v1alpha1→v1/metadata"}, {iterationsVariable + "=1000", "--- FAIL: TestBudget_Slow/Job/v1alpha1→v1/metadata"}} {
+		out := run(c.variable)
+		for _, want := range []string{"law does not hold for this object", "- spec.note: ", "the time is over after ", "see roundtrip.Iterations", c.law} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: no %q in\n%s", c.variable, want, out)
+			}
+		}
+	}
+}
+
+// What is missing is named, except for a list that cannot have two elements.
+func TestCoverage_NamesWhatIsMissing(t *testing.T) {
+	reg := routes(t, byHost)
+	cfg, err := newConfigFor(reg, []Option{CRD([]byte(strings.ReplaceAll(routeDefinition, "%[1]s", "maxItems: 1,")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := subjects(reg, cfg, reg.Kinds()[0])[0]
+	if err := s.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	c := newCoverage(s.start.leaves())
+	c.add([]byte(`{"spec": {"timeout": 1, "rules": [{"host": "a"}]}}`))
+	want := "leaves 2 of 4, lists with two elements 0 of 0, in 1 objects; no object has spec.labels[*].value, spec.rules[*].path"
+	if got := c.report(s.structural("v1alpha1")); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
