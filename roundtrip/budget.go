@@ -10,7 +10,7 @@ import (
 const (
 	// usualTime and longestTime are for all laws and paths of a kind: what they share beyond the least
 	// number of objects, and when they stop.
-	usualTime, longestTime = 2 * time.Second, 20 * time.Second
+	usualTime, longestTime = 1500 * time.Millisecond, 30 * time.Second
 	// reportTime is for the smallest object of one failure, if the timeout of go test leaves so much.
 	reportTime = 10 * time.Second
 	// progressTime is between two lines of progress.
@@ -41,7 +41,7 @@ func (c *config) budget(subjects int) budget {
 func (b budget) until(t *testing.T, c *config, began time.Time, remaining int) budget {
 	if c.iterations == 0 {
 		left := max(0, time.Until(began.Add(longestTime)))
-		b.stop = time.Now().Add(min(left, 3*left/time.Duration(remaining))) // most laws take less than the slowest
+		b.stop = time.Now().Add(min(left, 2*left/time.Duration(remaining))) // most laws take less than the slowest
 	}
 	if deadline, ok := t.Deadline(); ok {
 		b.deadline = deadline
@@ -70,22 +70,14 @@ func (b budget) shrinker() draw.Shrinker {
 	return effort
 }
 
-// progress logs what a test does, every few seconds.
+// progress logs what the tests of a kind do, every few seconds.
 type progress struct {
-	t    *testing.T
+	t    *testing.T // the one under way
 	last time.Time
 }
 
-// newProgress returns nil if nobody reads it.
-func newProgress(t *testing.T) *progress {
-	if !testing.Verbose() {
-		return nil
-	}
-	return &progress{t, time.Now()}
-}
-
 func (p *progress) log(format string, args ...any) {
-	if p != nil && time.Since(p.last) > progressTime {
+	if p != nil && testing.Verbose() && time.Since(p.last) > progressTime {
 		p.last = time.Now()
 		p.t.Logf(format, args...)
 	}

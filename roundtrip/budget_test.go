@@ -45,7 +45,7 @@ func TestBudget_TimeoutKeepsReports(t *testing.T) {
 	}
 }
 
-// What is missing is named, except for a list that cannot have two elements.
+// The report names missing fields, and no list that cannot have two elements.
 func TestCoverage_NamesWhatIsMissing(t *testing.T) {
 	reg := routes(t, byHost)
 	cfg, err := newConfigFor(reg, []Option{CRD([]byte(strings.ReplaceAll(routeDefinition, "%[1]s", "maxItems: 1,")))})

@@ -35,6 +35,14 @@
 // operator may have stored. A single object that does not convert makes each list and watch of
 // its kind fail.
 //
+// [Iterations] describes how many objects are checked, and how long this takes. With go test -v, the tests log
+// what they are doing every few seconds, and finally what the generated objects of each version had:
+//
+//	v1: leaves 1304 of 1304, lists with two elements 187 of 187, in 652 objects
+//
+// A field or list that no object had is named. The tests stop in time for go test -timeout, so that no
+// report is lost.
+//
 // # Failures
 //
 // A failure shows the smallest object that was found, and the command that reproduces the

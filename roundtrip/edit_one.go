@@ -148,7 +148,7 @@ func (e *edits) addMember(path, at string, s *structuralschema.Structural, v map
 	if !required {
 		e.can(path, "removes", at, func() { delete(v, name) })
 	}
-	if i := slices.IndexFunc(there, func(other any) bool { return textOf(other) != textOf(child) }); i >= 0 && !hasParts(child) {
+	if i := slices.IndexFunc(there, func(other any) bool { return textOf(other) != textOf(child) }); i >= 0 && parts(child) < 0 {
 		e.can(path, "changes", at+" to "+textOf(there[i]), func() { v[name] = there[i] })
 	}
 	e.add(path, at, s, child, there, func(now any) { v[name] = now })
@@ -192,13 +192,15 @@ func (e *edits) addElements(path, at string, s *structuralschema.Structural, v [
 	e.add(path+each, element(i), items, v[i], append(there, rest...), func(now any) { v[i] = now })
 }
 
-// hasParts reports whether a value has parts that can be edited.
-func hasParts(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
+// parts returns how many members or elements a value has; -1 for a leaf.
+func parts(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v)
+	case []any:
+		return len(v)
 	}
-	return false
+	return -1
 }
 
 func textOf(v any) string {

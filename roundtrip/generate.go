@@ -190,7 +190,9 @@ func (s *subject) edited(ctx context.Context, src *draw.Source) ([]byte, *past, 
 	}
 	if p.edit == "" && err == nil {
 		p.edit = "replaces top-level fields"
-		edited, err = edit(p.before, text, which/4)
+		if edited, err = edit(p.before, text, which/4); err == nil && !s.accepts(ctx, edited, p.before) {
+			edited, err = edit(p.before, text, 0)
+		}
 	}
 	return edited, p, err
 }

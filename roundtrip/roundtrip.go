@@ -55,17 +55,19 @@ func Test(t *testing.T, reg *conversion.Registry, opts ...Option) {
 // testAll runs a subtest for each path, and in it one for each law. It then logs how much was checked.
 func testAll(t *testing.T, cfg *config, all []*subject) {
 	budget, reported, began := cfg.budget(len(all)), &causes{}, time.Now()
+	budget.progress = &progress{last: began}
 	counts := map[string]*coverage{}
 	checked, stopped := 0, 0
 	for i, s := range all {
 		s.reported = reported
 		t.Run(s.route()+"/"+string(s.law), func(t *testing.T) {
-			b := budget.until(t, cfg, began, len(all)-i)
-			b.progress = newProgress(t)
-			s.test(t, b, counts)
-			if checked += s.checked; s.stopped {
-				stopped++
-			}
+			budget.progress.t = t
+			defer func() {
+				if checked += s.checked; s.stopped {
+					stopped++
+				}
+			}()
+			s.test(t, budget.until(t, cfg, began, len(all)-i), counts)
 		})
 	}
 	if !testing.Verbose() && stopped == 0 {
@@ -110,8 +112,11 @@ func (s *subject) test(t *testing.T, b budget, counts map[string]*coverage) {
 	}
 	if s.stopped = found == nil && s.tried < b.least; s.stopped {
 		report := t.Logf
-		if s.cfg.iterations > 0 {
+		switch {
+		case s.cfg.iterations > 0:
 			report = t.Errorf
+		case s.tried == 0:
+			report = t.Skipf
 		}
 		report("the time is over after %d of %d objects", s.tried, b.least)
 	}

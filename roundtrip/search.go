@@ -128,7 +128,7 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 		lock.Lock()
 		defer lock.Unlock()
 		for fatal == nil && found == nil && b.open(next, begin) {
-			b.progress.log("%s: %d of %d objects checked", s, next, max(b.least, 1))
+			b.progress.log("%s: object %d of at least %d", s, next+1, b.least)
 			m, err := s.nth(quiet, next)
 			next++
 			switch {

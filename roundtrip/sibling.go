@@ -117,7 +117,7 @@ func (l *losses) compare(path string, s *structuralschema.Structural, plain, pla
 			had, ok := was[name]
 			at := join(path, name)
 			switch {
-			case !ok || isEmpty(plain[name]):
+			case !ok || parts(plain[name]) <= 0:
 			case canonical(plain[name]) != canonical(edited[name]):
 				l.compare(at, property(s, name), plain[name], edited[name], had, is[name])
 			case canonical(had) != canonical(is[name]):
@@ -219,16 +219,6 @@ func covers(v, part any) bool {
 		return true
 	}
 	return v == part
-}
-
-func isEmpty(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return true // it has no siblings
 }
 
 // keyOf returns the keys of an element as a text.
