@@ -193,10 +193,10 @@ func targetsOf(t reflect.Type, path string, around []string, within []reflect.Ty
 	}
 	around = append(slices.Clip(around), path)
 	switch {
-	case slices.Contains(within, t), t == reflect.TypeFor[metav1.ObjectMeta](), t == reflect.TypeFor[metav1.TypeMeta]():
+	case slices.Contains(within, t):
 	case t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).IsExported() && !custom(t):
 		for f := range t.Fields() {
-			if f.IsExported() && jsonName(f) != "-" {
+			if f.IsExported() && jsonName(f) != "-" && f.Type != reflect.TypeFor[metav1.ObjectMeta]() && f.Type != reflect.TypeFor[metav1.TypeMeta]() {
 				all = targetsOf(f.Type, join(path, jsonName(f)), around, append(slices.Clip(within), t), all)
 			}
 		}
