@@ -140,7 +140,7 @@ func TestShrink_FindsSmallest(t *testing.T) {
 				if !ok {
 					continue
 				}
-				best, tried := Shrink(3000, first, found)
+				best, tried := Shrink(Shrinker{Tries: 3000}, first, found)
 				if diff := cmp.Diff(c.want, best.Value); diff != "" {
 					t.Errorf("%s, seed %d, after %d tries (-want +got):\n%s", name, seed, tried, diff)
 				}
@@ -170,7 +170,10 @@ func TestShrink_BoundedEffort(t *testing.T) {
 		calls++
 		return Found[int]{0, -calls, tree}, true
 	}
-	if _, tried := Shrink(2, Found[int]{Tree: tree}, try); tried != 2 || calls != 2 {
+	if _, tried := Shrink(Shrinker{Tries: 2}, Found[int]{Tree: tree}, try); tried != 2 || calls != 2 {
 		t.Errorf("%d tries, %d calls", tried, calls)
+	}
+	if _, tried := Shrink(Shrinker{Tries: 5, Time: 1}, Found[int]{Tree: tree}, try); tried != 0 {
+		t.Errorf("%d tries in no time", tried)
 	}
 }

@@ -1,6 +1,9 @@
 package draw
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Found is a value to shrink.
 type Found[T any] struct {
@@ -9,11 +12,20 @@ type Found[T any] struct {
 	Tree  *Tree
 }
 
+// Shrinker bounds the effort.
+type Shrinker struct {
+	Tries int
+	Time  time.Duration // 0 for no limit
+}
+
 // Shrink returns the smallest value that it finds, and how many it has tried. It makes the draws
-// smaller, up to so many times, and try makes a value of them, or returns false if that is not a
-// counterexample. Whole parts go first, many at once; then it looks into the remaining ones.
-func Shrink[T any](tries int, best Found[T], try func(*Tree) (Found[T], bool)) (Found[T], int) {
-	s := &shrinker[T]{best: best, try: try, left: tries}
+// smaller, and try makes a value of them, or returns false if that is not a counterexample. Whole
+// parts go first, many at once; then it looks into the remaining ones.
+func Shrink[T any](effort Shrinker, best Found[T], try func(*Tree) (Found[T], bool)) (Found[T], int) {
+	s := &shrinker[T]{best: best, try: try, left: effort.Tries}
+	if effort.Time > 0 {
+		s.until = time.Now().Add(effort.Time)
+	}
 	for before := -1; s.shrunk != before && !s.over(); {
 		before = s.shrunk
 		s.part(nil)
@@ -21,17 +33,20 @@ func Shrink[T any](tries int, best Found[T], try func(*Tree) (Found[T], bool)) (
 			s.collapse(nil)
 		}
 	}
-	return s.best, tries - s.left
+	return s.best, effort.Tries - s.left
 }
 
 type shrinker[T any] struct {
 	best   Found[T]
 	try    func(*Tree) (Found[T], bool)
-	left   int // tries
-	shrunk int // times
+	left   int       // tries
+	until  time.Time // zero for no limit
+	shrunk int       // times
 }
 
-func (s *shrinker[T]) over() bool { return s.left == 0 }
+func (s *shrinker[T]) over() bool {
+	return s.left == 0 || !s.until.IsZero() && time.Now().After(s.until)
+}
 
 // change changes the part at a path, and keeps the change if a smaller value is found.
 func (s *shrinker[T]) change(path []int, change func(t *Tree)) bool {

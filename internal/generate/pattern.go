@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode"
 )
 
 // pattern makes text that a regular expression matches.
@@ -139,7 +140,9 @@ func (w *patternWriter) class(pairs []rune) {
 			}
 		}
 	}
-	for _, some := range [][]rune{within(' ', '~'), within(0xa1, 0x9fff)} { // no surrogates
+	for _, some := range [][]rune{
+		within(' ', '~'), within(0xa1, 0x9fff), within(0, 0xd7ff), within(0xe000, unicode.MaxRune),
+	} {
 		if len(some) > 0 && (w.rng == nil || w.rng.IntN(10) < 8) {
 			pairs = some
 			break
@@ -149,6 +152,17 @@ func (w *patternWriter) class(pairs []rune) {
 		w.out.WriteRune(pairs[0])
 		return
 	}
-	i := 2 * w.rng.IntN(len(pairs)/2)
-	w.out.WriteRune(pairs[i] + w.rng.Int32N(pairs[i+1]-pairs[i]+1))
+	n := 0
+	for i := 0; i < len(pairs); i += 2 {
+		n += int(pairs[i+1]-pairs[i]) + 1
+	}
+	n = w.rng.IntN(n)
+	for i := 0; i < len(pairs); i += 2 {
+		if size := int(pairs[i+1]-pairs[i]) + 1; n >= size {
+			n -= size
+			continue
+		}
+		w.out.WriteRune(pairs[i] + rune(n))
+		return
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,7 +136,7 @@ func TestGenerator_Shrinks(t *testing.T) {
 						continue
 					}
 					shrunk++
-					least, tries := draw.Shrink(4000, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
+					least, tries := draw.Shrink(draw.Shrinker{Tries: 4000, Time: time.Minute}, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
 						return try(draw.Replay(tree))
 					})
 					t.Logf("from %d to %d in %d tries", found.Size, least.Size, tries)
@@ -168,7 +169,7 @@ func TestGenerator_ShrinksLargeSchema(t *testing.T) {
 		if !ok {
 			continue
 		}
-		least, tries := draw.Shrink(3000, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
+		least, tries := draw.Shrink(draw.Shrinker{Tries: 3000}, found, func(tree *draw.Tree) (draw.Found[map[string]any], bool) {
 			return try(draw.Replay(tree))
 		})
 		t.Logf("from %d to %d in %d tries", found.Size, least.Size, tries)
