@@ -132,7 +132,7 @@ func (c *cluster) apply(t *testing.T, crd *apiextensionsv1.CustomResourceDefinit
 		for _, v := range crd.Spec.Versions {
 			table, errList := c.definitions.ApiextensionsV1().RESTClient().Get().
 				AbsPath(path.Join("/apis", crd.Spec.Group, v.Name, space, crd.Spec.Names.Plural)).
-				SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
+				Param("limit", "1").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 			if errList == nil && strings.Contains(string(table), v.AdditionalPrinterColumns[0].Name) {
 				return
 			}
