@@ -219,7 +219,7 @@ func TestLaws(t *testing.T) {
 // objects is how many objects are made for each law on each path.
 const objects = 100
 
-var projects = map[string]func(t *testing.T) *project{"cluster-api": clusterAPI, "cluster-api-provider-aws": clusterAPIAWS, "kueue": kueue, "prometheus-operator": prometheusOperator}
+var projects = map[string]func(t *testing.T) *project{"cluster-api": clusterAPI, "cluster-api-provider-aws": clusterAPIAWS, "cluster-api-provider-ibmcloud": clusterAPIIBMCloud, "kueue": kueue, "prometheus-operator": prometheusOperator}
 
 // total counts what the tests do.
 var total struct{ projects, kinds, objects, failures, confirmed atomic.Int64 }
