@@ -277,8 +277,24 @@ metadata:
 		writable("v1beta2")(t, c, object)
 	},
 }, {
-	report: `IBMPowerVSMachine(Template)? v1beta1→v1beta2: the acceptance law(?s:.*)systemType: Unsupported value`,
-	reason: "the project's admission webhook refuses the type",
+	title:   "SysType_IsUnknown",
+	report:  `IBMPowerVSMachine(Template)? v1beta1→v1beta2: the acceptance law(?s:.*)systemType: Unsupported value`,
+	reason:  "an update passes, because it does not change the type",
+	release: today,
+	object: `
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+kind: IBMPowerVSMachine
+metadata:
+  name: a
+spec:
+  image:
+    id: a
+  memory: "4"
+  network: {}
+  processors: "1"
+  serviceInstanceID: a
+  sysType: a`,
+	meet: writable("v1beta2"),
 }, {
 	report: `IBMPowerVSImage v1beta1→v1beta2: the (acceptance|defaulting) law`,
 	reason: "the project's defaulting webhook adds a spec, which the server then refuses",
