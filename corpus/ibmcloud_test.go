@@ -65,9 +65,11 @@ func clusterAPIIBMCloud(t *testing.T) *project {
 	addConvertible[*ibmv1beta1.IBMPowerVSCluster, *ibmv1.IBMPowerVSCluster](p)
 	addConvertible[*ibmv1beta1.IBMPowerVSClusterTemplate, *ibmv1.IBMPowerVSClusterTemplate](p)
 	addConvertible[*ibmv1beta1.IBMPowerVSImage, *ibmv1.IBMPowerVSImage](p)
-	addMachine[*ibmv1beta1.IBMPowerVSMachine, *ibmv1.IBMPowerVSMachine](p, func(object *ibmv1beta1.IBMPowerVSMachine) *ibmv1beta1.IBMPowerVSMachineSpec { return &object.Spec })
-	addMachine[*ibmv1beta1.IBMPowerVSMachineTemplate, *ibmv1.IBMPowerVSMachineTemplate](p, func(object *ibmv1beta1.IBMPowerVSMachineTemplate) *ibmv1beta1.IBMPowerVSMachineSpec {
-		return &object.Spec.Template.Spec
+	addMachine[*ibmv1beta1.IBMPowerVSMachine, *ibmv1.IBMPowerVSMachine](p, func(m *ibmv1beta1.IBMPowerVSMachine) *ibmv1beta1.IBMPowerVSMachineSpec {
+		return &m.Spec
+	})
+	addMachine[*ibmv1beta1.IBMPowerVSMachineTemplate, *ibmv1.IBMPowerVSMachineTemplate](p, func(m *ibmv1beta1.IBMPowerVSMachineTemplate) *ibmv1beta1.IBMPowerVSMachineSpec {
+		return &m.Spec.Template.Spec
 	})
 	addConvertible[*ibmv1beta1.IBMVPCCluster, *ibmv1.IBMVPCCluster](p)
 	addConvertible[*ibmv1beta1.IBMVPCMachine, *ibmv1.IBMVPCMachine](p)
