@@ -176,6 +176,10 @@ func (c *cluster) create(t *testing.T, text string, i int) *unstructured.Unstruc
 		t.Fatal(err)
 	}
 	out, err := c.of(object, object.GroupVersionKind().Version).Create(t.Context(), object, metav1.CreateOptions{FieldValidation: "Strict"})
+	if status, ok := object.Object["status"]; ok && err == nil {
+		out.Object["status"] = status
+		out, err = c.of(object, object.GroupVersionKind().Version).UpdateStatus(t.Context(), out, metav1.UpdateOptions{})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,15 +244,18 @@ func uncopyable(version, message string) meeting {
 }
 
 // reads returns that a client of a version reads another spec.
-func reads(version, spec string) meeting {
+func reads(version, spec string) meeting { return readsField(version, "spec", spec) }
+
+// readsField returns that a client of a version reads another value of a field of the object.
+func readsField(version, field, value string) meeting {
 	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
 		got := c.get(t, object, version)
 		var want any
-		if err := yaml.Unmarshal([]byte(spec), &want); err != nil {
+		if err := yaml.Unmarshal([]byte(value), &want); err != nil {
 			t.Fatal(err)
 		}
-		if text, _ := yaml.Marshal(got.Object["spec"]); !same(got.Object["spec"], want) {
-			t.Errorf("the client reads\n%s\nwant\n%s", text, spec)
+		if text, _ := yaml.Marshal(got.Object[field]); !same(got.Object[field], want) {
+			t.Errorf("the client reads\n%s\nwant\n%s", text, value)
 		}
 	}
 }
