@@ -264,6 +264,7 @@ var projects = map[string]func(t *testing.T) *project{
 	"cluster-api":                   clusterAPI,
 	"cluster-api-provider-aws":      clusterAPIAWS,
 	"cluster-api-provider-ibmcloud": clusterAPIIBMCloud,
+	"knative-eventing":              eventing,
 	"kueue":                         kueue,
 	"prometheus-operator":           prometheusOperator,
 	"tekton":                        tekton,
