@@ -278,14 +278,24 @@ status:
     steps:
     - name: a
       image: a`,
-	meet: reads("v1beta1", `
+	meet: func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		reads("v1beta1", `
 serviceAccountName: default
 taskSpec:
   steps:
   - image: a
     name: a
     resources: {}
-timeout: 1h0m0s`),
+timeout: 1h0m0s`)(t, c, object)
+		readsField("v1beta1", "status", `
+podName: a
+taskSpec:
+  steps:
+  - image: a
+    name: a
+    resources: {}
+    tty: true`)(t, c, object)
+	},
 }, {
 	title:   "Annotation_IsNotJSON",
 	report:  `error deserializing key \S+ from metadata`,
