@@ -24,8 +24,10 @@ func eventing(t *testing.T) *project {
 	p := newProject(t, eventingv1beta1.AddToScheme, eventingv1beta2.AddToScheme, eventingv1beta3.AddToScheme, sourcesv1.AddToScheme, sourcesv1beta2.AddToScheme)
 	const module, types, pings = "knative.dev/eventing@", "config/core/resources/eventtype.yaml", "config/core/resources/pingsource.yaml"
 	p.definitions = published(t, module+"v0.46.0", types, pings)
-	p.releases = []string{"v0.43.0"}
-	p.history["v0.43.0"] = published(t, module+"v0.43.0", types, pings)
+	p.releases = []string{"v0.41.0", "v0.43.0"}
+	for _, release := range p.releases {
+		p.history[release] = published(t, module+release, types, pings)
+	}
 	p.options = []roundtrip.Option{
 		roundtrip.Without(roundtrip.Aliasing, "the functions share memory, and a webhook uses neither object again"),
 		roundtrip.Without(roundtrip.InputUntouched, "a webhook does not use its input again"),
