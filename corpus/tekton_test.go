@@ -8,13 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"sigs.k8s.io/randfill"
-
 	v1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1alpha1"
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline/v1beta1"
 	resolutionv1alpha1 "github.com/tektoncd/pipeline/pkg/apis/resolution/v1alpha1"
 	resolutionv1beta1 "github.com/tektoncd/pipeline/pkg/apis/resolution/v1beta1"
+	"sigs.k8s.io/randfill"
 
 	"github.com/crdkit/crdkit/roundtrip"
 )
