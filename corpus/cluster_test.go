@@ -272,6 +272,16 @@ func edits(version string, edit func(object map[string]any), then meeting) meeti
 	}
 }
 
+// uneditable returns that a client of a version cannot edit an object.
+func uneditable(version string, edit func(object map[string]any), message string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		got := c.get(t, object, version)
+		edit(got.Object)
+		_, err := c.of(object, version).Update(t.Context(), got, metav1.UpdateOptions{})
+		wantError(t, "update", err, message)
+	}
+}
+
 func same(a, b any) bool {
 	textA, errA := yaml.Marshal(a)
 	textB, errB := yaml.Marshal(b)

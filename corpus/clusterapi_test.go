@@ -125,6 +125,12 @@ func clusterAPI(t *testing.T) *project {
 	add(p, bootstrap.KubeadmConfigTemplate, bootstrap.ConvertKubeadmConfigTemplateV1Beta1ToHub, bootstrap.ConvertKubeadmConfigTemplateHubToV1Beta1)
 	add(p, controlplane.KubeadmControlPlane, controlplane.ConvertKubeadmControlPlaneV1Beta1ToHub, controlplane.ConvertKubeadmControlPlaneHubToV1Beta1)
 	add(p, controlplane.KubeadmControlPlaneTemplate, controlplane.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub, controlplane.ConvertKubeadmControlPlaneTemplateHubToV1Beta1)
+	p.again = []narrowed{
+		{kind: "ClusterClass", path: "v1beta1→v1beta2→v1beta1", law: "total", without: []string{"status"}},
+	}
+	for _, kind := range []string{"Cluster", "ClusterClass", "ClusterResourceSet", "ClusterResourceSetBinding", "KubeadmControlPlane", "KubeadmControlPlaneTemplate", "KubeadmConfigTemplate", "Machine", "MachineDeployment", "MachineHealthCheck", "MachinePool", "MachineSet"} {
+		p.again = append(p.again, narrowed{kind: kind, path: "v1beta1→v1beta2", law: "acceptance", without: []string{"certificatesExpiryDays"}, require: []string{"spec"}})
+	}
 	p.known = clusterAPIKnown
 	return p
 }
@@ -243,6 +249,36 @@ joinConfiguration:
   timeouts:
     tlsBootstrapSeconds: 1`)),
 }, {
+	title:   "AllOf_Panics", // the law edited does not add a single element
+	release: today,
+	object: `
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: ClusterClass
+metadata:
+  name: a
+spec:
+  infrastructure:
+    templateRef:
+      apiVersion: infrastructure.cluster.x-k8s.io/v1beta1
+      kind: ATemplate
+      name: a
+  controlPlane:
+    templateRef:
+      apiVersion: controlplane.cluster.x-k8s.io/v1beta1
+      kind: ATemplate
+      name: a
+  variables:
+  - name: a
+    required: false
+    schema:
+      openAPIV3Schema:
+        type: string`,
+	meet: uneditable("v1beta1", func(object map[string]any) {
+		variables, _, _ := unstructured.NestedSlice(object, "spec", "variables")
+		_ = unstructured.SetNestedSlice(variables[0].(map[string]any), []any{map[string]any{"minLength": int64(1)}}, "schema", "openAPIV3Schema", "allOf")
+		_ = unstructured.SetNestedSlice(object, variables, "spec", "variables")
+	}, "panic"),
+}, {
 	title:   "Duration_LessThanASecond", // normal declares it
 	release: "v1.8.4",
 	object: `
@@ -267,6 +303,12 @@ infrastructureRef:
   name: a
 deletion:
   nodeDrainTimeoutSeconds: 0`),
+}, {
+	report: `definition \d+ for variable .* not found in source data`,
+	reason: "only the project writes a status, and no two variables of it with one name",
+}, {
+	report: `\.certificatesExpiryDays in body should be greater than or equal to 7`,
+	reason: "the project's admission webhook refuses less than 7 days",
 }, {
 	report: `\.files\[\d+\]\.append: true`,
 	reason: "the project's admission webhook refuses two files with one path",

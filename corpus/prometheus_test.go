@@ -17,7 +17,7 @@ func prometheusOperator(t *testing.T) *project {
 	p := newProject(t, v1alpha1.AddToScheme, v1beta1.AddToScheme)
 	const module = "github.com/prometheus-operator/prometheus-operator@"
 	const definition = "example/prometheus-operator-crd-full/monitoring.coreos.com_alertmanagerconfigs.yaml"
-	p.definitions = published(t, module+"v0.85.0", definition)
+	p.definitions = published(t, module+"v0.89.0", definition)
 	p.releases = []string{"v0.66.0"}
 	p.history["v0.66.0"] = published(t, module+"v0.66.0", definition)
 	p.options = []roundtrip.Option{
@@ -89,6 +89,24 @@ receivers:
   - routingKey:
       name: a
       key: a`)),
+}, {
+	title:   "SecretKey_IsEmpty",
+	report:  `the acceptance law(?s:.*)\.(key|name) in body should be at least 1 chars long`,
+	reason:  "an update passes, because it does not change the reference, and no Secret has an empty name or key",
+	release: today,
+	object: `
+apiVersion: monitoring.coreos.com/v1alpha1
+kind: AlertmanagerConfig
+metadata:
+  name: empty
+spec:
+  receivers:
+  - name: a
+    pagerdutyConfigs:
+    - routingKey:
+        name: ""
+        key: ""`,
+	meet: writable("v1beta1"),
 }, {
 	report: `imeIntervals\[0\]\.name: Required value`,
 	reason: "the project's admission webhook refuses an empty name",
