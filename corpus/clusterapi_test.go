@@ -126,10 +126,12 @@ func clusterAPI(t *testing.T) *project {
 	add(p, controlplane.KubeadmControlPlane, controlplane.ConvertKubeadmControlPlaneV1Beta1ToHub, controlplane.ConvertKubeadmControlPlaneHubToV1Beta1)
 	add(p, controlplane.KubeadmControlPlaneTemplate, controlplane.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub, controlplane.ConvertKubeadmControlPlaneTemplateHubToV1Beta1)
 	p.again = []narrowed{
-		{kind: "ClusterClass", path: "v1beta1→v1beta2→v1beta1", law: "total", without: []string{"status"}},
-	}
-	for _, kind := range []string{"Cluster", "ClusterClass", "ClusterResourceSet", "ClusterResourceSetBinding", "KubeadmControlPlane", "KubeadmControlPlaneTemplate", "KubeadmConfigTemplate", "Machine", "MachineDeployment", "MachineHealthCheck", "MachinePool", "MachineSet"} {
-		p.again = append(p.again, narrowed{kind: kind, path: "v1beta1→v1beta2", law: "acceptance", without: []string{"certificatesExpiryDays"}, require: []string{"spec"}})
+		{kind: "ClusterClass", path: "v1beta1→v1beta2→v1beta1", law: "total", objects: 3000, without: []string{
+			"status", "variables", "workers", "infrastructure", "jsonPatches", "external", "enabledIf", "description", "ref",
+			"machineDeploymentClass", "machinePoolClass", "machineInfrastructure", "machineHealthCheck", "readinessGates",
+		}},
+		{kind: "KubeadmConfigTemplate", path: "v1beta1→v1beta2", law: "acceptance", require: []string{"spec"}},
+		{kind: "Machine", path: "v1beta1→v1beta2", law: "acceptance", require: []string{"spec"}},
 	}
 	p.known = clusterAPIKnown
 	return p
@@ -277,7 +279,7 @@ spec:
 		variables, _, _ := unstructured.NestedSlice(object, "spec", "variables")
 		_ = unstructured.SetNestedSlice(variables[0].(map[string]any), []any{map[string]any{"minLength": int64(1)}}, "schema", "openAPIV3Schema", "allOf")
 		_ = unstructured.SetNestedSlice(object, variables, "spec", "variables")
-	}, "panic"),
+	}, "internal error occurred during conversion"),
 }, {
 	title:   "Duration_LessThanASecond", // normal declares it
 	release: "v1.8.4",
@@ -348,6 +350,37 @@ metadata:
   name: a
 spec:
   diskSetup: {}`,
+	meet: writable("v1beta2"),
+}, {
+	title:   "Reference_IsEmpty",
+	report:  `spec\.infrastructureRef: Required value`,
+	reason:  "an update passes, because it does not change the reference",
+	release: "v1.8.4",
+	object: `
+apiVersion: cluster.x-k8s.io/v1beta1
+kind: Machine
+metadata:
+  name: reference
+spec:
+  clusterName: a
+  bootstrap:
+    dataSecretName: a
+  infrastructureRef: {}`,
+	meet: writable("v1beta2"),
+}, {
+	title:   "Timeout_IsNegative",
+	report:  `timeouts\.\w+: Invalid value: -`,
+	reason:  "an update passes, because it does not change the timeout",
+	release: "v1.8.4",
+	object: `
+apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: KubeadmConfig
+metadata:
+  name: negative
+spec:
+  joinConfiguration:
+    discovery:
+      timeout: -1s`,
 	meet: writable("v1beta2"),
 }, {
 	title:   "HealthCheckTimeout_IsLost", // normal declares it
