@@ -55,7 +55,7 @@ func kueue(t *testing.T) *project {
 	}
 	p.again = []narrowed{
 		{kind: "ClusterQueue", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"admissionChecksStrategy", "resourceGroups", "flavorsReservation", "flavorsUsage"}},
-		{kind: "MultiKueueCluster", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"clusterProfileRef"}},
+		{kind: "MultiKueueCluster", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"clusterProfileRef", "conditions"}},
 		{kind: "Workload", path: "v1beta1→v1beta2→v1beta1", law: "round-trip", without: []string{"priorityClassName", "topologyAssignment"}},
 		{kind: "Workload", path: "v1beta1→v1beta2→v1beta1", law: "total", without: []string{"priorityClassName", "topologyAssignment"}},
 		{kind: "Workload", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"template", "status"}},
@@ -162,7 +162,7 @@ priorityClassSource: ""`)),
 	report: `resources\[\d+\]\.name: Required value`,
 	reason: "the project's admission webhook refuses an empty name of a resource",
 }, {
-	report: `status\.(flavorsUsage|flavorsReservation)\[\d+\]\.resources: Required value`,
+	report: `status\.((flavorsUsage|flavorsReservation)\[\d+\]\.resources: Required value|conditions: Too many)`,
 	reason: "only the project writes a status",
 }, {
 	report: `topologyAssignment(?s:.*)(tas\.V1Beta2From|domains\[\d+\]\.values\[\d+\])`,

@@ -30,6 +30,7 @@ func prometheusOperator(t *testing.T) *project {
 		}),
 		visit(func(m *v1beta1.Matcher) { m.MatchType = cmp.Or(m.MatchType, v1beta1.MatchEqual) }),
 	}
+	p.again = []narrowed{{kind: "AlertmanagerConfig", path: "v1beta1→v1alpha1", law: "acceptance", without: []string{"receivers"}}}
 	p.known = prometheusOperatorKnown
 	addConvertible[*v1beta1.AlertmanagerConfig, *v1alpha1.AlertmanagerConfig](p)
 	return p
@@ -110,6 +111,9 @@ spec:
 }, {
 	report: `imeIntervals\[0\]\.name: Required value`,
 	reason: "the project's admission webhook refuses an empty name",
+}, {
+	report: `spec\.receivers\[\d+\]: Duplicate value`,
+	reason: "the project's admission webhook refuses two receivers with one name",
 }, {
 	report: `route\[\d+\]: json: cannot unmarshal \w+ into Go value of type \w+\.Route`,
 	reason: "the project's admission webhook refuses a route that is not an object",
