@@ -106,7 +106,7 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 		}
 		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
 			within := g.at
-			share, inside := generate.Share(within.room, optional, v.NumField()-optional)
+			share, inside := generate.Share(within.leaves, optional, v.NumField()-optional)
 			for f, field := range v.Fields() {
 				if field.CanSet() {
 					g.at = place{join(within.path, jsonName(f)), inside, share}
@@ -138,9 +138,9 @@ func (g *typeGenerator) bounded(t reflect.Type, fill filler) filler {
 
 // place is where a value is filled.
 type place struct {
-	path  string  // of the names that JSON has
-	room  float64 // how many leaves it should have at most
-	share float64 // in how many objects it is if it is optional
+	path   string  // of the names that JSON has
+	leaves float64 // how many leaves it should have at most
+	share  float64 // in how many objects it is if it is optional
 }
 
 // isOptional reports whether a field may be nil.
@@ -153,7 +153,7 @@ func isOptional(t reflect.Type) bool {
 func (g *typeGenerator) element(i, of int, fill func()) {
 	defer func(at place, p *generate.Plan) { g.at, g.plan = at, p }(g.at, g.plan)
 	g.at.path += "[*]"
-	g.at.room /= float64(min(of, 3))
+	g.at.leaves /= float64(min(of, 3))
 	if i > 0 {
 		g.plan = nil
 	}

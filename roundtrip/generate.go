@@ -119,7 +119,7 @@ func (g *typeGenerator) value(src *draw.Source) (runtime.Object, error) {
 	}
 	g.source, g.plan = src, generate.PlanOf(g.targets, src.Even())
 	g.texts = map[string]string{}
-	g.at = place{room: generate.Room(src.Uint64()), share: 1}
+	g.at = place{leaves: generate.Budget(src.Uint64()), share: 1}
 	g.filler.RandSource(src).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(g.typed)
 	return obj, nil

@@ -84,7 +84,7 @@ func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
 	if of == nil || scatter(draw, 5)%8 == 0 {
 		return sizes
 	}
-	i := slices.IndexFunc(sizes, func(size int) bool { return float64(size*min(of.size, 16)) > max(100, 8*m.room) })
+	i := slices.IndexFunc(sizes, func(size int) bool { return float64(size*min(of.size, 16)) > max(100, 8*m.budget) })
 	if i < 0 {
 		return sizes
 	}
@@ -98,7 +98,7 @@ func (m *maker) element(n *node, i, of int) (v any, err error) {
 	if i > 0 {
 		m.plan = nil
 	}
-	do := func() { m.within(m.room/float64(min(of, dense)), func() { v, err = m.value(n) }) }
+	do := func() { m.within(m.budget/float64(min(of, dense)), func() { v, err = m.value(n) }) }
 	if i < dense {
 		do()
 	} else {

@@ -86,7 +86,7 @@ func (g *Generator) Object(src *draw.Source) (map[string]any, error) {
 func (g *Generator) try(src *draw.Source) (map[string]any, error) {
 	m := newMaker(src)
 	m.texts = map[string]string{}
-	m.plan, m.room = PlanOf(g.targets, src.Even()), Room(src.Uint64())
+	m.plan, m.budget = PlanOf(g.targets, src.Even()), Budget(src.Uint64())
 	v, err := m.value(g.root)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ type maker struct {
 	*draw.Source
 	left int     // values that may be made
 	deep int     // searches that this one is within
-	room float64 // how many leaves the current value should have at most
+	budget float64 // how many leaves the current value should have at most
 	plan *Plan   // what it should have; nil for nothing
 	// texts are the last ones at each path; nil if none is to be there again.
 	texts map[string]string
@@ -31,7 +31,7 @@ const maxValues = 1 << 15
 var errTooMuchWork = errors.New("too much work: the schema's anyOf, oneOf and not are hard to satisfy")
 
 func newMaker(from *draw.Source) *maker {
-	return &maker{Source: from, left: maxValues, room: usualRoom}
+	return &maker{Source: from, left: maxValues, budget: usualBudget}
 }
 
 func (m *maker) draw() uint64 { return m.drawFor(false) }
@@ -52,12 +52,12 @@ func (m *maker) with(from *draw.Source, do func(m *maker)) {
 	m.left = other.left
 }
 
-// within calls do with room for a part of the value.
-func (m *maker) within(room float64, do func()) {
-	before := m.room
-	m.room = room
+// within calls do with the budget of a part of the value.
+func (m *maker) within(budget float64, do func()) {
+	before := m.budget
+	m.budget = budget
 	do()
-	m.room = before
+	m.budget = before
 }
 
 func (m *maker) value(n *node) (any, error) {

@@ -127,7 +127,7 @@ func (m *maker) object(n *node) (map[string]any, error) {
 			optional++
 		}
 	}
-	share, inside := Share(m.room, optional, len(n.properties)-optional)
+	share, inside := Share(m.budget, optional, len(n.properties)-optional)
 	if n.path == "" {
 		share = usualShare
 	}

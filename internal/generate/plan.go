@@ -23,8 +23,8 @@ func (p *Plan) Elements(path string) int {
 }
 
 const (
-	// usualRoom is how many leaves a value has that is made for itself.
-	usualRoom = 48
+	// usualBudget is how many leaves a value has that is made for itself.
+	usualBudget = 48
 	// planned is in how many parts the leaves and lists are planned.
 	planned = 32
 )
@@ -83,8 +83,8 @@ func PlanOf(targets []Target, draw uint64) *Plan {
 	return p
 }
 
-// Room returns for how many leaves an object has room: for a few dozen most often.
-func Room(draw uint64) float64 {
+// Budget returns how many leaves an object should have at most: most often a few dozen.
+func Budget(draw uint64) float64 {
 	f := fraction(draw)
 	switch {
 	case draw/unit < named:
@@ -97,14 +97,14 @@ func Room(draw uint64) float64 {
 	return 96 + (f-0.95)*8000
 }
 
-// Share returns in how many objects each of some optional fields is, if there is room for so many
-// leaves, and how much room each field has for itself.
-func Share(room float64, optional, required int) (share, inside float64) {
-	share = min(usualShare, room/max(1, float64(optional)))
-	return share, room / max(1, share*float64(optional)+float64(required))
+// Share returns the share of objects that have each of some optional fields, for a budget of leaves,
+// and the budget of each field.
+func Share(budget float64, optional, required int) (share, inside float64) {
+	share = min(usualShare, budget/max(1, float64(optional)))
+	return share, budget / max(1, share*float64(optional)+float64(required))
 }
 
-// usualShare is in how many objects an optional field is if there is room for all.
+// usualShare is the share of objects that have an optional field if the budget does for all.
 const usualShare = 0.75
 
 // Present reports whether an optional field is present that is in a share of all objects, or planned.
