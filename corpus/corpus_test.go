@@ -331,10 +331,13 @@ var projects = map[string]func(t *testing.T) *project{
 	"cluster-api":                   clusterAPI,
 	"cluster-api-provider-aws":      clusterAPIAWS,
 	"cluster-api-provider-ibmcloud": clusterAPIIBMCloud,
+	"crossplane":                    crossplane,
 	"knative-eventing":              eventing,
 	"kueue":                         kueue,
+	"opentelemetry-operator":        openTelemetryOperator,
 	"prometheus-operator":           prometheusOperator,
 	"tekton":                        tekton,
+	"vm-operator":                   vmOperator,
 }
 
 // total counts what the tests do.

@@ -1,0 +1,235 @@
+package corpus_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/open-telemetry/opentelemetry-operator/apis/v1alpha1"
+	"github.com/open-telemetry/opentelemetry-operator/apis/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+// openTelemetryOperator returns the conversions of the OpenTelemetry operator.
+func openTelemetryOperator(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t, v1alpha1.AddToScheme, v1beta1.AddToScheme)
+	const module, definition = "github.com/open-telemetry/opentelemetry-operator@", "config/crd/bases/opentelemetry.io_opentelemetrycollectors.yaml"
+	p.definitions = published(t, module+"v0.148.0", definition)
+	p.releases = []string{"v0.140.0", "v0.143.0"}
+	for _, release := range p.releases {
+		p.history[release] = published(t, module+release, definition)
+	}
+	const decodes = "the project's admission webhook cannot decode such an object, and refuses it"
+	p.options = []roundtrip.Option{
+		roundtrip.Without(roundtrip.Drift, "the corpus has a newer k8s.io/api than the project"),
+		roundtrip.Without(roundtrip.Decoding, decodes),
+		roundtrip.Refuse(decodes, func(err error) bool {
+			return strings.Contains(err.Error(), ": quantities must match ") || strings.Contains(err.Error(), "json: cannot unmarshal ")
+		}),
+		roundtrip.Without(roundtrip.Defaulting, "the versions have different defaults, and the converted object has a spec"),
+	}
+	p.normal = []func(v reflect.Value){
+		visit(openTelemetryConfig),
+		// The status has fields that the operator does not write any more.
+		visit(func(s *v1alpha1.OpenTelemetryCollectorStatus) { s.Messages, s.Replicas = nil, 0 }),
+		visit(func(s *v1alpha1.OpenTelemetryCollectorSpec) {
+			if s.MinReplicas != nil || s.MaxReplicas != nil { // deprecated
+				if s.Autoscaler == nil {
+					s.Autoscaler = &v1alpha1.AutoscalerSpec{}
+				}
+				if s.Autoscaler.MinReplicas == nil {
+					s.Autoscaler.MinReplicas = s.MinReplicas
+				}
+				if s.Autoscaler.MaxReplicas == nil {
+					s.Autoscaler.MaxReplicas = s.MaxReplicas
+				}
+				s.MinReplicas, s.MaxReplicas = nil, nil
+			}
+		}),
+		visit(openTelemetrySpec),
+		visit(func(a *v1alpha1.OpenTelemetryTargetAllocator) { // only two values have a meaning
+			if a.FilterStrategy != string(v1beta1.TargetAllocatorFilterStrategyRelabelConfig) {
+				a.FilterStrategy = ""
+			}
+		}),
+		visit(func(a *v1beta1.TargetAllocatorEmbedded) {
+			a.CollectorNotReadyGracePeriod, a.CollectorTargetReloadInterval = nil, nil
+		}),
+		visit(func(m *v1beta1.MetricsConfigSpec) { m.ExtraLabels = nil }),
+		visit(func(c *v1beta1.TargetAllocatorPrometheusCR) {
+			*c = v1beta1.TargetAllocatorPrometheusCR{
+				Enabled: c.Enabled, ScrapeInterval: c.ScrapeInterval, ScrapeClasses: c.ScrapeClasses,
+				PodMonitorSelector: c.PodMonitorSelector, ServiceMonitorSelector: c.ServiceMonitorSelector,
+			}
+		}),
+	}
+	p.known = openTelemetryKnown
+	addConvertible[*v1alpha1.OpenTelemetryCollector, *v1beta1.OpenTelemetryCollector](p)
+	return p
+}
+
+// openTelemetryConfig writes the config as the conversions do, which keep neither comments nor
+// the order of keys. The operator replaces a config that it cannot read.
+func openTelemetryConfig(s *v1alpha1.OpenTelemetryCollectorSpec) {
+	var hub v1beta1.OpenTelemetryCollector
+	var spoke v1alpha1.OpenTelemetryCollector
+	if (&v1alpha1.OpenTelemetryCollector{Spec: *s}).ConvertTo(&hub) == nil && spoke.ConvertFrom(&hub) == nil {
+		s.Config = spoke.Spec.Config
+	}
+}
+
+// openTelemetrySpec clears the fields that v1alpha1 lacks, except hostPID: docs/corpus.md describes the loss.
+func openTelemetrySpec(s *v1beta1.OpenTelemetryCollectorSpec) {
+	s.ConfigVersions, s.NetworkPolicy, s.ReadinessProbe, s.StartupProbe = 0, v1beta1.NetworkPolicy{}, nil, nil
+	s.DNSPolicy, s.PodDNSConfig, s.IpFamilies, s.IpFamilyPolicy, s.HostUsers = nil, corev1.PodDNSConfig{}, nil, nil, nil
+	s.PersistentVolumeClaimRetentionPolicy, s.PodManagementPolicy = nil, ""
+}
+
+// readsField returns that a client of a version reads another value, or none, of a field.
+func readsField(version, want string, field ...string) meeting {
+	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		got, _, err := unstructured.NestedFieldNoCopy(c.get(t, object, version).Object, field...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wanted any
+		if err := yaml.Unmarshal([]byte(want), &wanted); err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := yaml.Marshal(got); !same(got, wanted) {
+			t.Errorf("the client reads\n%s\nwant\n%s", text, want)
+		}
+	}
+}
+
+var openTelemetryKnown = []known{{
+	title:   "Config_IsErased", // the next failure hides it from the laws
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1beta1
+kind: OpenTelemetryCollector
+metadata:
+  name: a
+spec:
+  upgradeStrategy: automatic
+  config:
+    receivers:
+      a:
+        b: "\n  c\nd"
+    exporters: {}
+    service:
+      pipelines: {}`,
+	meet: edits("v1alpha1", addLabel, readsField("v1beta1", `
+receivers: {}
+exporters: {}
+service:
+  pipelines: {}`, "spec", "config")),
+}, {
+	title:   "Tab_IsDropped",
+	report:  `[-+] spec\.config\.\S+: "[^"]*\\[trn]`,
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1beta1
+kind: OpenTelemetryCollector
+metadata:
+  name: a
+spec:
+  upgradeStrategy: automatic
+  config:
+    receivers:
+      a:
+        b: "c\t"
+    exporters: {}
+    service:
+      pipelines: {}`,
+	meet: edits("v1alpha1", addLabel, readsField("v1beta1", "c", "spec", "config", "receivers", "a", "b")),
+}, {
+	title:   "ServiceName_IsDropped",
+	report:  `- spec\.serviceName: `,
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1alpha1
+kind: OpenTelemetryCollector
+metadata:
+  name: a
+spec:
+  mode: statefulset
+  upgradeStrategy: automatic
+  config: ""
+  serviceName: a`,
+	meet: readsField("v1alpha1", "null", "spec", "serviceName"),
+}, {
+	title:   "NewField_IsLost",
+	report:  `- spec\.hostPID: true`,
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1beta1
+kind: OpenTelemetryCollector
+metadata:
+  name: a
+spec:
+  upgradeStrategy: automatic
+  hostPID: true
+  config:
+    receivers: {}
+    exporters: {}
+    service:
+      pipelines: {}`,
+	meet: edits("v1alpha1", addLabel, readsField("v1beta1", "null", "spec", "hostPID")),
+}, {
+	title:   "Selector_SelectsEverything", // the failures above hide it from the laws
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1beta1
+kind: OpenTelemetryCollector
+metadata:
+  name: a
+spec:
+  mode: statefulset
+  upgradeStrategy: automatic
+  targetAllocator:
+    enabled: true
+    prometheusCR:
+      enabled: true
+      serviceMonitorSelector:
+        matchExpressions:
+        - key: a
+          operator: Exists
+  config:
+    receivers:
+      prometheus: {}
+    exporters: {}
+    service:
+      pipelines: {}`,
+	meet: edits("v1alpha1", addLabel, func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
+		readsField("v1beta1", "{}", "spec", "targetAllocator", "prometheusCR", "serviceMonitorSelector")(t, c, object)
+		readsField("v1beta1", "{}", "spec", "targetAllocator", "prometheusCR", "podMonitorSelector")(t, c, object)
+	}),
+}, {
+	report: `\.ports\[\d+\]: Duplicate value: \{"containerPort":\d+,"protocol":"TCP"\}`,
+	reason: "the project's admission webhook removes an empty protocol, and so the server refuses the object",
+}, {
+	report: `the acceptance law(?s:.*)spec\.upgradeStrategy: Unsupported value: "": `,
+	reason: "the project's admission webhook sets an empty strategy to automatic, before the server validates",
+}, {
+	report: `spec\.config\.\w+: the schema of v1beta1 keeps it, and its Go type drops it`,
+	reason: "the project's admission webhook has this Go type too, and removes an unknown section of a config",
+}, {
+	title:   "Config_IsNotYAML",
+	reason:  "a comment in the code says that an empty config is better than a conversion that fails",
+	release: today,
+	object: `
+apiVersion: opentelemetry.io/v1alpha1
+kind: OpenTelemetryCollector
+metadata:
+  name: a
+spec:
+  upgradeStrategy: automatic
+  config: "{"`,
+	meet: readsField("v1alpha1", `"receivers: {}\nexporters: {}\nservice:\n  pipelines: {}\n"`, "spec", "config"),
+}}

@@ -1,0 +1,208 @@
+package corpus_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmware-tanzu/vm-operator/api/utilconversion"
+	"github.com/vmware-tanzu/vm-operator/api/v1alpha1"
+	"github.com/vmware-tanzu/vm-operator/api/v1alpha3"
+	"github.com/vmware-tanzu/vm-operator/api/v1alpha5"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdkit/crdkit/roundtrip"
+)
+
+// vmOperator returns the conversions of VM Operator.
+func vmOperator(t *testing.T) *project {
+	t.Helper()
+	p := newProject(t, v1alpha1.AddToScheme, v1alpha3.AddToScheme, v1alpha5.AddToScheme)
+	const module = "github.com/vmware-tanzu/vm-operator@"
+	kinds := []string{"virtualmachines", "virtualmachineclasses", "virtualmachinepublishrequests", "virtualmachineservices", "virtualmachinesetresourcepolicies"}
+	p.releases = []string{"v1.8.6", "v1.9.0"}
+	for _, kind := range kinds {
+		definition := "config/crd/bases/vmoperator.vmware.com_" + kind + ".yaml"
+		p.definitions = append(p.definitions, published(t, module+"v1.10.0", definition)...)
+		for _, release := range p.releases {
+			p.history[release] = append(p.history[release], published(t, module+release, definition)...)
+		}
+	}
+	const decodes = "the project's admission webhooks cannot decode such an object, and refuse it"
+	p.options = []roundtrip.Option{
+		roundtrip.Without(roundtrip.Aliasing, "conversion-gen generates functions that share memory"),
+		roundtrip.Without(roundtrip.InputUntouched, "a webhook does not use its input again"),
+		roundtrip.Without(roundtrip.Drift, "the corpus has a newer k8s.io/api than the project"),
+		roundtrip.Without(roundtrip.Decoding, decodes),
+		roundtrip.Refuse(decodes, func(err error) bool {
+			return strings.Contains(err.Error(), ": quantities must match ") || strings.Contains(err.Error(), "json: cannot unmarshal ")
+		}),
+		roundtrip.Without(roundtrip.Defaulting, "the converted object has a spec, and so its defaults"),
+	}
+	p.normal = []func(v reflect.Value){
+		visit(func(m *metav1.ObjectMeta) { delete(m.Annotations, utilconversion.AnnotationKey) }),
+		// Only the project writes a status, and an older version cannot change it.
+		visit(func(s *v1alpha1.VirtualMachineStatus) { *s = v1alpha1.VirtualMachineStatus{} }),
+		visit(func(s *v1alpha3.VirtualMachineStatus) { *s = v1alpha3.VirtualMachineStatus{} }),
+		visit(func(s *v1alpha5.VirtualMachineStatus) { *s = v1alpha5.VirtualMachineStatus{} }),
+		visit(func(s *v1alpha1.VirtualMachinePublishRequestStatus) {
+			*s = v1alpha1.VirtualMachinePublishRequestStatus{}
+		}),
+		visit(func(s *v1alpha3.VirtualMachinePublishRequestStatus) {
+			*s = v1alpha3.VirtualMachinePublishRequestStatus{}
+		}),
+		visit(func(s *v1alpha5.VirtualMachinePublishRequestStatus) {
+			*s = v1alpha5.VirtualMachinePublishRequestStatus{}
+		}),
+		visit(func(s *v1alpha1.VirtualMachineSpec) {
+			s.Ports = nil // deprecated
+			for i := range s.Volumes {
+				s.Volumes[i].VsphereVolume = nil
+			}
+			s.Volumes = slices.DeleteFunc(s.Volumes, func(v v1alpha1.VirtualMachineVolume) bool { return v.PersistentVolumeClaim == nil })
+			if len(s.Volumes) == 0 {
+				s.Volumes = nil
+			}
+		}),
+		visit(func(i *v1alpha1.VirtualMachineNetworkInterface) {
+			i.ProviderRef, i.EthernetCardType = nil, "" // deprecated
+			if !slices.Contains([]string{"vsphere-distributed", "nsx-t", "nsx-t-subnet", "nsx-t-subnetset"}, i.NetworkType) {
+				i.NetworkType = ""
+			}
+		}),
+		visit(func(o *v1alpha1.VirtualMachineVolumeProvisioningOptions) {
+			if o.ThinProvisioned != nil && *o.ThinProvisioned {
+				o.EagerZeroed = nil // not applicable
+			}
+		}),
+		visit(func(all *[]v1alpha3.VirtualMachineVolume) {
+			*all = slices.DeleteFunc(*all, func(v v1alpha3.VirtualMachineVolume) bool { return v.PersistentVolumeClaim == nil })
+		}),
+		visit(func(all *[]v1alpha5.VirtualMachineVolume) {
+			*all = slices.DeleteFunc(*all, func(v v1alpha5.VirtualMachineVolume) bool {
+				return v.PersistentVolumeClaim == nil && (v.ControllerType == "" || v.ControllerBusNumber == nil || v.UnitNumber == nil)
+			})
+		}),
+		visit(func(m *v1alpha1.VirtualMachineMetadata) {
+			if m.SecretName != "" { // mutually exclusive
+				m.ConfigMapName = ""
+			}
+			if m.SecretName == "" && m.ConfigMapName == "" && m.Transport == v1alpha1.VirtualMachineMetadataExtraConfigTransport {
+				m.Transport = v1alpha1.VirtualMachineMetadataCloudInitTransport // nothing to transport
+			}
+		}),
+	}
+	p.known = vmOperatorKnown
+	addConvertible[*v1alpha1.VirtualMachine, *v1alpha5.VirtualMachine](p)
+	addConvertible[*v1alpha3.VirtualMachine, *v1alpha5.VirtualMachine](p)
+	addConvertible[*v1alpha1.VirtualMachineClass, *v1alpha5.VirtualMachineClass](p)
+	addConvertible[*v1alpha3.VirtualMachineClass, *v1alpha5.VirtualMachineClass](p)
+	addConvertible[*v1alpha1.VirtualMachinePublishRequest, *v1alpha5.VirtualMachinePublishRequest](p)
+	addConvertible[*v1alpha3.VirtualMachinePublishRequest, *v1alpha5.VirtualMachinePublishRequest](p)
+	addConvertible[*v1alpha1.VirtualMachineService, *v1alpha5.VirtualMachineService](p)
+	addConvertible[*v1alpha3.VirtualMachineService, *v1alpha5.VirtualMachineService](p)
+	addConvertible[*v1alpha1.VirtualMachineSetResourcePolicy, *v1alpha5.VirtualMachineSetResourcePolicy](p)
+	addConvertible[*v1alpha3.VirtualMachineSetResourcePolicy, *v1alpha5.VirtualMachineSetResourcePolicy](p)
+	return p
+}
+
+var vmOperatorKnown = []known{{
+	title:   "Annotation_IsNotJSON",
+	report:  `the annotations law(?s:.*)(unexpected end of JSON input|invalid character)`,
+	release: "v1.9.0",
+	object: `
+apiVersion: vmoperator.vmware.com/v1alpha3
+kind: VirtualMachine
+metadata:
+  name: a
+  annotations:
+    vmoperator.vmware.com/conversion: "{"
+spec:
+  className: a
+  imageName: a`,
+	meet: unreadable("v1alpha5", "unexpected end of JSON input"),
+}, {
+	title:   "Metadata_WithoutTransport",
+	report:  `- spec\.vmMetadata\.(configMapName|secretName): `,
+	release: today,
+	object: `
+apiVersion: vmoperator.vmware.com/v1alpha1
+kind: VirtualMachine
+metadata:
+  name: a
+spec:
+  className: a
+  imageName: a
+  vmMetadata:
+    secretName: a`,
+	meet: readsField("v1alpha1", "null", "spec", "vmMetadata"),
+}, {
+	title:   "Class_IsLost",
+	report:  `- spec\.(class\.|currentSnapshotName: )`,
+	release: today,
+	object: `
+apiVersion: vmoperator.vmware.com/v1alpha5
+kind: VirtualMachine
+metadata:
+  name: a
+spec:
+  className: a
+  class:
+    apiVersion: vmoperator.vmware.com/v1alpha5
+    kind: VirtualMachineClassInstance
+    name: a
+  imageName: a`,
+	meet: edits("v1alpha3", addLabel, readsField("v1alpha5", "null", "spec", "class")),
+}, {
+	title:   "TwoGPUs_WithOneProfile",
+	report:  `vgpuDevices\[\d+\]: Duplicate value: `,
+	release: today,
+	object: `
+apiVersion: vmoperator.vmware.com/v1alpha1
+kind: VirtualMachineClass
+metadata:
+  name: a
+spec:
+  hardware:
+    devices:
+      vgpuDevices:
+      - profileName: a
+      - profileName: a`,
+	meet: uncopyable("v1alpha5", `spec.hardware.devices.vgpuDevices[1]: Duplicate value: {"profileName":"a"}`),
+}, {
+	title:   "EagerZeroed_IsLost",
+	report:  `- spec\.advancedOptions\.defaultVolumeProvisioningOptions\.eagerZeroed: true`,
+	release: today,
+	object: `
+apiVersion: vmoperator.vmware.com/v1alpha1
+kind: VirtualMachine
+metadata:
+  name: a
+spec:
+  className: a
+  imageName: a
+  advancedOptions:
+    defaultVolumeProvisioningOptions:
+      thinProvisioned: false
+      eagerZeroed: true`,
+	meet: readsField("v1alpha5", "Thick", "spec", "advanced", "defaultVolumeProvisioningMode"),
+}, {
+	report: `bootstrap:\s+cloudInit:(?s:.*)[-+] spec\.bootstrap\.(linuxPrep|sysprep|vAppConfig)\.`,
+	reason: "the project's admission webhook refuses cloudInit together with another bootstrap provider",
+}, {
+	report: `- spec\.bootstrap\.(cloudInit\.rawCloudConfig|sysprep\.rawSysprep)\.name: ""`,
+	reason: "a Secret has a name",
+}, {
+	report: `the edited law(?s:.*)- spec\.(imageName: |affinity\.)`,
+	reason: "the project's admission webhook refuses updates of the image and of the affinity",
+}, {
+	report: `the edited law(?s:.*)- spec\.networkInterfaces\[`,
+	reason: "a comment in the code says that v1alpha1 cannot change network interfaces",
+}, {
+	report: `the acceptance law(?s:.*)spec\.volumes\[\d+\]: Duplicate value: \{"name":`,
+	reason: "the project's admission webhook refuses two volumes with one name",
+}, {
+	report: `the acceptance law(?s:.*)status\.conditions\[\d+\]\.\w+: `,
+	reason: "only the project writes a status",
+}}
