@@ -9,7 +9,6 @@ import (
 	"github.com/open-telemetry/opentelemetry-operator/apis/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/roundtrip"
 )
@@ -88,23 +87,6 @@ func openTelemetrySpec(s *v1beta1.OpenTelemetryCollectorSpec) {
 	s.ConfigVersions, s.NetworkPolicy, s.ReadinessProbe, s.StartupProbe = 0, v1beta1.NetworkPolicy{}, nil, nil
 	s.DNSPolicy, s.PodDNSConfig, s.IpFamilies, s.IpFamilyPolicy, s.HostUsers = nil, corev1.PodDNSConfig{}, nil, nil, nil
 	s.PersistentVolumeClaimRetentionPolicy, s.PodManagementPolicy = nil, ""
-}
-
-// readsField returns that a client of a version reads another value, or none, of a field.
-func readsField(version, want string, field ...string) meeting {
-	return func(t *testing.T, c *cluster, object *unstructured.Unstructured) {
-		got, _, err := unstructured.NestedFieldNoCopy(c.get(t, object, version).Object, field...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var wanted any
-		if err := yaml.Unmarshal([]byte(want), &wanted); err != nil {
-			t.Fatal(err)
-		}
-		if text, _ := yaml.Marshal(got); !same(got, wanted) {
-			t.Errorf("the client reads\n%s\nwant\n%s", text, want)
-		}
-	}
 }
 
 var openTelemetryKnown = []known{{
