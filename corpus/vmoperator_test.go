@@ -188,17 +188,14 @@ spec:
       eagerZeroed: true`,
 	meet: readsField("v1alpha5", "Thick", "spec", "advanced", "defaultVolumeProvisioningMode"),
 }, {
-	report: `bootstrap:\s+cloudInit:(?s:.*)[-+] spec\.bootstrap\.(linuxPrep|sysprep|vAppConfig)\.`,
-	reason: "the project's admission webhook refuses cloudInit together with another bootstrap provider",
+	report: `bootstrap:\s+(cloudInit:|linuxPrep:(?s:.*)sysprep:)(?s:.*)[-+] spec\.bootstrap\.(linuxPrep|sysprep|vAppConfig)\.`,
+	reason: "the project's admission webhook refuses cloudInit with another bootstrap provider, and linuxPrep with sysprep",
 }, {
 	report: `- spec\.bootstrap\.(cloudInit\.rawCloudConfig|sysprep\.rawSysprep)\.name: ""`,
 	reason: "a Secret has a name",
 }, {
-	report: `the edited law(?s:.*)- spec\.(imageName: |affinity\.)`,
-	reason: "the project's admission webhook refuses updates of the image and of the affinity",
-}, {
-	report: `the edited law(?s:.*)- spec\.networkInterfaces\[`,
-	reason: "a comment in the code says that v1alpha1 cannot change network interfaces",
+	report: `the edited law(?s:.*)- spec\.(imageName: |affinity\.|networkInterfaces\[)`,
+	reason: "the project's admission webhook refuses updates of the first two, and a comment in the code says that v1alpha1 cannot change the last",
 }, {
 	report: `the acceptance law(?s:.*)spec\.volumes\[\d+\]: Duplicate value: \{"name":`,
 	reason: "the project's admission webhook refuses two volumes with one name",
