@@ -110,7 +110,7 @@ status:
     terminated:
       exitCode: 0
       reason: Completed`,
-	meet: edits("v1beta1", addLabel, readsField("v1", "status", `
+	meet: edits("v1beta1", addLabel, readsField("v1", `
 podName: a
 steps:
 - name: a
@@ -119,7 +119,7 @@ steps:
   terminated:
     exitCode: 0
     reason: Completed
-  terminationReason: Completed`)),
+  terminationReason: Completed`, "status")),
 }, {
 	title:   "PipelineRef_IsLost",
 	report:  `(tasks|finally)\[\d+\]\.pipeline(Ref|Spec)`,
@@ -185,14 +185,14 @@ taskSpec:
     name: a
     resources: {}
 timeout: 1h0m0s`)(t, c, object)
-		readsField("v1beta1", "status", `
+		readsField("v1beta1", `
 podName: a
 taskSpec:
   steps:
   - image: a
     name: a
     resources: {}
-    tty: true`)(t, c, object)
+    tty: true`, "status")(t, c, object)
 	},
 }, {
 	title:   "Annotation_IsNotJSON",
@@ -258,9 +258,9 @@ status:
   data: a
   refSource: {}
   source: {}`,
-	meet: edits("v1alpha1", addLabel, readsField("v1beta1", "status", `
+	meet: edits("v1alpha1", addLabel, readsField("v1beta1", `
 data: a
-refSource: {}`)),
+refSource: {}`, "status")),
 }, {
 	title:   "Parameters_HaveRandomOrder",
 	report:  `the determinism law(?s:.*)spec\.params\[`,
