@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,7 +19,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -30,7 +28,6 @@ import (
 	peer "sigs.k8s.io/controller-runtime/pkg/conversion"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
@@ -65,15 +62,6 @@ type known struct {
 	release string  // which release stores the object: an earlier one, or [today]
 	object  string  // YAML
 	meet    meeting // nil if there is no object
-}
-
-// narrowed is a further run of a law, with fewer objects. A law reports one failure on a path, and
-// another one if no object has the first.
-type narrowed struct {
-	kind, path, law string
-	without         []string // the fields that no object of the path's first version has
-	require         []string // the fields that each one has
-	objects         int      // how many objects are made, or [objects] if 0
 }
 
 // add adds two conversions of a project.
@@ -237,52 +225,6 @@ func definition(t *testing.T, file string) *schema.Definition {
 	return all[0]
 }
 
-// narrow returns copies of definitions that allow fewer objects.
-func (n narrowed) narrow(t *testing.T, files []string) (copies []string) {
-	t.Helper()
-	gone := func(name string) bool { return slices.Contains(n.without, name) }
-	var prune func(s *apiextensionsv1.JSONSchemaProps)
-	prune = func(s *apiextensionsv1.JSONSchemaProps) {
-		if s == nil {
-			return
-		}
-		maps.DeleteFunc(s.Properties, func(name string, _ apiextensionsv1.JSONSchemaProps) bool { return gone(name) })
-		s.Required = slices.DeleteFunc(s.Required, gone)
-		for _, name := range n.require {
-			if _, ok := s.Properties[name]; ok && !slices.Contains(s.Required, name) {
-				s.Required = append(s.Required, name)
-			}
-		}
-		s.XValidations = slices.DeleteFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool {
-			return slices.ContainsFunc(n.without, func(name string) bool { return strings.Contains(r.Rule, name) })
-		})
-		for name, property := range s.Properties {
-			prune(&property)
-			s.Properties[name] = property
-		}
-		if s.Items != nil {
-			prune(s.Items.Schema)
-		}
-	}
-	from, _, _ := strings.Cut(n.path, "→")
-	dir := t.TempDir()
-	for _, file := range files {
-		crd := definition(t, file).CustomResourceDefinition()
-		for _, v := range crd.Spec.Versions {
-			if v.Name == from {
-				prune(v.Schema.OpenAPIV3Schema)
-			}
-		}
-		text, err := yaml.Marshal(crd)
-		copied := filepath.Join(dir, strconv.Itoa(len(copies))+filepath.Base(file))
-		if err := errors.Join(err, os.WriteFile(copied, text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		copies = append(copies, copied)
-	}
-	return copies
-}
-
 // child is the variable that names the project, and the run of the laws, in the processes that [run] starts.
 const child = "CRDKIT_CORPUS"
 
@@ -346,7 +288,7 @@ var total struct{ projects, kinds, objects, failures, confirmed atomic.Int64 }
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.Discard()) // the webhooks log each conversion that fails
 	klog.SetLogger(logr.Discard())
-	utilruntime.PanicHandlers = nil
+	utilruntime.PanicHandlers = nil // and each that panics
 	code := m.Run()
 	if os.Getenv(child) == "" {
 		fmt.Printf("corpus: %d projects, %d kinds, %d objects, %d findings, %d confirmed by a kube-apiserver\n",

@@ -58,8 +58,6 @@ func kueue(t *testing.T) *project {
 		{kind: "MultiKueueCluster", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"clusterProfileRef", "conditions"}},
 		{kind: "Workload", path: "v1beta1→v1beta2→v1beta1", law: "round-trip", without: []string{"priorityClassName", "topologyAssignment"}},
 		{kind: "Workload", path: "v1beta1→v1beta2→v1beta1", law: "total", without: []string{"priorityClassName", "topologyAssignment"}},
-		{kind: "Workload", path: "v1beta1→v1beta2", law: "acceptance", without: []string{"template", "status"}},
-		{kind: "Workload", path: "v1beta2→v1beta1", law: "acceptance", without: []string{"status"}},
 	}
 	p.known = kueueKnown
 	addConvertible[*v1beta1.ClusterQueue, *v1beta2.ClusterQueue](p)
