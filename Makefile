@@ -62,7 +62,7 @@ verify: lint generate-check controlplane ## Run everything: static checks, all t
 # These use one goroutine, so that the race detector only slows them down.
 WITHOUT_RACE = '^TestCatalogue_EachBug|^TestMachine_RightConversion'
 
-# It takes 5 minutes on two cores, and 4 more the first time.
+# It takes 3 minutes on two cores, and several more the first time.
 .PHONY: corpus
 corpus: export CRDKIT_REQUIRE_CONTROLPLANE = 1
 corpus: controlplane ## Test the conversions of public projects, and confirm the findings on a real control plane.

@@ -13,10 +13,10 @@ import (
 // maker makes values of draws.
 type maker struct {
 	*draw.Source
-	left int     // values that may be made
-	deep int     // searches that this one is within
+	left   int     // values that may be made
+	deep   int     // searches that this one is within
 	budget float64 // how many leaves the current value should have at most
-	plan *Plan   // what it should have; nil for nothing
+	plan   *Plan   // what it should have; nil for nothing
 	// texts are the last ones at each path; nil if none is to be there again.
 	texts map[string]string
 }
