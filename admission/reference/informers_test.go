@@ -254,7 +254,7 @@ func TestReferrers_Concurrent(t *testing.T) {
 		return append(toppingsOf(p), reference.Ref{Path: field.NewPath("x"), Name: "dough"})
 	})
 	run(t, informer)
-	until(t, "it has synced", pizzasOf.HasSynced)
+	until(t, "it is watched", func() bool { return pizzasOf.Check(nil) == nil })
 	go func() {
 		for i := range 300 {
 			source.Add(pizza(fmt.Sprintf("p%d", i), fmt.Sprintf("t%d", i%3)))
