@@ -36,6 +36,15 @@ func (c *config) budget(subjects int) budget {
 	return budget{most: max(10000/subjects, least), least: least, time: usualTime / time.Duration(subjects)}
 }
 
+// of returns the budget for a law. Most edits are where a conversion keeps nothing, and so the law about
+// them gets more objects.
+func (b budget) of(law Law) budget {
+	if law == Edited && b.most > b.least {
+		b.most, b.time = 4*b.most, 4*b.time
+	}
+	return b
+}
+
 // until returns the budget of the first of the remaining subjects of a kind, whose tests began at a time
 // and leave a part of the time of go test for reports.
 func (b budget) until(t *testing.T, c *config, began time.Time, remaining int) budget {
@@ -45,8 +54,7 @@ func (b budget) until(t *testing.T, c *config, began time.Time, remaining int) b
 	}
 	if deadline, ok := t.Deadline(); ok {
 		b.deadline = deadline
-		left := time.Until(deadline)
-		if stop := deadline.Add(-min(3*reportTime, max(left, time.Second)/5)); b.stop.IsZero() || stop.Before(b.stop) {
+		if stop := deadline.Add(-min(3*reportTime, deadline.Sub(c.began)/5)); b.stop.IsZero() || stop.Before(b.stop) {
 			b.stop = stop
 		}
 	}

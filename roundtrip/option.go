@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,6 +35,7 @@ type config struct {
 	refusals    []refusal
 	generators  map[schemaKey]schemaGenerator
 	faults      []error
+	began       time.Time // the test
 }
 
 // Funcs adds functions that fill values with random data. They replace the package's own
@@ -128,7 +130,7 @@ func (c *config) fault(format string, args ...any) {
 // newConfig returns the configuration of the options and the environment, and joins all their
 // errors.
 func newConfig(opts []Option) (*config, error) {
-	c := &config{seed: rand.Uint64(), without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
+	c := &config{began: time.Now(), seed: rand.Uint64(), without: map[Law]string{}, generators: map[schemaKey]schemaGenerator{}}
 	for _, opt := range opts {
 		opt(c)
 	}

@@ -67,8 +67,11 @@ func testAll(t *testing.T, cfg *config, all []*subject) {
 					stopped++
 				}
 			}()
-			s.test(t, budget.until(t, cfg, began, len(all)-i), counts)
+			s.test(t, budget.of(s.law).until(t, cfg, began, len(all)-i), counts)
 		})
+	}
+	if checked == 0 && stopped > 0 {
+		t.Error("the time was over before an object was checked: see -timeout of go test")
 	}
 	if !testing.Verbose() && stopped == 0 {
 		return

@@ -75,7 +75,7 @@ func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
 	if s.checkValue == nil {
 		f = s.check(ctx, s, m.json)
 		if f == nil && m.past != nil {
-			f = s.siblings(ctx, m.past, m.json)
+			f = s.checkUnaffected(ctx, m.past, m.json)
 		}
 		return f
 	}

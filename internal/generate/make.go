@@ -21,7 +21,7 @@ type maker struct {
 	texts map[string]string
 }
 
-// Again returns whether the text of a draw is the last one at the same path, so that elements of a list
+// Again reports whether the text of a draw is the last one at the same path, so that elements of a list
 // have a text in common, such as a name.
 func Again(draw uint64) bool { return draw/unit >= named && scatter(draw, 3)%4 == 0 }
 

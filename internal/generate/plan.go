@@ -8,7 +8,7 @@ type Plan struct {
 	lists map[string]bool // with two elements
 }
 
-// Has reports whether an object should have something at a path. No plan has anything.
+// Has reports whether an object should have something at a path. A nil plan has nothing.
 func (p *Plan) Has(path string) bool { return p != nil && p.paths[path] }
 
 // Elements returns how many elements the list at a path should have at least.

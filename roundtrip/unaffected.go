@@ -12,15 +12,18 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// siblings returns what an edit in A has taken from B, although it does not affect it. Two conversions to B
+// checkUnaffected returns what an edit in A has taken from B, although it does not affect it. Two conversions to B
 // tell what the edit affects: those of the object before and after the edit, without annotations. What
 // they have in common must be the same after the two conversions with annotations.
 //
 // The law does not hold for objects that break other laws: if the object before the edit does not come
 // back to B, or the edited object does not come back to A without its annotations.
-func (s *subject) siblings(ctx context.Context, p *past, edited []byte) *failure {
+func (s *subject) checkUnaffected(ctx context.Context, p *past, edited []byte) *failure {
 	a, b := s.path[0], s.path[1]
-	if same, err := sameAnnotations(p.original, p.before); same || err != nil {
+	switch same, err := sameAnnotations(p.original, p.before); {
+	case err != nil:
+		return &failure{err: err}
+	case same:
 		return nil // B has nothing that A lacks
 	}
 	before, err := s.along(ctx, p.before, b)
@@ -118,7 +121,7 @@ func (l *losses) compare(path string, s *structuralschema.Structural, plain, pla
 			at := join(path, name)
 			switch {
 			case !ok || parts(plain[name]) <= 0:
-			case canonical(plain[name]) != canonical(edited[name]):
+			case textOf(plain[name]) != textOf(edited[name]): // in the order of lists too
 				l.compare(at, property(s, name), plain[name], edited[name], had, is[name])
 			case canonical(had) != canonical(is[name]):
 				l.add(at, had, is[name])
@@ -154,7 +157,7 @@ func (l *losses) compareLists(path string, s *structuralschema.Structural, plain
 		}
 		had := before[k]
 		at := path + "[" + strconv.Itoa(k) + "]"
-		if canonical(edited[j]) != canonical(element) {
+		if textOf(edited[j]) != textOf(element) {
 			if i, ok := only(after, same); ok {
 				l.compare(at, items, element, edited[j], had, after[i])
 			}
@@ -182,10 +185,10 @@ func distinct(element any, list []any) bool {
 	some := false
 	for name, v := range m {
 		text, ok := v.(string)
-		if !ok || text == "" {
+		if !ok {
 			continue
 		}
-		some = true
+		some = some || text != ""
 		for _, other := range list {
 			if o, _ := other.(map[string]any); o[name] == text && canonical(other) != canonical(element) {
 				return false
