@@ -211,12 +211,15 @@ func textOf(v any) string {
 	return string(text)
 }
 
-// goalsOf returns the paths that the plan of a draw has, or only those of lists.
+// goalsOf returns the paths that the plan of a draw is for, which may be one for lists.
 func goalsOf(targets []generate.Target, draw uint64, lists bool) map[string]bool {
+	if lists {
+		targets = slices.DeleteFunc(slices.Clone(targets), func(t generate.Target) bool { return !t.List })
+	}
 	goals := map[string]bool{}
 	plan := generate.PlanOf(targets, draw)
 	for _, t := range targets {
-		if path := t.Paths[len(t.Paths)-1]; plan.Has(path) && (!t.List && !lists || plan.Elements(path) == 2) {
+		if path := t.Paths[len(t.Paths)-1]; plan.Has(path) && (!t.List || plan.Elements(path) == 2) {
 			goals[path] = true
 		}
 	}
