@@ -106,7 +106,7 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 		}
 		return g.bounded(t, func(v reflect.Value, c randfill.Continue) {
 			within := g.at
-			share, inside := generate.Share(within.leaves, optional, v.NumField()-optional)
+			share, inside := generate.Share(max(1, within.leaves), optional, v.NumField()-optional)
 			for f, field := range v.Fields() {
 				if field.CanSet() {
 					g.at = place{join(within.path, jsonName(f)), inside, share}
