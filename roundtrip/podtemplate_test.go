@@ -150,7 +150,7 @@ func podCatalogue() (all []planted) {
 			find := func(t *testing.T, seed uint64) *counterexample {
 				return findIn(t, b.registry(t), b.law, append([]Option{Seed(seed)}, opts...)...)[b.law]
 			}
-			all = append(all, planted{name: name, law: b.law, lines: 20, find: find})
+			all = append(all, planted{name: name, law: b.law, lines: 30, find: find})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b planted) int { return cmp.Compare(a.name, b.name) })
