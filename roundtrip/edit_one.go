@@ -32,7 +32,7 @@ type edits struct {
 // oneEdit is an edit of one field, or of one element of a list.
 type oneEdit struct {
 	order uint64
-	what  string
+	what  func() string // called before apply
 	apply func()
 }
 
@@ -56,12 +56,13 @@ func (s *subject) editOne(ctx context.Context, object, other []byte, draw uint64
 		if i >= len(e.all) {
 			break
 		}
+		what := e.all[i].what()
 		e.all[i].apply()
 		if edited, err = json.Marshal(root); err != nil {
 			return nil, "", err
 		}
 		if s.accepts(ctx, edited, object) {
-			return edited, e.all[i].what, nil
+			return edited, what, nil
 		}
 	}
 	return object, "", nil
@@ -94,12 +95,13 @@ func (e *edits) order(path, word string) uint64 {
 // one returns a number less than n.
 func (e *edits) one(path, word string, n int) int { return int(e.order(path, word) >> 33 % uint64(n)) }
 
-func (e *edits) can(path, verb, what string, apply func()) {
+// can adds an edit of the value at a path. Only the text of the one that is made is needed.
+func (e *edits) can(path, verb string, what func() string, apply func()) {
 	order := e.order(path, verb)
 	if e.goals[path] {
 		order >>= 32
 	}
-	e.all = append(e.all, oneEdit{order, verb + " " + what, apply})
+	e.all = append(e.all, oneEdit{order, func() string { return verb + " " + what() }, apply})
 }
 
 // add adds the edits of a value with a schema, or nil. others are values that may be at the same path, and set replaces the
@@ -142,14 +144,14 @@ func (e *edits) addMember(path, at string, s *structuralschema.Structural, v map
 	child, has := v[name]
 	if !has {
 		other := there[e.one(path, "other", len(there))]
-		e.can(path, "adds", at+": "+textOf(other), func() { v[name] = other })
+		e.can(path, "adds", func() string { return at + ": " + textOf(other) }, func() { v[name] = other })
 		return
 	}
 	if !required {
-		e.can(path, "removes", at, func() { delete(v, name) })
+		e.can(path, "removes", func() string { return at }, func() { delete(v, name) })
 	}
 	if i := slices.IndexFunc(there, func(other any) bool { return textOf(other) != textOf(child) }); i >= 0 && parts(child) < 0 {
-		e.can(path, "changes", at+" to "+textOf(there[i]), func() { v[name] = there[i] })
+		e.can(path, "changes", func() string { return at + " to " + textOf(there[i]) }, func() { v[name] = there[i] })
 	}
 	e.add(path, at, s, child, there, func(now any) { v[name] = now })
 }
@@ -168,21 +170,21 @@ func (e *edits) addElements(path, at string, s *structuralschema.Structural, v [
 	element := func(i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 	if siblings := append(there, v...); len(siblings) > 0 {
 		added, to := siblings[e.one(path, "other", max(len(there), 1))], e.one(path, "place", len(v)+1)
-		e.can(path, "adds", element(to)+": "+textOf(added), func() { set(slices.Insert(slices.Clone(v), to, added)) })
+		e.can(path, "adds", func() string { return element(to) + ": " + textOf(added) }, func() { set(slices.Insert(slices.Clone(v), to, added)) })
 	}
 	if len(v) == 0 {
 		return
 	}
 	rest := slices.Delete(slices.Clone(v), i, i+1)
-	e.can(path, "removes", element(i), func() { set(rest) })
+	e.can(path, "removes", func() string { return element(i) }, func() { set(rest) })
 	if len(rest) > 0 {
 		if to := (i + 1 + e.one(path, "place", len(rest))) % len(v); textOf(v[to]) != textOf(v[i]) {
-			e.can(path, "moves", element(i)+" to "+element(to), func() { set(slices.Insert(rest, to, v[i])) })
+			e.can(path, "moves", func() string { return element(i) + " to " + element(to) }, func() { set(slices.Insert(rest, to, v[i])) })
 		}
 	}
 	if len(there) > 0 {
 		if other := there[e.one(path, "other", len(there))]; textOf(other) != textOf(v[i]) {
-			e.can(path, "changes", element(i)+" to "+textOf(other), func() { v[i] = other })
+			e.can(path, "changes", func() string { return element(i) + " to " + textOf(other) }, func() { v[i] = other })
 		}
 	}
 	var items *structuralschema.Structural
@@ -203,13 +205,7 @@ func parts(v any) int {
 	return -1
 }
 
-func textOf(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // it was JSON
-	}
-	return string(text)
-}
+func textOf(v any) string { return string(mustEncode(v)) }
 
 // goalsOf returns the paths that the plan of a draw is for, which may be one for lists.
 func goalsOf(targets []generate.Target, draw uint64, lists bool) map[string]bool {

@@ -258,7 +258,7 @@ func canonical(v any) string {
 	return textOf(v)
 }
 
-// structural returns the schema of a version; nil if there is none.
+// structural returns the schema of a version, or nil if the kind has no definition.
 func (s *subject) structural(version string) *structuralschema.Structural {
 	if s.definition == nil {
 		return nil
@@ -266,7 +266,7 @@ func (s *subject) structural(version string) *structuralschema.Structural {
 	return s.definition.Version(version).Structural()
 }
 
-// property returns the schema of a member; nil if there is none.
+// property returns the schema of a member, or nil if the schema does not have the member.
 func property(s *structuralschema.Structural, name string) *structuralschema.Structural {
 	if s == nil {
 		return nil

@@ -64,7 +64,8 @@ func (c *compiler) fillObject(n *node, s *structuralschema.Structural, f flat) e
 }
 
 func (n *node) declares(name string) bool {
-	return slices.ContainsFunc(n.properties, func(p property) bool { return p.name == name })
+	_, ok := n.property(name)
+	return ok
 }
 
 // validDefault reports whether an absent field is accepted after defaulting.

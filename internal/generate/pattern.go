@@ -26,8 +26,9 @@ func compilePattern(s string) (*pattern, error) {
 	return &pattern{match, tree}, nil
 }
 
-// text returns text with about this many characters more than the shortest. Without a source of randomness they are the first that match. The text
-// may not match: assertions, such as a word boundary, are ignored.
+// text returns text with about this many characters more than the shortest. Without a source of
+// randomness, they are the first that match. The text may not match, because assertions such as a word
+// boundary are ignored.
 func (p *pattern) text(rng *rand.Rand, more int) string {
 	w := &patternWriter{rng: rng, more: more}
 	w.write(p.tree)

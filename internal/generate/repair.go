@@ -47,7 +47,7 @@ type spot struct {
 	remove func() // nil if the value is required
 }
 
-// least returns the least value of a node, or null if there is none.
+// least returns the value that zeros make, or nil if they make none.
 func least(n *node) any {
 	v, err := newMaker(draw.Replay(nil)).value(n)
 	if err != nil {
@@ -146,16 +146,16 @@ func rootSpot(n *node, object map[string]any) spot {
 
 func (s spot) member(object map[string]any, name string) spot {
 	out := spot{value: object[name], set: func(v any) { object[name] = v }}
-	i := slices.IndexFunc(s.properties, func(p property) bool { return p.name == name })
+	p, declared := s.property(name)
 	switch {
-	case i >= 0:
-		out.node = s.properties[i].node
+	case declared:
+		out.node = p.node
 	case s.entries != nil:
 		out.node = s.entries
 	default:
 		out.node = untyped(s.path+"[*]", true)
 	}
-	if i < 0 || !s.properties[i].required {
+	if !p.required {
 		out.remove = func() { delete(object, name) }
 	}
 	return out

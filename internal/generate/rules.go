@@ -54,9 +54,8 @@ func (n *node) obeys(value any) bool {
 // maxRelaxed bounds the values that are tried in place of one that rules refuse.
 const maxRelaxed = 64
 
-// relax returns a value that the rules accept and that differs from another one as little as
-// possible: in one of the fields that the rules mention, then in several, then in any. ok is false
-// if it finds none.
+// relax returns a value that the rules accept and that differs from another one in one place: a field
+// that the rules mention, or any. ok is false if it finds none.
 func (n *node) relax(value any) (_ any, ok bool) {
 	left := maxRelaxed
 	accepts := func(v any) bool {
@@ -65,18 +64,13 @@ func (n *node) relax(value any) (_ any, ok bool) {
 	}
 	switch v := value.(type) {
 	case map[string]any:
-		if out, ok := n.relaxObject(v, accepts); ok {
-			return out, true
-		}
+		return n.relaxObject(v, accepts)
 	case []any:
-		if out, ok := n.relaxList(v, accepts); ok {
-			return out, true
-		}
-	default:
-		for _, other := range n.alternatives() {
-			if accepts(other) {
-				return other, true
-			}
+		return n.relaxList(v, accepts)
+	}
+	for _, other := range n.alternatives() {
+		if accepts(other) {
+			return other, true
 		}
 	}
 	return nil, false
@@ -91,7 +85,7 @@ func (n *node) relaxList(list []any, accepts func(any) bool) (any, bool) {
 	return nil, false
 }
 
-// relaxObject tries changes of single fields, then all of them one after another.
+// relaxObject tries changes of fields that the rules mention, and then the absence of others.
 func (n *node) relaxObject(object map[string]any, accepts func(any) bool) (any, bool) {
 	var edits []func(object map[string]any)
 	for _, path := range n.rules.mentioned {
