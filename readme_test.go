@@ -15,11 +15,10 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// TestReadme checks that the Go code in the README and in the tour is compiled: here, or in
+// TestReadme checks that the Go code in the README is compiled: here, or in
 // the example that it is about.
 func TestReadme(t *testing.T) {
 	mdtest.Read(t, "README.md").GoIsIn(t, ".", "interop/controllerruntime/moving/step2")
-	mdtest.Read(t, "docs/tour.md").GoIsIn(t, ".", "examples/pizza", "conversion")
 }
 
 // TestReadme_Bug checks that the README shows what a round trip of its conversions prints.

@@ -11,12 +11,20 @@ import (
 	"github.com/crdkit/crdkit/internal/testing/mdtest"
 )
 
-// pages are the pages that this folder proves.
-var pages = []string{"README.md", "tour.md", "benchmarks.md", "coming-from-controller-runtime.md", "compatibility.md", "controller.md", "corpus.md", "running-in-production.md", "testing.md", "troubleshooting.md", "what-the-api-server-does.md"}
+// pages returns the documentation of the repository.
+func pages(t *testing.T) (all []string) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "tutorial/*.md", "tutorial/*/*.md", "../*.md", "../examples/*/*.md", "../roundtrip/*.md"} {
+		names, err := filepath.Glob(pattern)
+		check(t, err)
+		all = append(all, names...)
+	}
+	return all
+}
 
-// Where the modules that a page may cite are found: by go.mod of a folder. Those of
-// hack/controlplane are there only if a control plane was built.
-var cited = map[string]struct{ module, of string }{
+// Folders whose go.mod selects the version of a module that a page cites. That of hack/controlplane is
+// downloaded only if a control plane was built.
+var cited = map[string]struct{ module, folder string }{
 	"apiserver":               {"k8s.io/apiserver", ".."},
 	"apiextensions-apiserver": {"k8s.io/apiextensions-apiserver", ".."},
 	"apimachinery":            {"k8s.io/apimachinery", ".."},
@@ -28,40 +36,29 @@ var cited = map[string]struct{ module, of string }{
 
 var citation = regexp.MustCompile("`([a-z-]+)/([\\w./-]+\\.go)#(\\w+)`")
 
-// TestCitations checks that each file that a page cites has the function that it names, in
-// the version of go.mod.
+// TestCitations checks that each file that a page cites has the name that it cites.
 func TestCitations(t *testing.T) {
-	directories := map[string]string{}
-	for _, name := range pages {
+	folders := map[string]string{}
+	for _, name := range pages(t) {
 		for _, match := range citation.FindAllStringSubmatch(mdtest.Read(t, name).Text, -1) {
-			module, known := cited[match[1]]
-			if !known {
-				t.Errorf("%s: nobody knows where to find %s", name, match[0])
-				continue
-			}
-			dir, found := directories[match[1]]
+			dir, found := folders[match[1]]
 			if !found {
-				list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module.module)
-				list.Dir = module.of
+				list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", cited[match[1]].module)
+				list.Dir = cited[match[1]].folder
 				out, err := list.Output()
 				if err != nil {
-					t.Fatalf("%s: %v", module.module, err)
+					t.Fatalf("%s: %s: %v", name, match[0], err)
 				}
 				dir = strings.TrimSpace(string(out))
-				directories[match[1]] = dir
+				folders[match[1]] = dir
 			}
-			if dir == "" { // it was never downloaded
-				t.Logf("%s is not here: %s is not checked", module.module, match[0])
+			if dir == "" {
+				t.Logf("%s was not downloaded: %s is not checked", match[1], match[0])
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(dir, match[2]))
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?` + match[3] + `\b|type ` + match[3] + `\b|(var)?\s*` + match[3] + `\s+= )`)
-			if !declared.Match(text) {
-				t.Errorf("%s: %s/%s declares no %s", name, match[1], match[2], match[3])
+			if err != nil || !strings.Contains(string(text), match[3]) {
+				t.Errorf("%s: %s: not found in %s: %v", name, match[0], dir, err)
 			}
 		}
 	}
@@ -74,7 +71,7 @@ var (
 
 // TestLinks checks that each link to a file or a heading leads there.
 func TestLinks(t *testing.T) {
-	for _, name := range append([]string{"../CONTRIBUTING.md", "../CHANGELOG.md", "../README.md", "../examples/pizza/README.md"}, pages...) {
+	for _, name := range pages(t) {
 		p := mdtest.Read(t, name)
 		text := p.Text
 		for _, s := range p.Sections {
@@ -112,26 +109,4 @@ func hasAnchor(p *mdtest.Page, anchor string) bool {
 		}
 	}
 	return false
-}
-
-// TestCitations_OfPackages checks that the documentation of a package has the section that a page
-// names, such as: package [admission](../admission), "What is preserved".
-func TestCitations_OfPackages(t *testing.T) {
-	cited := regexp.MustCompile(`\[[a-z/]+\]\((\.\./[a-z/]+)\),\s+"([^"]+)"`)
-	found := 0
-	for _, name := range pages {
-		text, err := os.ReadFile(name)
-		check(t, err)
-		for _, match := range cited.FindAllStringSubmatch(string(text), -1) {
-			found++
-			doc, err := os.ReadFile(filepath.Join(match[1], "doc.go"))
-			check(t, err)
-			if section := strings.Join(strings.Fields(match[2]), " "); !strings.Contains(string(doc), "\n// # "+section+"\n") {
-				t.Errorf("%s: package %s has no section %q", name, match[1], section)
-			}
-		}
-	}
-	if found == 0 {
-		t.Error("no page names a section")
-	}
 }

@@ -100,8 +100,7 @@ func TestProduction_Commands(t *testing.T) {
 		return cas
 	}
 
-	play("Certificates")
-	leaked := trusted(2) // the current and the next one
+	leaked := trusted(1)
 	play("Replace a leaked CA key")
 	if kept := trusted(1)[0]; slices.ContainsFunc(leaked, kept.Equal) {
 		t.Errorf("the bundle still has %s", kept.Subject)
@@ -140,15 +139,12 @@ func TestProduction_AlertsNameMetrics(t *testing.T) {
 	c := newCluster(t, controlplane.Shared(t))
 	known := ownMetrics(t) + serverMetrics(t, c)
 	var all ruleFile
-	for _, b := range mdtest.Read(t, production).Blocks("yaml") {
-		if name, _ := b.File(); name == "alerts.yaml" {
-			check(t, yaml.UnmarshalStrict([]byte(b.Text), &all))
-		}
+	check(t, yaml.UnmarshalStrict(read(t, "../examples/pizza/config/prometheus/alerts.yaml"), &all))
+	if len(all.Groups) == 0 {
+		t.Fatal("the file has no groups")
 	}
-	count := 0
 	for _, g := range all.Groups {
 		for _, r := range g.Rules {
-			count++
 			matches := selector.FindAllStringSubmatch(r.Expr, -1)
 			if len(matches) != 1 || r.Annotations["summary"] == "" {
 				t.Fatalf("%s: %d metrics in %q, summary %q; want one metric and a summary", r.Alert, len(matches), r.Expr, r.Annotations["summary"])
@@ -168,9 +164,6 @@ func TestProduction_AlertsNameMetrics(t *testing.T) {
 				}
 			}
 		}
-	}
-	if count != 12 {
-		t.Errorf("%d alerts, want 12", count)
 	}
 }
 

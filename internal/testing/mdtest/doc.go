@@ -1,7 +1,7 @@
 // Package mdtest answers one question for tests: does a page of documentation show what the
 // code does?
 //
-//	p := page.Read(t, "troubleshooting.md")
+//	p := mdtest.Read(t, "troubleshooting.md")
 //	p.GoIsIn(t, "../examples/pizza")        // each block of Go stands in a file there
 //	for _, c := range p.Commands() { … }    // of blocks of ```console, with their output
 //
