@@ -27,8 +27,8 @@
 //     server.
 //   - [github.com/crdkit/crdkit/webhook/authority] issues serving certificates, without a
 //     certificate manager.
-//   - [github.com/crdkit/crdkit/webhook/replica] runs the webhooks, informers and
-//     controllers of an operator's replica, without a manager.
+//   - [github.com/crdkit/crdkit/webhook/replica] starts and stops the webhooks, informers and
+//     controllers of a replica in the right order.
 //   - The packages metrics of conversion, conversion/migrate, admission and webhook export
 //     Prometheus metrics.
 //
