@@ -16,7 +16,7 @@ import (
 	webhookmetrics "github.com/crdkit/crdkit/webhook/metrics"
 )
 
-// metrics are those of one operator.
+// metrics are the metrics of one operator.
 type metrics struct {
 	registry *prometheus.Registry
 	leading  prometheus.Gauge
@@ -49,7 +49,7 @@ func newMetrics() (*metrics, error) {
 	)
 }
 
-// certificates measures how long the certificates are valid.
+// certificates registers the metrics of the certificates, such as their expiry.
 func (m *metrics) certificates(certs webhook.Certificates) error {
 	return webhookmetrics.Prometheus(m.registry, certs)
 }
