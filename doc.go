@@ -1,13 +1,12 @@
 // Package crdkit is the root of a module that takes a custom resource API from v1alpha1 to v1
 // without losing user data. Its packages serve and test the conversion and admission webhooks of a
-// kubebuilder operator. The webhooks are plain [net/http.Handler]s, which mount on your manager. Each
-// package works alone; package crdkit itself contains no code.
+// kubebuilder operator, as plain [net/http.Handler]s that mount on your manager. Each package works
+// alone; package crdkit itself contains no code.
 //
 // Test the next release, before anything else changes:
 //
 //   - [github.com/crdkit/crdkit/roundtrip] tests that conversions lose no data.
-//   - [github.com/crdkit/crdkit/schema] processes a custom object as the API server does,
-//     offline.
+//   - [github.com/crdkit/crdkit/schema] processes a custom object as the API server does.
 //   - [github.com/crdkit/crdkit/schema/offline] runs the API server for custom resources in
 //     a test process.
 //   - [github.com/crdkit/crdkit/schema/breaking] finds the breaking changes of a new
@@ -29,7 +28,7 @@
 //     certificate manager.
 //   - [github.com/crdkit/crdkit/webhook/replica] starts and stops the webhooks, informers and
 //     controllers of a replica in the right order.
-//   - The packages metrics of conversion, conversion/migrate, admission and webhook export
+//   - The packages metrics below conversion, conversion/migrate, admission and webhook export
 //     Prometheus metrics.
 //
 // Move stored objects:

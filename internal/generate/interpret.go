@@ -51,8 +51,8 @@ func Count(draw uint64) int { return count(draw, 0, large, usualSizes) }
 // usualSizes are one more than the sizes to which lists are often cut.
 var usualSizes = []int{11, 17}
 
-// large bounds the elements of a list that needs no more. The first dense elements are drawn, and
-// the others are small.
+// large bounds the elements of a list, unless the schema requires more. The first dense elements
+// are drawn, and the others are small.
 const (
 	large = 1 << 10
 	dense = 4

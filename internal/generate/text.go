@@ -24,7 +24,7 @@ const (
 	// longest is the largest number of characters that a string may need, because no object in etcd
 	// is larger.
 	longest = 1 << 20
-	// long is the largest number of characters of a string that needs no more.
+	// long is the largest number of characters of a string, unless the schema requires more.
 	long = 1 << 12
 )
 

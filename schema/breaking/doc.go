@@ -21,7 +21,7 @@
 // A change that may be harmless, because no example was found, is reported as unproven. Treat it as
 // breaking until you have reviewed it; objects from a cluster, passed as samples, can prove more
 // changes. An empty result does not prove that the update is safe: whether a pattern, a length or
-// an enum allows less is decided, but for CEL rules this is undecidable in general.
+// an enum allows less is decided, but undecidable for CEL rules in general.
 //
 // The package does not check whether the API server accepts the update of the CRD itself, except
 // for changes that it never accepts. [schema.Check] returns the problems of a single CRD.

@@ -1,14 +1,13 @@
 // Package resource serves kinds from an aggregated API server.
 //
-// Use it instead of a CustomResourceDefinition (CRD) if the etcd of the cluster cannot handle the
-// objects or writes of the kind, or if Go code for defaults, validation and admission must run in
-// the server itself instead of in webhooks. Otherwise prefer a CRD, for which you operate no server
-// and no etcd. examples/pizza-apiserver is a complete server, and compares both.
+// Use it instead of a CustomResourceDefinition (CRD) if the etcd of the cluster cannot handle its
+// objects or writes, or if Go code for defaults, validation and admission must run in the server
+// itself instead of in webhooks. Otherwise prefer a CRD, for which you operate no server and no
+// etcd. examples/pizza-apiserver has a complete server, and compares both.
 //
-// A [Resource] stores the objects of one kind, whose Go type is the hub of the conversions: a
-// served version, as for a conversion webhook, or the internal version if the API has one. It has
-// the features of a custom resource: the status subresource, the generation, tables, short names,
-// categories, field selectors and server-side apply:
+// A [Resource] stores the objects of one kind, with the features of a custom resource: the status
+// subresource, the generation, tables, short names, categories, field selectors and server-side
+// apply. Its Go type is the hub of the conversions, which may be a served version:
 //
 //	pizzas, err := resource.New[*v1beta1.Pizza](s, "pizzas",
 //		resource.ShortNames("pz"),
@@ -28,8 +27,8 @@
 //	err = conversion.AddSpoke(reg, toHub, fromHub)
 //	err = scheme.Install(s, scheme.APIServer(), scheme.Default(setDefaults), scheme.Functions(reg.AddToScheme))
 //
-// After New, configure and create the server with k8s.io/apiserver, its packages pkg/server,
-// pkg/server/options and pkg/util/compatibility. The CRDs only provide schemas (see [OpenAPI]):
+// After New, create the server with the packages pkg/server, pkg/server/options and
+// pkg/util/compatibility of k8s.io/apiserver. The CRDs only provide schemas (see [OpenAPI]):
 //
 //	codec, versions := resource.Codec(s)
 //	o := options.NewRecommendedOptions("/registry", codec)
@@ -40,9 +39,6 @@
 //	err = o.ApplyTo(config)
 //	srv, err := config.Complete().New("pizzas", server.NewEmptyDelegate())
 //	err = resource.Install(srv, config.RESTOptionsGetter, s, pizzas)
-//
-// All versions of a kind share one store, in which objects have the highest-priority version that
-// defines the kind.
 //
 // # Limitations
 //

@@ -115,9 +115,9 @@ func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.T
 	}
 }
 
-// expectValidation adds an error for each served version without validation, if another version
-// has a function of Validate. Otherwise, a user could write an object that one version refuses in
-// another version. A generated function, which is in the scheme, counts too.
+// expectValidation adds an error for each served version without validation, if another version has
+// a function of Validate, so that no user can write an object that one version refuses in another
+// one. A generated function, which is in the scheme, counts too.
 func (r *Resource) expectValidation(s *runtime.Scheme) {
 	for i, t := range r.served {
 		if len(r.validated) > 0 && !s.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
@@ -133,8 +133,7 @@ func (r *Resource) expectValidation(s *runtime.Scheme) {
 // The server converts every object to T, even between two other versions, so fields that T does not
 // have are lost. T must be the Go type of the internal version of the kind
 // ([runtime.APIVersionInternal]) or, if the API has none, of the served version that is the hub of
-// the conversions. In the latter case, New adds an internal version that contains a T to the
-// scheme.
+// the conversions. In the latter case, New adds an internal version to the scheme.
 //
 // New also adds the functions of [Validate] to the scheme. Call New after you have added the
 // conversions to the scheme, and before the server runs. New returns an error if

@@ -1,11 +1,10 @@
-// Package replica runs a replica of an operator, and starts and stops its parts in the right
-// order.
+// Package replica starts and stops the parts of an operator's replica in the right order.
 //
 // One call of [Run] serves the webhooks with certificates that it issues, adds their CA to the
-// registrations, and runs the informers and controllers of the operator. If a controller-runtime
-// manager runs your controllers, and cert-manager issues your certificates, mount the handlers on
-// the manager instead. To replace cert-manager, call Run beside mgr.Start, not by mgr.Add, which
-// would wait for caches that wait for this replica to convert their objects:
+// registrations, and runs the informers and controllers of the operator. A controller-runtime
+// manager can serve the webhooks itself, so with a manager, you need Run only to replace
+// cert-manager. Call it beside mgr.Start, not by mgr.Add, which would wait for caches that wait for
+// this replica to convert their objects:
 //
 //	hooks, err := registration.New("pizza-operator", …)
 //	err = replica.Run(ctx, config, listener, hooks,
@@ -22,8 +21,7 @@
 //  3. The webhook configurations and CustomResourceDefinitions have been applied, point to the
 //     Service of the operator, and have the CA (webhook/registration), so that the API server can
 //     convert objects.
-//  4. The informers run. Those of kinds that this operator converts could not sync earlier, because
-//     the API server would find no webhook.
+//  4. The informers run. Those of converted kinds could not sync earlier.
 //  5. The informers have synced. /readyz returns ok, and the controllers run.
 //
 // # Shutdown
@@ -38,15 +36,14 @@
 //
 // # Readiness of the first replica
 //
-// A Service routes requests only to ready replicas, and a replica is ready after its informers have
-// synced. But the informer of a converted kind can sync only if a ready replica converts, so the
-// first replica would wait for itself forever.
+// A Service routes requests only to ready replicas. If readiness waited for the informers of
+// converted kinds, which sync only when a ready replica converts, the first replica would wait for
+// itself forever.
 //
-// To prevent this, readiness does not wait for an informer whose list fails only because no webhook
+// Therefore readiness does not wait for an informer whose list fails only because no webhook
 // converts its objects yet. Functions that need the informer must leave requests undecided until it
-// has synced, like the functions of package admission/reference. An informer that cannot list for
-// another reason, such as a missing permission, delays readiness, so that the rollout of a broken
-// release stops.
+// has synced, as those of package admission/reference do. An informer that cannot list for another
+// reason, such as a missing permission, delays readiness, so that a broken rollout stops.
 //
 // After the first successful check of the registration, drift no longer affects readiness, because
 // a replica can still serve the other webhooks if the registration of one breaks. The log and a
