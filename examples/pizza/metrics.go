@@ -49,7 +49,7 @@ func newMetrics() (*metrics, error) {
 	)
 }
 
-// certificates registers the metrics of the certificates, such as their expiry.
+// certificates measures how long the certificates are valid.
 func (m *metrics) certificates(certs webhook.Certificates) error {
 	return webhookmetrics.Prometheus(m.registry, certs)
 }
