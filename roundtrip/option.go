@@ -44,8 +44,8 @@ type config struct {
 // functions fill the same type, the last one is called.
 //
 // A function has the type func(*T, randfill.Continue), where T is the type of the object or of any
-// part of it (package sigs.k8s.io/randfill). To decide when a pointer is nil, add a func(**T,
-// randfill.Continue).
+// part of it (package sigs.k8s.io/randfill). To decide when a pointer is nil, add a
+// func(**T, randfill.Continue).
 //
 // Funcs also accepts functions that return a list of such functions, as in Kubernetes:
 // [fuzzer.FuzzerFuncs]. For functions of github.com/google/gofuzz, see package

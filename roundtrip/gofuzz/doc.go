@@ -9,6 +9,6 @@
 // # Limitations
 //
 // A method Fuzz, with which a type fills itself, is only called for values within a value that one
-// of the functions fills. For other values, add a function func(v *T, c fuzz.Continue) { v.Fuzz(c)
-// }.
+// of the functions fills. For other values, add a function
+// func(v *T, c fuzz.Continue) { v.Fuzz(c) }.
 package gofuzz
