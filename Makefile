@@ -126,7 +126,15 @@ lint: ## Check formatting, go vet, staticcheck, go.mod and the prose.
 	go mod tidy -diff
 	$(call each-module,vet)
 	$(call each-module,tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck)
-	go tool -modfile=hack/vale/go.mod vale --no-global --config=hack/vale/vale.ini $$(git ls-files --cached --others --exclude-standard -- '*.md' '*.go')
+	$(VALE) $(PROSE)
+
+# Vale reports errors by default: words that are plainly wrong.
+VALE = go tool -modfile=hack/vale/go.mod vale --no-global --config=hack/vale/vale.ini
+PROSE = $$(git ls-files --cached --others --exclude-standard -- '*.md' '*.go')
+
+.PHONY: advice
+advice: ## Show the advice about the prose that does not fail `make lint`.
+	@$(VALE) --minAlertLevel=suggestion $(PROSE)
 
 .PHONY: generate
 generate: ## Generate deep copies and CustomResourceDefinitions.

@@ -68,8 +68,8 @@ func (c *call) decide(ctx context.Context) error {
 	return c.validate(ctx)
 }
 
-// check returns an error for a request that no function handles, because then the webhook's
-// rules do not fit the handler.
+// check returns an error for a request that no function handles, because the rules of its webhook
+// do not fit the handler.
 func (c *call) check() error {
 	var versions []string
 	known := false // the subresource
@@ -131,9 +131,8 @@ func (c *call) inVersion(ctx context.Context, text []byte, kind schema.GroupVers
 	return converted, nil
 }
 
-// storedInVersion is inVersion for the stored object. If the converter returns a field
-// error for an annotation, the annotation is left out. Otherwise the object could be neither
-// repaired nor deleted.
+// storedInVersion is inVersion for the stored object. An annotation for which the converter returns
+// a field error is left out, because the object could otherwise be neither repaired nor deleted.
 func (c *call) storedInVersion(ctx context.Context, text []byte, kind schema.GroupVersionKind) ([]byte, error) {
 	converted, err := c.inVersion(ctx, text, kind)
 	for _, e := range fieldErrorsOf(err) {

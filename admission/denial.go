@@ -18,8 +18,7 @@ import (
 )
 
 // denial returns the Status that tells the user why the request is denied, or nil if no error
-// denies. If a joined error has other parts too, the request is denied, and the log has the
-// rest.
+// denies. Other parts of a joined error are logged.
 func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	var invalid field.ErrorList
 	var status *metav1.Status
@@ -55,8 +54,8 @@ func (c *call) denial(ctx context.Context, err error) *metav1.Status {
 	return status
 }
 
-// undecided returns the error that leaves the request undecided. The codes of API errors below
-// 500 are hidden, except 429: the API server would take a 404 for a missing webhook.
+// undecided returns the error that leaves the request undecided. Codes of API errors below 500 are
+// hidden, except 429, because the API server would take a 404 for a missing webhook.
 func (c *call) undecided(err error) error {
 	if leaves := leavesOf(err); len(leaves) > 1 { // the first decides when to retry
 		more := ""

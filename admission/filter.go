@@ -13,18 +13,17 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// Filter restricts the requests for which a function is called. A request must match all
-// filters of a function. IfChanged and On describe what happens if they are repeated.
-// [NewHandler] panics if a filter is invalid.
+// Filter restricts the requests for which a function is called. A request must match all filters of
+// a function; see [IfChanged] and [On] for filters that are repeated. [NewHandler] panics if a
+// filter is invalid.
 type Filter func(*function)
 
-// Subresource restricts a function to requests for the named subresource, such as status,
-// scale or exec. Without this filter, a function is called only for requests for the resource
-// itself.
+// Subresource restricts a function to requests for the named subresource, such as status, scale or
+// exec. Without it, a function is called only for requests for the resource itself.
 //
-// The Go type of the function must be the type of the subresource's object: the kind of the
-// resource for status, autoscaling/v1 Scale for scale, and core/v1 PodExecOptions for exec.
-// NewHandler panics if the name is empty.
+// The Go type of the function must be that of the subresource's object: the kind of the resource
+// for status, autoscaling/v1 Scale for scale, and core/v1 PodExecOptions for exec. NewHandler
+// panics if the name is empty.
 func Subresource(name string) Filter {
 	return func(f *function) {
 		if name == "" {
@@ -34,9 +33,9 @@ func Subresource(name string) Filter {
 	}
 }
 
-// On restricts a function of [Mutate] or [Validate] to the operations. Without this filter,
-// the operations are CREATE and UPDATE. The object of CONNECT is its options, such as
-// PodExecOptions. If a function has several On filters, the last one takes effect.
+// On restricts a function of [Mutate] or [Validate] to the operations, which are CREATE and UPDATE
+// by default. The object of CONNECT is its options, such as PodExecOptions. Of several On filters,
+// the last one takes effect.
 //
 // NewHandler panics in these cases:
 //
@@ -64,10 +63,9 @@ func On(operations ...admissionv1.Operation) Filter {
 // to objects of one kind. Without this filter, the function is called for objects of every
 // kind, each in the version of the request.
 //
-// A function of *unstructured.Unstructured is called for objects of the given version. With
-// [ConvertWith], objects of other versions are converted to it. A function of
-// *metav1.PartialObjectMetadata is called for all versions of the kind, because metadata is
-// the same in all versions.
+// A function of *unstructured.Unstructured is called for objects of the given version, to which
+// [ConvertWith] converts objects of other versions. A function of *metav1.PartialObjectMetadata is
+// called for all versions of the kind, because they have the same metadata.
 //
 // NewHandler panics if kind or version are empty, or if the Go type of the function is of
 // another kind.
@@ -80,18 +78,17 @@ func ForKind(kind schema.GroupVersionKind) Filter {
 	}
 }
 
-// IfChanged restricts a function, for updates, to requests that change the value at one of the
-// paths. On other operations, the function is called regardless. A function with several
-// IfChanged filters is called if the value at any of their paths changed. Examples of paths:
+// IfChanged restricts a function, for updates but not for other operations, to requests that change
+// the value at one of the paths. Several IfChanged filters add their paths. Examples of paths:
 //
 //	IfChanged("spec")
 //	IfChanged("metadata.annotations['a.b/c']")
 //
 // The filter compares the stored object with the new object, after the preceding functions of
-// [Mutate]. It compares both in the version of the function, so that moving a field during
-// conversion is not a change. A path can lead to a list, but not into it. The order of the
-// members of a JSON object does not matter; null and an absent field differ. If the stored
-// object cannot be converted, the function is called.
+// [Mutate], both in the version of the function, so that a field that only the conversion moves is
+// unchanged. A path can lead to a list, but not into it. The order of the members of a JSON object
+// does not matter; null and an absent field differ. If the stored object cannot be converted, the
+// function is called.
 //
 // With this filter, users can still change a label, the status or a finalizer of an object
 // that violates a newer rule. KEP-4008 (ratcheting) does the same for schemas.
@@ -124,14 +121,13 @@ func IfChanged(paths ...string) Filter {
 	}
 }
 
-// UnlessDeleting excludes requests for objects that are already being deleted. Such an object
-// has a deletionTimestamp, and waits until its finalizers are removed. Use this filter for
-// rules that stored objects may violate, such as newer rules. Otherwise the webhook may deny
-// the update that removes the last finalizer, and the object, and often its namespace, exists
-// forever.
+// UnlessDeleting excludes requests for objects that are already being deleted: such an object has a
+// deletionTimestamp, and waits until its finalizers are removed. Use it for rules that stored
+// objects may violate, such as newer rules, because a webhook that denies the update which removes
+// the last finalizer keeps the object, and often its namespace, forever.
 //
-// Only the deletionTimestamp of the stored object counts. The deletionTimestamp of the new
-// object is ignored, because a mutating webhook gets whatever value the user sent.
+// Only the deletionTimestamp of the stored object counts, because a mutating webhook gets whatever
+// value the user sent for the new one.
 func UnlessDeleting() Filter {
 	return func(f *function) { f.unlessDeleting = true }
 }

@@ -25,30 +25,27 @@ import (
 type Option func(*handler)
 
 // Converter converts one object, given as JSON, to another version of its kind.
-// *conversion.Registry is a Converter. Convert must not modify the object, or retain it after
-// it returns, because the handler reuses the memory.
+// *conversion.Registry is a Converter. Convert must not modify or retain the object, because the
+// handler reuses the memory.
 type Converter interface {
 	Convert(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)
 }
 
 // ConvertWith lets each function of the handler serve every version of its kind. An object of
-// another version is converted to the version of the function. The changes of a mutating
-// function are converted back to the version of the request. Only these changes are in the
-// patch. All other fields are preserved, including fields that neither Go type has. Field
-// errors of a validating function have paths in the version of the function.
+// another version is converted to the version of the function, and the changes of a mutating
+// function are converted back. The patch has only these changes, so all other fields are preserved,
+// including fields that neither Go type has. Field errors of a validating function have paths in
+// the version of the function.
 //
 // A field error of the converter for the new object denies the request, like a field error of a
-// function. An error of the converter for the stored object (oldObject) never denies. It leaves
-// the request undecided if a function needs the stored object. There is an exception: the
-// converter returns a field error whose path is an annotation, such as the annotation of
-// conversion.Lossless. Functions then see the stored object without that annotation. Therefore
-// an update that removes the annotation is decided like any other update. A deletion in the
-// storage version is decided too, because the API server need not convert the object.
+// function. An error of the converter for the stored object (oldObject) never denies, but leaves
+// the request undecided if a function needs the stored object. An annotation of the stored object
+// for which the converter returns a field error, such as an invalid annotation of
+// conversion.Lossless, is ignored, so users can still repair or delete the object.
 //
-// If the converter has the method Versions(schema.GroupKind) []string, like
-// *conversion.Registry, package webhook/registration registers the functions for these
-// versions. Otherwise, it registers them for all versions. NewHandler panics if the converter
-// is nil.
+// Package webhook/registration registers the functions for all versions, or for those that the
+// method Versions(schema.GroupKind) []string of the converter returns, which *conversion.Registry
+// has. NewHandler panics if the converter is nil.
 func ConvertWith(c Converter) Option {
 	return func(h *handler) {
 		if v := reflect.ValueOf(c); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
@@ -77,21 +74,18 @@ type handler struct {
 // AdmissionReviews of admission.k8s.io/v1 and v1beta1 on any path, and answers in the version
 // of the request. The scheme maps Go types to kinds; see package scheme.
 //
-// On CREATE and UPDATE, the functions added with [Mutate] are called in the order of the
-// options. Each function gets the result of the previous function. If one returns an error, no
-// further function is called. Otherwise, all validating functions for the operation are then
-// called with the result, and their errors are joined. A validating webhook must not have
-// functions of Mutate, because the API server rejects its patch.
+// On CREATE and UPDATE, the functions added with [Mutate] are called in the order of the options,
+// each with the result of the previous one, until one returns an error. If none does, all
+// validating functions for the operation are called with the result, and their errors are joined. A
+// validating webhook must not have functions of Mutate, because the API server rejects its patch.
 //
-// A function is called for objects of its own kind and version. See [ConvertWith] for other
-// versions, and [Filter] for restrictions. A function is called for a subresource such as
-// status only if it has the filter [Subresource], because the subresource's object may be of
-// another kind.
+// A function is called for objects of its own kind and version; see [ConvertWith] for other
+// versions, and [Filter] for restrictions. Only a function with the filter [Subresource] is called
+// for a subresource such as status, because the subresource's object may be of another kind.
 //
-// A request for an operation or a subresource without a function is allowed. A request for a
-// kind or version without a function is left undecided. Such a request means that the webhook
-// is registered for objects that the handler does not serve. Package webhook/registration
-// derives the rules from the handler.
+// A request for an operation or a subresource without a function is allowed. A request for a kind
+// or version without a function is left undecided, because the webhook is registered for objects
+// that the handler does not serve; package webhook/registration derives the rules from the handler.
 //
 // Functions see objects without metadata.managedFields, which are preserved.
 //
@@ -102,9 +96,9 @@ type handler struct {
 //     and otherwise 500.
 //   - The details have the UID of the request, and its review version in a cause of type
 //     ReviewVersion.
-//   - If an API error that the function returns has retryAfterSeconds in its details, the
-//     response has the header Retry-After with this value. With this header, the API server
-//     first retries (client-go/rest/with_retry.go). Then it applies the failurePolicy.
+//   - If an API error that the function returns has retryAfterSeconds in its details, the response
+//     has the header Retry-After with this value, so that the API server retries before it applies
+//     the failurePolicy (client-go/rest/with_retry.go).
 //
 // A request that is not a review gets an HTTP error with a Status of code 400, 405 (not a
 // POST) or 415 (not JSON). A review that does not fit into the memory for reviews gets 413 or

@@ -15,21 +15,20 @@ import (
 )
 
 // ListMapKeys declares the keys that identify the elements of a list, like
-// x-kubernetes-list-map-keys in a schema. With keys, the handler recognizes an element that a
-// function of [Mutate] edited or moved, and preserves the fields of the element that the Go
-// type does not have. "What is preserved" in the package documentation describes lists without
-// keys.
+// x-kubernetes-list-map-keys in a schema. By these keys, the handler recognizes an element that a
+// function of [Mutate] edited or moved, and preserves the fields of the element that the Go type
+// does not have. See "What is preserved" in the package documentation for lists without keys.
 //
-// The path is a list of field names joined by dots, such as spec.toppings. To name a nested
-// list, leave out indexes: spec.menus.toppings is the list toppings in each element of
-// spec.menus. The name * stands for any name. The path is in the version of the request, even
-// if the function is for another version. It applies to all kinds that the handler serves. If
-// several options declare the same list, the last one takes effect. The lists of Kubernetes' own
-// types need no declaration, and neither do lists of your Go types with a patchMergeKey tag.
+// The path is a list of field names joined by dots, such as spec.toppings. It has no indexes, so
+// spec.menus.toppings is the list toppings in each element of spec.menus. The name * stands for any
+// name. The path is in the version of the request, even if the function is for another version, and
+// applies to all kinds that the handler serves. If several options declare the same list, the last
+// one takes effect. Lists of Kubernetes' own types, and of your Go types with a patchMergeKey tag,
+// need no declaration.
 //
-// Keys are compared exactly: after `http_proxy` is renamed `HTTP_PROXY`, it is another element.
-// If an element lacks a key, the key's default in the schema counts, or else an empty value.
-// Several elements with equal keys are matched with each other as in a list without keys.
+// Keys are compared exactly, so an element whose key http_proxy becomes HTTP_PROXY is another
+// element. A missing key has its default in the schema, or else an empty value. Several elements
+// with equal keys are matched with each other as in a list without keys.
 //
 // [NewHandler] panics in these cases:
 //

@@ -11,24 +11,23 @@ import (
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// Mutate adds a function that changes objects when they are created or updated; see [On] for
-// CONNECT. The function changes the object in place, and its changes become a JSON patch. T is
-// one of these types:
+// Mutate adds a function that changes objects in place when they are created or updated; see [On]
+// for CONNECT. The changes become a JSON patch. T is one of these types:
 //
 //   - A pointer to a struct that is registered in the scheme. The function is called for this kind.
 //   - *unstructured.Unstructured or *metav1.PartialObjectMetadata. The function is called for
 //     objects of every kind; see [ForKind].
 //
-// The function must be idempotent, because the API server may call it again for the same
-// request (reinvocationPolicy). It must accept invalid objects, because the API server
-// validates the object against the schema later. It must be safe for concurrent use.
+// The function must be idempotent, because the API server may call it again for the same request
+// (reinvocationPolicy); accept invalid objects, because the API server validates the object against
+// the schema later; and be safe for concurrent use.
 //
-// If the object has no spec, for example, and your function sets spec.size, the patch adds only
-// spec.size. It does not add zero values of other fields. With [ConvertWith], a change that the
-// version of the request cannot express is lost.
+// If a function sets spec.size of an object without spec, the patch adds only spec.size, and no
+// zero values of other fields. With [ConvertWith], a change that the version of the request cannot
+// express is lost.
 //
-// If the function returns an error, no further functions are called. The package documentation
-// lists the errors that deny the request, and the errors that leave it undecided.
+// The package documentation lists the errors that deny the request, and the errors that leave it
+// undecided.
 func Mutate[T runtime.Object](f func(ctx context.Context, obj T) error, filters ...Filter) Option {
 	return func(h *handler) {
 		h.mutators = append(h.mutators, prepare[T](h, function{
@@ -94,8 +93,8 @@ func (c *call) mutateWith(ctx context.Context, chain []*function, more bool) err
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	// Both are converted back. Changes by the conversion itself are then on both sides, and
-	// are not taken for changes by the function.
+	// Both are converted back, so that changes by the conversion itself are on both sides, and are
+	// not taken for changes by the function.
 	if before, err = c.convert(ctx, before, kind.GroupVersion(), c.kind.GroupVersion()); err != nil {
 		return err
 	}

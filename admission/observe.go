@@ -16,24 +16,23 @@ import (
 type Decision string
 
 const (
-	// Allowed is a review that is allowed without a patch. This includes requests for which no
-	// function is called, such as requests for other subresources.
+	// Allowed is a review that is allowed without a patch, perhaps because no function is called
+	// for it.
 	Allowed Decision = "allowed"
 	// Patched is a review that is allowed with a patch.
 	Patched Decision = "patched"
 	// Denied is a review that is not allowed. A function denied it, or the object does not fit
 	// its Go type.
 	Denied Decision = "denied"
-	// Undecided is an HTTP error. A function failed or panicked, or the request is not a valid
-	// review. The API server tries again or applies the webhook's failurePolicy. See the package
-	// documentation.
+	// Undecided is an HTTP error, because a function failed or panicked, or the request is not a
+	// valid review. The API server tries again or applies the webhook's failurePolicy.
 	Undecided Decision = "undecided"
 )
 
 // Observation is the outcome of one request.
 //
-// Clients can send any request. Therefore Kind and Operation have only known values, which are
-// safe as labels of a metric.
+// Kind and Operation have only known values, which are safe as labels of a metric, because clients
+// can send any request.
 type Observation struct {
 	// Kind is the kind of the object in the version of the request. It is empty if neither the
 	// scheme nor a function has this group and kind, or if the request is not a readable review.
@@ -45,20 +44,18 @@ type Observation struct {
 	// SubResource is the subresource of the request, such as status. It may be any string that a
 	// client sent.
 	SubResource string
-	// Decision is the response that the handler sent. The API server may have timed out before
-	// it.
+	// Decision is the response that the handler sent, perhaps after the API server had timed out.
 	Decision Decision
-	// Duration is the time from the arrival of the request until its response was written. It
-	// includes reading the body.
+	// Duration is the time from the arrival of the request until its response was written,
+	// including the time to read the body.
 	Duration time.Duration
 	// Err is nil if the request is allowed. If it is denied, Err is the API error whose Status
 	// the user sees. If it is undecided, Err is the error whose message is in the HTTP error.
 	Err error
 }
 
-// Observe registers a function that receives an [Observation] of each request after the
-// response. This includes requests that are not reviews. Package admission/metrics has such a
-// function for Prometheus.
+// Observe registers a function that receives an [Observation] of each request, even of one that is
+// not a review, after the response. Package admission/metrics has such a function for Prometheus.
 //
 // The function must be safe for concurrent use. If several Observe options are given, their
 // functions are called in the order of the options. A panic of the function is logged, and

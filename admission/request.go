@@ -136,10 +136,10 @@ func lock(ctx context.Context) *scope {
 	return s
 }
 
-// RequestFrom returns the request being handled; ctx must be the context passed to your
-// function, or derived from it. The request has the user, the operation, the options, and the
-// JSON of the objects as the API server sent them. You must not modify the request. DryRun is
-// never nil. If it points to true, your function must not have side effects.
+// RequestFrom returns the request being handled; ctx must be the context passed to your function,
+// or derived from it. The request has the user, the operation, the options, and the JSON of the
+// objects as the API server sent them, and must not be modified. DryRun is never nil; if it points
+// to true, your function must not have side effects.
 //
 // The result ok is false if ctx is another context, if your function has returned, or if the
 // request cannot be decoded as an AdmissionRequest.
@@ -188,9 +188,9 @@ func WithRequest(ctx context.Context, request *admissionv1.AdmissionRequest) con
 }
 
 // OldFrom returns the stored object, before the UPDATE or DELETE being handled; ctx must be the
-// context passed to your function, or derived from it. T is one of the types that [Mutate]
-// accepts. The object is converted to the version of T. If T is *unstructured.Unstructured or
-// *metav1.PartialObjectMetadata, the object has the version that your function sees.
+// context passed to your function, or derived from it. T is one of the types that [Mutate] accepts.
+// The object is converted to the version of T, or for *unstructured.Unstructured and
+// *metav1.PartialObjectMetadata, to the version that your function sees.
 //
 // OldFrom returns nil and no error if the operation has no old object (CREATE and CONNECT), if
 // ctx is another context, or if your function has returned. It returns an error in these

@@ -16,14 +16,14 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Warn adds a warning to the response to the request being handled; ctx must be the context
-// passed to your function, or derived from it. kubectl prints warnings even if the request is
-// denied. Warn ignores empty and duplicate warnings. It does nothing if ctx is another context,
-// or if your function has returned.
+// Warn adds a warning to the response to the request being handled; ctx must be the context passed
+// to your function, or derived from it. kubectl prints warnings even if the request is denied. Warn
+// ignores empty and duplicate warnings, and does nothing if ctx is another context, or if your
+// function has returned.
 //
-// A warning should be short and have no prefix. If all warnings together exceed 4096
-// characters, the API server truncates each to 256 characters, and drops warnings that still
-// do not fit. It also drops warnings with control characters, which Warn replaces by spaces
+// A warning should be short and have no prefix. If all warnings together exceed 4096 characters,
+// the API server truncates each to 256 characters, and drops warnings that still do not fit. Warn
+// replaces control characters by spaces, because the API server drops warnings that contain them
 // (k8s.io/apiserver/pkg/endpoints/filters/warning.go).
 func Warn(ctx context.Context, format string, args ...any) {
 	text := strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -47,9 +47,9 @@ func Warn(ctx context.Context, format string, args ...any) {
 // with the name of the webhook and a slash (AuditAnnotations in k8s.io/api/admission/v1). If a
 // key is given again, the last value is used.
 //
-// The key must be the name part of a qualified name: at most 63 letters, digits, "-", "_" and
-// ".". The API server would drop an annotation with another key. AuditAnnotation returns an
-// error if the key is invalid, if ctx is another context, or if your function has returned.
+// The key must be the name part of a qualified name: at most 63 letters, digits, "-", "_" and ".".
+// AuditAnnotation returns an error for another key, which the API server would drop, and if ctx is
+// another context, or your function has returned.
 func AuditAnnotation(ctx context.Context, key, value string) error {
 	if wrong := validation.IsQualifiedName(key); len(wrong) > 0 || strings.Contains(key, "/") {
 		return fmt.Errorf("admission: audit annotation %q: %s",

@@ -12,15 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate adds a function that validates objects when they are created or updated; see [On]
-// for CONNECT. T is one of the types that [Mutate] accepts. The function must be safe for
-// concurrent use. It must not change the object, because other functions may be given the same
-// object.
+// Validate adds a function that validates objects when they are created or updated; see [On] for
+// CONNECT. T is one of the types that [Mutate] accepts. The function must be safe for concurrent
+// use, and must not change the object, because other functions may get the same object.
 //
-// The field errors of all functions are joined, and deny the request with code 422. The error
-// is for other reasons to deny, such as [k8s.io/apimachinery/pkg/api/errors.NewForbidden], and
-// for failures that keep the function from deciding. See the package documentation for the
-// errors that deny, and the errors that leave the request undecided.
+// The field errors of all functions are joined, and deny the request with code 422. The error is
+// for other reasons to deny, such as [k8s.io/apimachinery/pkg/api/errors.NewForbidden], and for
+// failures that leave the request undecided (see the package documentation).
 func Validate[T runtime.Object](f func(ctx context.Context, obj T) (field.ErrorList, error), filters ...Filter) Option {
 	return validateOn(f, filters, admissionv1.Create, admissionv1.Update)
 }
@@ -40,14 +38,13 @@ func validateOn[T runtime.Object](f func(ctx context.Context, obj T) (field.Erro
 	}, f == nil, filters)
 }
 
-// ValidateUpdate adds a function like [Validate], which is called only when objects are
-// updated. Its second object is the stored one, before the update.
+// ValidateUpdate adds a function like [Validate], which is called only when objects are updated,
+// with the stored object as old.
 //
-// An update is left undecided if the stored object does not fit the Go type, or cannot be
-// converted to its version. Users then cannot repair the object, because each repair is an
-// update. (There is an exception for annotations; see [ConvertWith].) If such objects may be
-// stored, use [Validate] with a function that calls [OldFrom]. If OldFrom returns an error, the
-// function should ignore it, and validate only the new object.
+// An update is left undecided if the stored object does not fit the Go type, or cannot be converted
+// to its version, except for annotations (see [ConvertWith]). Users then cannot repair the object,
+// because each repair is an update. If such objects may be stored, use [Validate] with a function
+// that calls [OldFrom], and that validates only the new object if OldFrom returns an error.
 func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Update},
@@ -62,9 +59,9 @@ func ValidateUpdate[T runtime.Object](f func(ctx context.Context, obj, old T) (f
 // deleted, with the stored object.
 //
 // A deletion is left undecided if the stored object does not fit the Go type, or cannot be
-// converted to its version (see [ConvertWith]). Users must then update the object before they
-// can delete it. A function of *metav1.PartialObjectMetadata or *unstructured.Unstructured
-// avoids this.
+// converted to its version (see [ConvertWith]). Users must then update the object before they can
+// delete it, unless the function is for *metav1.PartialObjectMetadata or
+// *unstructured.Unstructured.
 func ValidateDelete[T runtime.Object](f func(ctx context.Context, old T) (field.ErrorList, error), filters ...Filter) Option {
 	return addValidator[T](function{
 		operations: []admissionv1.Operation{admissionv1.Delete},
@@ -82,8 +79,8 @@ func addValidator[T runtime.Object](f function, isNil bool, filters []Filter) Op
 	}
 }
 
-// validate runs the validating functions, and joins their errors. If several functions fail
-// with the same error, such as an object that cannot be decoded, it is reported once.
+// validate runs the validating functions, and joins their errors. An error that several functions
+// return, such as that an object cannot be decoded, is reported once.
 func (c *call) validate(ctx context.Context) error {
 	var errs []error
 	for _, f := range c.handler.validators {
@@ -118,7 +115,7 @@ func (c *call) validateWith(ctx context.Context, f *function) error {
 	})
 }
 
-// stored returns an error about the stored object. It wraps nothing and thus never denies,
+// stored returns an error about the stored object. It wraps nothing, so that it never denies,
 // because the user did not cause the error.
 func stored(err error) error { return fmt.Errorf("the stored object: %v", err) }
 

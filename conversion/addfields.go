@@ -12,34 +12,31 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// AddFields adds the two conversions between a version, the spoke, and the kind's hub
-// version, as a list of the fields that differ. It needs no Go types. All fields that no
-// move mentions are copied as JSON, including unknown fields.
+// AddFields adds the two conversions between a version, the spoke, and the kind's hub version, as a
+// list of the fields that differ. It needs no Go types: fields that no move mentions, even unknown
+// ones, are copied as JSON.
 //
-// Each [Move] converts in both directions, and must be exactly invertible. A value that the
-// inverse would not restore is an error of the conversion, which names the field. All moves
-// of a direction happen at once, so two fields can change places. The destination of a move
-// must be unset, otherwise the conversion fails.
+// Each [Move] converts in both directions. A value that the inverse would not restore exactly, and
+// a destination that is set, are errors of the conversion, which name the field. All moves of a
+// direction happen at once, so two fields can change places.
 //
 // A path is the names of fields joined by dots, such as spec.hostPort, from the root of the
 // object. A path cannot lead into a list; to move fields of list elements, use [Each]. If
 // the field at a path is absent, nothing is moved.
 //
-// Missing objects on the path of a destination are created. If a move leaves an object on its
-// path empty, the object is removed. Therefore a destination object that was empty before the
-// move is lost after a round trip, unless the spoke is [Lossless].
+// Missing objects on the path of a destination are created, and an object on its path that a move
+// leaves empty is removed. A round trip therefore loses a destination object that was empty before,
+// unless the spoke is [Lossless].
 //
-// If only one of the versions has a field, no move can express this difference. Use
-// [AddSpoke] or [AddUnstructuredSpoke] instead, because AddFields leaves the field in the
+// No move expresses a field that only one of the versions has. For such a field, which the option
+// roundtrip.CRD finds, use [AddSpoke] or [AddUnstructuredSpoke], because AddFields leaves it in the
 // converted object:
 //
-//   - The API server prunes the field from its answers. A client that writes the object
-//     back removes the field.
-//   - To track managedFields, the API server also converts objects, and does not prune the
-//     results. Then server-side apply fails with "field not declared in schema"
+//   - The API server prunes the field from its answers, so a client that writes the object back
+//     removes it.
+//   - Server-side apply fails with "field not declared in schema", because the API server does not
+//     prune the objects that it converts to track managedFields
 //     (apimachinery/pkg/util/managedfields/internal/structuredmerge.go).
-//
-// The option roundtrip.CRD finds such fields.
 //
 // AddFields returns an error that joins all mistakes:
 //
@@ -152,8 +149,8 @@ func move(object []byte, moves []Move, toHub bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	// A field that is already at the destination would be moved back later, even if nothing
-	// is moved now.
+	// A field that is already at the destination would be moved back later, even if nothing is
+	// moved now.
 	for _, m := range moves {
 		_, to := ends(m)
 		for _, path := range to {

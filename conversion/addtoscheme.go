@@ -16,10 +16,9 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
-// AddToScheme registers the conversions of the registry in a [runtime.Scheme], which is usually
-// the scheme of the registry. All decoders with that scheme then use these conversions,
-// including the codecs of an aggregated API server. Add all conversions to the registry before
-// you call AddToScheme.
+// AddToScheme registers the conversions of the registry in a [runtime.Scheme], usually its own, so
+// that all decoders with that scheme use them, including the codecs of an aggregated API server.
+// Add all conversions to the registry before you call AddToScheme.
 //
 // Each version of a kind converts to each other version, including the hub, which may be the
 // internal version ([runtime.APIVersionInternal]). If the scheme has the lists of both
@@ -49,7 +48,8 @@ func (r *Registry) AddToScheme(s *runtime.Scheme) error {
 				continue
 			}
 			if s == r.scheme && len(rt.steps) == 1 && rt.steps[0].shares {
-				// AddSchemeFunctions took the function from this scheme: another one would call itself.
+				// AddSchemeFunctions took the function from this scheme; a replacement would call
+				// itself.
 				errs = append(errs, gvk.AddListConversion(s, rt.from, to, func(in, out any, scope apiconversion.Scope) error { return scope.Convert(in, out) }))
 				continue
 			}

@@ -17,16 +17,15 @@ import (
 // Without CustomResourceDefinitions (CRDs), Check returns an error if
 //
 //   - the registry has no conversions, or
-//   - a version of a kind cannot be converted to another version of the kind. Versions that
-//     only the scheme knows are included.
+//   - a version of a kind, even one that only the scheme knows, cannot be converted to another
+//     version of the kind.
 //
-// A kind without any conversion passes, because the scheme does not show whether the
-// cluster has several versions of the kind, and whether they differ.
+// A kind without any conversion passes, because the scheme does not show whether its versions in
+// the cluster differ.
 //
-// Each argument is the YAML or JSON of one or several CRDs. An argument that cannot be read is
-// an error. Check compares the CRDs with the registry, because the API server converts
-// between all served and stored versions. For a kind that the registry converts, these are
-// errors:
+// Each argument is the YAML or JSON of one or several CRDs, which Check compares with the registry,
+// because the API server converts between all served and stored versions. For a kind that the
+// registry converts, these are errors:
 //
 //   - The registry does not convert a version that is served, is the storage version, or is
 //     in status.storedVersions.
@@ -34,10 +33,10 @@ import (
 //   - spec.conversion.strategy is not Webhook.
 //   - spec.conversion.webhook.conversionReviewVersions contains neither v1 nor v1beta1.
 //
-// A CRD of such a kind passes without spec.conversion, because that field may be set when
-// the CRD is installed. If the registry does not convert the kind, several served or stored
-// versions are an error, unless the strategy is None. That strategy changes only
-// apiVersion.
+// A CRD of such a kind passes without spec.conversion, because that field may be set when the CRD
+// is installed. For a kind that the registry does not convert, several served or stored versions
+// are an error, unless the strategy is None, which changes only apiVersion. An argument that cannot
+// be read is an error too.
 func (r *Registry) Check(definitions ...[]byte) error {
 	if len(r.kinds) == 0 {
 		return errors.New("conversion: the registry has no conversions")

@@ -19,10 +19,9 @@ import (
 	"github.com/crdkit/crdkit/internal/trace"
 )
 
-// Convert converts one object, given as JSON, to another version of its kind, and returns
-// its JSON. Metadata is copied byte for byte, see the package documentation. An object that
-// has the version already is returned unchanged. Convert does not modify text, and the
-// result shares no memory with it.
+// Convert converts one object, given as JSON, to another version of its kind, and returns its JSON.
+// An object that has the version already is returned unchanged. Convert does not modify text, and
+// the result shares no memory with it.
 //
 // Convert returns an error that names the object, both versions and the reason if
 //
@@ -162,9 +161,9 @@ func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) 
 	return p, err
 }
 
-// walk takes a payload through some steps. An object that one function has filled in
-// goes to the next as it is; it is encoded where a step needs its text. The body of the payload
-// is that of obj if obj is not nil: first as the first step has it, then as the result says.
+// walk takes a payload through some steps. An object that one function has filled in goes to the
+// next as it is, and is encoded only where a step needs its text. If obj is not nil, it is the body
+// of the payload, first in the form of the first step, and then in that of the result.
 func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runtime.Object) (_ payload, _ runtime.Object, as representation, err error) {
 	if obj != nil {
 		as = steps[0].in

@@ -8,17 +8,17 @@
 //	err := conversion.AddSpoke(reg, pizzaToHub, pizzaFromHub) // the types are inferred
 //	mux.Handle("/convert", conversion.NewHandler(reg))
 //
-// One version of each kind is the hub. The other versions are its spokes, which are converted
-// into each other through the hub. Your function copies all fields from in to out, except for
-// apiVersion, kind and metadata. This includes the fields that are the same in both versions:
+// One version of each kind is the hub. The other versions are its spokes, which are converted into
+// each other through the hub. Your function copies all fields from in to out, also those that are
+// the same in both versions, but not apiVersion, kind and metadata:
 //
 //	func pizzaToHub(ctx context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 //
 // [NewHandler] serves the registry to the API server, as the conversion webhook of a
 // CustomResourceDefinition (CRD). [Registry.Convert] converts one object, given as JSON.
 //
-// There are several ways to add conversions, and a registry can combine them. An object is
-// converted in as few steps as possible.
+// A registry can combine several ways to add conversions, and converts an object in as few steps as
+// possible:
 //
 //   - [AddSpoke] adds typed functions between a version and the hub.
 //   - [AddDirect] adds typed functions between any two versions.
@@ -29,26 +29,25 @@
 //
 // # What is preserved
 //
-// The metadata of the source is copied byte for byte. Your function may change labels and
-// annotations. If it changes another metadata field, the conversion fails with an error that
-// names the field. The API server ignores or rejects such changes as well
-// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go,
-// validateConvertedObject and restoreObjectMeta). Functions do not see
-// metadata.managedFields. If a JSON key occurs twice, the last value is used, as in the API
-// server.
+// The package copies the metadata of the source byte for byte. Your function may change labels and
+// annotations; if it changes another metadata field, which the API server would ignore or reject,
+// the conversion fails with an error that names the field
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go, validateConvertedObject
+// and restoreObjectMeta). Functions do not see metadata.managedFields. Of a JSON key that occurs
+// twice, the last value is used, as in the API server.
 //
-// All other fields pass through the Go types. A field that a Go type lacks is dropped. The
-// API server prunes fields that the schema lacks as well. [AddFields] preserves unknown
-// fields, because it moves fields as JSON.
+// All other fields pass through the Go types, so a field that a Go type lacks is dropped, as the
+// API server prunes fields that the schema lacks. [AddFields] preserves unknown fields, because it
+// moves fields as JSON.
 //
-// If a spoke cannot express a field of the hub, the field is dropped on the way hub → spoke →
-// hub. [Lossless] stores such fields in an annotation of the spoke. On the way back it
-// restores them, and preserves the edits that a user made to the spoke:
+// A field of the hub that a spoke cannot express is dropped on the way hub → spoke → hub, unless
+// [Lossless] stores it in an annotation of the spoke. On the way back, Lossless restores the field,
+// and preserves the edits that a user made to the spoke:
 //
 //	err = conversion.Lossless(reg, v1alpha1.GroupVersion.WithKind("Pizza"), conversion.ListMapKeysOf(crdYAML))
 //
-// A field that only the spoke has needs a place in the hub. See the example of [AddSpoke], which
-// stores it in an annotation.
+// A field that only the spoke has needs a place in the hub, such as the annotation in the example
+// of [AddSpoke].
 //
 // # Errors at startup
 //
@@ -59,25 +58,23 @@
 //
 // # Limits
 //
-// The memory of the process limits the size of a request; see package webhook. Its JSON, and
-// the JSON of the answer, may be nested at most 10,000 levels deep, because the API server reads
-// no deeper answer. Three of these levels belong to the ConversionReview. Up to GOMAXPROCS
-// goroutines, and at most eight, convert a request of more than 256 KiB.
+// The memory of the process limits the size of a request; see package webhook. Objects may nest
+// 9,997 levels. Up to GOMAXPROCS goroutines, and at most eight, convert a request of more than 256
+// KiB.
 //
-// Conversion stops when the context of the request is done. The API server has no time limit
-// for a conversion. It closes the connection when the client's request, for which it needs the
-// conversion, times out. The logger of the context (klog.FromContext) logs failures, but not
-// successes.
+// Conversion stops when the context of the request is done. The API server has no time limit of its
+// own for a conversion: it disconnects when the client's own request times out. The logger of the
+// context (klog.FromContext) logs failures, but not successes.
 //
-// The time to parse a resource.Quantity is not limited. resource.ParseQuantity takes one
-// second for 1e-7620000, and a hundred times longer if the exponent has one more digit. The
-// pattern that controller-gen generates for quantities allows both. Put these markers on each
-// field of type resource.Quantity. The API server then rejects values that are slow to parse,
-// and values that ParseQuantity rejects:
+// The time to parse a resource.Quantity is not limited: resource.ParseQuantity takes one second for
+// 1e-7620000, and a hundred times longer if the exponent has one more digit. The pattern that
+// controller-gen generates for quantities allows both. With these markers on each field of type
+// resource.Quantity, the API server rejects values that are slow to parse, and values that
+// ParseQuantity rejects:
 //
 //	// +kubebuilder:validation:XIntOrString
 //	// +kubebuilder:validation:MaxLength=20
 //	// +kubebuilder:validation:Pattern=`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 //
-// The package does not default, validate or store objects. It does not connect to a cluster.
+// The package does not default, validate or store objects, and does not connect to a cluster.
 package conversion

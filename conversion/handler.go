@@ -28,14 +28,13 @@ type handler struct {
 	observe  func(Observation)
 }
 
-// NewHandler returns the conversion webhook of the registry's kinds. It answers
-// ConversionReviews of apiextensions.k8s.io/v1 and v1beta1 on any path. The answer has the
-// API version of the request.
+// NewHandler returns the conversion webhook of the registry's kinds. It answers ConversionReviews
+// of apiextensions.k8s.io/v1 and v1beta1 on any path, in the API version of the request.
 //
-// The handler converts all objects of a review, in their order, or none. If a conversion
-// fails, the response names the failed object and the reason, and the API server shows this
-// message to the user. Objects that have the desired version already are returned
-// unchanged. Conversion stops when the API server closes the connection.
+// The handler converts all objects of a review, in their order, or none. If a conversion fails, the
+// API server shows the user the message of the response, which names the object and the reason.
+// Objects that have the desired version already are returned unchanged. Conversion stops when the
+// API server closes the connection.
 //
 // If a request is not a valid review, the handler answers with an HTTP error and a Status:
 //
@@ -43,13 +42,13 @@ type handler struct {
 //   - 405 if the method is not POST,
 //   - 413 if the review alone needs more memory than reviews may take,
 //   - 415 if the body is not JSON, or
-//   - 503 if the other reviews leave too little memory. The API server repeats the review.
+//   - 503 if the other reviews leave too little memory, so that the API server repeats the review.
 //
 // All handlers of a process share a part of its memory limit for their reviews; see package
 // webhook.
 //
-// NewHandler calls [Registry.Check] without CRDs, and panics if Check returns an error.
-// Therefore mistakes are found at startup.
+// NewHandler panics if [Registry.Check] without CRDs returns an error, so that mistakes are found
+// at startup.
 func NewHandler(r *Registry, opts ...Option) http.Handler {
 	h := &handler{registry: r}
 	for _, opt := range opts {
@@ -162,9 +161,10 @@ func (h *handler) convertNext(ctx context.Context, c *converter, b *batch, o *ob
 	return true
 }
 
-// convertInParallel converts the parts of a large request, with one goroutine for each processor, as far
-// as the memory allows. Each converts another part at a time, until one fails. The memory is that of the
-// response, which mostly is not much larger than the request, and of the largest part in each goroutine.
+// convertInParallel converts the parts of a large request, one at a time in each goroutine, until
+// one fails. There is a goroutine for each processor, as far as the memory allows: that of the
+// response, which mostly is not much larger than the request, and of the largest part in each
+// goroutine.
 func (h *handler) convertInParallel(ctx context.Context, req *review.Request, parts []batch, all *batch, to schema.GroupVersion) {
 	size, largest := 0, 0
 	for _, b := range parts {

@@ -12,11 +12,11 @@ import (
 // Kind is a kind whose conversions a registry holds.
 type Kind struct {
 	schema.GroupKind
-	// Hub is the hub version, or empty if the kind has only direct conversions. It may be
-	// the internal version ([runtime.APIVersionInternal]).
+	// Hub is the hub version, which may be the internal version ([runtime.APIVersionInternal]), or
+	// empty if the kind has only direct conversions.
 	Hub string
-	// Versions are the versions in which objects are read and written, the oldest first
-	// (v1alpha1, v1beta1, v1). They do not include the internal version.
+	// Versions are the versions in which objects are read and written, without the internal
+	// version, the oldest first (v1alpha1, v1beta1, v1).
 	Versions []string
 }
 

@@ -5,10 +5,10 @@ import (
 	"github.com/crdkit/crdkit/internal/fieldpath"
 )
 
-// ListMapKeys sets the keys that identify the elements of a list of the hub. They are the
-// x-kubernetes-list-map-keys of the list in the hub's schema. The path is the names of the
-// fields joined by dots, such as spec.toppings. For a list within elements of another list,
-// write spec.toppings.extras, without brackets. The name * stands for any name.
+// ListMapKeys sets the keys that identify the elements of a list of the hub, like
+// x-kubernetes-list-map-keys in the hub's schema. The path is the names of the fields joined by
+// dots, such as spec.toppings. For a list within elements of another list, write
+// spec.toppings.extras, without brackets. The name * stands for any name.
 //
 // [Lossless] returns an error if
 //

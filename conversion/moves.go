@@ -33,9 +33,9 @@ func one(spoke, hub string, convert func(value []byte, toHub bool) ([]byte, erro
 // and the hub's value. Each value occurs in at most one pair on its side. If the paths of
 // spoke and hub differ, the field moves from one path to the other as well.
 //
-// A value that is in no pair is preserved, and so is a value that is not a string. If a spoke
-// value is in no pair, but equals the hub value of a pair, or the other way round, the
-// conversion fails. Left unchanged, such a value would be translated on the way back.
+// A value that is in no pair is preserved, and so is a value that is not a string. If a spoke value
+// is in no pair, but equals the hub value of a pair, or the other way round, the conversion fails,
+// because the value would be translated on the way back.
 //
 // [AddFields] returns an error if the number of values is zero or odd, or if a value occurs
 // twice on the same side.
@@ -88,11 +88,10 @@ func StringPart(path string) Part { return Part{path: path} }
 // IntegerPart returns a part that is an integer field of the hub.
 func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 
-// Split splits a string of the spoke at a separator into two fields of the hub, such as
-// hostPort into host and port. In the other direction it joins the two fields. If the
-// second part is an integer, the string is split at the last separator, otherwise at the
-// first. If the spoke's field is null, both fields of the hub become null, and the other
-// way round.
+// Split splits a string of the spoke at a separator into two fields of the hub, such as hostPort
+// into host and port. In the other direction it joins the two fields. The string is split at the
+// last separator if the second part is an integer, and otherwise at the first. A null field of the
+// spoke becomes two null fields of the hub, and the other way round.
 //
 // The conversion fails if
 //
@@ -102,8 +101,8 @@ func IntegerPart(path string) Part { return Part{path: path, integer: true} }
 //   - only one of the two fields of the hub is absent or null, or
 //   - the joined string would be split in another place.
 //
-// If the separator is a colon and the second part is an integer, an IPv6 address must be in
-// brackets, such as [2001:db8::1]:80. An address without brackets is an error.
+// If the separator is a colon and the second part is an integer, an IPv6 address without brackets
+// is an error: write [2001:db8::1]:80.
 func Split(spoke, separator string, first, second Part) Move {
 	m := Move{spoke: []string{spoke}, hub: []string{first.path, second.path}}
 	if separator == "" {
@@ -214,10 +213,9 @@ func fieldPath(path string) *field.Path {
 	return field.NewPath(names[0], names[1:]...)
 }
 
-// Each applies moves to each element of a list of objects. The paths of the moves start at
-// the element. If the paths of spoke and hub are equal, the list stays in its place. If
-// they differ, the list moves from one path to the other as well. A null list, and elements
-// that are not objects, are preserved.
+// Each applies moves to each element of a list of objects. The paths of the moves start at the
+// element. If the paths of spoke and hub differ, the list also moves from one to the other. A null
+// list, and elements that are not objects, are preserved.
 func Each(spoke, hub string, moves ...Move) Move {
 	m := one(spoke, hub, func(value []byte, toHub bool) ([]byte, error) {
 		if string(value) == "null" {

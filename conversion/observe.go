@@ -10,26 +10,25 @@ import (
 type Observation struct {
 	// To is the desired version of the review.
 	To schema.GroupVersion
-	// Objects counts the objects of the review by their kind and version, including objects
-	// that had the desired version already. Objects of a kind or version that the registry
-	// does not know are counted under the empty kind. The map is empty if the review
-	// failed.
+	// Objects counts the objects of the review by their kind and version, including objects that
+	// had the desired version already. Objects of a kind or version that the registry does not know
+	// are counted under the empty kind. The map is empty if the review failed.
 	Objects map[schema.GroupVersionKind]int
 	// Failed is the kind and version of the first object that failed. It is empty if no object
-	// failed, or if the registry does not know the kind and version. A client can send any
-	// name, and such names must not become labels of a metric.
+	// failed, or if the registry does not know the kind and version, because the names that a
+	// client sends must not become labels of a metric.
 	Failed schema.GroupVersionKind
 	// Err is the reason why the review failed, or nil.
 	Err error
-	// Duration is the time that it took to convert the objects. It does not include reading
-	// the review and writing the answer.
+	// Duration is the time that it took to convert the objects, without reading the review and
+	// writing the answer.
 	Duration time.Duration
 }
 
-// Observe registers a function that is called with the outcome of each review, before the
-// review is answered. Reviews that cannot be read, or that have no desired version, are not
-// observed. f must be safe for concurrent use. If there are several Observe options, the
-// last one takes effect. Package conversion/metrics has an Observe option for Prometheus.
+// Observe registers a function that is called with the outcome of each review, before the review is
+// answered, unless it cannot be read or has no desired version. f must be safe for concurrent use.
+// Of several Observe options, the last one takes effect. Package conversion/metrics has an Observe
+// option for Prometheus.
 func Observe(f func(Observation)) Option {
 	return func(h *handler) { h.observe = f }
 }

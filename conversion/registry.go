@@ -14,8 +14,8 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Registry holds the conversions of any number of kinds. It is safe for concurrent use
-// after all conversions have been added. Adding conversions is not safe for concurrent use.
+// Registry holds the conversions of any number of kinds. It is safe for concurrent use after all
+// conversions have been added.
 type Registry struct {
 	scheme   *runtime.Scheme
 	kinds    map[schema.GroupKind]*kind

@@ -37,8 +37,9 @@ func (r *request) Read(name []byte, c *rawjson.Cursor) error {
 // partSize is the least number of bytes that are converted in one go, where there are more.
 const partSize = 32 << 10
 
-// readObjects reads the objects of a small request. It cuts those of a large one into parts, which are
-// read when they are converted: read, all of them would take many times the memory of their text.
+// readObjects reads the objects of a small request. It cuts those of a large one into parts, which
+// are read only when they are converted, because together they would take many times the memory of
+// their text.
 func (r *request) readObjects(c *rawjson.Cursor) error {
 	r.objects, r.parts = r.objects[:0], nil
 	if c.Begins() == 'n' {

@@ -13,18 +13,17 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
-// AddSchemeFunctions adds the conversion functions of a kind that are registered in the
-// registry's scheme. They were registered by RegisterConversions of conversion-gen, or by
-// [runtime.Scheme.AddConversionFunc]. AddSchemeFunctions adds the functions between the hub and
-// every other version of the kind in the scheme. The hub may be the internal version
+// AddSchemeFunctions adds the conversion functions between the hub and every other version of the
+// kind that RegisterConversions of conversion-gen, or [runtime.Scheme.AddConversionFunc],
+// registered in the registry's scheme. The hub may be the internal version
 // ([runtime.APIVersionInternal]) of an aggregated API server, which is never stored or encoded.
 //
-// The functions are called by [runtime.Scheme.Convert]. The context of their scope
-// (Scope.Meta().Context) is nil. They may copy the metadata, and out may share memory with
-// in. Otherwise, the rules of [AddSpoke] apply.
+// The functions are called by [runtime.Scheme.Convert], without a context (Scope.Meta().Context).
+// They may copy the metadata, and out may share memory with in. Otherwise, the rules of [AddSpoke]
+// apply.
 //
-// AddSchemeFunctions returns an error that joins all mistakes. It still adds the spokes that
-// have none. The mistakes are:
+// AddSchemeFunctions adds the spokes without mistakes, and returns an error that joins all
+// mistakes:
 //
 //   - The scheme does not know the hub, or knows no other version of the kind.
 //   - The scheme lacks a function from or to a spoke.

@@ -16,27 +16,23 @@ import (
 // kind's hub version H. S and H are pointers to Go types, and are inferred from the
 // functions.
 //
-// When a function is called, out holds the metadata of in, and is otherwise empty. The
-// function sets all other fields of out. It may change labels and annotations of out. If it
-// changes other metadata, the conversion fails. The registry sets apiVersion and kind
-// afterwards.
+// A function gets out with the metadata of in, and sets all other fields except apiVersion and
+// kind, which the registry sets. It may change labels and annotations of out; if it changes other
+// metadata, the conversion fails.
 //
-// A function must not modify its input object, and must be safe for concurrent use. It may
-// retain both objects after it returns. It can be called more than once for an object, see
-// [Lossless].
+// A function must not modify in, and must be safe for concurrent use. It may retain both objects,
+// and can be called more than once for an object (see [Lossless]).
 //
-// A function should copy slices, maps and pointers, instead of assigning them from in to
-// out. The registry supports objects that share memory, but other callers of the function
-// may not. Package roundtrip reports such functions.
+// A function should copy slices, maps and pointers instead of assigning them from in to out,
+// because other callers than the registry may not support objects that share memory. Package
+// roundtrip reports functions that share memory.
 //
-// If a function returns an error, the conversion fails. The user sees a message with the name
-// of the object, followed by the error. If a function panics, the panic becomes such an error.
+// If a function returns an error or panics, the conversion fails, and the user sees the name of the
+// object, followed by the error.
 //
-// AddSpoke cannot detect that you swapped the two functions. Any version may be the hub, so
-// both orders are valid. If the functions are swapped, the intended hub becomes a spoke, and
-// the intended spoke becomes the hub. Objects are still converted correctly, but [Lossless]
-// supports only spokes. To check which version is the hub, see [Registry.Kinds] or the log of
-// roundtrip.Test.
+// AddSpoke cannot detect that you swapped the two functions, because any version may be the hub.
+// Objects are still converted correctly, but [Lossless] then refuses the intended spoke, because it
+// is the hub. [Registry.Kinds] and the log of roundtrip.Test tell which version is the hub.
 //
 // AddSpoke returns an error and adds nothing if
 //
@@ -51,9 +47,8 @@ func AddSpoke[S, H runtime.Object](r *Registry, toHub func(ctx context.Context, 
 	return addTyped(r, true, toHub, fromHub)
 }
 
-// AddDirect adds the two conversions between any two versions of a kind, A and B. They are
-// used instead of the way through the hub. If a kind has only two versions, it needs no hub
-// then.
+// AddDirect adds the two conversions between any two versions of a kind, A and B, which are used
+// instead of the way through the hub. A kind with only these two versions needs no hub.
 //
 // For the functions and the errors, see [AddSpoke]. AddDirect also returns an error if A or
 // B takes part in a [Lossless] conversion, because a direct conversion would bypass the

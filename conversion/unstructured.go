@@ -16,12 +16,12 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// AddUnstructuredSpoke adds the two conversions between a version without a Go type, the
-// spoke, and the kind's hub version H. The scheme does not need to know the spoke. H is a
-// pointer to a Go type, or *[unstructured.Unstructured].
+// AddUnstructuredSpoke adds the two conversions between a version without a Go type, the spoke,
+// which the scheme need not know, and the kind's hub version H. H is a pointer to a Go type, or
+// *[unstructured.Unstructured].
 //
-// If H is unstructured, hubVersion is required, because the type does not determine the
-// version. Otherwise hubVersion may be empty; if it is not, it must be the version of H.
+// If H is unstructured, hubVersion is required, because the type does not determine the version.
+// Otherwise hubVersion must be empty, or the version of H.
 //
 // For the functions and the errors, see [AddSpoke]. AddUnstructuredSpoke also returns an
 // error if the version or the kind of the spoke is empty.

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// usualTime and longestTime are for all laws and paths of a kind: what they share beyond the least
-	// number of objects, and when they stop.
+	// usualTime and longestTime are for all laws and paths of a kind: the time that they share
+	// beyond the least number of objects, and the time after which they stop.
 	usualTime, longestTime = 1500 * time.Millisecond, 30 * time.Second
 	// reportTime is for the smallest object of one failure, if the timeout of go test leaves so much.
 	reportTime = 10 * time.Second
@@ -22,7 +22,8 @@ const (
 type budget struct {
 	most, least int
 	time        time.Duration
-	// stop is when no further object is checked. deadline is when go test ends the process. Both may be zero.
+	// stop is the time after which no further object is checked, and deadline the time at which go
+	// test ends the process. Both may be zero.
 	stop, deadline time.Time
 	progress       *progress
 }
@@ -36,8 +37,8 @@ func (c *config) budget(subjects int) budget {
 	return budget{most: max(10000/subjects, least), least: least, time: usualTime / time.Duration(subjects)}
 }
 
-// of returns the budget for a law. Most edits are where a conversion keeps nothing, and so the law about
-// them gets more objects.
+// of returns the budget for a law. The law about edits gets more objects, because most edits are
+// where a conversion has nothing to keep.
 func (b budget) of(law Law) budget {
 	if law == Edited && b.most > b.least {
 		b.most, b.time = 4*b.most, 4*b.time
@@ -45,8 +46,8 @@ func (b budget) of(law Law) budget {
 	return b
 }
 
-// until returns the budget of the first of the remaining subjects of a kind, whose tests began at a time
-// and leave a part of the time of go test for reports.
+// until returns the budget of the first of the remaining subjects of a kind, so that a part of the
+// time of go test is left for reports.
 func (b budget) until(t *testing.T, c *config, began time.Time, remaining int) budget {
 	if c.iterations == 0 {
 		left := max(0, time.Until(began.Add(longestTime)))
@@ -61,7 +62,7 @@ func (b budget) until(t *testing.T, c *config, began time.Time, remaining int) b
 	return b
 }
 
-// open reports whether one more object is checked after so many of them.
+// open reports whether one more object is checked.
 func (b budget) open(checked int, began time.Time) bool {
 	if !b.stop.IsZero() && time.Now().After(b.stop) {
 		return false
@@ -80,7 +81,7 @@ func (b budget) shrinker() draw.Shrinker {
 
 // progress logs what the tests of a kind do, every few seconds.
 type progress struct {
-	t    *testing.T // the one under way
+	t    *testing.T // the running test
 	last time.Time
 }
 

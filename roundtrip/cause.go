@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// cause is a fault of the conversions as a report shows it. It breaks several laws, on each path that
-// leads through a version.
+// cause is a fault of the conversions as a report shows it, which may break several laws, on each
+// path that leads through a version.
 type cause struct {
-	test     string   // that has the report, such as v1→v2→v1/round-trip
+	test     string   // the test with the report, such as v1→v2→v1/round-trip
 	versions []string // of its path, without the hub
 	signs    []string
 }
@@ -25,8 +25,8 @@ func (r *causes) add(c *counterexample) {
 	r.all = append(r.all, cause{s.route() + "/" + string(s.law), s.versions(), c.signs()})
 }
 
-// known returns the test that has reported a failure: each sign of the failure is a sign of a cause in a
-// version on the path. It returns "" if there is none.
+// known returns the test that has reported each sign of a failure as that of a cause in a version
+// on the path, or "".
 func (r *causes) known(s *subject, broken *failure) (test string) {
 	if r == nil || len(r.all) == 0 {
 		return ""
@@ -47,8 +47,8 @@ func (r *causes) known(s *subject, broken *failure) (test string) {
 	return test
 }
 
-// versions returns the versions of the path without the hub, through which each conversion leads: those
-// whose functions are called.
+// versions returns the versions of the path whose functions are called: all but the hub, through
+// which each conversion leads.
 func (s *subject) versions() []string {
 	hub := func(v string) bool { return v == s.kind.Hub || v == runtime.APIVersionInternal }
 	if versions := slices.DeleteFunc(slices.Clone(s.path), hub); len(versions) > 0 {

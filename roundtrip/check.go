@@ -20,14 +20,14 @@ import (
 type failure struct {
 	err   error
 	diff  func() string // -want +got
-	where string        // what differs, if not the object that is expected
+	where string        // the name of what differs, if it is not the expected object
 }
 
 // along converts an object to one version after another.
 func (s *subject) along(ctx context.Context, object []byte, versions ...string) ([]byte, error) {
 	for _, v := range versions {
 		if v == runtime.APIVersionInternal {
-			ctx = trace.ThroughHub(ctx) // on the way to the next version, which is the same
+			ctx = trace.ThroughHub(ctx) // to the next version, which is the same one
 			continue
 		}
 		s.cfg.note(object, "%s: conversion to %s", s, v)
@@ -47,8 +47,8 @@ func roundTrip(ctx context.Context, s *subject, object []byte) *failure {
 	return s.same(object, got)
 }
 
-// fresh is a check of objects with annotations of their past. One that breaks the law without
-// them too is another law's concern.
+// fresh is a check of objects with annotations of their past. It passes objects that also break the
+// law without annotations, because another law reports them.
 func fresh(check check) check {
 	return func(ctx context.Context, s *subject, object []byte) *failure {
 		broken := check(ctx, s, object)
@@ -98,11 +98,11 @@ func metadata(ctx context.Context, s *subject, object []byte) *failure {
 	return compare(want, got)
 }
 
-// repeats is how often an object is converted: the two members of a small map change places
-// in one of eight iterations.
+// repeats is how often an object is converted, because the two members of a small map change places
+// in only one of eight iterations.
 const repeats = 16
 
-// determinism converts the object from two goroutines at a time, as a webhook does: the race
+// determinism converts the object in two goroutines at a time, as a webhook does, so that the race
 // detector sees what functions share.
 func determinism(ctx context.Context, s *subject, object []byte) *failure {
 	var outs [repeats][]byte
@@ -129,13 +129,13 @@ func determinism(ctx context.Context, s *subject, object []byte) *failure {
 		if f := compare(outs[0], out); f != nil {
 			return f
 		}
-		return &failure{diff: func() string { return diffTexts(string(outs[0]), string(out)) }} // the order of members
+		return &failure{diff: func() string { return diffTexts(string(outs[0]), string(out)) }} // a difference in the order of members
 	}
 	return nil
 }
 
-// watched converts an object, and looks at each call of a conversion function with look,
-// which is called before the function and returns what is called after it.
+// watched converts an object. It calls look before each conversion function, and the result of look
+// after the function.
 func (s *subject) watched(ctx context.Context, object []byte, look func(c trace.Call) func() *failure) (broken *failure) {
 	ctx = trace.With(ctx, func(c trace.Call) func() {
 		after := look(c)
@@ -164,7 +164,8 @@ func inputUntouched(ctx context.Context, s *subject, object []byte) *failure {
 	})
 }
 
-// aliasing converts an object twice: what the two results have in common is of neither input.
+// aliasing converts an object twice, to find memory that a result shares with its input, or with the
+// other result.
 func aliasing(ctx context.Context, s *subject, object []byte) *failure {
 	var before, made []runtime.Object
 	look := func(c trace.Call) func() *failure {
@@ -286,7 +287,7 @@ func outside(ctx context.Context, s *subject, object []byte) *failure {
 		return &failure{err: err}
 	}
 	if err != nil {
-		return nil // it is refused
+		return nil // the API server refuses it
 	}
 	return s.same(object, got)
 }

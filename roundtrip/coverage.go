@@ -20,7 +20,7 @@ type coverage struct {
 // covered is a part of a version.
 type covered struct {
 	parts      map[string]*covered // by the names of fields; each is for elements and entries
-	leaf, list bool                // what is counted, and is not in an object yet
+	leaf, list bool                // whether it is counted, and in no object yet
 }
 
 func newCoverage(targets []generate.Target) *coverage {
@@ -105,8 +105,8 @@ func (c *coverage) visit(n *covered, v any) {
 	}
 }
 
-// report returns how much the objects have, and names what they lack. s is the schema of the version, or
-// nil: a list that has one element at most is not expected to have two.
+// report returns how much the objects have, and names what they lack. s is the schema of the
+// version, or nil; where it allows one element at most, a list is not expected to have two.
 func (c *coverage) report(s *structuralschema.Structural) string {
 	const most = 10
 	var leaves, allLeaves, lists, allLists int

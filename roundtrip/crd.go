@@ -20,17 +20,16 @@ import (
 
 // CRD generates objects from the schemas of CustomResourceDefinitions (CRDs), and adds the laws
 // [Acceptance], [Decoding] and [Drift]. The argument is YAML or JSON with one or more CRDs: see
-// [schema.ParseAll]. CRDs of kinds that the registry does not convert are ignored. A CRD of a
-// kind that the registry converts must have all versions of the registry.
+// [schema.ParseAll]. CRDs of kinds that the registry does not convert are ignored; the others must
+// have all versions of the registry.
 //
 // The API server would accept the generated objects, except for the law [OutsideSchema]. The
-// objects have the defaults of the schema, except for the laws [Defaulting] and OutsideSchema.
-// If a version has a Go type, only objects that the Go type can decode are generated, except for
-// the law Decoding.
+// objects have the defaults of the schema, except for the laws [Defaulting] and OutsideSchema, and
+// can be decoded by the Go type of their version, if there is one, except for the law Decoding.
 //
-// The functions of [Funcs] do not apply to these objects. They apply to an internal hub, which
-// has no schema. If a conversion loses something that has no meaning, such as an order, declare
-// the difference with [Normalize].
+// The functions of [Funcs] apply to an internal hub, which has no schema, but not to these objects.
+// If a conversion loses something that has no meaning, such as an order, declare the difference
+// with [Normalize].
 func CRD(text []byte) Option {
 	return func(c *config) {
 		definitions, err := schema.ParseAll(text)
@@ -79,7 +78,7 @@ func (c *config) checkDefinitions(reg *conversion.Registry) error {
 type schemaGenerator struct {
 	kind kubeschema.GroupVersionKind
 	by   *generate.Generator
-	// known has the Go type that must be able to decode the objects; nil if none must.
+	// known has the Go type that must be able to decode the objects, or is nil.
 	known *runtime.Scheme
 	// outside makes objects that break a rule of the schema.
 	outside bool
@@ -92,9 +91,9 @@ type schemaKey struct {
 	decodes    bool
 }
 
-// schemaGenerator returns the generator of a version, which all laws share: with rules of
-// CEL, it looks for a first object once. If it is asked for, the Go type of the version can
-// decode the objects.
+// schemaGenerator returns the generator of a version, which all laws share, because with CEL rules
+// it takes long to find the first object. If it is asked for, the Go type of the version can decode
+// the objects.
 func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.GroupVersionKind, d *schema.Definition, decodes bool) (schemaGenerator, error) {
 	key := schemaKey{d, kind, decodes}
 	if g, ok := c.generators[key]; ok {
@@ -123,7 +122,7 @@ func (c *config) schemaGenerator(reg *conversion.Registry, kind kubeschema.Group
 				others = append(others, s)
 			}
 			if t, ok := types[kind.GroupKind().WithVersion(name)]; ok && !typed {
-				structural = narrowed(structural, t, quick) // it may come to be read as that version
+				structural = narrowed(structural, t, quick) // because clients may read the object in that version
 			}
 		}
 	}

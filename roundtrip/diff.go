@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// diffLines and diffText bound what a report has of a difference: so many lines, and so
-	// many bytes of each text.
+	// diffLines and diffText bound the lines of a difference in a report, and the bytes of each
+	// text.
 	diffLines = 20
 	diffText  = 200
 )
 
-// diffJSON returns where two values differ that are decoded JSON: "- path: value" for what only
-// the wanted one has, "+ path: value" for what only the other one has.
+// diffJSON returns the differences between two values of decoded JSON: "- path: value" if only the
+// wanted one has it, and "+ path: value" if only the other one does.
 func diffJSON(want, got any) string {
 	wanted, other := map[string]string{}, map[string]string{}
 	addLeaves(wanted, "", want)
@@ -76,12 +76,12 @@ func addLeaves(leaves map[string]string, path string, v any) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		panic(err) // it was JSON
+		panic(err) // impossible for JSON
 	}
 	leaves[path] = strings.TrimSuffix(text.String(), "\n")
 }
 
-// diffTexts returns where two texts differ that mean the same.
+// diffTexts returns where two texts of the same meaning differ.
 func diffTexts(want, got string) string {
 	if strings.Contains(want+got, "\n") {
 		want, got = strconv.Quote(want), strconv.Quote(got)

@@ -19,9 +19,9 @@
 //
 // # Generated objects
 //
-// With the option [CRD], the API server would accept the generated objects. Without it, objects
-// are generated from the Go types, and the option [Funcs] adds rules that Go types do not
-// express.
+// With the option [CRD], objects are generated from the schema, and the API server would accept
+// them. Without it, they are generated from the Go types, and the option [Funcs] adds rules that Go
+// types do not express.
 //
 // Objects often contain values that break conversions:
 //
@@ -31,17 +31,17 @@
 //   - times long ago.
 //   - with a schema, values at and next to the limits of each version.
 //
-// With the option [History], Test also generates the objects that earlier releases of your
-// operator may have stored. A single object that does not convert makes each list and watch of
-// its kind fail.
+// With the option [History], Test also generates the objects that earlier releases of your operator
+// may have stored, because a single stored object that does not convert makes each list and watch
+// of its kind fail.
 //
-// [Iterations] describes how many objects are checked, and how long this takes. With go test -v, the tests log
-// what they are doing every few seconds, and finally what the generated objects of each version had:
+// See [Iterations] for the number of objects and the time. With go test -v, the tests log what they
+// are doing every few seconds, and finally what the generated objects of each version had:
 //
 //	v1: leaves 1304 of 1304, lists with two elements 187 of 187, in 652 objects
 //
-// A field or list that no object had is named. The tests stop in time for go test -timeout, so that no
-// report is lost.
+// The line names each field or list that no object had. The tests stop in time for go test
+// -timeout, so that no report is lost.
 //
 // # Failures
 //
@@ -67,14 +67,14 @@
 //		CRDKIT_ROUNDTRIP_SEED=25844 CRDKIT_ROUNDTRIP_ITERATIONS=3 go test -run '^TestConversion$/^Job$/^v1alpha1→v1→v1alpha1$/^round-trip$' .
 //
 // The smallest object also satisfies the functions of [Funcs], or the schema. CATALOGUE.md lists
-// the mistakes that the laws find, and how many objects each mistake takes.
+// the mistakes that the laws find, and how many objects it takes to find each mistake.
 //
-// Most faults break several laws, on several paths. The first test that fails has the report. Later
-// tests that fail in the same fields, or with the same error, and share a conversion function with the
-// first, print one line that names its report. They go on searching for other faults.
+// Most faults break several laws, on several paths. Only the first test that fails has the report.
+// Later tests that fail in the same fields, or with the same error, and share a conversion function
+// with the first, name its report in one line, and go on searching for other faults.
 //
-// To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a
-// law with [Without]. The reason that you give is part of the test's output.
+// To accept a failure, declare a difference with [Normalize], an error with [Refuse], or skip a law
+// with [Without]. The test's output includes the reason that you give.
 //
 // # Environment variables
 //
@@ -82,15 +82,15 @@
 // With CRDKIT_ROUNDTRIP_UPDATE=true, Golden writes golden files.
 //
 // A conversion function that does not return, or takes all memory, ends the test without a report.
-// The seed is printed to standard error before that. With CRDKIT_ROUNDTRIP_TRACE=FILE, each object is
-// written to the file before a function converts it, in place of the object before. The file then
-// has the object that is to blame:
+// To find the object that is to blame, repeat the test with the seed, which is printed to standard
+// error at the start, and with CRDKIT_ROUNDTRIP_TRACE=FILE: the file then has the last object that
+// a function began to convert.
 //
 //	CRDKIT_ROUNDTRIP_SEED=25844 CRDKIT_ROUNDTRIP_TRACE=/tmp/object go test -run '^TestConversion$' .
 //
 // # Limitations
 //
 // The tests do not send objects to an API server: package schema validates, prunes and defaults
-// them. [Drift] compares the fields of a Go type and a schema, but not the ranges of numbers. It
-// does not look into types that decode themselves.
+// them. [Drift] compares the fields of a Go type and a schema, but neither the ranges of numbers
+// nor the contents of types with UnmarshalJSON.
 package roundtrip

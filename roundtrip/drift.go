@@ -10,19 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// drift returns all differences at once, and needs no objects for that.
+// drift returns all differences at once, without any objects.
 func (s *subject) drift() []string {
 	version := s.path[0]
 	structural := s.definition.Version(version).Structural()
 	if structural == nil {
-		return nil // preserveUnknownFields: there are no fields to speak of
+		return nil // with preserveUnknownFields, the schema has no fields
 	}
 	return drift(s.registry.Scheme().AllKnownTypes()[s.kind.WithVersion(version)], structural)
 }
 
-// drift compares a Go type with a structural schema, and returns in what they differ, by
-// path: fields that one of them has alone, and fields whose values the type cannot hold.
-// It does not look into types that decode themselves, nor into metadata.
+// drift compares a Go type with a structural schema, and returns, by path, the fields that only one
+// of them has, and the fields whose values the type cannot hold. It looks neither into types with
+// UnmarshalJSON nor into metadata.
 func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 	report := func(path, format string, args ...any) {
 		found = append(found, path+": "+fmt.Sprintf(format, args...))
@@ -37,7 +37,7 @@ func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 		case path != "" && !holds(t, want):
 			report(path, "the schema says %s, and %v cannot hold that", want, t)
 		case t == reflect.TypeFor[metav1.ObjectMeta]():
-			// controller-gen writes a schema of no fields or of a few, unless told otherwise.
+			// By default, controller-gen writes a schema with no fields, or a few.
 			if empty && path != "metadata" {
 				report(path, "the schema has no fields for the metadata: the API server prunes all of it (controller-gen: generateEmbeddedObjectMeta=true)")
 			}
@@ -66,8 +66,8 @@ func drift(t reflect.Type, s *structuralschema.Structural) (found []string) {
 // visitor is called for a part of a Go type and its schema, which it may change.
 type visitor func(path string, t reflect.Type, s *structuralschema.Structural)
 
-// visit visits each part of a Go type. A schema is a tree: it comes to an end also for types that
-// contain themselves.
+// visit visits each part of a Go type. It ends even for types that contain themselves, because a
+// schema is a tree.
 func visit(path string, t reflect.Type, s *structuralschema.Structural, do visitor) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -94,13 +94,12 @@ func visit(path string, t reflect.Type, s *structuralschema.Structural, do visit
 	}
 }
 
-// open reports whether a schema keeps fields that it does not have.
+// open reports whether a schema preserves unknown fields.
 func open(s *structuralschema.Structural) bool {
 	return s.XPreserveUnknownFields || s.XEmbeddedResource || s.AdditionalProperties != nil
 }
 
-// holds reports whether a Go type can hold a type of a schema. Whether a number is in its
-// range is another matter.
+// holds reports whether a Go type can hold a type of a schema, regardless of the range of numbers.
 func holds(t reflect.Type, want string) bool {
 	switch k := t.Kind(); k {
 	case reflect.Bool:
@@ -118,15 +117,14 @@ func holds(t reflect.Type, want string) bool {
 	}
 }
 
-// custom reports whether a type decodes itself.
+// custom reports whether a type has UnmarshalJSON.
 func custom(t reflect.Type) bool {
 	unmarshaler := reflect.TypeFor[json.Unmarshaler]()
 	return t.Implements(unmarshaler) || reflect.PointerTo(t).Implements(unmarshaler)
 }
 
-// fieldsOf returns the types of a struct's fields by the names that JSON gives them. Those
-// of an embedded struct without a name of its own are part of it, unless a field that is
-// less deep hides them.
+// fieldsOf returns the types of a struct's fields by the names that JSON gives them. It includes
+// those of an embedded struct without a JSON name, unless a field that is less deep hides them.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {

@@ -34,9 +34,9 @@ func (m members) withMetadata(metadata members) ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// edit gives top-level members of an object the values that they have in another one, or
-// none, if that has none; except for those that each object has. A member stays if its bit
-// is set: draw.Shrink tries small numbers.
+// edit gives top-level members of an object the values that they have in another one, or none, if
+// that has none; except for those that each object has. A member stays if its bit is set, so that
+// the small numbers which draw.Shrink tries change most members.
 func edit(object, as []byte, keep uint64) ([]byte, error) {
 	edited, _, err := decodeMembers(object)
 	others, _, errOthers := decodeMembers(as)
@@ -96,8 +96,7 @@ func fixedMetadata(object []byte) ([]byte, error) {
 	return text, errors.Join(err, errText)
 }
 
-// overwriteAnnotations gives the annotations that an object has gained by a conversion
-// another text.
+// overwriteAnnotations changes the annotations that a conversion added to an object.
 func overwriteAnnotations(original, object []byte, draw uint64) ([]byte, error) {
 	m, metadata, err := decodeMembers(object)
 	_, originally, errOriginal := decodeMembers(original)

@@ -19,13 +19,13 @@ import (
 type past struct {
 	original []byte // in the second version of the path
 	before   []byte // in the first version
-	edit     string // what the client does
+	edit     string // the edit of the client, in words
 }
 
 // edits are the single edits that a client could make to an object.
 type edits struct {
 	draw  uint64
-	goals map[string]bool // the paths that come first
+	goals map[string]bool // the paths that are edited first
 	all   []oneEdit
 }
 

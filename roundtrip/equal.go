@@ -26,13 +26,12 @@ type normalizer struct {
 	normalize func(runtime.Object)
 }
 
-// Normalize declares differences between objects of type T that do not matter. If two objects
-// differ, normal changes both in place, and they are compared again. For example, normal sorts
-// a list whose order does not matter, sets the value that a missing field stands for, or clears
-// a field that is not preserved. The output of the test includes the reason, which must not be
-// empty.
+// Normalize declares differences between objects of type T that do not matter: normal changes both
+// objects that differ in place, before they are compared again. For example, normal sorts a list
+// whose order does not matter, sets the value that a missing field stands for, or clears a field
+// that is not preserved. The output of the test includes the reason, which must not be empty.
 //
-// T is a pointer to a Go type in the registry's scheme. For all versions without a Go type, T is
+// T is a pointer to a Go type in the registry's scheme or, for all versions without a Go type,
 // *[unstructured.Unstructured].
 func Normalize[T runtime.Object](reason string, normal func(T)) Option {
 	return func(c *config) {
@@ -125,9 +124,9 @@ func (s *subject) normalized(version string, object []byte) ([]byte, error) {
 	return json.Marshal(obj)
 }
 
-// same returns how an object that has come back to the version it started from differs
-// from what it was. A Go type may write more than it has read: a struct without omitzero is
-// always there. That is not the fault of the conversion.
+// same returns how an object that has come back to the version it started from differs from what it
+// was. A Go type may write more than it has read, such as a struct without omitzero, which is not
+// the fault of the conversion.
 func (s *subject) same(object, got []byte) *failure {
 	version := s.path[0]
 	asIs := s.compare(version, object, got)
@@ -142,8 +141,8 @@ func (s *subject) same(object, got []byte) *failure {
 	return s.compare(version, written, got)
 }
 
-// compare returns how got differs from want; nil if it does not. null, [] and {} and absence
-// all differ, and so do 1 and 1.0. The order of members does not count.
+// compare returns how got differs from want, or nil. null, [] and {} and absence all differ, and so
+// do 1 and 1.0. The order of members does not count.
 func compare(want, got []byte) *failure {
 	w, errWant := decodeExactly(want)
 	g, errGot := decodeExactly(got)
@@ -167,7 +166,7 @@ func decodeExactly(text []byte) (v any, err error) {
 // nil equals empty.
 func sameValue(a, b any, strict bool) (same bool) {
 	defer func() {
-		if recover() != nil { // a field is not exported: JSON does not have it either
+		if recover() != nil { // for an unexported field, which JSON does not have either
 			textA, errA := json.Marshal(a)
 			textB, errB := json.Marshal(b)
 			same = errA == nil && errB == nil && bytes.Equal(textA, textB)
@@ -197,7 +196,7 @@ func differ(want, got runtime.Object) *failure {
 			return f
 		}
 	}
-	// Now: others may use the memory of the objects again.
+	// Compared now, because others may use the memory of the objects again.
 	diff := diffTexts(dump.OneLine(want), dump.OneLine(got))
 	return &failure{diff: func() string { return diff }}
 }

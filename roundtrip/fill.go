@@ -17,16 +17,15 @@ import (
 // filler fills a value of a type. A draw of zero gives the least.
 type filler func(v reflect.Value, c randfill.Continue)
 
-// fillers returns functions for types that randfill cannot fill, or not with what an API
-// server could have stored. They do for one version what
-// k8s.io/apimachinery/pkg/apis/meta/fuzzer does for all of Kubernetes.
+// fillers returns functions for types that randfill cannot fill with values that an API server
+// could have stored, like k8s.io/apimachinery/pkg/apis/meta/fuzzer.
 func (g *typeGenerator) fillers() (all []any) {
 	for t, pattern := range texts {
 		text := generate.Matching(pattern)
 		all = append(all, g.functions(t, func(v reflect.Value, c randfill.Continue) {
 			read := func(text []byte) { mustDecode(text, v.Addr().Interface()) }
 			read([]byte(strconv.Quote(text(c.Rand.Uint64()))))
-			read(mustEncode(v.Interface())) // what it has written: not the fraction of a second
+			read(mustEncode(v.Interface())) // as it is after encoding, without the fraction of a second
 		})...)
 	}
 	add := func(f []any) { all = append(all, f...) }
@@ -61,8 +60,8 @@ func (g *typeGenerator) fillers() (all []any) {
 	return all
 }
 
-// functions returns what randfill needs to fill values of a type, and pointers to them: it never
-// leaves a pointer nil to a type that has a function.
+// functions returns what randfill needs to fill values of a type, and pointers to them, which
+// randfill would otherwise never leave nil.
 func (g *typeGenerator) functions(t reflect.Type, fill filler) []any {
 	pointer := reflect.PointerTo(t)
 	function := func(pointer reflect.Type, f filler) any {
@@ -87,7 +86,7 @@ func fill[T any](g *typeGenerator, function func(v *T, c randfill.Continue)) []a
 	})
 }
 
-// Values are encoded that JSON has, and that the types can decode.
+// The following functions make values that JSON has, and that the types can decode.
 
 func mustEncode(v any) []byte {
 	text, err := json.Marshal(v)

@@ -10,10 +10,9 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
-// plain returns functions for the types that a type consists of: booleans, numbers and
-// strings, structs, lists and maps, and named ones too. randfill has its own ways, but the
-// values at which conversions fail are rare in them, and it does not say which draws make
-// which part. Types are left alone that fill themselves.
+// plain returns functions for the types that a type consists of: booleans, numbers and strings,
+// structs, lists and maps, named or not, except for types that fill themselves. randfill itself
+// rarely makes the values at which conversions fail, and does not tell which draws make which part.
 func (g *typeGenerator) plain(t reflect.Type) (all []any) {
 	seen := map[reflect.Type]bool{}
 	var walk func(t reflect.Type)
@@ -119,8 +118,8 @@ func (g *typeGenerator) fillerOf(t reflect.Type) filler {
 	return nil
 }
 
-// deepest is how many values of a recursive type are within each other, unless they are
-// small: with several recursive fields, their number grows exponentially.
+// deepest bounds how many values of a recursive type are within each other, unless they are small,
+// because their number grows exponentially with several recursive fields.
 const deepest = 4
 
 // bounded fills a value of a type that may contain itself.
@@ -139,8 +138,8 @@ func (g *typeGenerator) bounded(t reflect.Type, fill filler) filler {
 // place is where a value is filled.
 type place struct {
 	path   string  // of the names that JSON has
-	leaves float64 // how many leaves it should have at most
-	share  float64 // in how many objects it is if it is optional
+	leaves float64 // the largest number of leaves
+	share  float64 // the share of objects that have it, if it is optional
 }
 
 // isOptional reports whether a field may be nil.
@@ -148,8 +147,8 @@ func isOptional(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map
 }
 
-// element fills element i of a list or map. Beyond the first few, they are small: there may be many
-// within many. Only the first one follows the plan.
+// element fills element i of a list or map. Only the first one follows the plan, and all but the
+// first few are small, because there may be many within many.
 func (g *typeGenerator) element(i, of int, fill func()) {
 	defer func(at place, p *generate.Plan) { g.at, g.plan = at, p }(g.at, g.plan)
 	g.at.path += "[*]"
@@ -217,7 +216,7 @@ func fillBytes(v reflect.Value, c randfill.Continue) {
 	}
 	b := []byte(generate.Text(draw - 1<<33))
 	for i := range b {
-		b[i] ^= byte(draw >> 32 << 7) // of half of the texts
+		b[i] ^= byte(draw >> 32 << 7) // in half of the texts
 	}
 	v.SetBytes(b)
 }

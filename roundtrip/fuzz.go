@@ -13,17 +13,17 @@ import (
 // fuzzSeeds is the number of inputs for each law on each path with which the engine starts.
 const fuzzSeeds = 2
 
-// Fuzz checks the laws of [Test] as a fuzz target, so that go test -fuzz generates the objects.
-// The flag -fuzztime limits the time or the number of objects. Fuzz skips the laws that
-// [Without] names. It also skips [Drift], which needs no objects.
+// Fuzz checks the laws of [Test] as a fuzz target, so that go test -fuzz generates the objects. The
+// flag -fuzztime limits the time or the number of objects. Fuzz skips the laws that [Without]
+// names, and [Drift], which needs no objects.
 //
-// An input is a list of random numbers. The first number selects a law and a conversion path,
-// such as v1→v2→v1 (see [Test]). It is a hash of their names, so that stored inputs keep their
-// meaning if laws or paths are added. The other numbers generate the object. Missing numbers
-// are zero, so that a shorter input gives a smaller object.
+// An input is a list of random numbers. The first number is a hash of the names of a law and a
+// conversion path, such as v1→v2→v1 (see [Test]), so that stored inputs keep their meaning if laws
+// or paths are added. The other numbers generate the object. Missing numbers are zero, so that a
+// shorter input gives a smaller object.
 //
-// The fuzzing engine stores failing inputs in testdata/fuzz. The report shows the smallest
-// failing object that was found from the input.
+// The fuzzing engine stores failing inputs in testdata/fuzz. The report shows the smallest failing
+// object that was found from such an input.
 func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 	f.Helper()
 	cfg, err := newConfigFor(reg, opts)
@@ -31,7 +31,7 @@ func Fuzz(f *testing.F, reg *conversion.Registry, opts ...Option) {
 		f.Fatal(err)
 	}
 	if !cfg.seeded {
-		cfg.seed = 1 // what go test runs without -fuzz is the same each time
+		cfg.seed = 1 // so that each go test without -fuzz runs the same objects
 	}
 	var all []*subject
 	chosen := map[uint64]*subject{}
@@ -94,7 +94,7 @@ func (s *subject) try(t *testing.T, stream []uint64) (*counterexample, error) {
 	if broken == nil {
 		return nil, nil
 	}
-	// Few: the engine repeats a failure many times to make its input smaller.
+	// Few tries, because the engine repeats a failure many times to make its input smaller.
 	return s.shrink(t.Context(), draw.Shrinker{Tries: 300, Time: reportTime}, nil, counterexample{failure: broken, subject: s, sample: m, object: m.text()}), nil
 }
 

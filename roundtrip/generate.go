@@ -18,7 +18,7 @@ import (
 	"github.com/crdkit/crdkit/internal/generate"
 )
 
-// generator makes objects of one version of a kind. It is an error if it cannot, or if a
+// generator makes objects of one version of a kind, or returns an error if it cannot, or if a
 // function of [Funcs] does not end, panics, or makes something other than an object.
 type generator interface {
 	object(ctx context.Context, src *draw.Source) ([]byte, error)
@@ -26,7 +26,7 @@ type generator interface {
 	leaves() []generate.Target
 }
 
-// newGenerator returns the generator of a version: by its schema, if there is one.
+// newGenerator returns the generator of a version, by its schema if there is one.
 func newGenerator(reg *conversion.Registry, cfg *config, kind conversion.Kind, version string) (generator, error) {
 	if d := cfg.definition(kind.GroupKind); d != nil && version != runtime.APIVersionInternal && d.Version(version).Structural() != nil {
 		return cfg.schemaGenerator(reg, kind.WithVersion(version), d, true)
@@ -41,10 +41,10 @@ type typeGenerator struct {
 	kind     schema.GroupVersionKind
 	typed    schema.GroupVersionKind // the version that has a Go type
 	filler   *randfill.Filler
-	source   *draw.Source         // of the object under way
-	within   map[reflect.Type]int // how many of a type are under way
+	source   *draw.Source         // of the current object
+	within   map[reflect.Type]int // the number of unfinished values of a type
 	targets  []generate.Target
-	plan     *generate.Plan // of the object under way
+	plan     *generate.Plan // of the current object
 	at       place
 	texts    map[string]string // the last one at each path
 }
@@ -157,7 +157,7 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	if s.law != Partial && s.law != Annotations {
 		return s.stored(ctx, s.start, s.path[0], src)
 	}
-	keep := src.Uint64() // comes first: what else is drawn does not change what is kept
+	keep := src.Uint64() // drawn first, so that other draws do not change what is kept
 	if s.law == Annotations {
 		original, before, err := s.before(ctx, src)
 		if err != nil {
@@ -172,8 +172,8 @@ func (s *subject) object(ctx context.Context, src *draw.Source) ([]byte, error) 
 	return edit(text, []byte("{}"), keep>>33)
 }
 
-// edited makes an object of the path's first version that was one of its second, and that a client has
-// edited. In one of four objects, top-level members change; in others, one thing.
+// edited makes an object of the path's first version that was converted from the second, and that a
+// client has edited: top-level members in one of four objects, and one thing in the others.
 func (s *subject) edited(ctx context.Context, src *draw.Source) ([]byte, *past, error) {
 	which, goal := src.Uint64()>>33, src.Even() // come first, as in object
 	text, err := s.stored(ctx, s.start, s.path[0], src)
@@ -203,7 +203,7 @@ func (s *subject) before(ctx context.Context, src *draw.Source) (original, conve
 		return nil, nil, err
 	}
 	if converted, err = s.along(ctx, original, s.path[0]); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errNotMade, err) // which is what other laws are about
+		return nil, nil, fmt.Errorf("%w: %w", errNotMade, err) // which other laws report
 	}
 	return original, converted, nil
 }
@@ -219,8 +219,8 @@ func (s *subject) stored(ctx context.Context, g generator, version string, src *
 	return withDefaults(s.definition.Version(version), text)
 }
 
-// makesStored reports whether the objects of the law are as the API server has them, and not changed, so that
-// they count for the report of what objects have.
+// makesStored reports whether the objects of the law are unchanged objects of the API server, which
+// count for the report of what objects have.
 func (s *subject) makesStored() bool {
 	changed := []Law{Partial, Edited, Annotations, OutsideSchema, Total, Decoding}
 	return s.checkValue == nil && !slices.Contains(changed, s.law)
@@ -232,7 +232,7 @@ func (s *subject) prepare() (err error) {
 		return nil
 	}
 	if s.law == Total {
-		return nil // of many releases, each generator is made when it is needed
+		return nil // with many releases, each generator is made when it is needed
 	}
 	if s.law == Decoding {
 		s.start, err = s.cfg.schemaGenerator(s.registry, s.kind.WithVersion(s.path[0]), s.definition, false)
@@ -249,8 +249,8 @@ func (s *subject) prepare() (err error) {
 	return err
 }
 
-// rewrite returns what the Go type of a version writes when it has read an object. Not all
-// that is made of a Go value is such a text: a Quantity of 1000 is 1k once it has been read.
+// rewrite returns what the Go type of a version writes when it has read an object, which may differ
+// from the object even if the type has written it: a Quantity of 1000 is 1k once it has been read.
 func rewrite(s *runtime.Scheme, kind schema.GroupVersionKind, object []byte) ([]byte, error) {
 	obj, err := read(s, kind, object)
 	if err != nil {

@@ -21,22 +21,21 @@ import (
 
 // Golden checks that a release converts stored objects exactly as earlier releases did.
 //
-// Golden files record one object of each kind and version for each release, such as
-// testdata/golden/v1.2.0/Pizza.v1alpha1.restaurant.example.com.json. A file contains the object
-// and the result of its conversion to each other version. The argument dir is the folder of all
-// releases, such as testdata/golden, and release is the name of the current release, such as
-// v1.2.0.
+// A golden file, such as testdata/golden/v1.2.0/Pizza.v1alpha1.restaurant.example.com.json, records
+// an object of one kind and version for one release, and the result of its conversion to each other
+// version. The argument dir is the folder of all releases, such as testdata/golden, and release is
+// the name of the current release, such as v1.2.0.
 //
-// To write the files of the current release, run the test with CRDKIT_ROUNDTRIP_UPDATE=true.
-// Files of other releases are never written. Without the variable, Golden fails if a file of the
-// current release is missing.
+// To write the files of the current release, and never those of others, run the test with
+// CRDKIT_ROUNDTRIP_UPDATE=true. Without the variable, Golden fails if a file of the current release
+// is missing.
 //
 // Golden checks the files of all releases, with a subtest for each file. The requirements are:
 //
 //   - The registry has the version of the object. If the version has a Go type, decoding the
 //     object into it and encoding it again returns the JSON in the file.
-//   - Converting the object to each version in the file returns the JSON that is recorded
-//     there. Only white space may differ. Versions that the registry no longer has are skipped.
+//   - Converting the object to each version in the file returns the JSON that is recorded there,
+//     except for white space. Versions that the registry no longer has are skipped.
 //
 // If you change a conversion on purpose, or remove a version, remove the files that fail.
 //
@@ -95,7 +94,7 @@ type golden struct {
 	Converted map[string]json.RawMessage `json:"converted"` // by version
 }
 
-// goldenTries is how many objects are made; the one with the most fields is kept.
+// goldenTries is the number of objects of which the one with the most fields is kept.
 const goldenTries = 200
 
 func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conversion.Kind, version, path string) error {
@@ -134,7 +133,7 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the text of the objects is what this is about
+	encoder.SetEscapeHTML(false) // because texts of objects are compared
 	encoder.SetIndent("", "\t")
 	if err := encoder.Encode(file); err != nil {
 		return err
@@ -145,8 +144,8 @@ func writeGolden(t *testing.T, reg *conversion.Registry, cfg *config, kind conve
 	return os.WriteFile(path, text.Bytes(), 0o644)
 }
 
-// fullest returns the object that has the most fields beside its metadata. A field is what
-// several objects have: the keys of a map are not.
+// fullest returns the object that has the most fields beside its metadata. Only names that several
+// objects have count as fields, because the others are keys of maps.
 func fullest(objects [][]byte) (fullest []byte) {
 	fields, count := make([]map[string]bool, len(objects)), map[string]int{}
 	for i, object := range objects {
@@ -214,7 +213,7 @@ func checkGolden(t *testing.T, reg *conversion.Registry, text []byte) error {
 	for _, version := range kinds[i].Versions {
 		want, ok := file.Converted[version]
 		if !ok {
-			continue // it is newer than the release
+			continue // a version that is newer than the release
 		}
 		got, err := s.along(silent(t.Context()), file.Object, version)
 		if err == nil {
@@ -236,7 +235,7 @@ func sameText(what string, want, got []byte) error {
 	}
 	f := compare(want, got)
 	if f == nil {
-		f = &failure{diff: func() string { return diffTexts(w.String(), g.String()) }} // the order of members
+		f = &failure{diff: func() string { return diffTexts(w.String(), g.String()) }} // a difference in the order of members
 	}
 	if f.err != nil {
 		return fmt.Errorf("%s: %w", what, f.err)

@@ -23,18 +23,17 @@ import (
 //   - a folder with a folder for each release. The releases are sorted by version, so that v0.9
 //     comes before v0.10.
 //
-// Each kind of a release needs a current CRD from the option [CRD]. CRDs of kinds that the
-// registry does not convert are ignored. The test fails if a release has no kind that the
-// registry converts, or if the registry has none of the versions of a kind.
+// Each kind of a release needs a current CRD from the option [CRD], but CRDs of kinds that the
+// registry does not convert are ignored. The test fails if a release has no kind that the registry
+// converts, or if the registry has none of the versions of a kind.
 //
 //	roundtrip.Test(t, reg, roundtrip.CRD(crd), roundtrip.History("testdata/history"))
 //
-// A release stores objects in its storage version. With the conversion strategy None, the API
-// server stores an object of another version under a new apiVersion, and drops the fields that
-// the schema of the storage version lacks. Total generates such objects if a release has the
-// strategy None and the current CRD has the strategy Webhook. A CRD without a conversion stanza
-// has the strategy None. If the current CRD also has the strategy None, Total ignores this
-// strategy in all releases, because controller-gen never writes the stanza.
+// With the conversion strategy None, which a CRD without a conversion stanza has too, the API
+// server stores an object of another version under the apiVersion of the storage version, without
+// the fields that its schema lacks. Total generates such objects if the current CRD has the
+// strategy Webhook. Otherwise it ignores the strategy in all releases, because controller-gen never
+// writes the stanza.
 func History(paths ...string) Option {
 	return func(c *config) {
 		for _, path := range paths {

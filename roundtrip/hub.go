@@ -32,7 +32,7 @@ func throughOther(convert convertValue) checkValue {
 				return f
 			}
 		}
-		return s.sameNormalized(obj, got) // what JSON does not show
+		return s.sameNormalized(obj, got) // differences that JSON does not show
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *subject) sameNormalized(want, got runtime.Object) *failure {
 	return differ(want, got)
 }
 
-// hubFunctions are the two functions between a version and the internal hub of its kind. No
+// hubFunctions are the two functions between a version and the internal hub of its kind, because no
 // API of the registry takes an object of that hub.
 type hubFunctions struct {
 	to, from func(ctx context.Context, in, out runtime.Object) error
@@ -97,7 +97,7 @@ func (f hubFunctions) convert(s *subject, in runtime.Object, version string) (ru
 		return nil, err
 	}
 	metaOf := func(obj runtime.Object) *metav1.ObjectMeta {
-		return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) // the registry has seen to it
+		return obj.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta) // the registry requires metadata
 	}
 	metaOf(in).DeepCopyInto(metaOf(out))
 	call := f.from

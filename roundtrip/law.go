@@ -19,55 +19,51 @@ import (
 type Law string
 
 const (
-	// RoundTrip requires that A→B→A returns the original object. If A is the internal hub, the
-	// law compares Go values, and nil equals empty. RoundTrip and Partial report an error of a
-	// conversion. Most other laws ignore such an object, so that a failure is not reported
+	// RoundTrip requires that A→B→A returns the original object. If A is the internal hub, the law
+	// compares Go values, and nil equals empty. RoundTrip and Partial report an error of a
+	// conversion, while most other laws ignore the object, so that a failure is not reported
 	// several times.
 	RoundTrip Law = "round-trip"
-	// Partial requires that A→B→A returns the original object even if some of its top-level
-	// fields are missing. Only apiVersion, kind and metadata are always present. The API server
-	// converts such objects when it computes the owners of fields (the structured merge of
+	// Partial requires that A→B→A returns the original object even if it lacks some of its
+	// top-level fields other than apiVersion, kind and metadata. The API server converts such
+	// objects when it computes the owners of fields (the structured merge of
 	// apiextensions-apiserver).
 	Partial Law = "partial"
 	// Edited requires that edits are preserved, and take nothing else away. An object of B is
-	// converted to A and edited there, as a client of A does: it adds, removes, changes or moves one
-	// field, one entry of a map or one element of a list, or replaces top-level fields. With a schema,
-	// the API server would accept the update.
+	// converted to A and edited there, as by a client of A that adds, removes, changes or moves one
+	// field, one entry of a map or one element of a list, or replaces top-level fields. With a
+	// schema, the API server would accept the update.
 	//
-	// First, A→B→A must return the edited object, but metadata is not compared. The law is broken by a
-	// conversion that stores in an annotation what A cannot represent, and later restores the stored
-	// values without checking whether the object has been edited.
+	// First, A→B→A must return the edited object, except for metadata. A conversion breaks this if
+	// it stores in an annotation what A cannot represent, and later restores the stored values
+	// without checking whether the object has been edited.
 	//
-	// Second, the fields of B that A cannot represent must stay where the edit changes nothing. To
-	// find these places, the object is also converted to B without its labels and annotations, before and after
-	// the edit. A struct, map or list that has the same value both times must then also be the same, before
-	// and after the edit, in the conversions with annotations. So must an element of a list that the edit
-	// does not change. It is recognized by the keys of the list in the schema of B, or else by strings that
-	// no other element has. The order of elements does not matter. The requirement is not
-	// checked if A→B does not return the object of B before the edit, nor for fields in the same struct
-	// as an edited field, since they may depend on it.
+	// Second, the fields of B that A cannot represent must stay where the edit changes nothing:
+	// where the object without labels and annotations converts to the same struct, map or list
+	// before and after the edit. An unchanged element of a list is recognized by the keys of the
+	// list in the schema of B, or else by strings that no other element has; the order of elements
+	// does not matter. The requirement is not checked if A→B does not return the object of B before
+	// the edit, nor for fields in the same struct as an edited field, since they may depend on it.
 	Edited Law = "edited"
 	// Annotations requires that B→A→B succeeds even if a user has overwritten, in A, the
-	// annotations that the conversion added. The law replaces their values with strings that
-	// begin with { and are hardly ever JSON. A single object that does not convert makes each
-	// list of its kind fail. The annotation of [conversion.Lossless] is exempt. The option
-	// [conversion.DropInvalidAnnotation] decides whether an invalid annotation is an error.
+	// annotations that the conversion added, here with strings that begin with { and are hardly
+	// ever JSON. The annotation of [conversion.Lossless] is exempt, because
+	// [conversion.DropInvalidAnnotation] decides whether an invalid one is an error.
 	Annotations Law = "annotations"
 	// Metadata requires that A→B does not change the JSON of any field of metadata except labels
-	// and annotations. The registry enforces the law: if a conversion function changes another
-	// field, the conversion returns an error, which RoundTrip reports.
+	// and annotations. The registry enforces the law by an error of the conversion, which RoundTrip
+	// reports.
 	Metadata Law = "metadata"
 	// Determinism requires that A→B always returns the same bytes for the same object. The
 	// object is converted 16 times, by two goroutines at the same time.
 	Determinism Law = "determinism"
 	// InputUntouched requires that no conversion function changes its input.
 	InputUntouched Law = "input-untouched"
-	// Aliasing requires that the output of a conversion function shares no memory with its
-	// input, nor with the output of an earlier call. The registry works even if functions share
-	// memory. Other callers of your functions may not: if such a caller converts an object from
-	// an informer's cache and changes the result, it changes the cache. The functions of
-	// [conversion.AddSchemeFunctions] are exempt, because conversion-gen generates functions
-	// that share memory on purpose.
+	// Aliasing requires that the output of a conversion function shares no memory with its input,
+	// nor with the output of an earlier call. The registry works even if functions share memory,
+	// but another caller that converts an object from an informer's cache and changes the result
+	// changes the cache. The functions of [conversion.AddSchemeFunctions] are exempt, because
+	// conversion-gen generates functions that share memory on purpose.
 	Aliasing Law = "aliasing"
 	// Defaulting requires that defaulting an object of A and converting it to B gives the same
 	// result as converting it to B and defaulting the result. The defaults are the defaults of
@@ -75,30 +71,27 @@ const (
 	Defaulting Law = "defaulting"
 	// PathIndependence requires that A→C→B returns the same object as A→B.
 	PathIndependence Law = "path-independence"
-	// Acceptance requires that the API server accepts the result of A→B for each object of A
-	// that it accepts. The result must be valid for the schema of B in the [CRD], and pruning
-	// must not remove any field of the result. A Go type can break the law if it writes a struct
-	// that the object did not have, such as an empty spec: declare the field as a pointer, or
-	// with omitzero and the marker +optional. Without the marker, controller-gen up to v0.19 makes a
-	// field with omitzero required.
+	// Acceptance requires that the API server accepts the result of A→B for each object of A that
+	// it accepts. The result must be valid for the schema of B in the [CRD], and pruning must not
+	// remove any field of the result. A Go type that writes a struct which the object did not have,
+	// such as an empty spec, can break the law: declare the field as a pointer, or with omitzero
+	// and the marker +optional, without which controller-gen up to v0.19 makes the field required.
 	Acceptance Law = "acceptance"
-	// OutsideSchema requires that no function panics for an object of A that violates the
-	// schema in the [CRD]. The conversions must return an error, or A→B→A must return the
-	// original object. Such objects may have been stored before the schema became stricter
-	// (KEP-4008). The law is only checked with the option [With].
+	// OutsideSchema requires, for an object of A that violates the schema in the [CRD], that no
+	// function panics, and that the conversions return an error, or A→B→A returns the original
+	// object. Such objects may have been stored before the schema became stricter (KEP-4008). The
+	// law is only checked with the option [With].
 	OutsideSchema Law = "outside-schema"
-	// Total requires that each object that a release in the [History] may have stored in A
-	// converts to B, and is preserved if a client reads it in B and sends it back. The objects
-	// contain nulls, values that today's schema rejects, values of other types, and duplicate
-	// keys. The release accepted them, or later releases tolerated them in updates
-	// (ratcheting). A single object that does not convert makes each list and watch of its kind
-	// fail. [Refuse] declares exceptions.
+	// Total requires that each object that a release in the [History] may have stored in A converts
+	// to B, and is preserved if a client reads it in B and sends it back. The objects contain
+	// nulls, values that today's schema rejects, values of other types, and duplicate keys, which
+	// the release accepted, or later releases tolerated in updates (ratcheting). [Refuse] declares
+	// exceptions.
 	Total Law = "total"
-	// Decoding requires that the Go type of a version can decode each object that the schema of
-	// the version in the [CRD] accepts. A schema of controller-gen may accept more than its Go
-	// type can decode, for example any string for a
-	// [k8s.io/apimachinery/pkg/apis/meta/v1.Duration]. If a user writes such an object, each
-	// webhook fails to decode it, and informers stop.
+	// Decoding requires that the Go type of a version can decode each object that the schema of the
+	// version in the [CRD] accepts. A schema of controller-gen may accept more than its Go type can
+	// decode, for example any string for a [k8s.io/apimachinery/pkg/apis/meta/v1.Duration], so that
+	// webhooks and informers fail for the object of a user.
 	Decoding Law = "decoding"
 	// Drift requires that the Go type of a version and the schema of the version in the [CRD]
 	// have the same fields.
@@ -141,19 +134,20 @@ type subject struct {
 	// checkValue is the check of a law about Go values; nil for others. See [TestScheme].
 	checkValue checkValue
 	pool       *pool
-	// start makes objects of the path's first version; via makes those of its second that
-	// objects of [Edited] and [Annotations] were before.
+	// start makes objects of the path's first version. For [Edited] and [Annotations], via makes
+	// those of the second version from which they are converted.
 	start, via generator
 	// definition is that of the kind, or nil.
 	definition *schema.Definition
 	origins    []origin // see [Total]
-	// tried and checked are the numbers of objects in the last search; not all that are tried can be made. stopped
-	// reports whether the time was over before enough of them.
+	// tried and checked are the numbers of objects in the last search, of which not all can be
+	// made. stopped reports whether the time was over before enough of them were checked.
 	tried, checked int
 	stopped        bool
 	// coverage counts what the objects have; nil for laws that change them.
 	coverage *coverage
-	// reported are the causes of which the tests before have reports; nil to look for the first failure.
+	// reported are the causes that earlier tests have reported, or nil to look for the first
+	// failure.
 	reported *causes
 }
 

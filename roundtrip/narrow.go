@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// narrowed returns a schema of which the parts of a Go type are narrowed.
+// narrowed returns a schema whose parts are narrowed by the parts of a Go type.
 func narrowed(s *structuralschema.Structural, t reflect.Type, narrow visitor) *structuralschema.Structural {
 	out := s.DeepCopy()
 	visit("", t, out, narrow)
 	return out
 }
 
-// quick narrows a schema to what a Go type can decode, or not, within milliseconds: a Quantity of
-// 1e999999999 takes minutes (math/big makes all of its digits).
+// quick narrows a schema to values that a Go type decodes, or refuses, within milliseconds, because
+// a Quantity of 1e999999999 takes minutes (math/big makes all of its digits).
 func quick(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if t == quantityType {
 		var short structuralschema.NestedValueValidation
@@ -27,8 +27,8 @@ func quick(_ string, t reflect.Type, s *structuralschema.Structural) {
 	}
 }
 
-// texts are what some types are written as in JSON: all that people write, except what the
-// type writes in another way, which an API server may not accept.
+// texts are the forms of some types in JSON that people write, except those that the type writes in
+// another way, which an API server may not accept.
 var texts = map[reflect.Type]string{
 	timeType:                            `^` + day + `T[0-2][0-3]:[0-5][0-9]:[0-5][0-9](\.[0-9]{0,8}[1-9])?` + zone + `$`,
 	reflect.TypeFor[metav1.Duration]():  `^(0s|-?[1-9][0-9]{0,2}(\.[0-9]{0,2}[1-9])?(ns|us|ms|s|m|h)|[1-9]h[1-5][0-9]m[1-5][0-9]s)$`,
@@ -47,8 +47,8 @@ const (
 // writes "string" for a duration, for example. See [Decoding].
 func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	if pattern, ok := texts[t]; ok {
-		// A pattern or an enum stays that the author has written, but not the one of quantities,
-		// which controller-gen has.
+		// A pattern or an enum of the author stays, but not the pattern of quantities, which is
+		// controller-gen's.
 		if v := validation(s); len(v.Enum) == 0 && (v.Pattern == "" || t == quantityType) {
 			v.Pattern = pattern
 		}
@@ -75,8 +75,8 @@ func decodable(_ string, t reflect.Type, s *structuralschema.Structural) {
 	}
 }
 
-// shape gives a schema without a type, such as one that contains itself, the form of a Go type: parts
-// within so many others. It reports whether all values of that form can be decoded.
+// shape gives a schema without a type, such as one that contains itself, the form of a Go type,
+// down to a depth. It reports whether all values of that form can be decoded.
 func shape(t reflect.Type, s *structuralschema.Structural, deep int) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -111,7 +111,7 @@ func shape(t reflect.Type, s *structuralschema.Structural, deep int) bool {
 
 var jsonTypes = []string{"boolean", "string", "integer", "number", "array", "object"}
 
-const scalars = 4 // of jsonTypes
+const scalars = 4 // the number of scalar types in jsonTypes
 
 func narrowNumber(s *structuralschema.Structural, least, most float64) {
 	v := validation(s)

@@ -23,7 +23,7 @@ type Option func(*config)
 type config struct {
 	funcs       []any
 	seed        uint64
-	seeded      bool // the caller has chosen that seed
+	seeded      bool // whether the caller has chosen the seed
 	iterations  int  // 0 for the default
 	trace       string
 	outside     bool // With(OutsideSchema)
@@ -31,29 +31,29 @@ type config struct {
 	normalizers []normalizer
 	// definitions are those of [CRD].
 	definitions []*schema.Definition
-	history     []release // the definitions of earlier ones
+	history     []release // the definitions of earlier releases
 	refusals    []refusal
 	generators  map[schemaKey]schemaGenerator
 	faults      []error
 	began       time.Time // the test
 }
 
-// Funcs adds functions that fill values with random data. They replace the package's own
-// functions for the same type, such as the function for metadata. If several functions fill the
-// same type, the last one is called. Use Funcs for rules that a Go type does not express, such
-// as the values of an enum, a bound, or fields that depend on each other.
+// Funcs adds functions that fill values with random data, for rules that a Go type does not
+// express, such as the values of an enum, a bound, or fields that depend on each other. They
+// replace the package's own functions for the same type, such as that for metadata. If several
+// functions fill the same type, the last one is called.
 //
-// A function has the type func(*T, randfill.Continue), where T is the type of the object or of
-// any part of it (package sigs.k8s.io/randfill). A pointer is sometimes left nil. To decide
-// yourself when it is nil, add a func(**T, randfill.Continue).
+// A function has the type func(*T, randfill.Continue), where T is the type of the object or of any
+// part of it (package sigs.k8s.io/randfill). To decide when a pointer is nil, add a
+// func(**T, randfill.Continue).
 //
 // Funcs also accepts functions that return a list of such functions, as in Kubernetes:
 // [fuzzer.FuzzerFuncs]. For functions of github.com/google/gofuzz, see package
 // [github.com/crdkit/crdkit/roundtrip/gofuzz].
 //
-// A function must take all its randomness from its randfill.Continue. It must terminate if each
-// random number is zero, because the smallest objects of a report are generated with zeros. If
-// it does not terminate, such an object is skipped.
+// A function must take all its randomness from its randfill.Continue, and terminate if each random
+// number is zero, because the smallest objects of a report are generated with zeros; an object for
+// which it does not terminate is skipped.
 //
 // If each kind of the registry has a CRD and no internal hub, Funcs is an error, because no
 // function would be called.
@@ -77,13 +77,13 @@ func (c *config) functions(s *runtime.Scheme) []any {
 	return all
 }
 
-// Iterations sets the number of objects for each law on each path. By default, each
-// law on each path gets at least 100 objects. All laws and paths of a kind together get up to 10,000 objects, as far
-// as these take 1.5 seconds. A kind with 30 fields takes about two seconds in all, and one with
-// pod templates takes 5 to 10. After 30 seconds, the tests of the kind stop, pass, and log how many
+// Iterations sets the number of objects for each law on each path. By default, each law on each
+// path gets at least 100 objects, and all laws and paths of a kind together up to 10,000, as far as
+// these take 1.5 seconds. A kind with 30 fields takes about two seconds in all, and one with pod
+// templates takes 5 to 10. After 30 seconds, the tests of the kind stop, pass, and log how many
 // objects they have checked.
 //
-// With Iterations, only the timeout of go test stops the tests, and then they fail, because they have
+// With Iterations, only the timeout of go test stops the tests, which then fail, because they have
 // checked fewer objects than n.
 func Iterations(n int) Option {
 	return func(c *config) {
@@ -147,8 +147,8 @@ func newConfigFor(reg *conversion.Registry, opts []Option) (*config, error) {
 	return c, errors.Join(c.checkFuncs(reg), c.checkNormalizers(reg.Scheme(), reg.Kinds()), c.checkDefinitions(reg), c.checkHistory(reg))
 }
 
-// These variables override options for one run. Flags would not do: go test passes them to
-// each package that it tests, also to those that do not know them.
+// These variables override options for one run. They are not flags, because go test passes flags to
+// each package that it tests, even to one that does not define them.
 const (
 	seedVariable       = "CRDKIT_ROUNDTRIP_SEED"
 	iterationsVariable = "CRDKIT_ROUNDTRIP_ITERATIONS"
@@ -194,7 +194,7 @@ func (c *config) note(object []byte, format string, args ...any) {
 	}
 	text := fmt.Sprintf(format, args...) + fmt.Sprintf(", %s=%d:\n%s\n", seedVariable, c.seed, object)
 	if err := os.WriteFile(c.trace, []byte(text), 0o600); err != nil {
-		panic(err) // it could be written before
+		panic(err) // impossible, because it could be written before
 	}
 }
 

@@ -62,8 +62,8 @@ func indent(text string) string {
 	return "\t" + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n\t") + "\n"
 }
 
-// command returns the shell command that runs a test again, in the directory of its
-// package. As many iterations as led to the failure do, whatever the default is.
+// command returns the shell command that runs a test again, in the directory of its package, with
+// as many iterations as led to the failure.
 func command(test string, seed uint64, iterations int) string {
 	parts := strings.Split(test, "/")
 	for i, p := range parts {
@@ -73,8 +73,8 @@ func command(test string, seed uint64, iterations int) string {
 	return fmt.Sprintf("%s=%d %s=%d go test -run %s .", seedVariable, seed, iterationsVariable, iterations, pattern)
 }
 
-// stackOf returns where a conversion function panics while f runs: the registry logs the
-// stack. It is empty if none does.
+// stackOf returns where a conversion function panics while f runs, from the log of the registry, or
+// an empty string.
 func stackOf(ctx context.Context, f func(ctx context.Context)) (stack string) {
 	handler := slog.NewTextHandler(io.Discard, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == "stack" && stack == "" {
@@ -86,8 +86,8 @@ func stackOf(ctx context.Context, f func(ctx context.Context)) (stack string) {
 	return stack
 }
 
-// trim leaves of a stack what is between the panic and the registry, or a law about Go
-// values: the author's own functions. Each takes two lines.
+// trim returns the author's own functions of a stack, between the panic and the registry or a law
+// about Go values. Each takes two lines.
 func trim(stack string) string {
 	lines := strings.SplitAfter(stack, "\n")
 	for i, line := range lines {

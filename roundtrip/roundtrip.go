@@ -11,8 +11,8 @@ import (
 )
 
 // Test checks each [Law] for each kind of the registry, on each path between two versions of the
-// kind. It runs a subtest for each law on each path. The subtest is named for the kind, the path
-// and the law, such as Pizza/v1alpha1→v1beta1→v1alpha1/round-trip.
+// kind, in a subtest that is named for the kind, the path and the law, such as
+// Pizza/v1alpha1→v1beta1→v1alpha1/round-trip.
 //
 // If the hub is the internal version, Test also checks these paths:
 //
@@ -21,16 +21,16 @@ import (
 //     [conversion.Lossless] has no such path, because the fields that it lacks are preserved
 //     outside of the conversion functions.
 //
-// Objects are generated at random. With the option [CRD], they are generated from the schema.
-// Otherwise, they are generated from the Go type of the path's first version, by
-// sigs.k8s.io/randfill and the functions of [Funcs]. If the first version has no Go type,
-// objects are generated in the newest version that has one, and converted.
+// Objects are generated at random, with the option [CRD] from the schema, and otherwise from the Go
+// type of the path's first version, by sigs.k8s.io/randfill and the functions of [Funcs]. If the
+// first version has no Go type, objects are generated in the newest version that has one, and
+// converted.
 //
-// Test compares the JSON of objects. The values null, [] and {} and a missing field differ, and
-// numbers such as 1 and 1.0 differ. The order of keys does not matter. If the version has a Go
-// type, the original object is also decoded and encoded with it. The returned object may equal
-// that JSON instead. For example, a type may always write a struct without omitzero, or write a
-// quantity of 1000m as 1. [Normalize] declares further differences that do not matter.
+// Test compares the JSON of objects. The values null, [] and {} and a missing field differ, and so
+// do numbers such as 1 and 1.0. The order of keys does not matter. The returned object may also
+// equal the JSON that the Go type of the version writes after it has decoded the original object:
+// the type may always write a struct without omitzero, or write a quantity of 1000m as 1.
+// [Normalize] declares further differences that do not matter.
 //
 // The test fails at once if [conversion.Registry.Check] returns an error, or if an option or an
 // environment variable is invalid.

@@ -30,10 +30,10 @@ import (
 //
 //   - Decoding an encoded object returns an equal object
 //     ([k8s.io/apimachinery/pkg/api/equality.Semantic]). Encoding that object again returns the
-//     same bytes. Therefore nil and empty differ if the encoding can distinguish them, which
-//     Protobuf cannot.
-//   - Decoding into an existing object returns the same result. The decoder is strict: it
-//     rejects unknown fields. The decoder of Protobuf skips unknown fields instead.
+//     same bytes, so nil and empty differ if the encoding can distinguish them, which Protobuf
+//     cannot.
+//   - Decoding into an existing object returns the same result. The decoder rejects unknown fields,
+//     except that of Protobuf, which skips them.
 //   - Encoding an object does not change the object.
 //   - Encoding an object twice returns the same bytes. In YAML, the order of keys may differ.
 const (
@@ -57,9 +57,9 @@ const (
 
 var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 
-// TestScheme checks the Go types of a scheme, even if no registry converts them. It runs a
-// subtest for each kind, version and law, such as Pizza/v1alpha1/json. The laws are [JSON],
-// [YAML], [CBOR], [Protobuf], [DeepCopy] and [Idempotence].
+// TestScheme checks the Go types of a scheme, even if no registry converts them, in a subtest for
+// each kind, version and law, such as Pizza/v1alpha1/json. The laws are [JSON], [YAML], [CBOR],
+// [Protobuf], [DeepCopy] and [Idempotence].
 //
 // If the scheme has the internal version of a kind, TestScheme also checks [DeepCopy] of the
 // internal version, and [RoundTrip] with the scheme's conversion functions. The paths lead from
@@ -67,13 +67,12 @@ var schemeLaws = []Law{JSON, YAML, CBOR, Protobuf, DeepCopy, Idempotence}
 // the internal version to each version and back. TestScheme covers the checks of
 // RoundTripExternalTypes in k8s.io/apimachinery/pkg/api/apitesting/roundtrip.
 //
-// Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has,
-// such as ListOptions and WatchEvent, are not checked. Neither are the internal versions that
-// package scheme/resource adds. Objects are checked on all processors at the same time.
+// Lists are checked like other kinds. The types of k8s.io/apimachinery that each scheme has, such
+// as ListOptions and WatchEvent, and the internal versions that package scheme/resource adds, are
+// not checked. Objects are checked on all processors at the same time.
 //
-// Objects are generated as in [Test] without a CRD, and failures are reported in the same way.
-// In objects within objects, apiVersion and kind are empty, as Protobuf and internal versions
-// require.
+// Objects are generated, and failures reported, as by [Test] without a CRD. In objects within
+// objects, apiVersion and kind are empty, as Protobuf and internal versions require.
 //
 // [Normalize] only affects RoundTrip. The test fails at once if it has the options [CRD],
 // [History] or [Refuse], or if the scheme has no kinds.
@@ -88,7 +87,7 @@ func TestScheme(t *testing.T, s *runtime.Scheme, opts ...Option) {
 		t.Fatal("roundtrip.TestScheme: the scheme has no kinds")
 	}
 	cfg.printSeed(t.Name())
-	reg := conversion.NewRegistry(s) // of no conversions
+	reg := conversion.NewRegistry(s) // without conversions
 	for _, kind := range kinds {
 		t.Run(kind.Kind, func(t *testing.T) { testAll(t, cfg, schemeSubjects(reg, cfg, kind)) })
 	}
@@ -190,15 +189,15 @@ func encodings(s *runtime.Scheme, kind schema.GroupVersionKind) []*encoding {
 	}
 	if obj, err := s.New(kind); err == nil {
 		if _, ok := obj.(message); ok {
-			p := protobuf.NewSerializer(s, s) // which skips what it does not know
+			p := protobuf.NewSerializer(s, s) // which skips unknown fields
 			all = append(all, &encoding{law: Protobuf, plain: p, strict: p})
 		}
 	}
 	return all
 }
 
-// knownKind spares the serializers to look for the kind in a text: the kind of what they decode
-// is compared afterwards, as each field is.
+// knownKind spares the serializers the search for the kind in a text, because the kind of the
+// decoded object is compared afterwards, like each field.
 type knownKind schema.GroupVersionKind
 
 var _ json.MetaFactory = knownKind{}
@@ -213,7 +212,7 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	if err != nil {
 		return &failure{err: fmt.Errorf("cannot encode it: %w", err)}
 	}
-	// If DeepCopyObject is wrong, it is not the encoding's fault.
+	// A wrong DeepCopyObject is not the encoding's fault.
 	if !sameValue(before, obj, true) && sameValue(obj, obj.DeepCopyObject(), true) {
 		return &failure{err: fmt.Errorf("to encode an object changes it (-before +after):\n%s", differ(before, obj).diff())}
 	}
@@ -225,8 +224,8 @@ func (e *encoding) check(s *subject, obj runtime.Object) *failure {
 	if !sameValue(obj, decoded, false) {
 		return differ(obj, decoded)
 	}
-	// The decoded value stands for the object: that they have one encoding says that it is
-	// stable too. Otherwise, one of both is wrong.
+	// Encoding the decoded value, and not the object again, also shows whether the encoding is
+	// stable. If it differs, one of both is wrong.
 	second, err := runtime.Encode(e.plain, decoded)
 	if err != nil {
 		return &failure{err: fmt.Errorf("cannot encode what was decoded: %w", err)}
@@ -270,8 +269,8 @@ func (e *encoding) stable(obj runtime.Object, first []byte) *failure {
 	return nil
 }
 
-// same reports whether two encodings are one. Those in YAML may differ in the order of
-// members: the order of go.yaml.in/yaml is none for keys such as 08, 1 and 0x1F.
+// same reports whether two encodings are equal, except that those in YAML may differ in the order
+// of members, because go.yaml.in/yaml has no order for keys such as 08, 1 and 0x1F.
 func (e *encoding) same(a, b []byte) bool {
 	if bytes.Equal(a, b) || e.law != YAML {
 		return bytes.Equal(a, b)

@@ -17,13 +17,12 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// sample is an object that a law is checked with: its JSON, or a Go value for laws that are
-// about values.
+// sample is an object that a law is checked with: its JSON, or its Go value for laws about values.
 type sample struct {
 	json   []byte
 	value  runtime.Object
-	from   string       // under which release it was stored, see [Total]
-	source *draw.Source // that it is made of
+	from   string       // the release under which it was stored; see [Total]
+	source *draw.Source // the draws that it is made of
 	past   *past        // see [Edited]; nil for others
 }
 
@@ -60,17 +59,17 @@ func (s *subject) nth(ctx context.Context, i int) (sample, error) {
 	return m, err
 }
 
-// pool keeps samples for several laws, none of which changes them: to make them takes as
-// long as to check a law.
+// pool keeps samples for several laws, none of which changes them, because making a sample takes as
+// long as checking a law.
 type pool struct {
-	name    string // of the draws
+	name    string // the name of the draws
 	samples []sample
 }
 
 // pooled is how many samples are kept at most.
 const pooled = 250
 
-// broken returns how a sample breaks the law; nil if it does not.
+// broken returns how a sample breaks the law, or nil.
 func (s *subject) broken(ctx context.Context, m sample) (f *failure) {
 	if s.checkValue == nil {
 		f = s.check(ctx, s, m.json)
@@ -96,34 +95,34 @@ type counterexample struct {
 	*failure
 	subject   *subject
 	sample    sample
-	object    []byte // its text
-	iteration int    // of the first one
-	tried     int    // smaller ones
-	stack     string // of the panic, if it is one
+	object    []byte // the text of the object
+	iteration int    // the iteration of the first counterexample
+	tried     int    // the number of smaller samples that were tried
+	stack     string // of the panic, if there was one
 	reported  string // the test that has the report of the same cause, or ""
 }
 
 const (
 	// shrinkTries is how many samples are tried to find a smaller counterexample.
 	shrinkTries = 3000
-	// fewest is which part of the samples must have been made at least, or there is no
-	// telling what was checked.
+	// fewest is the least part of the samples that must have been made for a meaningful check.
 	fewest = 10
 )
 
-// search returns a small counterexample; or nil if no sample fails. One of a cause that is reported is
-// returned only if there is no other, and is not made smaller. It is an error if no samples can be made.
+// search returns a small counterexample, or nil if no sample fails, or an error if no samples can
+// be made. A counterexample of a reported cause is returned only if there is no other, and is not
+// made smaller.
 func (s *subject) search(ctx context.Context, b budget) (*counterexample, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
 	quiet, begin := silent(ctx), time.Now()
-	var lock sync.Mutex // of what follows
+	var lock sync.Mutex // guards the following variables
 	var found, again *counterexample
 	var fatal, notMade error
 	next, made := 0, 0
-	// Samples are made one after another, because a function of [Funcs] need not bear anything
-	// else, and are checked at the same time.
+	// Samples are made one after another, because a function of [Funcs] need not be safe for
+	// concurrent use, and are checked at the same time.
 	take := func() (i int, m sample, ok bool) {
 		lock.Lock()
 		defer lock.Unlock()
@@ -160,7 +159,7 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 			lock.Unlock()
 		}
 	}
-	// Conversions are traced by one goroutine; that they bear more is for [Determinism].
+	// One goroutine traces conversions; [Determinism] checks that they are safe for concurrent use.
 	workers := 1
 	if s.checkValue != nil && s.cfg.trace == "" {
 		workers = goruntime.GOMAXPROCS(0)
@@ -174,7 +173,7 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	switch {
 	case found != nil:
 		if s.pool != nil {
-			s.pool.samples = nil // what is wrong may have changed them
+			s.pool.samples = nil // because the fault may have changed them
 		}
 		return s.shrink(ctx, b.shrinker(), b.progress, *found), nil
 	case fatal != nil:
@@ -185,8 +184,7 @@ func (s *subject) search(ctx context.Context, b budget) (*counterexample, error)
 	return again, nil
 }
 
-// silent returns a context that logs nothing: what a test does to an object on purpose is
-// no news.
+// silent returns a context that logs nothing, for faults that a test causes on purpose.
 func silent(ctx context.Context) context.Context {
 	return klog.NewContext(ctx, logr.Discard())
 }
@@ -195,7 +193,7 @@ func silent(ctx context.Context) context.Context {
 // first: by an error, or by a difference, and not by reported causes alone.
 func (s *subject) shrink(ctx context.Context, effort draw.Shrinker, p *progress, first counterexample) *counterexample {
 	quiet := silent(ctx)
-	passed := map[string]bool{} // the same object is made of many draws
+	passed := map[string]bool{} // because many draws make the same object
 	found := func(c counterexample) draw.Found[counterexample] {
 		return draw.Found[counterexample]{Value: c, Size: len(c.object), Tree: c.sample.source.Tree()}
 	}

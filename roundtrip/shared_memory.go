@@ -17,9 +17,9 @@ type block struct {
 	path     string
 }
 
-// shared returns where two values have memory in common, such that a change of one changes
-// the other: the paths in both, or false. Strings share nothing: they cannot be changed.
-// The blocks in except do not count.
+// shared returns the paths in two values whose memory is the same, so that a change of one changes
+// the other, or false. The memory of strings, which cannot be changed, and the blocks in except do
+// not count.
 func shared(a, b any, except []block) (inA, inB string, found bool) {
 	x, y := blocks(a), blocks(b)
 	for len(x) > 0 && len(y) > 0 {
@@ -83,7 +83,7 @@ func (w *memoryWalk) walk(path string, v reflect.Value) {
 	}
 }
 
-// add notes memory; it returns false without memory, or if it has seen it before.
+// add notes memory, and returns false if there is none, or if it was noted before.
 func (w *memoryWalk) add(path string, from, size uintptr) bool {
 	if size == 0 || w.seen[from] {
 		return false
@@ -98,8 +98,8 @@ var (
 	quantityType = reflect.TypeFor[resource.Quantity]()
 )
 
-// mayHoldMemory reports whether values of a type may be changed through memory that is not
-// their own. Times and quantities are changed by assignment alone.
+// mayHoldMemory reports whether values of a type may be changed through memory that is not their
+// own. Times and quantities only change by assignment.
 func mayHoldMemory(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Array, reflect.Struct:
@@ -111,7 +111,8 @@ func mayHoldMemory(t reflect.Type) bool {
 // each stands for all elements of a list, and for all members of a map, in a path.
 const each = "[*]"
 
-// jsonName is what JSON calls a field; empty for one whose fields are those of the whole.
+// jsonName returns the name of a field in JSON, or an empty string for an embedded struct whose
+// fields are inlined.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" && !f.Anonymous {

@@ -20,14 +20,14 @@ import (
 
 // origin is how objects came to be stored in a version.
 type origin struct {
-	release           // under which they were created
+	release           // the release under which they were created
 	written string    // the version of the request
 	created string    // the version in which the release stored them
-	writers []release // under which they may have been updated since; one without a definition for none
+	writers []release // the releases under which they may have been updated since; one without a definition stands for no update
 }
 
-// origins returns how objects came to be stored in a version under the releases of [History]. Those
-// that a webhook of that time has made of another version are not known.
+// origins returns how objects came to be stored in a version under the releases of [History].
+// Objects that a webhook of that time converted are unknown.
 func (c *config) origins(kind conversion.Kind, stored string) (all []origin) {
 	today := c.definition(kind.GroupKind)
 	if today == nil {
@@ -91,7 +91,8 @@ func (s *subject) storedObject(src *draw.Source) (text []byte, from string, err 
 	return text, from, err
 }
 
-// updated returns a stored object with some values of a later release, if that lets the rest pass.
+// updated returns a stored object with some values of a later release, if that release accepts the
+// update.
 func (s *subject) updated(src *draw.Source, m map[string]any, later release, keep uint64) (map[string]any, error) {
 	if keep == 0 {
 		return m, nil
@@ -146,8 +147,8 @@ func (s *subject) relabel(m map[string]any, r release, version string) {
 	r.Version(version).Prune(m)
 }
 
-// withUnknown returns the schema of a version in an earlier release, with the fields that are
-// unknown to it, kept all the same, and known today: they may have any value.
+// withUnknown returns the schema of a version in an earlier release, with the fields that it
+// preserved without knowing them, and that are known today, which may have any value.
 func withUnknown(past, today *schema.Definition, version string) *structuralschema.Structural {
 	all := past.CustomResourceDefinition().Spec.PreserveUnknownFields
 	s := &structuralschema.Structural{Generic: structuralschema.Generic{Type: "object"}}
@@ -209,10 +210,9 @@ type refusal struct {
 	refused func(error) bool
 }
 
-// Refuse declares that the conversion of some stored objects fails on purpose. refused(err)
-// reports whether err is expected. The error is the error of the registry, which wraps the
-// error of your conversion function. A panic is never accepted. The output of the test includes
-// the reason, which must not be empty.
+// Refuse declares that the conversion of some stored objects fails on purpose. refused(err) reports
+// whether err is expected. The error of the registry wraps the error of your conversion function. A
+// panic is never accepted. The output of the test includes the reason, which must not be empty.
 //
 // Refuse only affects the law [Total], and requires [History]. Other laws do not generate
 // objects of earlier releases.
@@ -226,8 +226,8 @@ func Refuse(reason string, refused func(err error) bool) Option {
 	}
 }
 
-// total does with an object that is stored what the API server does: reads it, converts it, and
-// converts it back when a client has sent it.
+// total does with a stored object what the API server does: reads it, converts it, and converts it
+// back when a client sends it.
 func total(ctx context.Context, s *subject, stored []byte) *failure {
 	a, b := s.path[0], s.path[1]
 	object, err := s.pruned(a, stored)
@@ -272,12 +272,12 @@ func (s *subject) pruned(version string, object []byte) ([]byte, error) {
 	return kubejson.Marshal(m)
 }
 
-// dropped returns the fields that the Go type of the first version lacks and the conversions
-// have dropped: same lets them pass. A type may leave out zero values.
+// dropped returns the fields that the conversions have dropped because the Go type of the first
+// version lacks them, which same accepts. A type may leave out zero values.
 func (s *subject) dropped(object, back []byte) *failure {
 	written, err := rewrite(s.registry.Scheme(), s.kind.WithVersion(s.path[0]), object)
 	if err != nil {
-		return nil // there is no type
+		return nil // the version has no Go type
 	}
 	had, kept := leavesOf(object), leavesOf(written)
 	maps.Copy(kept, leavesOf(back))
@@ -294,7 +294,7 @@ func (s *subject) dropped(object, back []byte) *failure {
 	return nil
 }
 
-// leavesOf returns the leaves of an object that has been converted, and so is JSON.
+// leavesOf returns the leaves of a converted object, which is valid JSON.
 func leavesOf(object []byte) map[string]string {
 	leaves := map[string]string{}
 	if v, err := decodeExactly(object); err == nil {

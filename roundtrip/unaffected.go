@@ -12,12 +12,12 @@ import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 )
 
-// checkUnaffected returns what an edit in A has taken from B, although it does not affect it. Two conversions to B
-// tell what the edit affects: those of the object before and after the edit, without annotations. What
-// they have in common must be the same after the two conversions with annotations.
+// checkUnaffected returns what an edit in A takes away from B although the edit does not affect it:
+// where the object converts to the same in B before and after the edit without annotations, the two
+// conversions with annotations must be the same too.
 //
-// The law does not hold for objects that break other laws: if the object before the edit does not come
-// back to B, or the edited object does not come back to A without its annotations.
+// Objects that break other laws pass: those of which the object before the edit does not come back
+// to B, or the edited object does not come back to A without its annotations.
 func (s *subject) checkUnaffected(ctx context.Context, p *past, edited []byte) *failure {
 	a, b := s.path[0], s.path[1]
 	switch same, err := sameAnnotations(p.original, p.before); {
@@ -109,7 +109,8 @@ func (l *losses) add(path string, want, got any) {
 	}
 }
 
-// compare compares two values where two others are equal: plain and plainEdited are without what B alone has.
+// compare compares two values where two others, plain and plainEdited, are equal, which lack the
+// fields that only B has.
 func (l *losses) compare(path string, s *structuralschema.Structural, plain, plainEdited, before, after any) {
 	switch plain := plain.(type) {
 	case map[string]any:
@@ -234,7 +235,7 @@ func keyOf(element any, keys []string) string {
 	return textOf(values)
 }
 
-// canonical returns a text that two values share if they differ in the order of lists alone.
+// canonical returns a text that two values share if they differ only in the order of lists.
 func canonical(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

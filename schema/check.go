@@ -55,26 +55,24 @@ func (f Problem) String() string {
 }
 
 // Check returns the problems of the CustomResourceDefinitions in a file, which it reads like
-// [ParseAll]. A problem is an error for which the API server would not create the CRD, or a
-// warning. The problems have their positions in the file, and are in the order of the file.
+// [ParseAll]. A problem is a warning, or an error for which the API server would not create the
+// CRD. Each problem has its position in the file, whose order they follow.
 //
 // Check returns an error for each part of the file that cannot be read or is not a CRD, together
 // with the problems of the other parts. A file without a CRD is an error, so that a check of the
 // wrong file does not pass.
 //
-// Check behaves like a server of Kubernetes 1.37. That server refuses a rule with the global
-// function matches(self, pattern) if its cost may exceed the limit. Servers before 1.37 do not
-// count that cost.
+// Check behaves like a server of Kubernetes 1.37, which is the first that counts the cost of the
+// global function matches(self, pattern) in a rule.
 //
-// Like the server, Check works in steps, and a problem can hide others. Fix the problems and
-// call Check again. If a value has another type than its field, Check only reports wrong types
-// and unknown fields. If a schema is not structural, Check does not check its defaults and CEL
-// rules. Like the server, Check does not report unknown fields below items and
-// additionalProperties.
+// Like the server, Check works in steps, so a problem can hide others until you fix it. If a value
+// has another type than its field, Check only reports wrong types and unknown fields. If a schema
+// is not structural, Check does not check its defaults and CEL rules. Unknown fields below items
+// and additionalProperties are not reported, as on the server.
 //
-// If all versions share a schema, its problems are reported for each version, because each
-// version has to be fixed. [Parse] accepts two kinds of CRDs that no server creates any more:
-// CRDs with preserveUnknownFields, and CRDs of v1beta1. Check reports both as problems.
+// If all versions share a schema, its problems are reported for each version, because each version
+// has to be fixed. CRDs with preserveUnknownFields and CRDs of v1beta1 are problems, because no
+// server creates them any more, although [Parse] accepts them.
 //
 // (apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 // ValidateCustomResourceDefinition; for warnings

@@ -131,11 +131,10 @@ func yamlWarnings(text string) []string {
 	return []string{text}
 }
 
-// coerce does to an object what decoding does to one of a Go type: it validates and prunes
-// metadata, prunes unknown fields, and removes nulls that are neither nullable nor with a
-// default. The schema is that of the object's own version. Of a stored object, metadata that
-// is invalid is dropped. track returns the paths of unknown fields
-// (customresource_handler.go, unstructuredSchemaCoercer).
+// coerce does to an object what decoding does to one of a Go type, by the schema of the object's
+// own version: it validates and prunes metadata, prunes unknown fields, and removes each null that
+// is not nullable and has no default. Invalid metadata of a stored object is dropped. track returns
+// the paths of unknown fields (customresource_handler.go, unstructuredSchemaCoercer).
 func (d *Definition) coerce(u *unstructured.Unstructured, stored, track bool) (unknown []string, err error) {
 	kind, _, err := unstructured.NestedString(u.Object, "kind")
 	if err != nil {

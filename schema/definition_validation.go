@@ -58,10 +58,10 @@ func prepareDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*apiexten
 	return internal, nil
 }
 
-// validateDefinition calls the server's own validation of a definition, and returns an error if it
-// panics, as cel.ValidFieldPath does for a path that leads below additionalProperties: true
-// (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go). The server breaks off the
-// connection then.
+// validateDefinition calls the server's own validation of a definition, and returns an error where
+// the server breaks off the connection because the validation panics, as cel.ValidFieldPath does
+// for a path that leads below additionalProperties: true
+// (apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go).
 func validateDefinition(crd *apiextensions.CustomResourceDefinition, how func(context.Context, *apiextensions.CustomResourceDefinition) field.ErrorList) (errs field.ErrorList, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -78,7 +78,7 @@ func validateDefinition(crd *apiextensions.CustomResourceDefinition, how func(co
 func eachWarning(crd *apiextensions.CustomResourceDefinition, f func(path, message string)) {
 	compatibility := environment.DefaultCompatibilityVersion()
 	eachSchema(crd, func(path string, s *apiextensions.JSONSchemaProps) {
-		// Whether a format is known depends on the type. One that is wrong is a problem already.
+		// Whether a format is known depends on the type, and a wrong type is a problem already.
 		if slices.Contains([]string{"", "object", "array", "string", "integer", "number", "boolean"}, s.Type) {
 			format := &spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format, Type: []string{s.Type}}}
 			for _, unknown := range validation.GetUnrecognizedFormats(format, compatibility) {

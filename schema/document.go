@@ -141,9 +141,9 @@ func (d *document) json() (value []byte, duplicates []error, err error) {
 	return value, duplicates, d.readToEnd()
 }
 
-// readToEnd reads a document of YAML to its end. The functions that make JSON of YAML read
-// only the first document of a text. A second one may follow without a marker: after {a: b}, or
-// where the text is indented less than its first line.
+// readToEnd reads a document of YAML to its end, because the functions that make JSON of YAML
+// silently ignore a second one. It may follow without a marker: after {a: b}, or where the text is
+// indented less than its first line.
 func (d *document) readToEnd() error {
 	decoder := yaml.NewDecoder(bytes.NewReader(d.text))
 	var node yaml.Node

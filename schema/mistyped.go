@@ -10,10 +10,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// findMistyped returns the decoder's messages for all values in the JSON of a definition that are
-// of another type than their fields, by their paths. The server's decoder reports only the first,
-// with a path that is wrong below items and additionalProperties. It also returns the JSON with
-// null in their place, which fits every field, so that the rest can be decoded.
+// findMistyped returns, by path, the decoder's messages for all values in the JSON of a definition
+// that have another type than their fields; the server's decoder reports only the first, with a
+// path that is wrong below items and additionalProperties. It also returns the JSON with null,
+// which fits every field, in their place, so that the rest can be decoded.
 func findMistyped(text []byte) (found map[string]string, rest []byte) {
 	var definition any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &definition); err != nil {
@@ -28,7 +28,7 @@ func findMistyped(text []byte) (found map[string]string, rest []byte) {
 	return found, rest
 }
 
-// nullMistyped replaces by null, in a value that is to be of a type, what is of another type.
+// nullMistyped replaces each part of a value that has another type than its field by null.
 func nullMistyped(value *any, t reflect.Type, path string, found map[string]string) {
 	t = inUse(t, *value)
 	switch v := (*value).(type) {

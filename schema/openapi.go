@@ -22,16 +22,16 @@ import (
 
 // Schema is an OpenAPI v3 schema without a CRD. Its methods do what the API server does with the
 // schema of a version. They do not check apiVersion, kind and metadata, because a Schema has no
-// group, kind and scope. A Schema is immutable, and its methods are safe for concurrent use.
+// group, kind and scope. A Schema is immutable, and safe for concurrent use.
 type Schema struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
 	cel        *cel.Validator // nil if there are no rules
 }
 
-// ParseSchema compiles one schema in YAML or JSON. The schema has the form of openAPIV3Schema in
-// a CRD: it is structural, and describes a whole object. ParseSchema returns an error that lists
-// all reasons for which the server would refuse the schema.
+// ParseSchema compiles one schema in YAML or JSON, in the form of openAPIV3Schema in a CRD: it is
+// structural, and describes a whole object. The error lists all reasons for which the server would
+// refuse the schema.
 func ParseSchema(data []byte) (*Schema, error) {
 	var schemas []*Schema
 	err := eachObject(data, func(o *object) error {
@@ -102,8 +102,8 @@ func (s *Schema) Default(object map[string]any) {
 	defaulting.Default(object, s.structural)
 }
 
-// Validate returns the errors of the schema, of embedded resources, of lists that are sets or
-// maps, and of the CEL rules. Their order and form are as in [Version.Validate].
+// Validate returns the errors of the schema, of embedded resources, of lists that are sets or maps,
+// and of the CEL rules, as [Version.Validate] does.
 func (s *Schema) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, object, s.validator)
 	return s.validateRest(ctx, object, nil, nil, errs)

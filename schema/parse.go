@@ -13,10 +13,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Parse compiles one CustomResourceDefinition in YAML or JSON, of apiextensions.k8s.io/v1 or
-// v1beta1: see [ParseAll]. Parse returns an error if the file has no CRD or several. If the
-// server would not accept the CRD, the error is the server's own, in one line that can have 25
-// KB. To get a readable list with lines and advice, call [Check].
+// Parse compiles the only CustomResourceDefinition (CRD) of a file as [ParseAll] does, and returns
+// an error if the file has no CRD or several. If the server would not accept the CRD, the error is
+// the server's own, in one line that can have 25 KB; [Check] returns a readable list.
 func Parse(data []byte) (*Definition, error) {
 	definitions, err := ParseAll(data)
 	if err != nil {
@@ -28,17 +27,16 @@ func Parse(data []byte) (*Definition, error) {
 	return definitions[0], nil
 }
 
-// ParseAll compiles all CustomResourceDefinitions of a file with [New], in their order. They are
-// documents of YAML or JSON, or items of a List. A document without content is skipped. ParseAll
-// returns an error for any other object, and for text after the end of a document. A file
-// without CRDs is not an error: the result is empty.
+// ParseAll compiles all CustomResourceDefinitions of a file with [New], in their order: documents
+// of YAML or JSON, or items of a List. It skips documents without content, and returns an error for
+// any other object, and for text after the end of a document. A file without CRDs gives an empty
+// result.
 //
-// CRDs are read strictly, as kubectl sends them: an unknown or duplicate field is an error. A
-// CRD of v1beta1 is defaulted and converted to v1, as servers did that still supported v1beta1.
-// [Check] reports such a CRD as a problem.
+// CRDs are read strictly, as kubectl sends them: an unknown or duplicate field is an error. A CRD
+// of v1beta1 is defaulted and converted to v1, as by the servers that still supported v1beta1.
 //
-// If a CRD has an error, the result is nil, and the error joins all errors. Each error names its
-// document or its item of a List, and the line on which the document or item begins.
+// If a CRD has an error, the result is nil. The error joins all errors, and each names its document
+// or its item of a List, and the line on which that begins.
 func ParseAll(data []byte) ([]*Definition, error) {
 	var definitions []*Definition
 	err := eachObject(data, func(o *object) error {
@@ -85,8 +83,8 @@ func definitionVersion(text []byte) (string, error) {
 	return t.APIVersion, nil
 }
 
-// decodeDefinition decodes the JSON of a definition, and converts it to v1. The strict
-// errors are fields that are unknown or there twice.
+// decodeDefinition decodes the JSON of a definition, and converts it to v1. The strict errors are
+// about unknown and duplicate fields.
 func decodeDefinition(version string, text []byte) (crd *apiextensionsv1.CustomResourceDefinition, strict []error, err error) {
 	crd = &apiextensionsv1.CustomResourceDefinition{}
 	if version == apiextensionsv1.SchemeGroupVersion.String() {

@@ -62,14 +62,14 @@ func (d *document) addPlaces(path string, name, value *yaml.Node) {
 	}
 }
 
-// plainPath writes a path such as spec.versions[0].properties[a.b] with dots alone: what is in
-// brackets in the server's errors is not in those of its decoder.
+// plainPath writes a path such as spec.versions[0].properties[a.b] with dots alone, because the
+// errors of the server's decoder have no brackets.
 func plainPath(path string) string {
 	return strings.NewReplacer("[", ".", "]", "").Replace(path)
 }
 
-// find returns the place of a path, such as spec.versions[0].schema or properties[a.b], and
-// whether it is there. If it is not, the place is that of the nearest field above it.
+// find returns the place of a path, such as spec.versions[0].schema or properties[a.b], and whether
+// the field exists. If it does not, the place is that of the nearest field above it.
 func (p positions) find(path string) (at position, found bool) {
 	if path != "" {
 		path = "." + plainPath(path)
@@ -82,8 +82,8 @@ func (p positions) find(path string) (at position, found bool) {
 	}
 }
 
-// nameInJSON returns the name that a key has in JSON. YAML 1.1 takes some plain words for
-// booleans: a property that is called n or on becomes one that is called false or true.
+// nameInJSON returns the name that a key has in JSON. YAML 1.1 takes some plain words for booleans,
+// so a property named n or on becomes one named false or true.
 func nameInJSON(key *yaml.Node) string {
 	if plain := key.Style == 0 && key.Tag != ""; !plain {
 		return key.Value

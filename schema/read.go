@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read returns the response to a GET request in this version, for an object that is stored in
-// any version. The object is pruned and defaulted by the schema of the version in which it is
-// stored. If that is another version, the object is then converted and pruned again, but does
-// not get the defaults of this version. Invalid metadata is dropped.
+// Read returns the response to a GET request in this version, for an object that is stored in any
+// version. The object is pruned and defaulted by the schema of the stored version. If that is
+// another version, the object is then converted and pruned again, but does not get the defaults of
+// this version. Invalid metadata is dropped.
 //
-// The stored object is JSON or YAML. Stored of the result is nil. Read returns an error if a
+// The stored object is JSON or YAML, and the result has no Stored. Read returns an error if a
 // webhook would have to convert the object, and [Convert] is not given.
 //
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go,
@@ -58,9 +58,9 @@ func (d *Definition) parseStored(stored []byte) (*unstructured.Unstructured, err
 	return u, nil
 }
 
-// restore does, in place, what the server does to an object that it has decoded from storage:
-// it is coerced and gets its defaults in the version in which it is stored, and is converted
-// to this one (customresource_handler.go, crdConversionRESTOptionsGetter).
+// restore does, in place, what the server does to an object that it has decoded from storage: it
+// coerces and defaults the object in its stored version, and converts it to this one
+// (customresource_handler.go, crdConversionRESTOptionsGetter).
 func (r *request) restore(ctx context.Context, u *unstructured.Unstructured) error {
 	if _, err := r.definition.coerce(u, true, false); err != nil {
 		return internalError(err.Error())
@@ -69,9 +69,9 @@ func (r *request) restore(ctx context.Context, u *unstructured.Unstructured) err
 	return r.convert(ctx, u, r.name)
 }
 
-// convert converts an object to another version, in place. Where that takes no webhook, only
-// apiVersion changes (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go). Fields that
-// the schema of that version does not have are pruned.
+// convert converts an object to another version, in place, and prunes the fields that the schema of
+// that version lacks. Without a webhook, only apiVersion changes
+// (apiextensions-apiserver/pkg/apiserver/conversion/nop_converter.go).
 func (r *request) convert(ctx context.Context, u *unstructured.Unstructured, version string) error {
 	to := schema.GroupVersion{Group: r.definition.crd.Spec.Group, Version: version}
 	if from := u.GroupVersionKind().Version; from != version && r.definition.usesWebhook() {

@@ -15,18 +15,16 @@ import (
 
 // Result is the outcome of a request. If the request fails, the Result only has warnings.
 type Result struct {
-	// Object is the object in the response: JSON in the version of the request, as it is read
-	// back from storage. It lacks the metadata that only a server can set: see [Version.Create]
-	// and [Version.Update].
+	// Object is the object in the response, as JSON in the version of the request. It lacks the
+	// metadata that only a server can set: see [Version.Create] and [Version.Update].
 	Object json.RawMessage
-	// Stored is the stored object after a write: JSON in the storage version. If the request has
-	// another version, the object has been converted, and fields that the schema of the storage
-	// version lacks are dropped. If a webhook would have to convert the object, and [Convert]
-	// is not given, Stored is nil, and Object is the object before the conversion. After a read, Stored is nil.
+	// Stored is the object that a write stores, as JSON in the storage version, without the fields
+	// that the schema of that version lacks. If a webhook would have to convert the object, and
+	// [Convert] is not given, Stored is nil, and Object is the object before the conversion. After
+	// a read, Stored is nil.
 	Stored json.RawMessage
-	// Warnings are the warnings in the response, without duplicates, in the server's order. If
-	// they have more than 4096 characters together, a server truncates them to fit in a header.
-	// Here they are complete.
+	// Warnings are the warnings in the response, without duplicates, in the server's order. They
+	// are complete, while a server truncates more than 4096 characters to fit in a header.
 	Warnings []string
 }
 
@@ -41,16 +39,17 @@ func (r *Result) Unstructured() (*unstructured.Unstructured, error) {
 type Option func(*request)
 
 // FieldValidation sets how the server reports unknown and duplicate fields. With
-// metav1.FieldValidationStrict, the request fails. With metav1.FieldValidationWarn, which is the
-// default, the result has a warning for each field. With metav1.FieldValidationIgnore, the
-// fields are not reported. Unknown fields are pruned in any case. kubectl sends Strict.
+// metav1.FieldValidationStrict, which kubectl sends, the request fails. With
+// metav1.FieldValidationWarn, the default, the result has a warning for each field. With
+// metav1.FieldValidationIgnore, the fields are not reported. Unless the request fails, unknown
+// fields are pruned.
 func FieldValidation(directive string) Option {
 	return func(r *request) { r.fieldValidation = directive }
 }
 
-// Namespace sets the namespace in the URL of a create request for a namespaced kind. Without it,
-// the namespace of the object is used, or the namespace default. For other requests, the
-// namespace is the namespace of the old object, and this option has no effect.
+// Namespace sets the namespace in the URL of a create request for a namespaced kind, instead of the
+// namespace of the object, or default if it has none. Other requests use the namespace of the old
+// object.
 func Namespace(name string) Option {
 	return func(r *request) { r.namespace = name }
 }

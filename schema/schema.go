@@ -17,8 +17,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Definition is a compiled CustomResourceDefinition (CRD). It is immutable, and its methods are
-// safe for concurrent use.
+// Definition is a compiled CustomResourceDefinition (CRD). It is immutable, and safe for concurrent
+// use.
 type Definition struct {
 	crd      *apiextensionsv1.CustomResourceDefinition // defaulted, and not shared
 	versions map[string]*Version
@@ -26,7 +26,7 @@ type Definition struct {
 	storage  string
 }
 
-// Version is one version of a CRD. It is immutable, and its methods are safe for concurrent use.
+// Version is one version of a CRD. It is immutable, and safe for concurrent use.
 type Version struct {
 	definition *Definition
 	name       string
@@ -43,18 +43,16 @@ func (d *Definition) CustomResourceDefinition() *apiextensionsv1.CustomResourceD
 	return d.crd.DeepCopy()
 }
 
-// Versions returns the names of all versions, including versions that are not served. The
-// version with the highest priority is first: v2, v1, v1beta1, v1alpha1
-// (apimachinery/pkg/version/helpers.go, CompareKubeAwareVersionStrings).
+// Versions returns the names of all versions, served or not, by descending priority: v2, v1,
+// v1beta1, v1alpha1 (apimachinery/pkg/version/helpers.go, CompareKubeAwareVersionStrings).
 func (d *Definition) Versions() []string { return slices.Clone(d.names) }
 
 // StorageVersion returns the name of the storage version.
 func (d *Definition) StorageVersion() string { return d.storage }
 
-// Version returns the version with the given name, and never returns nil. If the CRD has no such
-// version, the methods of the result return an error that names the existing versions. Methods
-// that return no error panic with that error, except Served. [Definition.Versions] returns the
-// names.
+// Version returns the version with the given name, and never nil. If the CRD has no such version,
+// the methods of the result, except Served, return an error that names the existing versions, or
+// panic with it if they return no error.
 func (d *Definition) Version(name string) *Version {
 	if v := d.versions[name]; v != nil {
 		return v
@@ -84,14 +82,13 @@ type compiled struct {
 	hasStatus       bool // there is a status subresource
 }
 
-// New compiles a copy of a CRD, and sets its defaults. If the server would not accept the CRD,
-// New returns the server's error: an *apierrors.StatusError with reason Invalid, and all
-// problems with their paths. If all versions have the same schema, its paths begin with
-// spec.validation.
+// New compiles a copy of a CRD, and sets its defaults. If the server would not accept the CRD, New
+// returns the server's error: an *apierrors.StatusError with reason Invalid and the paths of all
+// problems, which begin with spec.validation if all versions have the same schema.
 //
-// The server no longer accepts new CRDs with preserveUnknownFields, but still serves existing
-// ones. New accepts such a CRD if the server would accept an update that does not change it. Its
-// schemas need not be structural.
+// New accepts a CRD with preserveUnknownFields, whose schemas need not be structural, if the server
+// would accept an update that does not change it. The server no longer creates such CRDs, but still
+// serves existing ones.
 //
 // The status of the CRD does not matter to New, but package breaking uses its storedVersions.
 func New(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {

@@ -35,9 +35,9 @@ func (v *Version) Prune(object map[string]any) (pruned []string) {
 	return v.Schema.Prune(object)
 }
 
-// Default sets the defaults of the schema in the object. First it removes each null field that
-// is not nullable and has no default. Null items of lists are preserved. A default is set if its
-// parent exists; Default creates no parent. The server prunes first: see [Version.Prune].
+// Default first removes each null field that is not nullable and has no default, but no null item
+// of a list. It then sets each default whose parent exists. The server prunes first: see
+// [Version.Prune].
 //
 // (apiextensions-apiserver/pkg/apiserver/schema/defaulting)
 func (v *Version) Default(object map[string]any) {
@@ -53,8 +53,8 @@ func (v *Version) Default(object map[string]any) {
 //   - the errors of apiVersion and kind. If there are any, Validate returns no others.
 //   - the errors of metadata, of the schema, of the scale subresource, of embedded resources,
 //     and of lists that are sets or maps.
-//   - the errors of the CEL rules. If an error of the schema could mislead the rules, they do
-//     not run, and another error reports that.
+//   - the errors of the CEL rules, or one error which reports that they do not run because an error
+//     of the schema could mislead them.
 //
 // The object must be pruned and defaulted, and is not changed. Its values have the types of
 // [unstructured.Unstructured]: int64, float64, string, bool, nil, []any and map[string]any. If
@@ -71,19 +71,19 @@ func (v *Version) Validate(ctx context.Context, object map[string]any) field.Err
 }
 
 // ValidateUpdate returns the errors of an update request that replaces the old object. See
-// [Version.Update] for the errors and [Version.Validate] for the objects. Errors of unchanged
-// parts are dropped. If they are errors of rules, they become warnings, which are sent to the
-// recorder in the context if there is one (k8s.io/apiserver/pkg/warning). Metadata that an
-// update copies from the old object, such as the uid, may be missing.
+// [Version.Update] for the errors and [Version.Validate] for the objects. In unchanged parts,
+// errors of the schema are dropped, and errors of rules become warnings, for the recorder in the
+// context if there is one (k8s.io/apiserver/pkg/warning). Metadata that an update copies from the
+// old object, such as the uid, may be missing.
 //
 // (apiserver/pkg/registry/rest/update.go, BeforeUpdate)
 func (v *Version) ValidateUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
 	return v.validateUpdate(ctx, object, old, false)
 }
 
-// ValidateStatusUpdate returns the errors of an update of the status subresource. Only the status
-// of the object replaces that of the old object. The other fields are not validated by the schema,
-// but all rules run. The version must have the subresource. See [Version.ValidateUpdate].
+// ValidateStatusUpdate returns the errors of an update of the status subresource. The status of the
+// object replaces that of the old object. The schema validates only the status, but all rules run.
+// The version must have the subresource. See [Version.ValidateUpdate].
 //
 // (apiextensions-apiserver/pkg/registry/customresource/status_strategy.go, ValidateUpdate)
 func (v *Version) ValidateStatusUpdate(ctx context.Context, object, old map[string]any) field.ErrorList {
@@ -111,8 +111,8 @@ func (v *Version) unsupported() field.ErrorList {
 	return field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), v.name, v.definition.names)}
 }
 
-// inNamespace returns an object in the namespace that the server would give it. All but
-// metadata is shared with the original.
+// inNamespace returns an object in the namespace that the server would give it. It shares
+// everything except metadata with the original.
 func (v *Version) inNamespace(object map[string]any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: maps.Clone(object)}
 	if metadata, ok := object["metadata"].(map[string]any); ok {
@@ -134,8 +134,8 @@ func (s *Schema) correlate(object, old map[string]any) *common.CorrelatedObject 
 	return common.NewCorrelatedObject(object, old, &model.Structural{Structural: s.structural})
 }
 
-// ratcheting forgives errors of what has not changed, in the field that keys lead to. That takes a
-// structural schema.
+// ratcheting drops errors of unchanged parts, in the field that keys lead to. It needs a structural
+// schema.
 func (s *Schema) ratcheting(correlation *common.CorrelatedObject, keys ...string) []validation.ValidationOption {
 	if s.structural == nil {
 		return nil
@@ -146,8 +146,8 @@ func (s *Schema) ratcheting(correlation *common.CorrelatedObject, keys ...string
 	return []validation.ValidationOption{validation.WithRatcheting(correlation)}
 }
 
-// validateRest adds to the errors of the schema those of embedded resources, of lists and of
-// rules. An object that is created has neither an old object nor a correlation with it.
+// validateRest adds the errors of embedded resources, of lists and of rules to those of the schema.
+// A created object has no old object and no correlation.
 func (s *Schema) validateRest(ctx context.Context, object, old map[string]any, correlation *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
 	errs = append(errs, objectmeta.Validate(ctx, nil, object, s.structural, false)...)
 	errs = append(errs, s.validateLists(object, old)...)

@@ -29,14 +29,14 @@ import (
 )
 
 // strategy tells the server's generic code how custom resources are created and updated. The
-// server's own strategy comes with the client of etcd, so it is rewritten here, method by method
+// server's own strategy imports the client of etcd, so it is rewritten here, method by method
 // (apiextensions-apiserver/pkg/registry/customresource, strategy.go, status_strategy.go and
 // validator.go).
 type strategy struct {
 	*crdserverscheme.UnstructuredObjectTyper
 	v      *Version
 	status bool // an update is of the status subresource
-	// An update is prepared, and neither validated nor warned of.
+	// An update is prepared, without validation or warnings.
 	onlyPrepares bool
 }
 
@@ -126,8 +126,7 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 	return s.v.validateRest(ctx, u.Object, was.Object, correlation, errs)
 }
 
-// validateStatusUpdate validates the status alone by the schema, but the whole object by the
-// rules.
+// validateStatusUpdate validates only the status by the schema, but the whole object by the rules.
 func (v *Version) validateStatusUpdate(ctx context.Context, u, old *unstructured.Unstructured) field.ErrorList {
 	correlation := v.correlate(u.Object, old.Object)
 	errs := v.validateTypeMeta(u)

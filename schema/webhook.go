@@ -15,11 +15,11 @@ import (
 )
 
 // Convert sets a function that stands in for the conversion webhook of a CRD with the strategy
-// Webhook. It gets an object as JSON and returns it in another version, like the Convert method of
-// conversion.Registry. As in the server, only labels and annotations of the metadata may change.
-// Errors have the text of the server's converter, which contains the error of the function
-// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). If a read fails, newer
-// servers prefix the error with "StorageError: corrupt object" and the key.
+// Webhook. The function gets an object as JSON and returns it in another version, like the Convert
+// method of conversion.Registry. As on the server, only labels and annotations of the metadata may
+// change. Errors have the text of the server's converter, around the error of the function
+// (apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go); for a read, newer
+// servers also prefix "StorageError: corrupt object" and the key.
 func Convert(convert func(ctx context.Context, object []byte, to schema.GroupVersion) ([]byte, error)) Option {
 	return func(r *request) { r.webhook = convert }
 }

@@ -20,12 +20,11 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// Create returns the result of a create request in this version. The object is JSON or YAML. If
-// the first character is {, it is JSON. If there are several YAML documents, only the first is
-// read.
+// Create returns the result of a create request in this version. The object is JSON if its first
+// character is {, and otherwise YAML, of which only the first document is read.
 //
-// The object is decoded, pruned and defaulted. If the status is a subresource, it is removed.
-// Then the object is validated, converted to the storage version, and read back.
+// The object is decoded, pruned and defaulted, loses its status if that is a subresource, and is
+// then validated, converted to the storage version, and read back.
 //
 // An error of the server is an *apierrors.StatusError:
 //
@@ -34,8 +33,8 @@ import (
 //   - an error without a reason, if the object has a resourceVersion.
 //
 // Create returns other errors if the CRD lacks the version, if it does not serve the version
-// (wrapping a NotFound), or if the context is done while rules run. The result is never nil:
-// with an error, it has the warnings.
+// (wrapping a NotFound), or if the context is done while rules run. The result is never nil,
+// because it also has the warnings of a request that fails.
 //
 // The metadata is as on the server, with generation 1, but without uid, creationTimestamp,
 // resourceVersion and managedFields. A generated name ends in xxxxx.
@@ -71,13 +70,14 @@ func (v *Version) Create(ctx context.Context, object []byte, opts ...Option) (*R
 		return r.fail(internalError(storage.ErrResourceVersionSetOnCreate.Error()))
 	}
 	u.SetResourceVersion("")
-	// Two objects that are created alike are stored alike here.
+	// Two equal create requests store equal objects here.
 	u.SetUID("")
 	u.SetCreationTimestamp(metav1.Time{})
 	return r.finish(ctx, u)
 }
 
-// setNamespace gives an object the namespace of the request. The error is that it has another one.
+// setNamespace gives an object the namespace of the request, or returns an error if it has another
+// one.
 func (v *Version) setNamespace(o metav1.Object, namespace string) error {
 	return rest.EnsureObjectNamespaceMatchesRequestNamespace(rest.ExpectedNamespaceForScope(namespace, v.namespaced()), o)
 }
@@ -101,22 +101,21 @@ func (r *request) dedupOwnerReferences(u *unstructured.Unstructured) {
 	}
 }
 
-// Update returns the result of an update request in this version: object replaces the object
-// old. The old object is the stored object, or the object in the response to a read. Its name
-// and namespace are the name and namespace of the request. Both objects are JSON or YAML. See
-// [Version.Create] for the steps, the errors and the result.
+// Update returns the result of an update request in this version, which replaces old by object. The
+// old object is the stored object, or the object in the response to a read, and gives the request
+// its name and namespace. Both objects are JSON or YAML. See [Version.Create] for the steps, the
+// errors and the result.
 //
-// If the old object already had a problem, and the part with the problem has not changed, the
-// problem is dropped or becomes a warning (validation ratcheting, KEP-4008).
+// A problem in an unchanged part of the old object is dropped or becomes a warning (validation
+// ratcheting, KEP-4008).
 //
-// The result has the uid and creationTimestamp of the old object. Its generation is incremented
-// if more than metadata changes. The result has no resourceVersion and managedFields.
+// The result has the uid and creationTimestamp of the old object, and no resourceVersion or
+// managedFields. Its generation is incremented if more than metadata changes.
 //
-// If the old object has a resourceVersion, the new object must have the same resourceVersion. If
-// it has none, the error is Invalid; if it has another one, the error is Conflict. If both
-// objects have a uid, the uids must be equal. A test needs neither field, because a field that
-// the old object lacks is not compared. If the old object of a namespaced kind has no namespace,
-// its namespace is default.
+// If the old object has a resourceVersion, the new object must have the same one; without one the
+// error is Invalid, and with another one it is Conflict. If both objects have a uid, the uids must
+// be equal. Tests can leave out both fields, because a field that the old object lacks is not
+// compared. If the old object of a namespaced kind has no namespace, its namespace is default.
 //
 // (apiserver/pkg/endpoints/handlers/update.go, apiserver/pkg/registry/rest/update.go,
 // apiserver/pkg/registry/generic/registry/store.go)
@@ -183,7 +182,7 @@ func (v *Version) update(ctx context.Context, object, stored []byte, status bool
 	return r.finish(ctx, u)
 }
 
-// checkName returns an error if an object has another name than the request
+// checkName returns an error if the name of an object differs from that of the request
 // (apiserver/pkg/endpoints/handlers/rest.go, checkName).
 func checkName(o metav1.Object, name string) error {
 	switch own := o.GetName(); own {

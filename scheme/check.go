@@ -19,29 +19,28 @@ import (
 	"github.com/crdkit/crdkit/internal/gvk"
 )
 
-// Check returns an error that joins all mistakes in the types of a scheme, or nil. The
-// scheme may be built in any way, such as by controller-runtime's SchemeBuilder. [New]
-// calls Check.
+// Check returns an error that joins all mistakes in the types of a scheme, or nil. [New] calls
+// Check; call it yourself for a scheme that was built in another way, such as by
+// controller-runtime's SchemeBuilder.
 //
 // These are errors:
 //
-//   - A kind with metadata has no list, or its list has elements of another type. For
-//     example, the kind Pizza needs PizzaList.
+//   - A kind with metadata, such as Pizza, has no list (PizzaList), or its list has elements of
+//     another type.
 //   - The type of a list's elements has no kind in the version of the list.
 //   - A version with such kinds lacks ListOptions and the related types, see
 //     [metav1.AddToGroupVersion].
-//   - A type has several kinds or versions, so the type of an object does not determine its
-//     kind.
-//   - A struct field, at any depth, has no name in its JSON tag. It would be stored under
-//     its Go name.
-//   - Two fields of a struct have the same JSON name. Neither would be stored.
+//   - A type has several kinds or versions, so that it does not determine the kind of an object.
+//   - A struct field, at any depth, has no name in its JSON tag, and would be stored under its Go
+//     name.
+//   - Two fields of a struct have the same JSON name, so that neither would be stored.
 //
-// An internal version ([runtime.APIVersionInternal]) is never encoded. Therefore it needs
-// neither JSON tags nor ListOptions. If a group has an internal version, that version must have
-// every kind and list of the other versions, with conversion functions in both directions.
+// An internal version ([runtime.APIVersionInternal]) needs neither JSON tags nor ListOptions,
+// because it is never encoded. It must have every kind and list of the other versions of its group,
+// with conversion functions in both directions.
 //
-// Types of Kubernetes itself, in packages below k8s.io, are not checked, because some of
-// them break these rules. For example, Binding has no list.
+// Types of Kubernetes itself, in packages below k8s.io, are not checked, because some of them break
+// these rules: Binding has no list.
 func Check(s *runtime.Scheme) error {
 	c := checker{scheme: s, versions: map[schema.GroupVersion]map[string]reflect.Type{}, names: map[reflect.Type][]string{}}
 	for gvk, t := range s.AllKnownTypes() {

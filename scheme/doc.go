@@ -9,14 +9,14 @@
 //		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
 //	)
 //
-// New checks the types at startup, and returns one error that joins all mistakes. Examples
-// are a kind without its list, a struct field without a JSON tag, two types for one kind,
-// or two kinds for one type. A scheme that is built without New accepts most of these
-// mistakes, and only the first request that needs a missing part fails.
+// New checks the types at startup, and returns one error that joins all mistakes, such as a kind
+// without its list, a struct field without a JSON tag, two types for one kind, or two kinds for one
+// type. A scheme that is built without New accepts most of these mistakes, and fails only when a
+// request needs the missing part.
 //
 // [Check] checks a scheme that was built in another way. The other packages of this module
 // accept any scheme.
 //
 // The package does not convert objects: see package conversion. Put defaults into the schema of the
-// CustomResourceDefinition, or for an aggregated API server, into functions for [Default].
+// CustomResourceDefinition or, for an aggregated API server, into functions for [Default].
 package scheme

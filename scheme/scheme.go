@@ -22,8 +22,8 @@ type Option func(*builder)
 // have the priorities of the API server: v2 before v1, v1beta1 and v1alpha1. [Priority]
 // changes the order.
 //
-// New returns an error that joins the mistakes of all options and of all types (see
-// [Check]). In that case the scheme is nil.
+// If an option or a type has a mistake (see [Check]), the scheme is nil, and the error joins all
+// mistakes.
 func New(opts ...Option) (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	if err := Install(s, opts...); err != nil {
@@ -47,8 +47,8 @@ func Install(s *runtime.Scheme, opts ...Option) error {
 	return errors.Join(append(b.errs, Check(b.scheme))...)
 }
 
-// Version adds the Go types of one version of an API. The types are pointers to structs,
-// and include the list of each kind. The name of a kind is the name of its Go type.
+// Version adds the Go types of one version of an API, as pointers to structs, including the list of
+// each kind. A kind has the name of its Go type.
 //
 // New returns the errors of [Check]. It also returns an error if
 //
@@ -71,9 +71,9 @@ func Version(gv schema.GroupVersion, objects ...runtime.Object) Option {
 }
 
 // Functions adds the types that functions in the form of AddToScheme register, such as the
-// functions of k8s.io/api or of another API package. New calls them in their order, after
-// it has added the types of all Version options. If a function returns an error or panics,
-// New returns an error.
+// functions of k8s.io/api or of another API package. New calls them in their order, after it has
+// added the types of all Version options, and returns an error if one of them returns an error or
+// panics.
 func Functions(add ...func(*runtime.Scheme) error) Option {
 	return func(b *builder) { b.functions = append(b.functions, add...) }
 }

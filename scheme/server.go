@@ -13,9 +13,9 @@ import (
 // The options in this file are for aggregated API servers, and for other programs whose codecs
 // default objects: a CustomResourceDefinition declares all of this in its manifest.
 
-// Priority sets the order in which the versions of a group are preferred, the most preferred
-// first. An aggregated API server lists them in this order in its discovery, and stores
-// objects in the first one. The default is the order that [New] describes.
+// Priority sets the order in which the versions of a group are preferred, the most preferred first.
+// An aggregated API server lists them in this order in its discovery, and stores objects in the
+// first one. By default, the order is that of [New].
 //
 // New returns an error if the versions are of several groups, or if one of them is not
 // registered.
@@ -62,8 +62,8 @@ func Default[T runtime.Object](set func(obj T)) Option {
 }
 
 // FieldLabels declares the fields by which clients may select objects of a kind with a field
-// selector, such as spec.color. The fields metadata.name and metadata.namespace are always
-// allowed. The storage must know the fields too.
+// selector, such as spec.color. The fields metadata.name and metadata.namespace are always allowed.
+// The storage must know the other fields too.
 //
 // New returns an error if the kind is not registered.
 func FieldLabels(kind schema.GroupVersionKind, labels ...string) Option {

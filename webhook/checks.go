@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// Checks is a handler for an endpoint such as /healthz or /readyz. It maps the name of each
-// check to a function, which returns nil if the check passes. The functions must be safe for
-// concurrent use.
+// Checks is a handler for an endpoint such as /healthz or /readyz. It maps the name of each check
+// to a function, which returns nil if the check passes, and must be safe for concurrent use.
 //
-// If all checks pass, or if there are none, the response is 200 with the body "ok". Otherwise
-// it is 500 with one line for each check. With the query parameter verbose, the response has
-// these lines in both cases. The endpoints of the API server respond in the same way
-// (k8s.io/apiserver/pkg/server/healthz).
+// If all checks pass, or if there are none, the response is 200 with the body "ok", and otherwise
+// 500 with one line for each check. With the query parameter verbose, both have these lines, as on
+// the endpoints of the API server (k8s.io/apiserver/pkg/server/healthz).
 type Checks map[string]func(*http.Request) error
 
 // ServeHTTP runs the checks in the order of their names.

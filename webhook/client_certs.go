@@ -25,15 +25,14 @@ type Clients struct {
 // exactly match one of them. ClientsOf returns an error if the file cannot be used, or if a
 // name is empty.
 //
-// The API server presents a certificate to admission webhooks only if you configure it. The
-// AdmissionConfiguration of its flag --admission-control-config-file must refer to a
-// kubeconfig for webhooks (k8s.io/apiserver/pkg/util/webhook/authentication.go). The API
-// server never presents a certificate to conversion webhooks
-// (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go). Therefore
-// you must not wrap a conversion handler in [Clients.Only].
+// The API server presents a certificate to admission webhooks only if the AdmissionConfiguration of
+// its flag --admission-control-config-file refers to a kubeconfig for webhooks
+// (k8s.io/apiserver/pkg/util/webhook/authentication.go). Do not wrap a conversion handler in
+// [Clients.Only], because the API server never presents a certificate to conversion webhooks
+// (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go).
 //
-// The file is read again at most once a second. Changes take effect without a restart. When a
-// CA is removed, its clients are rejected, even on open connections. While the new content is
+// The file is read again at most once a second, so that changes take effect without a restart. When
+// a CA is removed, its clients are rejected, even on open connections. While the new content is
 // invalid, the last valid content is used, and [Clients.Check] returns an error.
 func ClientsOf(caFile string, names ...string) (*Clients, error) {
 	if slices.Contains(names, "") {
@@ -95,8 +94,7 @@ func (c *Clients) verify(certs []*x509.Certificate) error {
 //   - 401 if the client has no certificate, or its certificate is not valid now
 //   - 403 if the certificate has another name than the names of [ClientsOf]
 //
-// The server must request client certificates; see [VerifyClients]. Otherwise all requests get
-// a 401.
+// All requests get a 401 unless the server requests client certificates; see [VerifyClients].
 func (c *Clients) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || c.verify(r.TLS.PeerCertificates) != nil {

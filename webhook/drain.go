@@ -18,21 +18,20 @@ func DrainTimeout(d time.Duration) Option {
 	return func(s *settings) { s.drain = d }
 }
 
-// ShutdownDelay sets the time that [Serve] continues to accept connections after its context
-// is done. The default is zero. A deleted pod gets new connections for some seconds, until
-// every node has updated its routes. During the delay, responses ask clients to close their
-// connections, and [Draining] returns an error. The terminationGracePeriodSeconds of the pod
-// should exceed the sum of this delay and [DrainTimeout].
+// ShutdownDelay sets the time that [Serve] continues to accept connections after its context is
+// done, because a deleted pod gets new connections for some seconds, until every node has updated
+// its routes. The default is zero. During the delay, responses ask clients to close their
+// connections, and [Draining] returns an error. The terminationGracePeriodSeconds of the pod should
+// exceed the sum of this delay and [DrainTimeout].
 func ShutdownDelay(d time.Duration) Option {
 	return func(s *settings) { s.delay = d }
 }
 
 // RunAlongside runs a function alongside the server, such as informers that the handlers read.
-// [Serve] calls run when it begins to accept connections, and waits until run has returned.
-// The context of run has the values of Serve's context, but is done only after the last
-// request has been answered or cut off. Therefore requests in flight can still use the
-// informers. The informers can also read objects that this server converts. Several
-// RunAlongside options may be given.
+// [Serve] calls run when it begins to accept connections, so that the informers can read objects
+// that this server converts, and waits until run has returned. The context of run has the values of
+// Serve's context, but is done only after the last request has been answered or cut off, so that
+// requests in flight can still use the informers. Several RunAlongside options may be given.
 //
 // If run returns an error, the server stops without [ShutdownDelay], and Serve returns the
 // first such error. context.Canceled is not an error once the context of run is done. If run
@@ -53,11 +52,11 @@ func Draining(r *http.Request) error {
 	return nil
 }
 
-// minIdle is the time that an HTTP/1.1 connection must be idle before the stopping server
-// closes it. If a server closes a connection during a POST, the client does not retry, because
-// the request may have been served (RFC 9110, section 9.2.2). Within this time, the next
-// response asks the client to close the connection. Later, the client rarely uses the
-// connection, because pools reuse the youngest first.
+// minIdle is the time that an HTTP/1.1 connection must be idle before the stopping server closes
+// it. Within this time, the next response asks the client to close the connection, which matters
+// because a client does not retry a POST on a connection that the server closes: the request may
+// have been served (RFC 9110, section 9.2.2). Later, the client rarely uses the connection, because
+// pools reuse the youngest first.
 const minIdle = 5 * time.Second
 
 // drain shuts the server down after the listener was closed. Requests that exceed the timeout

@@ -38,8 +38,8 @@ import (
 //   - two minutes from the header to the end of the response
 //   - three minutes for an idle connection
 //
-// The API server closes idle and unused connections after 90 seconds. Therefore it sends no
-// request on a connection that the server is closing.
+// The API server closes idle and unused connections after 90 seconds, so it sends no request on a
+// connection that the server is closing.
 //
 // The contexts of requests have the values of ctx, including the logger, but are not done when
 // ctx is done. Use an [http.ResponseController] for optional features of the ResponseWriter.

@@ -9,8 +9,8 @@ import (
 	"github.com/crdkit/crdkit/internal/reload"
 )
 
-// Certificates supplies the certificate for each TLS handshake. Different calls may return
-// different certificates. GetCertificate must be safe for concurrent use.
+// Certificates supplies the certificate for each TLS handshake, which may change from call to call.
+// GetCertificate must be safe for concurrent use.
 type Certificates interface {
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
@@ -26,10 +26,10 @@ type FileCertificates struct {
 // certificates after the certificate. Files returns an error if the files cannot be read, or
 // do not belong together.
 //
-// Handshakes read the files again, at most once a second. Therefore a renewed certificate is
-// served without a restart. The files may change in place, by a rename, or by the swap of a
-// symbolic link, as in a Kubernetes volume. While the new content is invalid, the last valid
-// certificate is served, and [FileCertificates.Check] returns an error.
+// Handshakes read the files again, at most once a second, so that a renewed certificate is served
+// without a restart. The files may change in place, by a rename, or by the swap of a symbolic link,
+// as in a Kubernetes volume. While the new content is invalid, the last valid certificate is
+// served, and [FileCertificates.Check] returns an error.
 func Files(certFile, keyFile string) (*FileCertificates, error) {
 	pair, err := reload.New(func(contents [][]byte) (*tls.Certificate, error) {
 		pair, err := tls.X509KeyPair(contents[0], contents[1])
@@ -68,15 +68,15 @@ func (f *FileCertificates) Check(*http.Request) error {
 // and HTTP/1.1. It gets the certificate of each handshake from certs. Of the options, only
 // [VerifyClients] takes effect.
 //
-// You may change the configuration. To disable HTTP/2, set NextProtos to "http/1.1" alone.
-// Some servers only allow changes of their own configuration, like TLSOpts in
-// controller-runtime's webhook server. Then copy these fields:
+// You may change the configuration: to disable HTTP/2, set NextProtos to "http/1.1" alone. For a
+// server that only allows changes of its own configuration, like TLSOpts in controller-runtime's
+// webhook server, copy these fields:
 //
 //   - MinVersion, NextProtos and GetCertificate
 //   - with VerifyClients, also ClientAuth, SessionTicketsDisabled and VerifyConnection
 //
-// Leave the field Certificates empty. Otherwise crypto/tls serves the first certificate in it
-// to clients that send no server name.
+// Leave the field Certificates empty, because crypto/tls serves the first certificate in it to
+// clients that send no server name.
 func TLSConfig(certs Certificates, opts ...Option) *tls.Config {
 	return apply(opts).tlsConfig(certs)
 }

@@ -4,8 +4,7 @@
 //	mux.Handle("/mutate", admission.NewHandler(s, observe("mutate"), …))
 //	mux.Handle("/validate", admission.NewHandler(s, observe("validate"), …))
 //
-// Package admission does not import Prometheus; only importers of this package do. Use
-// promhttp to serve the metrics of the registry. These are the metrics:
+// Use promhttp to serve the metrics of the registry:
 //
 //   - crdkit_admission_requests_total counts requests, with the labels webhook, group,
 //     version, kind, operation, subresource and decision.
@@ -15,9 +14,9 @@
 // The label webhook is the name that you give. The label decision is allowed, patched, denied
 // or undecided; see [github.com/crdkit/crdkit/admission.Decision].
 //
-// Clients cannot add label values. The labels group, version and kind are empty if
-// [github.com/crdkit/crdkit/admission.Observation] has no kind. The label subresource is
-// status, scale, other, or empty for the resource itself.
+// Clients cannot add label values: group, version and kind are empty if
+// [github.com/crdkit/crdkit/admission.Observation] has no kind, and subresource is status, scale,
+// other, or empty for the resource itself.
 //
 // # Metrics of other programs
 //
@@ -32,12 +31,10 @@
 //   - apiserver_admission_webhook_rejection_count
 //   - apiserver_admission_webhook_fail_open_count
 //
-// The metrics of the API server have neither the kind and version, nor whether there was a
-// patch.
+// None of them has the kind, the version, or whether there was a patch.
 //
-// controller-runtime counts requests by path and HTTP status
-// (controller_runtime_webhook_requests_total). The status is 200 even if the request is
-// denied.
+// controller-runtime counts requests by path and HTTP status, which is 200 even if the request is
+// denied (controller_runtime_webhook_requests_total).
 package metrics
 
 import (
@@ -46,9 +43,9 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// Prometheus registers the metrics, and returns a function. Give this function the name of a
-// webhook, and pass the option that it returns to [admission.NewHandler]. All handlers share
-// the metrics, and several handlers may have the same name.
+// Prometheus registers the metrics, and returns a function that takes the name of a webhook and
+// returns the option for [admission.NewHandler]. All handlers share the metrics, and several
+// handlers may have the same name.
 //
 // Prometheus returns the error of [prometheus.Registerer].Register, for example if the metrics
 // are already registered.

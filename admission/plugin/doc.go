@@ -1,7 +1,7 @@
 // Package plugin runs the functions of an admission handler inside an aggregated API server.
 //
-// A [Plugin] is an admission plug-in of k8s.io/apiserver. It makes the decisions of a handler of
-// package admission without HTTP. The server passes the objects of a request to the plug-in, which
+// A [Plugin] is an admission plug-in of k8s.io/apiserver that makes the decisions of a handler of
+// package admission without HTTP: the server passes the objects of a request to the plug-in, which
 // changes the object or returns an error.
 //
 //	toppings := plugin.New("RestaurantToppings")
@@ -17,8 +17,8 @@
 //   - A plug-in has no rules. It calls a function for each request for its kind, operation and
 //     subresource.
 //   - A plug-in has no failurePolicy. If an error leaves a request undecided, the request fails.
-//   - The server calls all mutating plug-ins before the validating ones. If a handler has mutating
-//     and validating functions, its observer is called twice for a request.
+//   - The server calls all mutating plug-ins before the validating ones, so the observer of a
+//     handler that has functions of both kinds is called twice for a request.
 //   - If a collection is deleted, functions are called for each object, but not for the collection.
 //
 // [admission.ConvertWith]: https://pkg.go.dev/github.com/crdkit/crdkit/admission#ConvertWith

@@ -52,9 +52,9 @@ func (p *Plugin) Register(plugins *apiadmission.Plugins) {
 	plugins.Register(p.name, func(io.Reader) (apiadmission.Interface, error) { return p, nil })
 }
 
-// Handle sets the handler, which must come from admission.NewHandler. Otherwise, or if another
-// handler wraps it, Handle panics. Call Handle before the server starts. If your functions need
-// the server's own client, call Handle in an initializer of plug-ins.
+// Handle sets the handler before the server starts, for example in an initializer of plug-ins if
+// your functions need the server's own client. Handle panics unless the handler comes from
+// admission.NewHandler and is not wrapped by another handler.
 func (p *Plugin) Handle(h http.Handler) {
 	var ok bool
 	if p.decider, ok = handlerinfo.Inner(h).(decider); !ok {
@@ -70,7 +70,7 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Handles returns true for all operations. The handler selects the functions for an operation.
+// Handles returns true for all operations, because the handler selects the functions.
 func (p *Plugin) Handles(apiadmission.Operation) bool { return true }
 
 // Admit calls the mutating functions of the handler, and updates the object of the request. It

@@ -11,22 +11,19 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// AccessReviews creates SubjectAccessReviews. AuthorizationV1().SubjectAccessReviews() of a
-// client-go clientset is an AccessReviews. The webhook's service account needs the verb create
-// for subjectaccessreviews in API group authorization.k8s.io.
+// AccessReviews creates SubjectAccessReviews, like AuthorizationV1().SubjectAccessReviews() of a
+// client-go clientset.
 type AccessReviews interface {
 	Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, opts metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 }
 
-// Authorize denies a reference if the user of the request lacks a permission for the target.
-// The verb of the permission defaults to get. Without this option, a controller that follows
-// references can read objects on behalf of users who lack the permission. The denial is a
-// field.Forbidden with the message of the API server
-// (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go).
+// Authorize denies a reference if the user of the request lacks a permission for the target. The
+// verb of the permission defaults to get. Without this option, a controller that follows references
+// can read objects for users who lack the permission. The denial is a field.Forbidden with the
+// message of the API server (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go).
 //
-// The request is left undecided if a review fails. It is also undecided if a review neither
-// allows nor denies, and has an evaluation error, as in the API server
-// (k8s.io/apiserver/pkg/endpoints/filters/authorization.go).
+// The request is left undecided if a review fails, or if it neither allows nor denies and has an
+// evaluation error, as in the API server (k8s.io/apiserver/pkg/endpoints/filters/authorization.go).
 //
 // References that the object had before an update are not checked, because the user may be a
 // controller that only sets a label. The reviews are not cached. QPS and Burst of the client's

@@ -1,7 +1,6 @@
-// Package reference validates references between objects in admission webhooks. It checks that
-// referenced objects exist, that an object may reference them, and that an object to be
-// deleted is not referenced. The object that holds a reference is the referrer; the referenced
-// object is the target.
+// Package reference validates references between objects in admission webhooks. It checks that the
+// referenced object (the target) exists, that the object with the reference (the referrer) may
+// reference it, and that an object to be deleted has no referrers.
 //
 // The function that [Fields] returns, or a function that you write, finds the references in an
 // object:
@@ -20,18 +19,17 @@
 //	admission.Validate(reference.Exists(known, toppingsOf))
 //	admission.ValidateDelete(reference.NotReferenced[*v1alpha1.Topping](pizzasOf))
 //
-// You start the informers, which may be typed, dynamic, metadata-only, or from a
-// controller-runtime cache (see interop/controllerruntime). Stop them after the webhook's last
-// request. Use [Target.Check] and [Referrers.Check] as readiness checks (see webhook.Checks).
-// Register the Exists webhook for CREATE and UPDATE, and the NotReferenced webhook for DELETE.
+// You start the informers, which may be typed, dynamic, metadata-only, or from a controller-runtime
+// cache (see interop/controllerruntime), and stop them after the webhook's last request. Use
+// [Target.Check] and [Referrers.Check] as readiness checks (see webhook.Checks). Register the
+// Exists webhook for CREATE and UPDATE, and the NotReferenced webhook for DELETE.
 //
 // # Stale informers
 //
 // A synced informer lags behind the API server, usually by a few milliseconds:
 //
-//   - If a target is missing from the informer, Exists queries the API server before it denies
-//     the request. Therefore Exists finds a target that was just created. [RequestRate] limits
-//     these queries.
+//   - Exists finds a target that was just created, because it queries the API server before it
+//     denies a request. [RequestRate] limits these queries.
 //   - A reference to a target that was just deleted may be allowed.
 //   - The deletion of a target may be allowed just after its first referrer is created, and
 //     denied just after its last referrer is deleted.
@@ -43,24 +41,25 @@
 //
 //   - The informer has not synced, or has stopped.
 //   - The informer has no watch. The error has the cause, such as "connection refused".
-//   - The informer has had a watch for less than a second, after more than a second without one.
-//     Events that it missed may still arrive.
+//   - The informer has had a watch for less than a second, after more than a second without one, so
+//     events that it missed may still arrive.
 //
-// The checks recover without a restart, one to three seconds after the API server accepts connections
-// again. After an error that it answers, such as 429 or 500, they may take a minute: client-go waits that
-// long between two attempts. A connection that hangs without an error is noticed after 45 seconds, by the health check of
-// HTTP/2 in client-go (HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS). Until then,
-// the checks answer from outdated objects. With HTTP/1.1, nothing but TCP notices it.
+// The checks recover without a restart, one to three seconds after the API server accepts
+// connections again, or within a minute if it answers with an error such as 429 or 500, because
+// client-go waits that long between two attempts. The checks answer from outdated objects while a
+// connection hangs without an error, until the health check of HTTP/2 in client-go notices it after
+// 45 seconds (HTTP2_READ_IDLE_TIMEOUT_SECONDS and HTTP2_PING_TIMEOUT_SECONDS); with HTTP/1.1, only
+// TCP notices it.
 //
-// If the API server is down for longer than a readiness probe tolerates, no replica is ready. If
-// the same replicas convert objects, add the Check methods to the readiness checks only if you
-// accept this.
+// With the Check methods as readiness checks, no replica is ready when the API server is down for
+// longer than a readiness probe tolerates. If the same replicas convert objects, use them only if
+// you accept this.
 //
 // # Undecided requests
 //
-// If a reference is certainly wrong, the request is denied. Otherwise, if a check cannot be
-// completed, the request is left undecided (see package admission). The response has a
-// Retry-After in these cases:
+// A request with a reference that is certainly wrong is denied. Otherwise, a check that cannot be
+// completed leaves the request undecided (see package admission). The response has a Retry-After in
+// these cases:
 //
 //   - The informer that NotReferenced needs has stopped, or became unusable in the last three
 //     seconds.
@@ -69,13 +68,13 @@
 //   - The wait for [RequestRate] would exceed the time limit of [Exists].
 //
 // With a Retry-After, the API server retries until the webhook's timeoutSeconds have passed
-// (client-go/rest/with_retry.go). The user then sees a timeout, and only the log of the webhook
-// has the cause. A lasting failure, such as a missing permission, a panic, or an informer that has
-// been unusable for more than three seconds, has no Retry-After. The user sees its message. In both
+// (client-go/rest/with_retry.go), so the user sees a timeout, and only the log of the webhook has
+// the cause. A lasting failure, such as a missing permission, a panic, or an informer that has been
+// unusable for more than three seconds, has no Retry-After, so the user sees its message. In both
 // cases, the failurePolicy applies:
 //
-//   - With Fail, nothing passes unchecked. While the webhook is down, requests that match its
-//     rules fail. Exclude the namespaces that the webhook needs in order to start.
+//   - With Fail, nothing passes unchecked, but requests that match the rules of the webhook fail
+//     while it is down. Exclude the namespaces that the webhook needs in order to start.
 //   - With Ignore, undecided requests pass.
 //
 // # Permissions
@@ -89,15 +88,15 @@
 //
 // # Limitations
 //
-// A check happens before the write, without a lock. If a reference is created at the moment
-// when its target is deleted, usually both requests pass. On a local API server (v1.37), 103 of
-// 150 such pairs left a dangling reference. A finalizer on the target makes dangling references
-// rarer. A controller must remove it only after a live list finds no referrers. The check does
-// not run in namespaces that a namespaceSelector excludes, while the webhook is not registered,
-// or when the objects of a deleted CustomResourceDefinition are deleted
-// (apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go). A reference has a name
-// and no UID. Therefore the checks cannot detect that a target was deleted and created again.
+// A check happens before the write, without a lock. If a reference is created at the moment when
+// its target is deleted, usually both requests pass: on a local API server (v1.37), 103 of 150 such
+// pairs left a dangling reference. A finalizer on the target, which a controller removes only after
+// a live list finds no referrers, makes dangling references rarer. The check does not run in
+// namespaces that a namespaceSelector excludes, while the webhook is not registered, or when the
+// objects of a deleted CustomResourceDefinition are deleted
+// (apiextensions-apiserver/pkg/controller/finalizer/crd_finalizer.go). The checks cannot detect
+// that a target was deleted and created again, because a reference has a name and no UID.
 //
-// Therefore your controller must expect dangling references. It should report them in the
-// status, and reconcile the referrers when a target appears; see [Referrers.Of].
+// Your controller must therefore expect dangling references, report them in the status, and
+// reconcile the referrers when a target appears; see [Referrers.Of].
 package reference

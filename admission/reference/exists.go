@@ -39,11 +39,10 @@ type options struct {
 // namespace (to). It must be safe for concurrent use.
 type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed bool, err error)
 
-// CrossNamespace allows references to another namespace if the policy allows them. Without
-// this option, such references are denied. The policy may read from the cluster. For example,
-// it may look for an object in the other namespace that allows the reference, like a
-// ReferenceGrant of Gateway API. If the policy returns an error, the request is left
-// undecided.
+// CrossNamespace allows references to another namespace, which are denied by default, if the policy
+// allows them. The policy may read from the cluster, for example to look for an object in the other
+// namespace that allows the reference, like a ReferenceGrant of Gateway API. If the policy returns
+// an error, the request is left undecided.
 //
 // The policy is not called in these cases:
 //
@@ -51,13 +50,12 @@ type Policy func(ctx context.Context, from string, to cache.ObjectName) (allowed
 //   - The referrer is cluster-scoped.
 //   - The referrer had the reference before the update.
 //
-// For references that the policy allows, the response reveals whether the target exists. If
-// users must not learn this, add [Authorize].
+// If users must not learn whether the target of an allowed reference exists, add [Authorize].
 func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy = policy } }
 
-// Exists returns a validating function for [admission.Validate]. It checks that the targets of
-// all references in an object of type T exist. T is a pointer to a struct. The function
-// returns a field error for each wrong reference:
+// Exists returns a function for [admission.Validate] which checks that the targets of all
+// references in an object of type T, a pointer to a struct, exist. The function returns a field
+// error for each wrong reference:
 //
 //   - field.NotFound if the target does not exist.
 //   - field.Forbidden if [CrossNamespace] or [Authorize] denies the reference.
@@ -67,11 +65,11 @@ func CrossNamespace(policy Policy) Option { return func(o *options) { o.policy =
 //     no [*].
 //
 // A name that is forbidden or invalid is not looked up, so that the response does not reveal
-// whether the target exists. If a check cannot be completed, the function returns an error,
-// which leaves the request undecided. See "Undecided requests" in the package documentation.
+// whether the target exists. If a check cannot be completed, the request is left undecided; see
+// "Undecided requests" in the package documentation.
 //
-// For one object, permission checks, live reads and calls to the policy of [CrossNamespace]
-// share a time limit of two seconds. It includes the wait for [RequestRate].
+// For one object, permission checks, live reads, calls to the policy of [CrossNamespace], and the
+// wait for [RequestRate] share a time limit of two seconds.
 //
 // In an update, only references that are new, or no longer optional, are checked. If the old
 // object cannot be decoded, all references are new. If the object is being deleted, targets
@@ -170,7 +168,8 @@ func (c *checker) answer(
 	return nil, nil
 }
 
-// isItself reports whether an object references itself. It exists once the request has passed.
+// isItself reports whether an object references itself. The object exists once the request has
+// passed.
 func (c *checker) isItself(ctx context.Context, m metav1.Object, name cache.ObjectName) bool {
 	if name != cache.MetaObjectToName(m) {
 		return false

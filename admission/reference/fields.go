@@ -27,9 +27,9 @@ type Field struct {
 	// Name is the path of the string that holds the target's name. An empty name is not a
 	// reference.
 	Name string
-	// Namespace is the path of the target's namespace, a string. If the path or its value is
-	// empty, the namespace of the referrer is used. If Namespace has a [*], Name must begin
-	// with the part of Namespace up to its last [*]. Both are then in the same element.
+	// Namespace is the path of the target's namespace, a string. If the path or its value is empty,
+	// the namespace of the referrer is used. If Namespace has a [*], Name must begin with the part
+	// of Namespace up to its last [*], so that both are in the same element.
 	Namespace string
 	// Optional means that the targets need not exist; see [Ref].
 	Optional bool
@@ -45,9 +45,9 @@ type Field struct {
 //   - The Namespace of a field has a [*], and the part up to its last [*] is not a prefix of
 //     Name.
 //
-// If T is *unstructured.Unstructured, Fields can only check paths of labels and annotations.
-// If an object then has a list where the path has no [*], [Exists] denies the request with a
-// field error at the list. [Referrers.Check] returns an error from then on.
+// If T is *unstructured.Unstructured, Fields can only check paths of labels and annotations. For an
+// object that has a list where the path has no [*], [Exists] denies the request with a field error
+// at the list, and [Referrers.Check] returns an error from then on.
 func Fields[T runtime.Object](fields ...Field) (func(obj T) []Ref, error) {
 	t := reflect.TypeFor[T]()
 	var errs []error

@@ -11,15 +11,15 @@ import (
 
 // index maps targets to their referrers.
 //
-// It remembers the targets of each referrer. Therefore it does not depend on the old object of
-// an event, which may be outdated or missing in a tombstone.
+// It remembers the targets of each referrer, because the old object of an event may be outdated, or
+// missing in a tombstone.
 type index struct {
 	mu      sync.Mutex
 	targets map[cache.ObjectName]*users
 	uses    map[cache.ObjectName][]*users // by referrer
 }
 
-// users are the referrers of one target. They are sorted when they are read, because the
+// users are the referrers of one target. They are sorted only when they are read, because the
 // events of an initial list arrive in any order.
 type users struct {
 	target   cache.ObjectName

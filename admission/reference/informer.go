@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// patience is how long the API server is told to retry after an informer became unusable. After
-// that, the user reads the cause.
+// patience is how long the API server is told to retry after an informer became unusable, before
+// the user reads the cause.
 const patience = 3 * time.Second
 
 // Informer is the part of an informer that this package needs. Create the informer with
@@ -22,8 +22,8 @@ type Informer interface {
 }
 
 // Unwatched accepts an informer that was not created by [NewInformer], such as an informer of a
-// client-go factory. While the watch of the informer is broken, the checks answer from outdated
-// objects, and return no error. After a restart of the API server, this lasts for up to a minute
+// client-go factory. While the watch of the informer is broken, which lasts for up to a minute
+// after a restart of the API server, the checks answer from outdated objects, and return no error
 // (client-go/tools/cache/reflector.go, defaultBackoffMax).
 func Unwatched(i Informer) Informer { return unwatched{i} }
 
@@ -75,7 +75,7 @@ func follow(
 	if !isUnwatched && len(h.watchers) == 0 {
 		return source{}, errors.New("the informer cannot report a broken watch: create it with reference.NewInformer, or accept that with reference.Unwatched")
 	}
-	// The registration has synced when all events were delivered. The informer has synced earlier.
+	// The registration has synced when all events were delivered, later than the informer.
 	s := source{resource, registration.HasSynced, func() bool { return false }, h.watchers, time.Now()}
 	if stops, ok := i.(interface{ IsStopped() bool }); ok {
 		s.isStopped = stops.IsStopped
@@ -101,7 +101,8 @@ func (s source) problem() (string, time.Time) {
 }
 
 // ready returns an error if the events may be incomplete, or nil. The error has a Retry-After only
-// at first: the API server would retry until its timeout, and the user would not see the cause.
+// at first, because the API server would retry until its timeout, and the user would not see the
+// cause.
 func (s source) ready() error {
 	problem, since := s.problem()
 	if problem == "" {

@@ -25,30 +25,29 @@ const maxNamed = 10
 // --use-service-account-credentials).
 const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
 
-// NotReferenced returns a validating function for [admission.ValidateDelete]. It denies the
-// deletion of an object of type T while other objects reference it. The error is a Forbidden
-// API error with the names of the first ten referrers and the total number. The user sees these
-// names even without permission to read the referrers. A referrer that is in two Referrers
-// counts twice.
+// NotReferenced returns a function for [admission.ValidateDelete] that denies the deletion of an
+// object of type T while other objects reference it. The error is a Forbidden API error with the
+// names of the first ten referrers, which the user sees even without permission to read them, and
+// the total number. A referrer that is in two Referrers counts twice.
 //
-// All Referrers must have the same target resource: the resource of T. Requests for other
-// resources are allowed, and so are repeated deletions of an object that is already being
-// deleted. A dry run is answered like the real request.
+// All Referrers must have the resource of T as their target. Requests for other resources are
+// allowed, and so are repeated deletions of an object that is already being deleted. A dry run is
+// answered like the real request.
 //
 // The function leaves the request undecided in these cases:
 //
 //   - [Referrers.Check] returns an error, for example because the watch of the informer is broken.
 //   - The scope of the object contradicts [Namespaced] or [ClusterScoped].
 //
-// When a user deletes a collection, the API server deletes each of its objects. The first
-// denial ends the request, but the objects before it are already deleted.
+// When a user deletes a collection, the first denial ends the request, but the API server has
+// already deleted the objects before it.
 //
-// When a namespace is deleted, the namespace controller deletes its objects, and retries after
-// a denial. In requests from that controller's service account, referrers in the same namespace
-// do not count, because they are deleted too. Otherwise, two objects that reference each other
-// would block the deletion of the namespace forever. Referrers in other namespaces count, even
-// if these namespaces are being deleted. If kube-controller-manager runs without a service
-// account for each controller, referrers in the same namespace count as well.
+// When a namespace is deleted, the namespace controller deletes its objects, and retries after a
+// denial. In requests from that controller's service account, referrers in the same namespace do
+// not count, because they are deleted too, and two objects that reference each other would block
+// the deletion of the namespace forever. Referrers in other namespaces count, even if these
+// namespaces are being deleted. If kube-controller-manager runs without a service account for each
+// controller, referrers in the same namespace count as well.
 //
 // NotReferenced panics if there are no Referrers, or if they have different targets.
 func NotReferenced[T runtime.Object](referrers ...*Referrers) func(ctx context.Context, obj T) (field.ErrorList, error) {

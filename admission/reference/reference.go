@@ -15,15 +15,15 @@ type Ref struct {
 	// Path is the path of the field that holds the name. If it is nil, error messages have the
 	// plural resource name of the target instead.
 	Path *field.Path
-	// Namespace is the namespace of the target. If it is empty, the namespace of the referrer is
-	// used. It is ignored if the target is cluster-scoped.
+	// Namespace is the namespace of the target, or empty for the namespace of the referrer. It is
+	// ignored if the target is cluster-scoped.
 	Namespace string
-	// Name is the name of the target. A Ref without a name is ignored. Use the schema to require
-	// a name.
+	// Name is the name of the target. A Ref without a name is ignored, so require a name in the
+	// schema.
 	Name string
-	// Optional means that the target need not exist, like the field "optional" of core/v1's
-	// SecretKeySelector. [CrossNamespace] and [Authorize] check optional references too. An
-	// optional reference does not protect its target from deletion.
+	// Optional means that the target need not exist, and is not protected from deletion, like the
+	// field "optional" of core/v1's SecretKeySelector. [CrossNamespace] and [Authorize] check
+	// optional references too.
 	Optional bool
 
 	problem string // set by Fields: why the path has no name

@@ -14,9 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Target is a resource whose objects can be referenced. It remembers the names in an informer,
-// and is safe for concurrent use. Several [Exists] functions may use the same Target, and then
-// share its [RequestRate].
+// Target is a resource whose objects can be referenced. It is safe for concurrent use, and [Exists]
+// functions with the same Target share its [RequestRate].
 type Target struct {
 	resource Resource
 	get      Getter
@@ -27,21 +26,20 @@ type Target struct {
 	known map[cache.ObjectName]struct{}
 }
 
-// Getter reads one object from the API server. It returns nil if the object exists. If the
-// object does not exist, it returns an error that
-// [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes. The namespace is empty for a
-// cluster-scoped resource.
+// Getter reads one object from the API server. It returns nil if the object exists, and an error
+// that [k8s.io/apimachinery/pkg/api/errors.IsNotFound] recognizes if it does not. The namespace is
+// empty for a cluster-scoped resource.
 //
-// A Getter must bypass all caches: it must use an empty resourceVersion, not "0". It must
-// return when the context is done, and must be safe for concurrent use.
+// A Getter must bypass all caches, with an empty resourceVersion instead of "0", return when the
+// context is done, and be safe for concurrent use.
 type Getter func(ctx context.Context, namespace, name string) error
 
 // RequestOption limits the live reads of a [Target].
 type RequestOption func(*Target)
 
-// RequestRate limits the live reads of a [Target]. The parameters mean the same as QPS and
-// Burst of rest.Config. The defaults are 20 and 100. Reads above the limit are delayed. If the
-// wait would exceed the time limit of [Exists], the request is left undecided with code 429.
+// RequestRate limits the live reads of a [Target], like QPS and Burst of rest.Config. The defaults
+// are 20 and 100. Reads above the limit are delayed, and a request whose wait would exceed the time
+// limit of [Exists] is left undecided with code 429.
 //
 // The limit is shared by all users. A user who exhausts it with nonexistent names delays only
 // checks of targets that are missing from the informer, or all checks while the informer's watch is
@@ -50,13 +48,13 @@ func RequestRate(qps float32, burst int) RequestOption {
 	return func(t *Target) { t.rate = rate.NewLimiter(rate.Limit(qps), burst) }
 }
 
-// NewTarget returns a Target of the resource. It remembers the names of the objects in the
-// informer, and uses 62 bytes of memory for each name. It registers an event handler with the
-// informer, which you start. If a name is missing from the informer, or the informer may be outdated,
-// the Getter queries the API server; see [Metadata].
+// NewTarget returns a Target of the resource. The Target registers an event handler with the
+// informer, which you start, and uses 62 bytes of memory to remember the name of each object. If a
+// name is missing from the informer, or the informer may be outdated, the Getter queries the API
+// server; see [Metadata].
 //
-// NewTarget returns an error if qps or burst of [RequestRate] is not positive, if the informer was
-// not created by [NewInformer], or if it rejects the event handler.
+// NewTarget returns an error if qps or burst of [RequestRate] is not positive, or if the informer
+// was not created by [NewInformer] or rejects the event handler.
 func NewTarget(resource Resource, informer Informer, get Getter, opts ...RequestOption) (*Target, error) {
 	t := &Target{
 		resource: resource, get: get,
@@ -119,9 +117,8 @@ func (t *Target) read(ctx context.Context, name cache.ObjectName) (bool, error) 
 	return err == nil, err
 }
 
-// Metadata returns a [Getter] that reads only the metadata of an object. Create the client
-// with [metadata.NewForConfig]. The webhook's service account needs the verb get for the
-// resource.
+// Metadata returns a [Getter] that reads only the metadata of an object. Create the client with
+// [metadata.NewForConfig].
 func Metadata(client metadata.Interface, resource schema.GroupVersionResource) Getter {
 	return func(ctx context.Context, namespace, name string) error {
 		_, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})

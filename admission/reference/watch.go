@@ -35,8 +35,8 @@ const (
 // also assign NewInformer to the field NewInformer of the Options of a controller-runtime cache, or
 // call it in InformerFor of a client-go factory.
 //
-// While the API server cannot be reached, the informer tries to connect every one to two seconds.
-// An informer of client-go waits for up to a minute between two attempts.
+// While the API server cannot be reached, the informer tries to connect every one to two seconds,
+// where an informer of client-go waits for up to a minute.
 func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	w := &watcher{lw: cache.ToListerWatcherWithContext(lw), since: time.Now()}
 	observed := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}, lw)
@@ -58,8 +58,8 @@ func (i *informer) AddEventHandler(h cache.ResourceEventHandler) (cache.Resource
 	return i.SharedIndexInformer.AddEventHandler(h)
 }
 
-// watcher observes the requests of an informer. The reflector's own error handler would not do: it
-// is not called when a watch ends, nor while connections are refused.
+// watcher observes the requests of an informer. The reflector's own error handler does not suffice,
+// because it is not called when a watch ends, nor while connections are refused.
 type watcher struct {
 	lw cache.ListerWatcherWithContext
 

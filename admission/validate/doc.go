@@ -1,7 +1,7 @@
 // Package validate validates changes of fields in admission webhooks.
 //
-// Its functions compare a value with its old value, or several fields of an object. They
-// return field errors, or nil. Call them in the functions that you register by
+// Its functions compare a value with its old value, or several fields of an object, and return
+// field errors, or nil. Call them in the functions that you register by
 // [github.com/crdkit/crdkit/admission.Validate] and
 // [github.com/crdkit/crdkit/admission.ValidateUpdate]:
 //
@@ -33,9 +33,9 @@
 // a function for the type, such as [k8s.io/apimachinery/pkg/apis/meta/v1.Time]. [Transition]
 // compares with ==.
 //
-// A value is unset if it equals the zero value of its type: "", 0, false, nil, an empty list
-// or map, the quantity 0, or a struct with only such fields. A pointer to a zero value is set.
-// If zero is a valid choice, use a pointer for the field.
+// A value is unset if it equals the zero value of its type: "", 0, false, nil, an empty list or
+// map, the quantity 0, or a struct with only such fields. If zero is a valid choice, use a pointer
+// for the field, because a pointer to a zero value is set.
 //
 // # Rules in the schema
 //
@@ -48,23 +48,23 @@
 //	ExactlyOneOf      [has(self.a), has(self.b)].exists_one(set, set)
 //	NoRemoveItem      oldSelf.a.all(old, self.a.exists(item, item.name == old.name))
 //
-// Prefer such rules. They need no webhook, which may be down. The API server also ratchets
-// them (KEP-4008): a stored object that violates a rule without oldSelf may still change
-// outside the object that has the rule. Rules with oldSelf are checked only on updates. A rule
-// at the field itself is not checked when the field is added or removed. Therefore self ==
-// oldSelf at a field protects only required fields.
+// Prefer such rules, because they need no webhook, which may be down, and because the API server
+// ratchets them (KEP-4008): a stored object that violates a rule without oldSelf may still change
+// outside the object that has the rule. Rules with oldSelf are checked only on updates. A rule at
+// the field itself is not checked when the field is added or removed, so self == oldSelf at a field
+// protects only required fields.
 //
 // Use this package in these cases:
 //
-//   - Only some users may change a field. A schema cannot check users. (A
-//     ValidatingAdmissionPolicy can, by request.userInfo.)
+//   - Only some users may change a field. A schema cannot check users, but a
+//     ValidatingAdmissionPolicy can, by request.userInfo.
 //   - A list or map has no maxItems, so that a rule costs too much.
 //   - One function serves all versions, by [github.com/crdkit/crdkit/admission.ConvertWith].
 //   - Other Go code uses the same table of transitions.
 //
-// This package does not ratchet. A stored object that violates [ExactlyOneOf] cannot be
-// changed until the violation is fixed; not even its finalizers can be removed. If such
-// objects may exist, use the filters [github.com/crdkit/crdkit/admission.IfChanged] and
+// This package does not ratchet: until the violation is fixed, a stored object that violates
+// [ExactlyOneOf] cannot be changed, not even to remove its finalizers. If such objects may exist,
+// use the filters [github.com/crdkit/crdkit/admission.IfChanged] and
 // [github.com/crdkit/crdkit/admission.UnlessDeleting].
 //
 // This package does not read from a cluster; see admission/reference for checks of other

@@ -6,10 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Immutable rejects every change of a field, including a change from unset to a value. The
-// error is field.Invalid with the new value, as in
-// [k8s.io/apimachinery/pkg/api/validation.ValidateImmutableField]. The package documentation
-// describes the comparison.
+// Immutable rejects every change of a field, including a change from unset to a value. The error is
+// field.Invalid with the new value, as in
+// [k8s.io/apimachinery/pkg/api/validation.ValidateImmutableField].
 func Immutable[T any](path *field.Path, value, oldValue T) field.ErrorList {
 	if equality.Semantic.DeepEqual(value, oldValue) {
 		return nil
@@ -22,8 +21,8 @@ func Immutable[T any](path *field.Path, value, oldValue T) field.ErrorList {
 // field.Invalid with the new value, and has the message of the API server's declarative
 // validation (apimachinery/pkg/api/validate/update.go: NoModify, NoUnset).
 //
-// A client whose Go type lacks the field, such as an older client, drops the field when it
-// writes a whole object. ImmutableOnceSet rejects this update.
+// ImmutableOnceSet rejects the update of an older client that drops the field because its Go type
+// lacks it.
 func ImmutableOnceSet[T any](path *field.Path, value, oldValue T) field.ErrorList {
 	switch {
 	case unset(oldValue), equality.Semantic.DeepEqual(value, oldValue):

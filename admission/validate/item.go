@@ -9,10 +9,9 @@ import (
 // EachItem calls f with the new and the old value of each item that is in both lists, and
 // joins the errors. f may be a function of this package, such as [Immutable].
 //
-// The function key returns the key of an item: the fields of x-kubernetes-list-map-keys, or
-// the item itself if the list is a set. Items with equal keys are the same item. If several
-// old items have the same key, the first is used. The path of an item has its index in the new
-// list. f is not called for items that were added or removed.
+// The function key returns the key by which an item is found in both lists: the fields of
+// x-kubernetes-list-map-keys, or the item itself if the list is a set. If several old items have
+// the same key, the first is used. The path of an item has its index in the new list.
 func EachItem[T any, K comparable](path *field.Path, value, oldValue []T, key func(item T) K, f func(path *field.Path, value, oldValue T) field.ErrorList) field.ErrorList {
 	old := make(map[K]T, len(oldValue))
 	for _, item := range oldValue {

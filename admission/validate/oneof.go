@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ExactlyOneOf requires that exactly one of the fields in isSet is set. isSet maps the name of
-// each field to whether it is set; a pointer is set if it is not nil. The path is the path of
-// the object with the fields.
+// ExactlyOneOf requires that exactly one of the fields in isSet is set. The map isSet has, by the
+// name of each field, whether the field is set; a pointer is set if it is not nil. The path is that
+// of the object with the fields.
 //
 // The error is field.Invalid at the path, with the sorted names of the fields that are set,
 // and of all fields (as in apimachinery/pkg/api/validate/union.go).

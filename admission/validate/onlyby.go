@@ -14,13 +14,13 @@ import (
 	"github.com/crdkit/crdkit/admission"
 )
 
-// ChangedOnlyBy rejects a change of a field, unless one of the functions in who returns true
-// for the user. Without functions, no user may change the field. Use it in functions of
-// [admission.ValidateUpdate], together with [SetOnlyBy] in functions of [admission.Validate].
-// Otherwise any user can choose the value when creating the object.
+// ChangedOnlyBy rejects a change of a field, unless one of the functions in who returns true for
+// the user. Without functions, no user may change the field. Use it in functions of
+// [admission.ValidateUpdate], together with [SetOnlyBy] in functions of [admission.Validate], so
+// that no other user chooses the value on creation.
 //
-// The user is the UserInfo of [admission.RequestFrom], which is the impersonated user if there
-// is impersonation. Changes by a mutating webhook count as changes by the user of the request.
+// The user is the UserInfo of [admission.RequestFrom]: with impersonation, the impersonated user.
+// Changes by a mutating webhook count as changes by the user of the request.
 //
 // The error is field.Forbidden with the name of the user. If the value changed and ctx is not
 // the context of an admission function, the error is field.InternalError.
@@ -40,12 +40,11 @@ func ChangedOnlyBy[T any](ctx context.Context, path *field.Path, value, oldValue
 	return field.ErrorList{field.Forbidden(path, fmt.Sprintf("user %q may not change this field", request.UserInfo.Username))}
 }
 
-// SetOnlyBy rejects the creation of an object that has a value in this field, unless one of
-// the functions in who returns true for the user; see [ChangedOnlyBy]. It returns nil for
-// operations other than CREATE. Therefore you can call it in a function of
-// [admission.Validate].
+// SetOnlyBy rejects the creation of an object that has a value in this field, unless one of the
+// functions in who returns true for the user; see [ChangedOnlyBy]. It returns nil for operations
+// other than CREATE, so that you can call it in a function of [admission.Validate].
 //
-// A default of the schema is a value. For a field with a default, call ChangedOnlyBy on CREATE
+// For a field with a default in the schema, which counts as a value, call ChangedOnlyBy on CREATE
 // instead, with the default as the old value.
 func SetOnlyBy[T any](ctx context.Context, path *field.Path, value T, who ...func(authenticationv1.UserInfo) bool) field.ErrorList {
 	if request, ok := admission.RequestFrom(ctx); ok && request.Operation != admissionv1.Create {
@@ -70,9 +69,8 @@ func Group(names ...string) func(authenticationv1.UserInfo) bool {
 	}
 }
 
-// ServiceAccount returns a function for [ChangedOnlyBy] that returns true for one service
-// account. It compares the user name
-// (apiserver/pkg/authentication/serviceaccount.MakeUsername).
+// ServiceAccount returns a function for [ChangedOnlyBy] that returns true for one service account,
+// which it identifies by the user name (apiserver/pkg/authentication/serviceaccount.MakeUsername).
 func ServiceAccount(namespace, name string) func(authenticationv1.UserInfo) bool {
 	return User("system:serviceaccount:" + namespace + ":" + name)
 }

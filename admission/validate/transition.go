@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Transition rejects a change of a value, unless allowed has the new value in the list of the
-// old value. An unchanged value is always allowed, even if it is not in the map. A value that
-// is not a key of the map cannot change. This includes the empty value, and values of older
-// releases of your operator. Add keys for them if they may change.
+// Transition rejects a change of a value, unless allowed has the new value in the list of the old
+// value. An unchanged value is always allowed. A value that is not a key of the map cannot change;
+// add keys for the empty value, and for values of older releases of your operator, if they may
+// change.
 //
 // The error is field.Invalid with the new value. Its message has the old value and the allowed
 // values, in the order of the list.

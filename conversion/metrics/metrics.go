@@ -1,18 +1,17 @@
-// Package metrics measures a conversion webhook with Prometheus:
+// Package metrics exports Prometheus metrics of a conversion webhook:
 //
 //	option, err := metrics.Prometheus(registry)
 //	mux.Handle("/convert", conversion.NewHandler(reg, option))
 //
-// It is a package of its own: only its importers depend on the Prometheus client.
-// It serves no metrics: that is promhttp's business. These are the metrics:
+// Use promhttp to serve the metrics of the registry:
 //
 //   - crdkit_conversion_reviews_total, by result: success or failure;
-//   - crdkit_conversion_duration_seconds, a histogram: how long a review took;
+//   - crdkit_conversion_duration_seconds, a histogram of the duration of reviews;
 //   - crdkit_conversion_objects_total, by group, kind, from and to: the objects that
 //     were converted, or had the version already;
-//   - crdkit_conversion_failures_total, by group, kind, from and to: the reviews that
-//     failed, by the object that made them fail. The labels are empty if the
-//     registry does not know what it is, or if no object was to blame.
+//   - crdkit_conversion_failures_total, by group, kind, from and to: the failed reviews, by the
+//     first object that failed. The labels are empty if the registry does not know its kind or
+//     version, or if no object failed.
 package metrics
 
 import (
@@ -21,9 +20,9 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-// Prometheus registers the metrics and returns the option that counts a handler's
-// reviews. Several handlers may have the same option. The error is that of
-// [prometheus.Registerer].Register, such as when the metrics are there already.
+// Prometheus registers the metrics and returns the option that counts a handler's reviews. Several
+// handlers may have the same option. It returns the error of [prometheus.Registerer].Register, for
+// example if the metrics are already registered.
 func Prometheus(r prometheus.Registerer) (conversion.Option, error) {
 	labels := []string{"group", "kind", "from", "to"}
 	reviews := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -36,10 +36,10 @@ type Controller struct {
 // safe for concurrent use.
 //
 // If the API server has storagemigration.k8s.io/v1 (Kubernetes 1.37), the controller creates a
-// StorageVersionMigration, and the cluster rewrites the objects. The cluster has limits: it
-// stops at the first object that admission refuses, and does not detect objects that admission
-// changes. Therefore the controller first tries each patch as a dry run. It rewrites all objects
-// itself, as Run does, in these cases:
+// StorageVersionMigration, and the cluster rewrites the objects. Because the cluster stops at the
+// first object that admission refuses, and does not detect objects that admission changes, the
+// controller first tries each patch as a dry run, and rewrites all objects itself, as Run does, in
+// these cases:
 //
 //   - Admission would refuse or change an object.
 //   - A patch would lose managedFields.
@@ -72,10 +72,10 @@ func NewController(config *rest.Config, crds []string, opts ...Option) (*Control
 	return c, errors.Join(errs...)
 }
 
-// Start migrates objects until the context is done, and then returns nil. Errors are logged with
-// the logger of the context. The migration is retried a minute after an error, or when the CRD
-// changes. As long as a CRD does not exist, Start logs that every ten minutes, and waits for the
-// CRD. [ControllerRules] returns the necessary permissions.
+// Start migrates objects until the context is done, and then returns nil. Start logs errors with
+// the logger of the context, and retries the migration a minute later, or when the CRD changes. It
+// waits for a CRD that does not exist, and logs that every ten minutes. [ControllerRules] returns
+// the necessary permissions.
 //
 // A Controller is a Runnable for a manager of controller-runtime, which respects
 // NeedLeaderElection. Without a manager, call Start when the replica becomes the leader
@@ -108,6 +108,6 @@ func (c *Controller) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection returns true. Several replicas that migrate at the same time do no harm,
-// but write each object more often.
+// NeedLeaderElection returns true, although several replicas that migrate at the same time only
+// write each object more often.
 func (*Controller) NeedLeaderElection() bool { return true }

@@ -18,9 +18,8 @@ import (
 )
 
 // CheckpointAnnotation is set on a CRD while its objects are being migrated. It contains a
-// resourceVersion. All objects that were written after it are stored in the storage version.
-// Remove it if you copy the keys of one etcd to another, because resourceVersions start again
-// there.
+// resourceVersion since which all objects were stored in the storage version. Remove the annotation
+// if you copy the keys of one etcd to another, where resourceVersions start again.
 const CheckpointAnnotation = "migrate.crdkit.github.io/checkpoint"
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")

@@ -38,27 +38,25 @@ type Report struct {
 
 // Run rewrites all stored objects of a CRD in its storage version, and then removes the other
 // versions from status.storedVersions. crd is the name of the CRD, such as
-// "pizzas.restaurant.example.com". If status.storedVersions contains only the storage version,
-// Run rewrites nothing. The storage version must be served, because patching objects through
-// another version could lose fields. Run needs the permissions of [PolicyRules].
+// "pizzas.restaurant.example.com". If status.storedVersions contains only the storage version, Run
+// rewrites nothing. The storage version must be served, because patches in another version could
+// lose fields. Run needs the permissions of [PolicyRules].
 //
-// If an object cannot be rewritten, Run continues with the others. Reasons are that admission
-// or validation refuses the object, or that its conversion fails. The report then contains the
-// object, and status.storedVersions is not changed. Run returns an error that matches
-// [ErrRefused]. The report names the objects. After you have fixed the cause, call Run again:
-// it rewrites only the remaining objects. If Run is interrupted at any point, no field is lost.
-// For managedFields, see the package documentation.
+// If an object cannot be rewritten, because admission or validation refuses it, or its conversion
+// fails, Run continues with the others. It then does not change status.storedVersions, names the
+// object in the report, and returns an error that matches [ErrRefused]. After you have fixed the
+// cause, call Run again: it rewrites only the remaining objects. If Run is interrupted at any
+// point, no field is lost; for managedFields, see the package documentation.
 //
-// If an object cannot be read in any served version, all lists that contain it fail. Run
-// then returns an error without rewriting the objects after it.
+// If an object cannot be read in any served version, all lists that contain it fail, and Run
+// returns an error without rewriting the objects after it.
 //
 // Run lists pages of at most 500 objects, without their spec and status. It retries
 // temporary failures for a while, and logs one of them every five seconds with the logger of the
 // context. It returns an error if the API server cannot be reached for a minute, or if a hundred
 // objects in a row fail temporarily.
 //
-// The report is not nil, even if Run returns an error, unless an option or the config is
-// invalid, or the CRD cannot be read.
+// The report is nil only if an option or the config is invalid, or the CRD cannot be read.
 func Run(ctx context.Context, config *rest.Config, crd string, opts ...Option) (*Report, error) {
 	m, err := newMigrator(config, crd, opts)
 	if err != nil {

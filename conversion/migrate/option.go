@@ -19,12 +19,11 @@ type settings struct {
 	forgetOwners     bool
 }
 
-// Rate limits the requests per second, including lists. The default is 100. With Rate(0),
-// only the API server limits the requests (API Priority and Fairness). Rate replaces the
-// QPS of the config.
+// Rate limits the requests per second, including lists. The default is 100. With Rate(0), only API
+// Priority and Fairness limits the requests. Rate replaces the QPS of the config.
 //
-// An object takes two requests. It takes one if the CRD has a status subresource, and the
-// object's managedFields contain only the storage version.
+// An object takes two requests, or one if the CRD has a status subresource and the object's
+// managedFields contain only the storage version.
 func Rate(perSecond float64) Option {
 	return func(s *settings) { s.rate = perSecond }
 }
@@ -33,52 +32,49 @@ func Rate(perSecond float64) Option {
 // last ten minutes, or if the time of the last change is unknown. The default is 70
 // seconds. With [DryRun], Run does not wait. Remove ignores this option.
 //
-// After a change of the storage version, some API servers still store objects in the old
-// version, until they have seen the change. A request in progress at that moment may store its
-// object in the old version afterwards, for example after it has waited for an admission
-// webhook. Such a request ends within the API server's --request-timeout, by default 60 seconds
+// Until an API server has seen a change of the storage version, it stores objects in the old
+// version. A request in progress at that moment, which for example waits for an admission webhook,
+// may do so until it ends within the API server's --request-timeout, by default 60 seconds
 // (apiextensions-apiserver/pkg/apiserver/customresource_handler.go, tearDown).
 //
-// If the delay is too short, an object can remain in the old version unnoticed. After that
-// version has been removed, no object of the resource can be listed.
+// If the delay is too short, an object can remain in the old version unnoticed, so that no object
+// of the resource can be listed after that version has been removed.
 func PropagationDelay(d time.Duration) Option {
 	return func(s *settings) { s.propagationDelay = d }
 }
 
 // Observe registers a function that is called with the progress of Run, or of Remove with
-// [ForgetOwners]. It is called at most ten times a second, and at the end. Calls do not
+// [ForgetOwners]. The function is called at most ten times a second, and at the end. Calls do not
 // overlap, and the migration waits for them.
 func Observe(f func(Progress)) Option {
 	return func(s *settings) { s.observe = f }
 }
 
 // DryRun lets [Run] and [Remove] change nothing in the cluster. Run sends its patches with
-// dryRun=All, so admission webhooks and validation handle them like other requests. The report
-// then contains the objects that they would refuse. Remove only checks whether it could remove
-// the version.
+// dryRun=All, so that the report contains the objects that admission webhooks or validation would
+// refuse. Remove only checks whether it could remove the version.
 func DryRun() Option {
 	return func(s *settings) { s.dryRun = true }
 }
 
-// ForgetOwners lets Remove remove a version that managedFields of objects still contain.
-// Remove first removes the entries of the version from the managedFields of all objects.
-// The fields keep their values, but the managers in these entries no longer own the fields:
+// ForgetOwners lets Remove remove a version that managedFields of objects still contain, after it
+// has removed the entries of the version from them. The fields keep their values, but the managers
+// in these entries no longer own the fields:
 //
 //   - If such a manager applies a configuration without a field, server-side apply no
 //     longer removes the field.
 //   - Other managers get no conflicts over these fields.
 //
-// A manager that uses server-side apply can keep its fields: first let it apply once in another
+// A manager that uses server-side apply keeps its fields if you first let it apply once in another
 // version. A manager that uses update cannot move to another version.
 //
-// The entries must be removed, because the API server cannot convert objects to a missing
-// version. If a version is removed while managedFields contain it, then up to v1.36 each
-// server-side apply of such an object fails. Any other write drops all managedFields of the
-// object.
+// The entries must be removed, because the API server cannot convert objects to a missing version:
+// up to v1.36, each server-side apply of an object whose managedFields contain it fails, and any
+// other write drops all its managedFields.
 //
-// Only requests for the resource itself can write managedFields, so admission is called. If
-// admission would refuse or change an object, Remove leaves the object unchanged, and does
-// not remove the version. An object takes two requests.
+// Only requests for the resource itself can write managedFields, so admission is called. If it
+// would refuse or change an object, Remove leaves the object unchanged, and does not remove the
+// version. An object takes two requests.
 func ForgetOwners() Option {
 	return func(s *settings) { s.forgetOwners = true }
 }

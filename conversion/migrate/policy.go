@@ -13,9 +13,9 @@ import (
 )
 
 // PolicyRules returns the permissions that [Run] and [Remove] need for a CRD, as rules of a
-// ClusterRole. crd is the name of the CRD. If the CRD has a status subresource, Run patches
-// the status of the objects. Otherwise, and to restore or forget managedFields, the objects
-// themselves are patched. The caller may modify the result.
+// ClusterRole. crd is the name of the CRD. Run patches the status of objects if it is a
+// subresource; otherwise, and to restore or forget managedFields, the objects themselves are
+// patched. The caller may modify the result.
 func PolicyRules(crd string) []rbacv1.PolicyRule {
 	resource := schema.ParseGroupResource(crd)
 	return []rbacv1.PolicyRule{

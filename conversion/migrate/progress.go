@@ -14,8 +14,8 @@ type Progress struct {
 	// Rewritten is the number of objects that were written. With [DryRun], it is the number
 	// of objects that could be written.
 	Rewritten int64
-	// Current is the number of objects that were in the storage version already. It includes
-	// objects that were written since the migration began, by an earlier run or by clients.
+	// Current is the number of objects that were in the storage version already, including objects
+	// that an earlier run or clients wrote since the migration began.
 	Current int64
 	// Gone is the number of objects that were deleted during the run.
 	Gone int64
@@ -64,8 +64,8 @@ func (r *Report) faults() []error {
 
 const (
 	maxProblems = 100 // that are kept
-	// So many failures of the API server or of a webhook in a row, unlike refusals, will hit
-	// the others too.
+	// maxInARow failures of the API server or of a webhook in a row, unlike refusals, will hit the
+	// other objects too.
 	maxInARow = 100
 )
 

@@ -14,8 +14,8 @@ import (
 )
 
 // Remove removes a version from spec.versions of a CRD. If the version is still needed, Remove
-// changes nothing in spec.versions, and returns an error that matches [ErrRefused]. The error
-// lists all reasons, and says how to resolve each one:
+// changes nothing in spec.versions, and returns an error that matches [ErrRefused], with all
+// reasons and how to resolve each one:
 //
 //   - The version is the storage version.
 //   - The version is in status.storedVersions. Call [Run] first.
@@ -26,9 +26,9 @@ import (
 // applied from a repository, call Remove with [DryRun], and remove the version in the
 // repository.
 //
-// After you set "served: false" for the version, wait a few minutes before you call Remove. A
-// request that was in progress can still add the version to managedFields. Such a request ends
-// within the API server's --request-timeout, by default 60 seconds.
+// After you set "served: false" for the version, wait a few minutes before you call Remove, because
+// a request that was in progress can still add the version to managedFields until it ends within
+// the API server's --request-timeout, by default 60 seconds.
 func Remove(ctx context.Context, config *rest.Config, crd, version string, opts ...Option) error {
 	m, err := newMigrator(config, crd, opts)
 	if err != nil {

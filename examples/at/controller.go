@@ -26,25 +26,25 @@ import (
 
 const (
 	workers = 2
-	// resync has the controller look at its clock again, in case it was set. No name
-	// waits for longer in the queue: that of an At which has gone is not kept until its time.
+	// resync is the longest time that a name waits in the queue, so that the controller notices
+	// when its clock is set, and does not keep the name of a deleted At until its time.
 	resync = 10 * time.Minute
 )
 
-// Run runs the commands of all Ats of a cluster until the context ends. It returns an error
-// at once if the configuration cannot be used; what fails later is logged and tried again.
+// Run runs the commands of all Ats of a cluster until the context is done. It returns an error at
+// once if the configuration cannot be used; later failures are logged and retried.
 //
-// A command runs at most once, wherever the controller stops, and also if several run at the
-// same time:
+// A command runs at most once, even if the controller stops between two steps, or if several
+// controllers run at the same time:
 //
-//  1. At its time, the At gets a Pod whose scheduling gate keeps it from running. A Pod of an
-//     older generation of the At gives way to it.
+//  1. At its time, the At gets a Pod whose scheduling gate keeps it from running, and which
+//     replaces a Pod of an older generation of the At.
 //  2. The status of the At becomes RUNNING and names the UID of that Pod, if the At has not
 //     changed since it was read.
-//  3. The gate is opened, of that Pod and of no other.
-//  4. When the Pod has ended, or is not there any more, the status becomes DONE.
+//  3. The gate of that Pod, and of no other, is opened.
+//  4. When the Pod has ended, or no longer exists, the status becomes DONE.
 //
-// Each step begins with what the step before has left in the API server.
+// Each step begins with the state in the API server that the previous step has left.
 func Run(ctx context.Context, config *rest.Config) error {
 	c, err := newController(config)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *controller) enqueue(obj any) {
 	}
 }
 
-// run works until the context ends, and then waits for what it has begun.
+// run works until the context is done, and then waits for its workers.
 func (c *controller) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -135,7 +135,7 @@ func (c *controller) work(ctx context.Context) {
 		case err == nil || ctx.Err() != nil:
 			c.queue.Forget(name)
 		case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-			c.queue.AddRateLimited(name) // it has changed or gone, of which the informer tells soon
+			c.queue.AddRateLimited(name) // the informer will soon have the change or the deletion
 		default:
 			klog.FromContext(ctx).Error(err, "Cannot run a command; trying again", "at", name)
 			c.queue.AddRateLimited(name)
@@ -144,11 +144,11 @@ func (c *controller) work(ctx context.Context) {
 	}
 }
 
-// reconcile does the next step for an At. Its change is an event, and leads to the next step.
+// reconcile does the next step for an At. The event of its change triggers the step after it.
 func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error {
 	obj, exists, err := c.atInformer.GetStore().GetByKey(name.String())
 	if err != nil || !exists {
-		return err // where there is no At, the garbage collector deletes the Pod
+		return err // the garbage collector deletes the Pod of a deleted At
 	}
 	at := obj.(*v1alpha1.At)
 	switch at.Status.Phase {
@@ -163,7 +163,8 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 		}
 		return c.setStatus(ctx, at, map[string]any{"phase": v1alpha1.PhaseRunning, "podUID": pod.UID})
 	case v1alpha1.PhaseRunning:
-		// Not from a cache: a Pod that it does not know yet is not one that has gone.
+		// Read from the API server, because a cache that lacks a new Pod would make it look
+		// deleted.
 		pod, err := c.client.CoreV1().Pods(at.Namespace).Get(ctx, at.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), err == nil && (pod.UID != at.Status.PodUID || ended(pod)):
@@ -176,14 +177,13 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	return nil
 }
 
-// createPod creates the Pod of the At, or returns the one that has been made of this
-// generation. One that was made of an older generation is deleted, for it has the command of
-// that: the error is a conflict then, and the next try makes another Pod.
+// createPod creates the Pod of the At, or returns an existing Pod of this generation. It deletes a
+// Pod of an older generation, which has the command of that generation, and returns a conflict, so
+// that the next attempt creates another Pod.
 //
-// The Pod that is deleted has never run, and never will. Its gate is opened when it has been
-// recorded, which is done only if the At has not changed since it was read, and only with a
-// Pod of its generation. The At in the cache is newer than the Pod and still PENDING: so
-// that Pod is not recorded.
+// The deleted Pod has never run. Its gate is opened only after the status names it, and the status
+// names only a Pod of the At's generation, if the At has not changed since it was read. The At in
+// the cache is newer than the Pod and still PENDING, so its status does not name the Pod.
 func (c *controller) createPod(ctx context.Context, at *v1alpha1.At) (*corev1.Pod, error) {
 	pods := c.client.CoreV1().Pods(at.Namespace)
 	pod, err := pods.Create(ctx, newPod(at), metav1.CreateOptions{})
@@ -203,13 +203,13 @@ func (c *controller) createPod(ctx context.Context, at *v1alpha1.At) (*corev1.Po
 			return nil, fmt.Errorf("deleting the Pod of generation %d of the At: %w", generation, err)
 		}
 	}
-	if generation != at.Generation { // if the Pod's is newer, the cache is behind
+	if generation != at.Generation { // a newer Pod means that the cache is outdated
 		return nil, apierrors.NewConflict(corev1.Resource("pods"), pod.Name, fmt.Errorf("made for generation %d of the At, and not %d", generation, at.Generation))
 	}
 	return pod, nil
 }
 
-// setStatus changes the status, if the At is still the one that was read.
+// setStatus changes the status, unless the At has changed since it was read.
 func (c *controller) setStatus(ctx context.Context, at *v1alpha1.At, status map[string]any) error {
 	patch, err := patchOf(at.ResourceVersion, "status", status)
 	if err != nil {
@@ -222,8 +222,7 @@ func (c *controller) setStatus(ctx context.Context, at *v1alpha1.At, status map[
 	return nil
 }
 
-// openGate lets the Pod be scheduled, if it is still the one that was read, and has not been
-// let before.
+// openGate removes the gate, unless that has been done, or the Pod has changed since it was read.
 func (c *controller) openGate(ctx context.Context, pod *corev1.Pod) error {
 	others := gatesWithout(pod)
 	if len(others) == len(pod.Spec.SchedulingGates) {

@@ -13,38 +13,38 @@ import (
 const (
 	// gate keeps a Pod from being scheduled until the At names it (KEP-3521).
 	gate = "cnat.example.com/recorded"
-	// The controller watches the Pods with this label, rather than all of the cluster.
+	// The controller watches the Pods with this label, and not all Pods of the cluster.
 	label, labelValue = "app.kubernetes.io/managed-by", "at"
-	// annotation says of which generation of the At a Pod has been made.
+	// annotation is the annotation of a Pod with the generation of its At.
 	annotation = "cnat.example.com/generation"
 )
 
-// newPod returns the Pod of an At. It has the name of the At, so that there is no second one,
-// and a gate: it does not run yet.
+// newPod returns the Pod of an At. It has the name of the At, so that there is no second one, and a
+// gate, so that it does not run yet.
 func newPod(at *v1alpha1.At) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       at.Namespace,
-			Name:            at.Name, // the API server wants DNS subdomains of both
+			Name:            at.Name, // a DNS subdomain, like the name of the At
 			Labels:          map[string]string{label: labelValue},
 			Annotations:     map[string]string{annotation: strconv.FormatInt(at.Generation, 10)},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(at, v1alpha1.GroupVersion.WithKind("At"))},
 		},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: gate}},
-			RestartPolicy:   corev1.RestartPolicyNever, // once, also if it fails
+			RestartPolicy:   corev1.RestartPolicyNever, // once, even if it fails
 			Containers: []corev1.Container{{
 				Name:  "command",
 				Image: at.Spec.Image,
-				// The kubelet would expand $(NAME), and make $$ a single $. The shell shall do that.
+				// The kubelet would expand $(NAME) and $$, which are for the shell.
 				Command: []string{"sh", "-c", strings.ReplaceAll(at.Spec.Command, "$", "$$")},
 			}},
 		},
 	}
 }
 
-// generationOf returns the generation of the At of which a Pod has been made: 0, which is
-// older than all, if the Pod does not say so.
+// generationOf returns the generation of the At for which a Pod was created, or 0, which is older
+// than all others, if the annotation is missing.
 func generationOf(pod *corev1.Pod) int64 {
 	generation, err := strconv.ParseInt(pod.Annotations[annotation], 10, 64)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 )
 
-// NewRegistry returns the conversions of CronTabs: v1 is the hub, and v1beta1 its spoke. An
-// error means that this program is wrong.
+// NewRegistry returns the conversions between v1, the hub, and v1beta1, its spoke. It returns an
+// error only for a mistake in this program.
 func NewRegistry() (*conversion.Registry, error) {
 	reg := conversion.NewRegistry(runtime.NewScheme()) // no Go types are needed
 	v1beta1 := schema.GroupVersionKind{Group: "stable.example.com", Version: "v1beta1", Kind: "CronTab"}

@@ -16,11 +16,11 @@ import (
 //go:embed config/crd/stable.example.com_crontabs.yaml
 var definition string
 
-// Run serves the conversion of CronTabs on the listener until the context ends. It makes its
-// certificates, with a CA in the Secret crontab-webhook in the namespace default, and has the API
-// server of config trust that CA. The url is where the definition in the cluster says that the
-// listener is, such as https://127.0.0.1:9443. The options change how it is served; see package
-// [replica], also for the errors. The listener is closed in any case.
+// Run serves the conversion of CronTabs on the listener until the context is done, and always
+// closes the listener. It issues its certificates, with a CA in the Secret crontab-webhook in the
+// namespace default, and writes the CA into the CustomResourceDefinition in the cluster of config.
+// The url is the URL of the listener in that definition, such as https://127.0.0.1:9443. See
+// package [replica] for the options and the errors.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, url string, opts ...replica.Option) error {
 	reg, err := NewRegistry()
 	if err != nil {

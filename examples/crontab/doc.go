@@ -7,6 +7,6 @@
 //
 //	err := crontab.Run(ctx, config, listener, "https://127.0.0.1:9443")
 //
-// The package has no Go types for its kinds, and no controller: a CronTab starts no jobs. For
-// a complete operator, see examples/pizza.
+// The package has no Go types for its kind, and no controller, so a CronTab starts no jobs. For a
+// complete operator, see examples/pizza.
 package crontab

@@ -10,7 +10,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// DefaultToppings makes a pizza without toppings a salami pizza.
+// DefaultToppings adds the toppings of a salami pizza to a pizza without toppings.
 func DefaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
 	if len(pizza.Spec.Toppings) > 0 {
 		return nil
@@ -21,7 +21,7 @@ func DefaultToppings(_ context.Context, pizza *v1beta1.Pizza) error {
 	return nil
 }
 
-// costsSomething refuses a free topping.
+// costsSomething rejects a topping that costs nothing.
 func costsSomething(_ context.Context, topping *v1alpha1.Topping) (errs field.ErrorList, _ error) {
 	if topping.Spec.Cost == 0 {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "cost"), topping.Spec.Cost, "must not be zero"))
@@ -29,7 +29,7 @@ func costsSomething(_ context.Context, topping *v1alpha1.Topping) (errs field.Er
 	return errs, nil
 }
 
-// ToppingsOf returns the Toppings that a pizza names.
+// ToppingsOf returns the references of a pizza to Toppings.
 func ToppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
 	var refs []reference.Ref
 	for i, topping := range pizza.Spec.Toppings {
@@ -41,8 +41,8 @@ func ToppingsOf(pizza *v1beta1.Pizza) []reference.Ref {
 	return refs
 }
 
-// ToppingsOfAlpha does the same for v1alpha1, so that the paths in an answer are
-// those of the object that the user wrote.
+// ToppingsOfAlpha is ToppingsOf for v1alpha1, so that errors have the paths of the object that the
+// user wrote.
 func ToppingsOfAlpha(pizza *v1alpha1.Pizza) []reference.Ref {
 	var refs []reference.Ref
 	for i, name := range pizza.Spec.Toppings {

@@ -47,7 +47,7 @@ func newClients(config *rest.Config, s *runtime.Scheme) (*clients, error) {
 	return &clients{pizzas: pizzas, toppings: toppings, codec: runtime.NewParameterCodec(s)}, nil
 }
 
-// Pizzas returns the client of the pizzas of a namespace; "" for all.
+// Pizzas returns the client of the pizzas of a namespace, or of all namespaces for "".
 func (c *clients) Pizzas(namespace string) *gentype.ClientWithList[*v1beta1.Pizza, *v1beta1.PizzaList] {
 	return gentype.NewClientWithList("pizzas", c.pizzas, c.codec, namespace,
 		func() *v1beta1.Pizza { return &v1beta1.Pizza{} },

@@ -23,8 +23,8 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// controller keeps the cost of every pizza right, in the terms in which this replica
-// leads. It looks at the pizzas and toppings in the informers, which it does not start.
+// controller writes the cost of every pizza while this replica is the leader. It reads pizzas and
+// toppings from the informers, which it does not start.
 type controller struct {
 	clients  *clients
 	pizzas   cache.SharedIndexInformer
@@ -32,7 +32,7 @@ type controller struct {
 	pizzasOf *reference.Referrers
 }
 
-// queue holds the pizzas whose cost is asked for.
+// queue holds the pizzas whose cost is to be computed.
 type queue = workqueue.TypedRateLimitingInterface[cache.ObjectName]
 
 func newQueue() queue {
@@ -41,9 +41,9 @@ func newQueue() queue {
 		workqueue.TypedRateLimitingQueueConfig[cache.ObjectName]{Name: "pizzas"})
 }
 
-// run works until the context ends, and then waits for its workers: one term. It may be
-// called again after it has returned, and begins with all pizzas that there are then.
-// The informers must have synced, because a topping that is not known yet has no cost.
+// run works for one term, until the context is done, and then waits for its workers. It may be
+// called again after it has returned, and begins with all existing pizzas. The informers must have
+// synced, because a topping that is not in the informer has no cost.
 func (c *controller) run(ctx context.Context, workers int) {
 	queue := newQueue()
 	stopFollowing, err := c.follow(queue)
@@ -60,8 +60,8 @@ func (c *controller) run(ctx context.Context, workers int) {
 	wg.Wait()
 }
 
-// follow puts all pizzas into the queue, for a new handler is told of every object that
-// an informer has, and then those that change or whose toppings do, until it is stopped.
+// follow adds all pizzas to the queue, because an informer reports each of its objects to a new
+// handler, and then each pizza that changes, or whose toppings change, until it is stopped.
 func (c *controller) follow(queue queue) (stop func(), err error) {
 	pizzas, pizzaErr := c.pizzas.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { enqueue(queue, obj) },
@@ -73,7 +73,7 @@ func (c *controller) follow(queue queue) (stop func(), err error) {
 		DeleteFunc: func(obj any) { c.enqueueReferrers(queue, obj) },
 	})
 	return func() {
-		// An informer that has stopped has no handlers to remove; that is not an error.
+		// Removing a handler from a stopped informer is not an error.
 		if pizzaErr == nil {
 			_ = c.pizzas.RemoveEventHandler(pizzas)
 		}
@@ -83,14 +83,14 @@ func (c *controller) follow(queue queue) (stop func(), err error) {
 	}, errors.Join(pizzaErr, toppingErr)
 }
 
-// enqueue asks for the cost of a pizza.
+// enqueue adds a pizza to the queue.
 func enqueue(queue queue, obj any) {
 	if name, err := cache.ObjectToName(obj); err == nil {
 		queue.Add(name)
 	}
 }
 
-// enqueueReferrers asks for the cost of all pizzas that have a topping.
+// enqueueReferrers adds all pizzas that have a topping to the queue.
 func (c *controller) enqueueReferrers(queue queue, obj any) {
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *controller) work(ctx context.Context, queue queue) {
 		if shutdown {
 			return
 		}
-		if ctx.Err() != nil { // what is left in the queue is for the next leader
+		if ctx.Err() != nil { // the next leader reconciles the rest of the queue
 			queue.Done(name)
 			continue
 		}
@@ -123,7 +123,7 @@ func (c *controller) work(ctx context.Context, queue queue) {
 	}
 }
 
-// reconcile writes the cost of one pizza, if it is not the one that it has.
+// reconcile writes the cost of one pizza, unless the pizza has it already.
 func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error {
 	obj, exists, err := c.pizzas.GetIndexer().GetByKey(name.String())
 	if err != nil || !exists {
@@ -132,16 +132,15 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	pizza := obj.(*v1beta1.Pizza)
 	cost, missing := c.cost(pizza)
 	if len(missing) > 0 {
-		// A topping was deleted past the webhook. When it comes back, or the
-		// pizza changes, the pizza is enqueued again; a wrong cost would be worse
-		// than none.
+		// The topping was deleted without the webhook. The pizza keeps its cost until the topping
+		// is created again, or the pizza changes, because a wrong cost would be worse.
 		klog.FromContext(ctx).Info("A pizza has no cost: toppings are missing", "pizza", name, "toppings", strings.Join(missing, ", "))
 		cost = nil
 	}
 	if equal(cost, pizza.Status.Cost) {
 		return nil
 	}
-	// The UID keeps the cost from a pizza of the same name that came after.
+	// The UID prevents a write to a later pizza of the same name.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pizza.UID},
 		"status":   map[string]any{"cost": cost},
@@ -151,7 +150,7 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	}
 	_, err = c.clients.Pizzas(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !c.isCurrent(pizza) {
-		return nil // the pizza has gone; if there is another one, it is in the queue
+		return nil // the pizza is deleted; a later one of the same name is in the queue
 	}
 	if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
@@ -159,14 +158,14 @@ func (c *controller) reconcile(ctx context.Context, name cache.ObjectName) error
 	return nil
 }
 
-// isCurrent reports whether the informer still holds the pizza, and no other.
+// isCurrent reports whether the informer still has the pizza, and not a later one of the same name.
 func (c *controller) isCurrent(pizza *v1beta1.Pizza) bool {
 	obj, exists, err := c.pizzas.GetIndexer().Get(pizza)
 	return err == nil && exists && obj.(*v1beta1.Pizza).UID == pizza.UID
 }
 
-// cost adds up the toppings, to the cent, and returns the names of those that
-// are not known.
+// cost returns the sum of the costs of the toppings, to the cent, and the names of unknown
+// toppings.
 func (c *controller) cost(pizza *v1beta1.Pizza) (cost *float64, missing []string) {
 	var sum float64
 	for _, t := range pizza.Spec.Toppings {

@@ -12,7 +12,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza/api/v1beta1"
 )
 
-// NewRegistry returns the conversions of the restaurant: v1beta1 is the hub.
+// NewRegistry returns the conversions of the restaurant, whose hub is v1beta1.
 func NewRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
 	reg := conversion.NewRegistry(s)
 	if err := conversion.AddSpoke(reg, pizzaToHub, pizzaFromHub); err != nil {
@@ -21,8 +21,8 @@ func NewRegistry(s *runtime.Scheme) (*conversion.Registry, error) {
 	return reg, reg.Check()
 }
 
-// pizzaToHub counts equal toppings. The order does not matter; each topping
-// keeps the place of its first portion.
+// pizzaToHub counts equal toppings. Each topping has the place of its first portion, because the
+// order does not matter.
 func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
 	out.Status = v1beta1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings == nil {
@@ -42,16 +42,16 @@ func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error
 	return nil
 }
 
-// A conversion to v1alpha1 writes at most maxNames names of maxBytes in all. It may come before
-// validation, so a quantity of a billion must not use up the memory. The bound of the schema,
-// v1beta1.MaxPortions, would be too low: pizzas that were stored before the schema had that bound
-// must stay readable, and a pizza with too many names is converted before the API server rejects it.
+// A conversion to v1alpha1 writes at most maxNames names of maxBytes in all, so that a quantity of
+// a billion, which the API server may convert before it validates it, does not use up the memory.
+// The bound of the schema, v1beta1.MaxPortions, would be too low, because pizzas that were stored
+// before the schema had that bound must stay readable.
 const (
 	maxNames = 10_000
 	maxBytes = 3 << 20
 )
 
-// pizzaFromHub repeats each topping as often as its quantity says.
+// pizzaFromHub repeats each topping by its quantity.
 func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) error {
 	out.Status = v1alpha1.PizzaStatus(*in.Status.DeepCopy())
 	if in.Spec.Toppings == nil {
@@ -79,8 +79,9 @@ func pizzaFromHub(_ context.Context, in *v1beta1.Pizza, out *v1alpha1.Pizza) err
 	return nil
 }
 
-// quantity is 1 where none is given. The schema says so as well, but an object
-// may reach a conversion before its defaults, or from before they were there.
+// quantity returns the quantity of a topping, and 1 if it is absent. The schema has this default
+// too, but an object may be converted before it is defaulted, or may have been stored before the
+// schema had the default.
 func quantity(t v1beta1.PizzaTopping) int32 {
 	if t.Quantity == nil {
 		return 1

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Namespace and Name are what the manifests call the operator: its namespace, and its
-// Deployment, Service, ServiceAccount and Lease.
+// Namespace is the namespace of the operator in the manifests, and Name the name of its Deployment,
+// Service, ServiceAccount and Lease.
 const (
 	Namespace = "pizza-system"
 	Name      = "pizza-operator"
@@ -19,9 +19,8 @@ const (
 //go:embed config/rbac/role.yaml config/deploy/*.yaml
 var deployment embed.FS
 
-// Deployment returns the manifests with which the operator runs in a cluster, as YAML:
-// namespace, permissions, Service and Deployment. The image is that of the containers;
-// empty, it is the placeholder of config/deploy.
+// Deployment returns the namespace, permissions, Service and Deployment of the operator, as YAML.
+// If the image of the containers is empty, the placeholder of config/deploy is used.
 func Deployment(image string) ([]byte, error) {
 	var all []byte
 	for _, name := range []string{"deploy/namespace", "rbac/role", "deploy/rbac", "deploy/service", "deploy/deployment"} {
@@ -34,7 +33,7 @@ func Deployment(image string) ([]byte, error) {
 	if image == "" {
 		return all, nil
 	}
-	quoted, err := json.Marshal(image) // which is YAML too
+	quoted, err := json.Marshal(image) // JSON is YAML too
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +44,15 @@ func Deployment(image string) ([]byte, error) {
 	return bytes.Replace(all, placeholder, append(append([]byte("image: "), quoted...), '\n'), 1), nil
 }
 
-// Manifests returns all that a cluster needs for the operator at an endpoint, as YAML:
-// [Deployment], the definitions, and the registration of the webhooks. The PEM certificates that
-// the API server shall trust may be left to the operator, when it runs.
+// Manifests returns all manifests for the operator at an endpoint, as YAML: [Deployment], the
+// CustomResourceDefinitions, and the registration of the webhooks. Without caBundle, the PEM
+// certificates that the API server should trust, the operator writes its own when it runs.
 func Manifests(image string, e Endpoint, caBundle []byte) ([]byte, error) {
 	deployment, err := Deployment(image)
 	if err != nil {
 		return nil, err
 	}
-	op, err := newOperator(&rest.Config{}) // which will not run
+	op, err := newOperator(&rest.Config{}) // only for its handlers
 	if err != nil {
 		return nil, err
 	}

@@ -17,32 +17,32 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Lease is what the replicas of the operator agree with on the one of them whose
-// controller works: an object of that kind in coordination.k8s.io/v1. The times mean
-// what they mean in client-go/tools/leaderelection.
+// Lease names the object of that kind in coordination.k8s.io/v1 by which the replicas of the
+// operator elect the one whose controller works. The durations are those of
+// client-go/tools/leaderelection.
 type Lease struct {
-	// Namespace and Name of the object. The leader makes it.
+	// Namespace and Name of the object, which the leader creates.
 	Namespace, Name string
-	// Identity of this replica. No other has it, nor had one that was killed.
+	// Identity of this replica, which no other replica has or had, not even one that was killed.
 	Identity string
-	// Duration is how long the others wait, after the leader last renewed the lease,
-	// before one of them takes it: whole seconds.
+	// Duration, in whole seconds, is how long the others wait after the last renewal of the lease
+	// before one of them acquires it.
 	Duration time.Duration
-	// RenewDeadline is how long the leader tries to renew the lease before it stops.
-	// The rest of Duration is the time in which its controller must have ended.
+	// RenewDeadline is how long the leader tries to renew the lease before it stops its controller,
+	// which must end within the rest of Duration.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between two attempts to renew the lease, or to get it.
+	// RetryPeriod is the time between two attempts to renew or acquire the lease.
 	RetryPeriod time.Duration
 }
 
-// leadership runs the work of the leader when this replica is the one.
+// leadership runs the work of the leader while this replica leads.
 type leadership struct {
 	lease Lease
 	lock  resourcelock.Interface
 }
 
-// newLeadership returns the leadership of a lease in the cluster of the configuration.
-// The error names all that is wrong with the lease.
+// newLeadership returns the leadership of a lease in the cluster of the configuration. The error
+// joins all mistakes in the lease.
 func newLeadership(config *rest.Config, lease Lease) (*leadership, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "pizza-operator/leader-election"
@@ -66,7 +66,7 @@ func leadershipOf(lease Lease, lock resourcelock.Interface) (*leadership, error)
 		faults = append(faults, errors.New("no namespace or name"))
 	}
 	if lease.Duration%time.Second != 0 {
-		// The object has no place for less: the others would not wait long enough.
+		// The object holds whole seconds only, so the others would not wait long enough.
 		faults = append(faults, fmt.Errorf("its duration must be whole seconds, not %s", lease.Duration))
 	}
 	if _, err := l.elector(lock, func(context.Context) {}); err != nil {
@@ -88,13 +88,12 @@ func (l *leadership) elector(lock resourcelock.Interface, elected func(context.C
 	})
 }
 
-// run works in each term in which this replica leads, until ctx ends. The context of work
-// ends with the term; work must then return soon, see [Lease]. There is never more than
-// one call, and the lease is released after it has returned.
+// run calls work in each term in which this replica leads, until ctx is done. The context of work
+// is done at the end of the term, after which work must return soon (see [Lease]). There is never
+// more than one call, and the lease is released after work has returned.
 //
-// A process that stands still for longer than the lease lasts may write once more when it
-// goes on, before it looks at the clock. No lease prevents that; so the work must be such
-// that its successor's outlasts it.
+// No lease prevents that a process that was suspended for longer than the lease lasts writes once
+// more before it looks at the clock, so the work of its successor must correct such a write.
 func (l *leadership) run(ctx context.Context, work func(context.Context)) {
 	for ctx.Err() == nil {
 		if err := l.term(ctx, work); err != nil {
@@ -103,15 +102,15 @@ func (l *leadership) run(ctx context.Context, work func(context.Context)) {
 	}
 }
 
-// term waits until this replica leads, and works until it no longer does, or ctx ends.
+// term waits until this replica leads, and works until it no longer does, or ctx is done.
 //
-// It does not use ReleaseOnCancel of the elector, which releases the lease before it tells
-// the callback to stop, and after an update that failed may release the lease of another
+// It does not use ReleaseOnCancel of the elector, which releases the lease before it tells the
+// callback to stop, and may release the lease of another replica after a failed update
 // (leaderelection.go: renew, tryRelease).
 func (l *leadership) term(ctx context.Context, work func(context.Context)) error {
 	working, stopWorking := context.WithCancel(ctx)
 	defer stopWorking()
-	// The lease is renewed while the work comes to its end.
+	// The lease is renewed until the work has ended.
 	electing, stopElecting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElecting()
 	elected := make(chan struct{})
@@ -120,7 +119,7 @@ func (l *leadership) term(ctx context.Context, work func(context.Context)) error
 		close(elected)
 	})
 	if err != nil {
-		return err // leadershipOf has tried the same
+		return err // impossible, because leadershipOf has tried it
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -137,7 +136,7 @@ func (l *leadership) term(ctx context.Context, work func(context.Context)) error
 	return l.release(ctx)
 }
 
-// release gives the lease up, if it is still this replica's.
+// release releases the lease, if this replica still holds it.
 func (l *leadership) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.lease.RenewDeadline)
 	defer cancel()
@@ -161,9 +160,9 @@ func (l *leadership) release(ctx context.Context) error {
 	})
 }
 
-// watchedLock notices that the lease which it held is another's. The elector would go
-// on trying to renew it until RenewDeadline, and the work with it. It also tells apart all
-// renewals by another holder.
+// watchedLock calls lost as soon as another replica holds the lease, because the elector would
+// continue to renew it, and the work to run, until RenewDeadline. It also makes each renewal by
+// another holder visible.
 type watchedLock struct {
 	resourcelock.Interface
 	lost func()

@@ -16,7 +16,7 @@ import (
 	webhookmetrics "github.com/crdkit/crdkit/webhook/metrics"
 )
 
-// metrics are those of one operator.
+// metrics are the metrics of one operator.
 type metrics struct {
 	registry *prometheus.Registry
 	leading  prometheus.Gauge

@@ -17,7 +17,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-// workers is how many pizzas the controller looks after at a time.
+// workers is the number of pizzas that the controller reconciles at a time.
 const workers = 2
 
 // Option changes how Run runs the operator.
@@ -28,21 +28,21 @@ type settings struct {
 	replica []replica.Option
 }
 
-// LeaderElection has the controller work only while this replica holds the lease. All
-// replicas serve the webhooks. Without it the controller always works.
+// LeaderElection runs the controller only while this replica holds the lease, instead of always.
+// All replicas serve the webhooks.
 func LeaderElection(lease Lease) Option {
 	return func(s *settings) { s.lease = &lease }
 }
 
-// Replica changes how the webhooks are served, and their certificates made.
+// Replica adds options of package [replica], for example for the certificates.
 func Replica(opts ...replica.Option) Option {
 	return func(s *settings) { s.replica = append(s.replica, opts...) }
 }
 
-// Run runs the operator, webhooks and controller, until the context ends. It makes the
-// certificates of the webhooks, and has the API server trust them, when the manifests of the
-// same endpoint have been applied ([Manifests]). In which order all of it
-// starts and stops is said in package [replica]. The listener is closed in any case.
+// Run runs the webhooks and the controller until the context is done, and always closes the
+// listener. It issues the certificates of the webhooks, and writes the CA into their registrations,
+// once the [Manifests] of the same endpoint have been applied. Package [replica] describes the
+// order in which all parts start and stop.
 func Run(ctx context.Context, config *rest.Config, listener net.Listener, endpoint Endpoint, opts ...Option) error {
 	var set settings
 	for _, opt := range opts {
@@ -73,8 +73,7 @@ func Run(ctx context.Context, config *rest.Config, listener net.Listener, endpoi
 	}, set.replica...)...)
 }
 
-// operator has the parts of which the webhooks and the controller are made. Nothing of it
-// runs yet.
+// operator has the parts of the webhooks and the controller, none of which runs yet.
 type operator struct {
 	scheme           *runtime.Scheme
 	registry         *conversion.Registry
@@ -127,7 +126,7 @@ func newOperator(config *rest.Config) (*operator, error) {
 	}, nil
 }
 
-// work looks after the pizzas until the context ends.
+// work reconciles the pizzas until the context is done.
 func (op *operator) work(ctx context.Context) {
 	op.metrics.leading.Set(1)
 	defer op.metrics.leading.Set(0)

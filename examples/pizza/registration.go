@@ -34,12 +34,11 @@ const (
 	validateToppings = "validate.toppings.restaurant.programming-kubernetes.info"
 )
 
-// declare says what the API server shall call, and where it finds the operator. For which
-// requests, the handlers say by themselves. The manifests are made from it, and have to be
-// applied.
+// declare declares the webhooks, their paths, and the endpoint of the operator. The rules come from
+// the handlers. [Manifests] prints the manifests of the declaration, which you apply.
 //
-// A path begins with the version of the reviews that the API server is asked to send. All
-// handlers answer both: but so the metrics tell which are sent.
+// A path begins with the version of the reviews that the API server should send, so that the
+// metrics tell the versions apart, although all handlers answer both.
 func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 	if len(e.ReviewVersions) == 0 {
 		return nil, errors.New("an endpoint needs the versions of the reviews")
@@ -68,20 +67,20 @@ func (op *operator) declare(e Endpoint) (*registration.Webhooks, error) {
 	)...)
 }
 
-// Endpoint is where the API server finds the operator, and what it asks.
+// Endpoint is the address of the operator for the API server, with the reviews that the operator
+// requests.
 type Endpoint struct {
 	// Namespace of the operator, of its Service [Name], and of the Secret with its CA.
 	Namespace string
 	// ServicePort is the port of the Service.
 	ServicePort int32
-	// URL of an operator outside of the cluster, without a path. With it, there is no
-	// Service.
+	// URL of an operator outside of the cluster, without a path, instead of a Service.
 	URL string
-	// ReviewVersions are those in which the API server may send reviews, the preferred
-	// one first: v1, v1beta1, or both.
+	// ReviewVersions are the versions in which the API server may send reviews, the preferred one
+	// first: v1, v1beta1, or both.
 	ReviewVersions []string
-	// NoFreeToppings refuses toppings that cost nothing. A release that has it asks for more
-	// requests than one that does not have it.
+	// NoFreeToppings rejects toppings that cost nothing. A release with it registers for more
+	// requests than one without it.
 	NoFreeToppings bool
 }
 

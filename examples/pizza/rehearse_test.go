@@ -18,7 +18,7 @@ import (
 // The release before had v1alpha1 alone, and did not bound toppings. The pizza with 101 toppings stays
 // readable, and an update that does not change its toppings is accepted.
 func TestUpgrade_KeepsStoredPizzas(t *testing.T) {
-	text, err := os.ReadFile("releases/v0.1/crd.yaml")
+	text, err := os.ReadFile("config/releases/v0.0.2/restaurant.programming-kubernetes.info_pizzas.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

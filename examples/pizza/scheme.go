@@ -8,7 +8,7 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// NewScheme returns the kinds of the restaurant.
+// NewScheme returns the scheme of the restaurant's kinds.
 func NewScheme() (*runtime.Scheme, error) {
 	return scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),

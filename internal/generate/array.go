@@ -78,8 +78,8 @@ func (m *maker) array(n *node) ([]any, error) {
 	return out, nil
 }
 
-// affordable returns the sizes that fit, in ascending order, and now and then all. Of
-// large lists, all but the first elements are small.
+// affordable returns the sizes that fit into the budget, in ascending order, and now and then all,
+// because in large lists, all but the first elements are small.
 func (m *maker) affordable(draw uint64, sizes []int, of *node) []int {
 	if of == nil || scatter(draw, 5)%8 == 0 {
 		return sizes
@@ -107,7 +107,8 @@ func (m *maker) element(n *node, i, of int) (v any, err error) {
 	return v, err
 }
 
-// distinct returns an element that differs from others: the same one with other keys, or a small one.
+// distinct returns an element that differs from the others: the given one with other keys, or a
+// small one.
 func (m *maker) distinct(n *node, v any, seen map[string]bool, first int) (_ any, err error) {
 	for try := first; err == nil && seen[n.key(v)]; try++ {
 		if try > first+tries {
@@ -132,7 +133,7 @@ func (m *maker) distinct(n *node, v any, seen map[string]bool, first int) (_ any
 	return v, err
 }
 
-// key returns what must differ between elements.
+// key returns the part of an element that must differ from those of other elements.
 func (n *node) key(element any) string {
 	object, ok := element.(map[string]any)
 	if n.keys == nil || !ok {

@@ -18,8 +18,8 @@ type Bound struct {
 	lower bool
 }
 
-// Bounds returns the bounds of value validations, without those of nested ones and without a
-// least size of zero.
+// Bounds returns the bounds of value validations, except for nested ones and for a least size of
+// zero.
 func Bounds(v *structuralschema.ValueValidation) (all []Bound) {
 	if v == nil {
 		return nil
@@ -41,7 +41,7 @@ func Bounds(v *structuralschema.ValueValidation) (all []Bound) {
 	return all
 }
 
-// sizesOf returns where value validations have the bounds of sizes, by name.
+// sizesOf returns the fields of value validations that bound sizes, by name.
 func sizesOf(v *valueValidation) map[string]**int64 {
 	return map[string]**int64{
 		"maxItems": &v.MaxItems, "maxLength": &v.MaxLength, "maxProperties": &v.MaxProperties,
@@ -49,8 +49,8 @@ func sizesOf(v *valueValidation) map[string]**int64 {
 	}
 }
 
-// Stricter reports whether values between the two bounds, which have one name, are allowed
-// by the other bound alone.
+// Stricter reports whether only the other bound, which has the same name, allows the values between
+// the two.
 func (b Bound) Stricter(than Bound) bool {
 	switch {
 	case b.Value == than.Value:
@@ -82,8 +82,8 @@ func (b Bound) Beyond(v *structuralschema.ValueValidation) {
 	}
 }
 
-// edges are the bounds of several schemas: by the name of a field, and all of them. Values
-// at a bound and next to it are where one schema accepts what another one does not.
+// edges are the bounds of several schemas, by the name of a field, and all together. At a bound and
+// next to it are the values that one schema accepts and another one refuses.
 type edges struct {
 	named map[string][]Bound
 	all   []Bound
@@ -102,7 +102,7 @@ func edgesOf(schemas []*structuralschema.Structural) *edges {
 	return e
 }
 
-// distinct sorts bounds, and drops those that are there twice.
+// distinct sorts bounds, and drops duplicates.
 func distinct(all []Bound) []Bound {
 	slices.SortFunc(all, func(a, b Bound) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value)) })
 	return slices.CompactFunc(all, func(a, b Bound) bool { return a.Name == b.Name && a.Value == b.Value })
@@ -138,12 +138,12 @@ func (e *edges) addNested(name string, v *nestedValidation) {
 	}
 }
 
-// maxEdges bounds how many bounds of fields with other names are near to a value.
+// maxEdges is the largest number of bounds of fields with other names that near returns.
 const maxEdges = 12
 
-// near returns the values of bounds and the ones next to them on the other side. They are the
-// bounds of fields with the same name, or of all fields if none of those has an upper bound:
-// another version may call the field something else.
+// near returns the values at bounds and next to them on the other side. The bounds are those of
+// fields with the same name, or of all fields if none of those has an upper bound, because another
+// version may have another name for the field.
 func (e *edges) near(path, lower, upper string) (values []float64, named bool) {
 	if e == nil {
 		return nil, false

@@ -13,7 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// newValidator returns the validator that the API server makes of a definition with this schema.
+// newValidator returns the validator of the API server for a definition with this schema.
 func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
 	var v1 apiextensionsv1.JSONSchemaProps
 	var internal apiextensions.JSONSchemaProps
@@ -25,7 +25,7 @@ func newValidator(s *structuralschema.Structural) validation.SchemaValidator {
 		err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&v1, &internal, nil)
 	}
 	if err != nil {
-		panic(err) // a structural schema was made of such properties
+		panic(err) // impossible, because a structural schema has such properties
 	}
 	validator, _, err := validation.NewSchemaValidator(&internal)
 	if err != nil {
@@ -54,10 +54,10 @@ func withDefaults(value any, s *structuralschema.Structural) any {
 	return value
 }
 
-// normal returns a value as it is after it was written as JSON and read again.
+// normal returns a value as it is after it is written as JSON and read again.
 func normal(value any) (out any) {
 	if err := utiljson.Unmarshal([]byte(key(value)), &out); err != nil {
-		panic(err) // it is JSON
+		panic(err) // impossible for JSON
 	}
 	return out
 }

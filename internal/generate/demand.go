@@ -11,7 +11,8 @@ type (
 	nestedValidation = structuralschema.NestedValueValidation
 )
 
-// demanding returns a schema that also demands what is nested in the value validations around it.
+// demanding returns a schema that also demands what the value validations around it demand of its
+// values.
 func demanding(s *structuralschema.Structural, more ...nestedValidation) *structuralschema.Structural {
 	out, v := *s, valueValidation{}
 	if s.ValueValidation != nil {

@@ -11,8 +11,8 @@ const (
 	isbn10     = `(0306406152|0321751043|080442957X)`
 )
 
-// formatPatterns has a regular expression for each format: of values that have it, not all of
-// them. The formats are those of supportedVersionedFormats in
+// formatPatterns has, for each format, a regular expression of some of its values. The formats are
+// those of supportedVersionedFormats in
 // k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go, except for password: any
 // string is one.
 var formatPatterns = map[string]string{

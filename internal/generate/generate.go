@@ -12,15 +12,14 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// Generator makes objects of one version of a kind. Several goroutines may use it if they may
-// call validate.
+// Generator makes objects of one version of a kind. It is safe for concurrent use if validate is.
 type Generator struct {
 	kind     schema.GroupVersionKind
 	schema   *structuralschema.Structural
 	root     *node
 	validate func(object map[string]any) field.ErrorList
 	targets  []Target
-	known    *draw.Tree // of an accepted object
+	known    *draw.Tree // the draws of an accepted object
 	edges    *edges
 	checks   func() validation.SchemaValidator // of the whole schema
 
@@ -30,14 +29,14 @@ type Generator struct {
 
 // New compiles a generator for one version of a kind. s is its schema, as
 // [structuralschema.NewStructural] makes it. validate returns the errors for which the API server
-// would refuse an object, which it must not change: the object is then changed where the errors
-// are. If validate is nil, all objects are accepted.
+// would refuse an object, and must not change the object, which the generator repairs where the
+// errors are. If validate is nil, all objects are accepted.
 //
-// Values at the bounds of the schema and next to them are frequent. So are those at the bounds of
-// others: the schemas of the versions that the objects will be converted to.
+// Values at the bounds of the schema and next to them are frequent, and so are those of others, the
+// schemas of the versions to which the objects will be converted.
 //
-// An error names the path where no value is possible, or the number of objects that were tried if
-// validate accepts none.
+// New returns an error that names the path where no value is possible, or the number of objects
+// that were tried if validate accepts none.
 func New(
 	kind schema.GroupVersionKind, s *structuralschema.Structural,
 	validate func(object map[string]any) field.ErrorList, others ...*structuralschema.Structural,
@@ -98,7 +97,7 @@ func (g *Generator) try(src *draw.Source) (map[string]any, error) {
 // maxExplored bounds the objects that are tried until one is accepted.
 const maxExplored = 500
 
-// explore finds an accepted object to fall back to, the least if that is one.
+// explore finds an accepted object to fall back to, if possible the least one.
 func (g *Generator) explore() (err error) {
 	for i := range maxExplored {
 		src := draw.New(0, "", i)

@@ -2,9 +2,10 @@ package generate
 
 import "math"
 
-// The upper 31 bits of a draw make a value: math/rand takes them for a small number, and streams
-// shrink to such. The smallest few stand for themselves, so that shrinking can try them one by one.
-// The others rise with the draw, so that halving it finds the way down.
+// The upper 31 bits of a draw make a value, because math/rand also uses them for a small number,
+// and streams shrink to small numbers. The smallest few values stand for themselves, so that
+// shrinking can try them one by one. The others rise with the draw, so that halving the draw makes
+// them smaller.
 const (
 	unit  = 1 << 33
 	named = 16
@@ -43,21 +44,21 @@ func count(draw uint64, least, most int, sizes []int) int {
 	return least + min(n, most-least)
 }
 
-// Count returns the size of a list or map: zero for zero, a few most often, and some sizes next to
-// where lists are cut.
+// Count returns the size of a list or map: zero for zero, a few elements most often, and sometimes
+// a size at which lists are often cut.
 func Count(draw uint64) int { return count(draw, 0, large, usualSizes) }
 
-// usualSizes are next to where lists are often cut.
+// usualSizes are one more than the sizes to which lists are often cut.
 var usualSizes = []int{11, 17}
 
-// large bounds the elements of a list, unless it needs more. The first dense elements are drawn, the
-// others are small.
+// large bounds the elements of a list, unless the schema requires more. The first dense elements
+// are drawn, and the others are small.
 const (
 	large = 1 << 10
 	dense = 4
 )
 
-// bump returns another draw for each try: the next of the smallest few, else any.
+// bump returns another draw for each try: the next of the smallest few, or else any.
 func bump(draw uint64, try int) uint64 {
 	if try == 0 {
 		return draw
@@ -76,7 +77,7 @@ func scatter(draw uint64, try int) uint64 {
 	return z ^ z>>31
 }
 
-// limit returns a bound of a schema as an int, or otherwise for an absent bound.
+// limit returns a bound of a schema as an int, or the value of otherwise if there is none.
 func limit(bound *int64, otherwise int) int {
 	if bound == nil {
 		return otherwise

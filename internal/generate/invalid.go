@@ -15,8 +15,8 @@ import (
 	"github.com/crdkit/crdkit/internal/draw"
 )
 
-// Outside makes an object that breaks a rule of the schema in one place. CEL rules are not broken:
-// valid does not tell which of them refuses an object.
+// Outside makes an object that breaks a rule of the schema in one place, but not a CEL rule,
+// because validate does not tell which of them refuses an object.
 //
 // It returns an error if it finds no such object.
 func (g *Generator) Outside(src *draw.Source) (map[string]any, error) {
@@ -24,7 +24,7 @@ func (g *Generator) Outside(src *draw.Source) (map[string]any, error) {
 	var drawn map[string]any
 	var err error
 	for try := range tries {
-		if try%16 == 0 { // the last one may have nothing that a rule is about
+		if try%16 == 0 { // a new object, because the last one may lack all fields that have rules
 			if src.Part(func() { drawn, err = g.Object(src) }); err != nil {
 				return nil, err
 			}
@@ -73,11 +73,10 @@ func (s spot) spots(all []spot) []spot {
 	return all
 }
 
-// oddities are values of which most have another type than is wanted.
+// oddities are values most of which have the wrong type in any place.
 var oddities = []any{"x", int64(1), 1.5, true, []any{}, map[string]any{}}
 
-// spoil changes a value, most often to one that has its type and obeys none of its value
-// validations.
+// spoil changes a value, most often to one of its type that ignores its value validations.
 func (g *Generator) spoil(p spot, how uint64) bool {
 	kind, v := scatter(how, 1)%16, cmp.Or(p.source.ValueValidation, &valueValidation{})
 	free := reflect.DeepEqual(v, &valueValidation{})
@@ -112,7 +111,7 @@ func (g *Generator) spoil(p spot, how uint64) bool {
 	return true
 }
 
-// withoutValues returns how values are made that obey none of the value validations of a spot.
+// withoutValues returns a node for values of a spot, without its value validations.
 func (g *Generator) withoutValues(p spot) *node {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -14,15 +14,15 @@ import (
 type maker struct {
 	*draw.Source
 	left   int     // values that may be made
-	deep   int     // searches that this one is within
-	budget float64 // how many leaves the current value should have at most
-	plan   *Plan   // what it should have; nil for nothing
-	// texts are the last ones at each path; nil if none is to be there again.
+	deep   int     // the number of searches around this one
+	budget float64 // the largest number of leaves of the current value
+	plan   *Plan   // the leaves and lists that the value should have; nil for none
+	// texts has the last text at each path, or is nil if texts are not repeated.
 	texts map[string]string
 }
 
-// Again reports whether the text of a draw is the last one at the same path, so that elements of a list
-// have a text in common, such as a name.
+// Again reports whether a draw repeats the last text at the same path, so that elements of a list
+// share a text, such as a name.
 func Again(draw uint64) bool { return draw/unit >= named && scatter(draw, 3)%4 == 0 }
 
 // maxValues bounds the work for an object.
@@ -36,7 +36,7 @@ func newMaker(from *draw.Source) *maker {
 
 func (m *maker) draw() uint64 { return m.drawFor(false) }
 
-// drawFor returns a draw that is zero less often if it is for what the plan has.
+// drawFor returns a draw, which is less often zero for a planned part.
 func (m *maker) drawFor(planned bool) uint64 {
 	if planned {
 		return m.Full()
@@ -81,15 +81,15 @@ func (m *maker) value(n *node) (any, error) {
 // tries bounds the values that are made until one passes a check.
 const tries = 64
 
-// find makes a value that passes the check of the node. If the drawn one does not, others are made
-// of numbers that are a function of one draw: nothing more is drawn.
+// find makes a value that passes the check of the node. If the drawn one does not, the numbers for
+// others are a function of one draw, so that nothing more is drawn.
 func (m *maker) find(n *node) (any, error) {
 	which := m.draw()
 	value, err := m.variant(n, which)
 	if err == nil && n.accepts(value) {
 		return value, nil
 	}
-	for try := range tries >> (2 * m.deep) { // the outer search has as many
+	for try := range tries >> (2 * m.deep) { // fewer within another search, which repeats them
 		if try >= 4 {
 			which = scatter(which, try)
 		}
@@ -160,8 +160,8 @@ func (n *node) number(draw uint64) (any, error) {
 // Anything makes a value of any type that JSON has, up to a depth: an empty text for zeros.
 func Anything(src *draw.Source, depth int) any { return newMaker(src).anything(depth) }
 
-// anything makes a value of any type up to a depth; null only within another value. At depth zero
-// there are no fields: pruning drops them below additionalProperties: true.
+// anything makes a value of any type up to a depth, but null only within another value. At depth
+// zero, objects have no fields, because pruning drops them below additionalProperties: true.
 func (m *maker) anything(depth int) any {
 	kinds := 5
 	if depth > 0 {

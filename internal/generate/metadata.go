@@ -7,8 +7,8 @@ import (
 )
 
 // Metadata returns metadata as an API server may have stored it. For each optional member, draw
-// returns false to leave it out, or a number to make it of. Members shrink one by one: only the
-// deletion depends on another one, because finalizers keep an object that is being deleted.
+// returns false to leave it out, or a number to make it of. Members shrink one by one. Only a
+// deletion depends on another member, because finalizers keep an object that is being deleted.
 func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[string]any {
 	out := map[string]any{"name": name}
 	for _, member := range []struct {
@@ -40,7 +40,7 @@ func Metadata(name any, apiVersion string, draw func() (x uint64, ok bool)) map[
 		case !ok || member.name == "deletionTimestamp" && out["finalizers"] == nil:
 			continue
 		case member.name == "deletionTimestamp":
-			// Always zero for a custom resource; an aggregated API server may be more patient.
+			// Zero for a custom resource, but perhaps not for an aggregated API server.
 			out["deletionGracePeriodSeconds"] = int64(x % 2 * 30)
 		}
 		out[member.name] = member.value(x)
@@ -66,7 +66,7 @@ func (m *maker) metadata(n *node) (map[string]any, error) {
 
 func uid(x uint64) string { return fmt.Sprintf("%08x-0000-4000-8000-000000000000", x) }
 
-// second returns a time of this century. JSON has no finer times than seconds.
+// second returns a time of this century, in seconds, which is the precision of JSON.
 func second(x uint64) string {
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(x) * time.Second).Format(time.RFC3339)
 }

@@ -27,7 +27,7 @@ const (
 	kindMetadata    kind = "metadata" // of an object, embedded or not
 )
 
-// node is how the values at one place of a schema are made.
+// node makes the values at one place of a schema.
 type node struct {
 	path     string
 	kind     kind
@@ -36,7 +36,7 @@ type node struct {
 	nullable bool
 
 	source   *structuralschema.Structural
-	check    validation.SchemaValidator // of the value validations alone; nil if none is needed
+	check    validation.SchemaValidator // of the value validations only; nil if not needed
 	search   bool                       // for a value that passes check
 	defaults bool                       // within
 	rules    *rules                     // nil without CEL rules
@@ -65,14 +65,14 @@ type node struct {
 type property struct {
 	name     string
 	required bool
-	absent   any // what defaulting makes of its absence; nil if nothing
+	absent   any // the default of an absent value, or nil
 	*node
 }
 
 const (
 	// largest bounds the size of the least object.
 	largest = 1 << 13
-	// many is as good as infinitely many.
+	// many stands for infinitely many.
 	many = 1 << 20
 	// maxVariants bounds the variants of a node, and maxNodes those within each other.
 	maxVariants, maxNodes = 64, 1 << 16
@@ -81,11 +81,11 @@ const (
 type compiler struct {
 	nodes int
 	edges *edges
-	memo  map[string]*node  // by path, without what else is demanded
+	memo  map[string]*node  // by path, for schemas without further demands
 	rules map[string]*rules // by path
 }
 
-// compile returns the node of a schema, of which more may be demanded.
+// compile returns the node of a schema with additional demands.
 func (c *compiler) compile(path string, s *structuralschema.Structural, more ...nestedValidation) *node {
 	if len(more) > 0 {
 		return c.build(path, demanding(s, more...))
@@ -139,8 +139,8 @@ func (c *compiler) fill(n *node, s *structuralschema.Structural) error {
 	return c.addVariants(n, s, f, groups)
 }
 
-// untyped returns a node for values of any type. Unless unknown fields are kept, pruning empties
-// objects without a schema.
+// untyped returns a node for values of any type, whose objects are empty unless unknown fields are
+// kept, because pruning empties objects without a schema.
 func untyped(path string, keepsUnknown bool) *node {
 	n := &node{path: path, kind: kindAny, size: 1, source: &structuralschema.Structural{}}
 	if keepsUnknown {
@@ -226,7 +226,7 @@ func (n *node) tooLarge() error {
 	return nil
 }
 
-// addVariants compiles a node for each choice of branches, or for some if there are many.
+// addVariants compiles a node for each choice of branches, or for some choices if there are many.
 func (c *compiler) addVariants(n *node, s *structuralschema.Structural, f flat, groups [][]nestedValidation) error {
 	choices := 1
 	for _, group := range groups {
@@ -243,7 +243,7 @@ func (c *compiler) addVariants(n *node, s *structuralschema.Structural, f flat, 
 		}
 		v := c.build(n.path, f.choose(s, branches))
 		if v.err == nil {
-			v.nullable = false // n is
+			v.nullable = false // n itself is nullable
 			n.variants = append(n.variants, v)
 		} else if first == nil {
 			first = v.err
@@ -256,11 +256,11 @@ func (c *compiler) addVariants(n *node, s *structuralschema.Structural, f flat, 
 	return nil
 }
 
-// key returns a value as JSON: equal values have the same.
+// key returns a value as JSON, by which equal values are equal.
 func key(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // all values are of types that JSON has
+		panic(err) // impossible, because all values have types of JSON
 	}
 	return string(text)
 }

@@ -27,7 +27,7 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all fla
 		n.least, n.most = -math.MaxFloat32, math.MaxFloat32
 	}
 	if own != nil && k == kindInteger {
-		// The API server refuses all integers if a bound is not one of the format.
+		// The API server refuses all integers if a bound is outside of the format.
 		for _, bound := range []*float64{own.Minimum, own.Maximum, own.MultipleOf} {
 			if bound == nil {
 				continue
@@ -57,8 +57,8 @@ func compileNumbers(path string, e *edges, k kind, own *valueValidation, all fla
 	return n, nil
 }
 
-// narrow narrows numbers to those that value validations allow. Upstream compares an integer with
-// the whole part of an exclusive bound.
+// narrow narrows numbers to those that value validations allow. It compares an integer with the
+// whole part of an exclusive bound, as upstream does.
 func (n *numbers) narrow(v valueValidation) {
 	if m := v.Minimum; m != nil {
 		if *m > n.least || *m == n.least && v.ExclusiveMinimum {
@@ -86,14 +86,14 @@ func (n *numbers) narrow(v valueValidation) {
 		case step <= 0:
 			n.low, n.high = math.MaxInt64, math.MinInt64
 		case n.step > math.MaxInt64/step:
-			n.step = math.MaxInt64 // zero is left
+			n.step = math.MaxInt64 // only zero remains
 		case n.step%step != 0:
 			n.step *= step
 		}
 	}
 }
 
-// toInteger returns the whole part of a number. Bounds beyond int64 are as good as its ends.
+// toInteger returns the whole part of a number, or for one beyond int64, nearly the end of int64.
 func toInteger(f float64) int64 { return int64(max(-1<<63+1<<10, min(f, 1<<63-1<<10))) }
 
 // edge returns a number next to a bound in one of four cases, if there is one.
@@ -129,8 +129,8 @@ func (n *numbers) integer(draw uint64) int64 {
 	return integer(draw, low, high) * n.step
 }
 
-// integer returns an integer between two others, for zero the one nearest to zero. The bounds and
-// small integers are more frequent than the rest.
+// integer returns an integer between two others, and for a draw of zero the one nearest to zero.
+// The bounds and small integers are more frequent than the rest.
 func integer(draw uint64, low, high int64) int64 {
 	least := min(max(0, low), high)
 	up, down := uint64(high)-uint64(least), uint64(least)-uint64(low)

@@ -80,7 +80,7 @@ func validDefault(s *structuralschema.Structural, demands []nestedValidation) bo
 // measure sets the sizes of an object, or returns an error if no size fits. All properties must be
 // known.
 func (n *node) measure(e *edges) error {
-	required, stay := 0, 0 // stay after defaulting
+	required, stay := 0, 0 // stay counts the fields after defaulting
 	n.size = 1
 	for _, p := range n.properties {
 		if p.required && p.err != nil {

@@ -37,7 +37,7 @@ func (p *pattern) text(rng *rand.Rand, more int) string {
 
 type patternWriter struct {
 	out  strings.Builder
-	rng  *rand.Rand // nil for the first that match
+	rng  *rand.Rand // nil for the first characters that match
 	more int        // characters that are still to be added to the shortest text
 }
 
@@ -77,7 +77,7 @@ func (w *patternWriter) repeat(sub *syntax.Regexp, least, most int) {
 	for range least {
 		w.write(sub)
 	}
-	share := w.more // the rest is for what comes later
+	share := w.more // the rest is for later parts
 	if w.rng != nil && w.rng.IntN(4) == 0 {
 		share = w.rng.IntN(w.more + 1)
 	}

@@ -1,8 +1,8 @@
 package generate
 
-// Plan is what an object should have: the paths of some leaves and lists, with those around them.
-// The plans of successive objects together have all leaves and lists, so that each of them is in
-// some object.
+// Plan has the paths of the leaves and lists that an object should have, and of the values around
+// them. The plans of successive objects together have all leaves and lists, so that each is in some
+// object.
 type Plan struct {
 	paths map[string]bool
 	lists map[string]bool // with two elements
@@ -23,9 +23,9 @@ func (p *Plan) Elements(path string) int {
 }
 
 const (
-	// usualBudget is how many leaves a value has that is made for itself.
+	// usualBudget is the number of leaves of a value that is made alone.
 	usualBudget = 48
-	// planned is in how many parts the leaves and lists are planned.
+	// planned is the number of parts into which plans divide the leaves and lists.
 	planned = 32
 )
 
@@ -97,17 +97,18 @@ func Budget(draw uint64) float64 {
 	return 96 + (f-0.95)*8000
 }
 
-// Share returns the share of objects that have each of some optional fields, for a budget of leaves,
-// and the budget of each field.
+// Share returns, for a budget of leaves, the share of objects that have each optional field, and
+// the budget of each field.
 func Share(budget float64, optional, required int) (share, inside float64) {
 	share = min(usualShare, budget/max(1, float64(optional)))
 	return share, budget / max(1, share*float64(optional)+float64(required))
 }
 
-// usualShare is the share of objects that have an optional field if the budget does for all.
+// usualShare is the share of objects that have an optional field if the budget suffices for all.
 const usualShare = 0.75
 
-// Present reports whether an optional field is present that is in a share of all objects, or planned.
+// Present reports whether an optional field is present, which is planned, or in a share of all
+// objects.
 func Present(draw uint64, share float64, planned bool) bool {
 	return present(draw, share) || planned && draw/unit >= named
 }

@@ -14,12 +14,11 @@ import (
 // maxRepairs bounds how often an object is validated and repaired.
 const maxRepairs = 24
 
-// repair changes an object where validate reports errors, until it is accepted. It changes as little
-// as it can: first the value at the place of an error, then what is around it. If it fails, it
-// returns the errors that are left.
+// repair changes an object where validate reports errors, until it is accepted: first the value at
+// the place of an error, and then the values around it. It returns the errors that remain.
 func (g *Generator) repair(object map[string]any) error {
 	var errs field.ErrorList
-	before := map[string]int{} // repairs of a place
+	before := map[string]int{} // the number of repairs, by place
 	for range maxRepairs {
 		if errs = g.validate(object); len(errs) == 0 {
 			return nil
@@ -47,7 +46,7 @@ type spot struct {
 	remove func() // nil if the value is required
 }
 
-// least returns the value that zeros make, or nil if they make none.
+// least returns the value that zeros make, or nil.
 func least(n *node) any {
 	v, err := newMaker(draw.Replay(nil)).value(n)
 	if err != nil {
@@ -56,13 +55,13 @@ func least(n *node) any {
 	return v
 }
 
-// repairAt repairs the value at a path, or the more of the values around it the more often that has
-// been tried before. It reports whether there was something to change.
+// repairAt repairs the value at a path and, after each failed attempt, also the next value around
+// it. It reports whether there was something to change.
 func (g *Generator) repairAt(object map[string]any, path string, before int) bool {
 	spots := spotsTo(g.root, object, path)
 	at := spots[len(spots)-1]
 	if before < 2 {
-		// The rules may be those of a field around the one that they blame.
+		// The rules may belong to a field around the one that they blame.
 		for _, s := range slices.Backward(spots) {
 			if s.rules == nil {
 				continue

@@ -14,10 +14,10 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// rules are the CEL rules of a part of the schema. They can be asked about its value alone.
+// rules are the CEL rules of a part of the schema, which can be evaluated for its value alone.
 type rules struct {
 	validator func() *cel.Validator
-	mentioned [][]string // the fields that they are about, such as {spec, replicas}
+	mentioned [][]string // the fields that the rules mention, such as {spec, replicas}
 }
 
 var mentions = regexp.MustCompile(`\bself((?:\.\??[a-zA-Z_][a-zA-Z0-9_]*)+)`)
@@ -54,8 +54,8 @@ func (n *node) obeys(value any) bool {
 // maxRelaxed bounds the values that are tried in place of one that rules refuse.
 const maxRelaxed = 64
 
-// relax returns a value that the rules accept and that differs from another one in one place: a field
-// that the rules mention, or any. ok is false if it finds none.
+// relax returns a value that the rules accept, and that differs from the given one in one place: a
+// field that the rules mention, or any. ok is false if it finds none.
 func (n *node) relax(value any) (_ any, ok bool) {
 	left := maxRelaxed
 	accepts := func(v any) bool {
@@ -137,7 +137,7 @@ func (n *node) edits(object map[string]any, path []string) (all []func(object ma
 	return all
 }
 
-// alternatives returns small values of a node, more of a scalar type than of others.
+// alternatives returns small values of a node, more for a scalar type than for others.
 func (n *node) alternatives() (all []any) {
 	tries := max(4, min(len(n.constants), 8))
 	if n.properties != nil || n.entries != nil || n.items != nil {

@@ -21,14 +21,15 @@ type texts struct {
 }
 
 const (
-	// longest is the most characters that a string may need: an object in etcd is not larger.
+	// longest is the largest number of characters that a string may need, because no object in etcd
+	// is larger.
 	longest = 1 << 20
-	// long is the most characters that a string has unless it needs more.
+	// long is the largest number of characters of a string, unless the schema requires more.
 	long = 1 << 12
 )
 
-// usualLengths are next to where text is often cut: the lengths of labels, of names of objects, and
-// of columns.
+// usualLengths are lengths around those to which text is often cut: of labels, of names of objects,
+// and of columns.
 var usualLengths = []int{20, 21, 32, 33, 63, 64, 128, 253, 254, 256}
 
 // free is any text.
@@ -161,8 +162,8 @@ func (t *texts) guess(draw uint64, try int) []string {
 	return out
 }
 
-// around returns text of a source, and longer texts that contain it: a pattern without anchors
-// matches these too. The server's checks of some formats also do, but no such text is made.
+// around returns text of a source, and longer texts that contain it, which a pattern without
+// anchors matches too.
 func (t *texts) around(s, more string, try int) []string {
 	switch {
 	case len(t.sources) == 1 && len(t.formats) == 1:

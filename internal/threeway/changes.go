@@ -7,44 +7,43 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// Changes are what makes after of before. They come from [Diff] or [Parse]. Each is
-// independent of the others, so that any of them may be left out.
+// Changes are the changes from before to after, as [Diff] finds or [Parse] reads them. They are
+// independent, so that any of them may be left out.
 type Changes []Change
 
-// Change is what is to be done at one place. Its kinds are listed in the
-// package's documentation.
+// Change is a change at one place, of a kind that the package documentation lists.
 type Change struct {
 	path   []step
-	value  []byte // what after has there; nil: nothing, or another order
-	was    string // the hash of what before has; "": nothing
+	value  []byte // the value in after; nil if after has none, or another order
+	was    string // the hash of the value in before; "" if before has none
 	insert bool   // whether the value is a new element of the list at the path
-	had    int    // of a part of a change: how many steps of its path before has, plus one; or 0
+	had    int    // for a part of a change, one more than the number of steps of its path in before; or 0
 
 	*place      // of a new element
 	*reordering // of a list
 	*elements   // of a list
 }
 
-// elements are those of a list without keys in before, so that they can be found again. They
-// are not a change themselves: changes need them.
+// elements are those of a list without keys in before. They are not a change themselves, but other
+// changes need them to find the elements again after a user has edited the list.
 type elements struct {
 	all    []byte   // a JSON list
-	hashes []string // instead of it, to take less space
+	hashes []string // instead of all, to take less space
 }
 
-// place is between the neighbors of a new element: the nearest elements of after that are
-// also in before. The zero step stands for the end of the list.
+// place is where a new element belongs: between the nearest elements of after that are also in
+// before. The zero step stands for the end of the list.
 type place struct{ after, before step }
 
-// reordering is the selectors of a list's elements in the order of after, and for each the
-// place among them that it has in before.
+// reordering has the selectors of the elements of a list whose order changed, in the order of
+// after, and for each its place among them in before.
 type reordering struct {
 	want []step
 	from []int
 }
 
-// maxPath is how many steps a path has at most. Objects differ whole where a
-// path would be longer.
+// maxPath is the largest number of steps of a path. A difference below is a difference of the whole
+// object at that depth.
 const maxPath = 100
 
 // Path returns where a change is, for errors.
@@ -73,14 +72,13 @@ func (c *Change) node() *node {
 	return n
 }
 
-// keysAt returns the list-map keys of the list at a path, sorted; nil if it has none.
-// Elements of lists on the way contribute nothing to the path: that of
-// spec.toppings[].extras is spec, toppings, extras.
+// keysAt returns the sorted list-map keys of the list at a path, or nil. The path has no steps for
+// elements of lists: that of spec.toppings[].extras is spec, toppings, extras.
 func keysAt(keys *listkeys.Tree, path []step) []string {
 	return slices.Compact(slices.Sorted(slices.Values(treeAt(keys, path).Keys())))
 }
 
-// treeAt returns what is known of the value at a path.
+// treeAt returns the declared keys at and below a path.
 func treeAt(tree *listkeys.Tree, path []step) *listkeys.Tree {
 	for _, s := range path {
 		if !s.selects() {
@@ -90,8 +88,8 @@ func treeAt(tree *listkeys.Tree, path []step) *listkeys.Tree {
 	return tree
 }
 
-// Compact returns the changes with the hashes of elements instead of the elements. Then an
-// element of a list without keys is not found any more once it has been edited.
+// Compact returns the changes with the hashes of elements instead of the elements, by which an
+// element of a list without keys is not found after it has been edited.
 func (c Changes) Compact() Changes {
 	c = slices.Clone(c)
 	for i := range c {
@@ -103,8 +101,8 @@ func (c Changes) Compact() Changes {
 	return c
 }
 
-// Choices returns which of the changes may be left out: not those that help to find
-// elements.
+// Choices returns the indexes of the changes that may be left out, which are all except those that
+// help to find elements.
 func (c Changes) Choices() (all []int) {
 	for i := range c {
 		if c[i].elements == nil {
@@ -114,8 +112,8 @@ func (c Changes) Choices() (all []int) {
 	return all
 }
 
-// Parts returns the changes with each that adds an object taken apart into those that add
-// its members, so that some can be left out.
+// Parts returns the changes, but splits each that adds an object into changes that add its members,
+// so that some can be left out.
 func (c Changes) Parts() (parts Changes) {
 	for _, c := range c {
 		parts = c.parts(parts)

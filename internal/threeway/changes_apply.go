@@ -8,32 +8,31 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Mode is what is done with a change.
+// Mode is how a change is applied to an object that a user has edited.
 type Mode uint8
 
 const (
-	// Unedited makes a change where the object is as before was; the edit wins elsewhere.
+	// Unedited makes a change only where the user has not edited the object.
 	Unedited Mode = iota
-	// Always makes a change also where the object was edited: it takes the place of what is
-	// there, and makes the maps and lists on its path that are missing. It makes other objects
-	// that before has only if the object is unedited: half an object is worth less than none.
+	// Always makes a change even where the user has edited the object: it replaces the user's
+	// value, and creates the missing maps and lists on its path. It does not create other objects
+	// that the user has removed, because half an object is worth less than none.
 	Always
 	// Never leaves a change out.
 	Never
 )
 
-// Apply returns an object, which is before or an edit of it, with the changes. The edit wins:
-// a change is void where the object is no longer as before was. Keys are those that Diff was
-// given. The error says that edited is not a JSON object, or becomes one that is nested too
-// deeply.
+// Apply returns an object, which is before or an edit of it, with the changes. The edit wins: a
+// change is void where the user has changed the object. Keys are those that Diff was given. Apply
+// returns an error if edited is not a JSON object, or if the result is nested too deeply.
 func (c Changes) Apply(edited []byte, keys *listkeys.Tree) ([]byte, error) {
 	text, _, err := c.ApplyAs(edited, keys, nil, make([]Mode, len(c)), false)
 	return text, err
 }
 
-// ApplyAs is like [Changes.Apply] with a mode for each change. It also returns which
-// changes are void. Maps knows which objects have fields of any name. In the mode for unedited
-// objects, another function has made the object of what before was made of, the elements of lists
+// ApplyAs is like [Changes.Apply] with a mode for each change, and also returns which changes are
+// void. Maps knows which objects have fields of any name. If unedited is set, the object is not an
+// edit, but another conversion of the object from which before was made, and elements of lists
 // without keys are found by their places too.
 func (c Changes) ApplyAs(
 	edited []byte, keys, maps *listkeys.Tree, modes []Mode, unedited bool,
@@ -48,7 +47,7 @@ func (c Changes) ApplyAs(
 	var edits []func()
 	for i := range c {
 		if c[i].elements != nil {
-			a.elements(&c[i]) // whatever its mode is: others need it
+			a.elements(&c[i]) // also for a change that is left out, because others need the elements
 			continue
 		}
 		if modes[i] == Never {
@@ -74,8 +73,8 @@ func (c Changes) ApplyAs(
 	return text, void, nil
 }
 
-// applier finds what all changes are about before anything is edited: an element
-// is found by what it was.
+// applier finds the places of all changes before it edits anything, because elements are found by
+// their former content.
 type applier struct {
 	*reader
 	root     *node
@@ -85,7 +84,7 @@ type applier struct {
 	lists    map[*node]*list
 }
 
-// elements identifies those of a list.
+// elements finds the elements of a list again that the change has from before.
 func (a *applier) elements(c *Change) {
 	l := a.listAt(c.path)
 	switch {
@@ -98,13 +97,13 @@ func (a *applier) elements(c *Change) {
 	}
 }
 
-// plan returns the edit that a change is; nil if it is void.
+// plan returns the edit that makes a change, or nil if the change is void.
 func (a *applier) plan(c *Change, always bool) func() {
 	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
 	switch {
 	case c.reordering != nil:
 		l := a.listAt(c.path)
-		if l == nil || !l.reorder(c.want, c.from, always) { // before the others find the new places
+		if l == nil || !l.reorder(c.want, c.from, always) { // now, before other changes find their places in the new order
 			return nil
 		}
 		return func() {}
@@ -124,13 +123,13 @@ func (a *applier) plan(c *Change, always bool) func() {
 	}
 }
 
-// fits reports whether the value can be merged into what is there, or is the same.
+// fits reports whether the value can be merged into the present one, or equals it.
 func (c *Change) fits(there *node) bool {
 	value := c.node()
 	return there.kind == value.kind && value.nests() || there.same(value)
 }
 
-// replace returns the edit of a change of something that before has.
+// replace returns the edit that replaces or removes a value of before.
 func (a *applier) replace(c *Change, always bool) func() {
 	n := a.find(c.path)
 	path, last := c.path[:len(c.path)-1], c.path[len(c.path)-1]
@@ -149,8 +148,8 @@ func (a *applier) replace(c *Change, always bool) func() {
 	}
 }
 
-// inObject returns an edit of the object at a path; nil if it is not there, and may not be
-// made. Before has the first had-1 steps of the path.
+// inObject returns an edit of the object at a path, or nil if the object is missing and may not be
+// created. Before has the first had-1 steps of the path.
 func (a *applier) inObject(path []step, had int, always bool, edit func(object *node)) func() {
 	if n := a.find(path); n.is('{') {
 		return func() { edit(n) }
@@ -172,13 +171,13 @@ func (a *applier) inObject(path []step, had int, always bool, edit func(object *
 	}
 }
 
-// mayMake reports whether the objects at a path may be made that before has, and that are
-// missing.
+// mayMake reports whether the missing objects at a path, which before has, may be created.
 func (a *applier) mayMake(path []step, always bool) bool {
 	for i := range path {
 		n := a.find(path[:i+1])
-		// One at the top, such as spec, goes when the last thing goes that the user can see in
-		// it, and so does a map. That says nothing about the rest.
+		// A user who removes the last visible field of an object at the top, such as spec, or the
+		// last entry of a map, also removes the object or map. This says nothing about the fields
+		// that the user does not see.
 		goes := i == 0 && (n == nil || always) ||
 			always && (a.unedited || treeAt(a.maps, path[:i+1]).IsMap())
 		if n.empty() && !goes {
@@ -204,9 +203,9 @@ func (a *applier) inList(path []step, always bool, edit func(l *list)) func() {
 	}
 }
 
-// make returns what makes the object or list at a path of which the end is missing or
-// null; nil if something else is there, or an element is missing. It returns nil if
-// something else is there by then.
+// make returns a function that creates the object or list at a path of which the end is missing or
+// null, or nil if there is another value, or if an element on the path is missing. The function
+// returns nil if another value has come there since.
 func (a *applier) make(path []step, kind byte) func() *node {
 	there := len(path)
 	for there > 0 && a.find(path[:there]).empty() {
@@ -257,8 +256,8 @@ func (a *applier) listAt(path []step) *list {
 	return a.list(n, path, before)
 }
 
-// lookUp returns the value at a path, and what it was, which is known in lists without
-// keys. Without a value, n is nil.
+// lookUp returns the value at a path, or nil, and its former value, if that is known from a list
+// without keys.
 func (a *applier) lookUp(path []step) (n, before *node) {
 	n = a.root
 	for i, s := range path {

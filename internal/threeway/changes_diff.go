@@ -8,11 +8,11 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// Diff returns the changes that make after of before, the texts of two JSON objects. It
-// does not read texts that are equal. The error says that one is not a JSON object.
+// Diff returns the changes from before to after, the texts of two JSON objects. It does not read
+// texts that are equal, and returns an error if one is not a JSON object.
 //
-// All of the objects is compared. The caller gives both the same apiVersion, kind
-// and metadata, except for labels and annotations: [Parse] refuses other changes.
+// The caller gives both objects the same apiVersion, kind and metadata, except for labels and
+// annotations, because [Parse] refuses other changes.
 func Diff(before, after []byte, keys *listkeys.Tree) (Changes, error) {
 	if bytes.Equal(before, after) {
 		return nil, nil
@@ -31,7 +31,7 @@ func Diff(before, after []byte, keys *listkeys.Tree) (Changes, error) {
 	return Object{b}.Diff(Object{a}, keys), nil
 }
 
-// Diff returns the changes that make after of the object.
+// Diff returns the changes from the object to after.
 func (o Object) Diff(after Object, keys *listkeys.Tree) Changes {
 	r := borrow()
 	defer r.release()
@@ -43,7 +43,7 @@ func (o Object) Diff(after Object, keys *listkeys.Tree) Changes {
 type differ struct {
 	*reader
 	keys    *listkeys.Tree
-	path    []step // of what is compared
+	path    []step // of the values that are compared
 	changes Changes
 }
 
@@ -132,7 +132,7 @@ func (d *differ) list(before, after *node) {
 			d.change(c)
 		}
 	}
-	// A list in such a list is among the elements of that.
+	// The elements of the outer list include a list within it.
 	inside := slices.ContainsFunc(d.path, func(s step) bool { return s.at > 0 })
 	if !keyed && !inside && len(d.changes) > begin && len(befores) > 0 {
 		had := Change{path: slices.Clone(d.path), elements: &elements{all: bytes.Clone(before.text)}}
@@ -173,7 +173,7 @@ func (d *differ) order(steps []step, from []int) {
 		return
 	}
 	sorted := slices.Sorted(slices.Values(moved))
-	for len(moved) > 0 && moved[0] == sorted[0] { // whatever comes first in both
+	for len(moved) > 0 && moved[0] == sorted[0] { // elements that come first in both
 		moved, sorted = moved[1:], sorted[1:]
 	}
 	var o reordering

@@ -7,24 +7,24 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// list is a list of the edited object, and what is done to it.
+// list is a list of the edited object, and the edits of it.
 type list struct {
 	*node
 	keys []string
 	tree *listkeys.Tree // which has the keys too, and their defaults
 
-	elements keyed // those that it had
-	before   keyed // and those of the list before, of which only the number may be known
+	elements keyed // the elements when the list was read
+	before   keyed // the elements in before, of which only the number may be known
 	now      []int // positions by index in before, or none
 
-	contents map[content]bool // of its elements, when needed
+	contents map[content]bool // of its elements, computed when needed
 
-	order         []int // of the elements that it had, by position; nil: as it is
+	order         []int // the new order of elements, by position; nil if unchanged
 	first, last   []*node
 	ahead, behind map[int][]*node // new elements around one, by its position
 }
 
-// list returns the list that n is, with the path; or nil if n is not a list. Before is what it was,
+// list returns the list of n, at the path, or nil if n is not a list. Before is its former value,
 // if that is known.
 func (a *applier) list(n *node, path []step, before *node) *list {
 	if !n.is('[') {
@@ -42,8 +42,8 @@ func (a *applier) list(n *node, path []step, before *node) *list {
 	return l
 }
 
-// identify finds the elements of a list by their hashes, and if they are known, by what
-// they had.
+// identify finds the elements of a list by their hashes or, if it is known, by their former
+// content.
 func (a *applier) identify(l *list, before []*node, hashes []string) {
 	if l.now != nil {
 		return
@@ -64,13 +64,13 @@ func (a *applier) identify(l *list, before []*node, hashes []string) {
 	l.before.all, l.now = before, slices.Clone(m.before.match)
 	for i, at := range l.now {
 		if !known && at != none {
-			before[i] = l.kids[at] // which it equals, or is all that is known
+			before[i] = l.kids[at] // which it equals, or replaces if before is unknown
 		}
 	}
 }
 
-// element returns the one element that s selects, and what it was. Either is nil if no
-// element is selected or its former value is unknown.
+// element returns the only element that s selects, or nil, and its former value, or nil if that is
+// unknown.
 func (l *list) element(s step) (now, before *node) {
 	switch i := l.position(s); {
 	case i == none:
@@ -82,7 +82,7 @@ func (l *list) element(s step) (now, before *node) {
 	}
 }
 
-// position returns where the one element is that s selects, or none.
+// position returns the index of the only element that s selects, or none.
 func (l *list) position(s step) int {
 	if s.key == "" && s.at > 0 && s.at <= len(l.now) {
 		return l.now[s.at-1]
@@ -96,11 +96,11 @@ type keyed struct {
 	byKeys map[string]map[step]int // positions by the names of keys
 }
 
-// maxKeySets is how many sets of names the elements of a list are looked up by: Diff uses
-// one, and another one when list-map keys have changed.
+// maxKeySets bounds the sets of keys by which elements of a list are found. Diff uses one, and
+// another one after the list-map keys have changed.
 const maxKeySets = 8
 
-// index returns the positions by the keys that s has, nil for one set of names too many.
+// index returns the positions by the keys that s has, or nil if there are too many sets of keys.
 func (k *keyed) index(s step) map[step]int {
 	if k.byKeys[s.keys] == nil && len(k.byKeys) < maxKeySets {
 		if k.byKeys == nil {
@@ -111,7 +111,7 @@ func (k *keyed) index(s step) map[step]int {
 	return k.byKeys[s.keys]
 }
 
-// position returns where the one element is that has the key, or none.
+// position returns the index of the only element that has the key, or none.
 func (k *keyed) position(s step) int {
 	if s.key != "" {
 		if i, ok := k.index(s)[s]; ok {
@@ -121,7 +121,7 @@ func (k *keyed) position(s step) int {
 	return none
 }
 
-// element returns the one element that has the key, or nil.
+// element returns the only element that has the key, or nil.
 func (k *keyed) element(s step) *node {
 	if i := k.position(s); i != none {
 		return k.all[i]
@@ -148,11 +148,11 @@ func (l *list) insert(element *node, p *place) {
 	l.touch()
 }
 
-// reorder puts elements into the order of want, unless they are no longer in the one that
-// they had before. An element that the user put behind one of them goes with it.
+// reorder puts elements into the order of want, unless the user has reordered them. An element that
+// the user added behind one of them moves along.
 func (l *list) reorder(want []step, from []int, always bool) bool {
-	had := slices.Repeat([]int{none}, len(want)) // positions, in the order before
-	var to []int                                 // and in that after
+	had := slices.Repeat([]int{none}, len(want)) // positions in the former order
+	var to []int                                 // positions in the wanted order
 	for j, s := range want {
 		if i := l.position(s); i != none {
 			had[from[j]] = i
@@ -183,7 +183,7 @@ func (l *list) reorder(want []step, from []int, always bool) bool {
 	return true
 }
 
-// rises reports whether each position is behind the one before.
+// rises reports whether each position is greater than the previous one.
 func rises(positions []int) bool {
 	for i := 1; i < len(positions); i++ {
 		if positions[i-1] >= positions[i] {

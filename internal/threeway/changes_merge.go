@@ -1,7 +1,7 @@
 package threeway
 
-// member gives an object a member that before has not. If the user gave it one of that
-// name, theirs is merged into it.
+// member adds a member that before lacks to an object. If the user has added one of that name,
+// theirs is merged into it.
 func (a *applier) member(object, theirs *node, path []step, over bool) {
 	if ours := object.at(theirs.name); ours != nil {
 		a.merge(ours, theirs, append(path[:len(path):len(path)], step{name: string(theirs.name)}), over)
@@ -10,9 +10,9 @@ func (a *applier) member(object, theirs *node, path []step, over bool) {
 	}
 }
 
-// merge adds to ours, which the user wrote, the members and the list elements
-// that only theirs has. The rest of ours stays, unless theirs is to be laid over it.
-// Deeper than a path can be, nothing is added.
+// merge adds the members and the list elements that only theirs has to ours, the user's value. If
+// over is set, theirs also replaces the rest of ours. Below the depth of the longest path, nothing
+// is added.
 func (a *applier) merge(ours, theirs *node, path []step, over bool) {
 	switch {
 	case len(path) == maxPath:
@@ -67,7 +67,7 @@ func (a *applier) mergeElements(l *list, theirs *node, path []step, over bool) {
 	}
 }
 
-// element is like member for a list with keys; it notes what is new in the list.
+// element is like member for a list with keys, and notes new elements of the list.
 func (a *applier) element(l *list, c *Change, over bool) {
 	s := c.path[len(c.path)-1]
 	index := l.elements.index(s)
@@ -75,7 +75,7 @@ func (a *applier) element(l *list, c *Change, over bool) {
 	switch {
 	case index == nil:
 	case !there:
-		index[s] = none // so that a second one stays out
+		index[s] = none // so that a second one is not found
 		l.insert(c.node(), c.place)
 	case i != none:
 		a.merge(l.kids[i], c.node(), c.path, over)

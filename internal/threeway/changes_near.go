@@ -1,9 +1,8 @@
 package threeway
 
-// Near returns which changes may cause differences that [Diff] has found between an
-// object without them and one with them: those that are nearest to each, which are those
-// that have the longest beginning of their path in common with it. Changes outside of
-// active are not looked at. Each change is in one set at most.
+// Near returns, for differences that [Diff] has found between an object without the changes and one
+// with them, the changes that may have caused them: those whose paths share the longest beginning
+// with each difference. Only the changes in active count, and each is in at most one set.
 func (c Changes) Near(active []int, differences Changes) (sets [][]int) {
 	root := &beginning{}
 	for _, i := range active {

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// Parse reads what [Changes.Encode] has written. The text may come from any client:
-// the error names the first change, by its index, that [Diff] would not have
-// made, or that is about what a conversion leaves alone, namely apiVersion, kind,
-// and metadata other than labels and annotations.
+// Parse reads the text of [Changes.Encode]. Because any client may have written the text, Parse
+// returns an error with the index of the first change that [Diff] would not have made, or that
+// changes apiVersion, kind, or metadata other than labels and annotations.
 func Parse(text []byte) (Changes, error) {
 	list, err := read(text)
 	if err == nil && !list.is('[') {

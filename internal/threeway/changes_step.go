@@ -6,8 +6,7 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// step is one step of a path: to the member of that name or, if it selects, to a
-// list element.
+// step is one step of a path: to a member by its name, or to a list element.
 type step struct {
 	name string
 	key  string // {"name":"ham"}: the members that are keys, sorted, in canonical form
@@ -26,8 +25,8 @@ func selectorsByKey(elements []*node, keys []string) []step {
 	return steps
 }
 
-// keyOf returns the selector of an element. Some of its keys may be missing, but
-// not all; they are null in it.
+// keyOf returns the selector of an element, in which missing keys are null. Not all keys may be
+// missing.
 func keyOf(element *node, keys []string) step {
 	if !element.is('{') {
 		return step{}
@@ -63,9 +62,9 @@ func atIndexes(n int) []step {
 	return steps
 }
 
-// positions returns where the elements stand that have a key.
+// positions returns the indexes of the elements with a key.
 func positions(steps []step) map[step]int {
-	index := map[step]int{} // often hardly any have one
+	index := map[step]int{} // without a capacity, because often few elements have a key
 	for i, s := range steps {
 		if !s.selects() {
 			continue

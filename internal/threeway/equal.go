@@ -11,10 +11,10 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// Object is a JSON object, all of which has been read.
+// Object is a JSON object that has been read completely.
 type Object struct{ root *node }
 
-// Read reads a JSON object. The error says that the text is not one.
+// Read reads a JSON object, or returns an error if the text is not one.
 func Read(text []byte) (Object, error) {
 	root, err := read(text)
 	if err == nil && !root.is('{') {
@@ -30,7 +30,7 @@ func Equal(a, b []byte) bool {
 	return errX == nil && errY == nil && x.same(y)
 }
 
-// Within reports whether larger is the object, or that with more members and elements.
+// Within reports whether larger equals the object, apart from additional members and elements.
 func (o Object) Within(larger Object) bool { return o.root.within(larger.root) }
 
 // Hash returns a hash of the object, the same in any order of members.
@@ -43,10 +43,9 @@ func (o Object) Equal(other Object) bool { return o.root.same(other.root) }
 // and empty lists, and objects of such, where the other has nothing.
 func (o Object) EqualButEmpty(other Object) bool { return o.root.sameButEmpty(other.root) }
 
-// A digest is of the form of a value. Two values are the same if their forms are: strings
-// by what they say, numbers by their text. The form of an object or list has the digests
-// of the objects and lists in it. So each value is hashed once, however deeply it is
-// nested.
+// A digest is the hash of a value's form. Two values are the same if their forms are: decoded
+// strings, and the texts of numbers. Because the form of an object or list has the digests of the
+// objects and lists in it, each value is hashed once, however deeply it is nested.
 type digest = [sha256.Size]byte
 
 // appendForm appends the form of n.
@@ -84,7 +83,7 @@ func (n *node) appendPart(b []byte) []byte {
 	return append(append(b, '#'), n.sum[:]...)
 }
 
-// hash returns what a change remembers of a value.
+// hash returns the hash by which a change recognizes a value.
 func (n *node) hash() string {
 	if n.sum == nil {
 		n.sum = new(sha256.Sum256(n.appendForm(nil)))
@@ -92,7 +91,7 @@ func (n *node) hash() string {
 	return base64.RawURLEncoding.EncodeToString(n.sum[:hashSize])
 }
 
-// hashSize is enough to tell what one user has written from what was there.
+// hashSize suffices to tell a value that a user has written from the former one.
 const hashSize = 8
 
 // same reports whether two values have the same form.
@@ -138,7 +137,7 @@ func (n *node) sameButEmpty(o *node) bool {
 	}
 }
 
-// within reports whether o is n, or n with more members and elements.
+// within reports whether o equals n, apart from additional members and elements.
 func (n *node) within(o *node) bool {
 	switch {
 	case n.is('{') && o.is('{'):

@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// most is how many values of an element are compared.
+// most is the number of values of an element that are compared.
 const most = 1000
 
-// seed is of the process: hashes are compared, and never kept.
+// seed differs from process to process, because hashes are never stored.
 var seed = maphash.MakeSeed()
 
 // leaf is a value in an element that is not zero, as hashes.
 type leaf struct {
-	member uint64 // of the element, that the value is in
-	path   uint64 // in which all elements of a list are one
+	member uint64 // the hash of the element's member that has the value
+	path   uint64 // the same for all elements of a list
 	value  uint64 // odd for strings
 }
 
@@ -66,10 +66,10 @@ func (r *reader) leavesOf(n *node) []leaf {
 	return slices.Compact(all)
 }
 
-// compareLeaves returns how many leaves of two elements differ, in the one in which more do; whether
-// one element has all leaves of the other; and whether more of their members stayed than differ. The
-// leaves of a member, or at a path, count as one if none of them is shared, and a member of which
-// less than half is shared differs.
+// compareLeaves returns how many leaves of two elements differ, in the element in which more do;
+// whether one element has all leaves of the other; and whether more of their members stayed than
+// differ. The leaves of a member, or at a path, count as one if none of them is shared, and a
+// member of which less than half is shared differs.
 func compareLeaves(before, after []leaf) (differ int, whole, most bool) {
 	shared, gone, added := 0, 0, 0
 	stayed, left, came := 0, 0, 0 // members
@@ -97,7 +97,7 @@ func compareLeaves(before, after []leaf) (differ int, whole, most bool) {
 	return max(gone, added), shared == min(len(before), len(after)), stayed > max(left, came)
 }
 
-// apart returns as how many the leaves at a path count that are not shared.
+// apart returns the number as which the leaves at a path that are not shared count.
 func apart(leaves []leaf, shared int) int {
 	if shared == 0 {
 		return min(len(leaves), 1)

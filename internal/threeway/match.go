@@ -13,22 +13,22 @@ const none = -1
 type matcher struct {
 	*reader
 	before, after side
-	keys          *listkeys.Tree // the declared ones of the list
+	keys          *listkeys.Tree // the declared keys of the list
 }
 
 // side is one of the two lists.
 type side struct {
 	*reader
 	all    []*node
-	keys   []string // the declared one of each element, when needed; nil for a list without
-	hashes []string // of the elements, where equal ones may differ in their texts; or nil
+	keys   []string // the declared key of each element, read when needed; nil for a list without keys
+	hashes []string // of the elements, if equal ones may differ in their texts; or nil
 	match  []int    // the index of each element's counterpart, or none
 
 	leaves  [][]leaf            // of the elements without a counterpart
-	having  map[leaf][]int      // those of them that have a leaf
-	counts  map[leaf]int        // how many elements have a leaf, when needed
+	having  map[leaf][]int      // the elements without a counterpart that have a leaf
+	counts  map[leaf]int        // the number of elements that have a leaf, counted when needed
 	rivals  map[int][]candidate // by the index of an element without a counterpart
-	unclear map[int]bool        // the elements that have several equally likely ones
+	unclear map[int]bool        // the elements with several equally likely counterparts
 }
 
 func (r *reader) newMatcher(before, after []*node, keys *listkeys.Tree) *matcher {
@@ -44,8 +44,8 @@ func (r *reader) newMatcher(before, after []*node, keys *listkeys.Tree) *matcher
 	return m
 }
 
-// match returns for each element of after the index of the element of before that it
-// is, or none, by the rule in the package's documentation. No index is there twice.
+// match returns, for each element of after, the index of the same element of before, or none, by
+// the rules in the package documentation. No index occurs twice.
 func (r *reader) match(before, after []*node, keys *listkeys.Tree) []int {
 	m := r.newMatcher(before, after, keys)
 	m.byContent()
@@ -64,14 +64,14 @@ func (m *matcher) rest() {
 	}
 }
 
-// open reports whether there are elements without a counterpart on both sides.
+// open reports whether both sides have elements without a counterpart.
 func (m *matcher) open() bool {
 	return slices.Contains(m.before.match, none) && slices.Contains(m.after.match, none)
 }
 
 func (m *matcher) pair(i, j int) { m.before.match[i], m.after.match[j] = j, i }
 
-// try pairs i and j if both are there, free and equal.
+// try pairs i and j if both exist, are equal and have no counterpart.
 func (m *matcher) try(i, j int) bool {
 	ok := i >= 0 && j >= 0 && i < len(m.before.all) && j < len(m.after.all) &&
 		m.before.match[i] == none && m.after.match[j] == none && m.equal(i, j)
@@ -88,7 +88,7 @@ func (m *matcher) equal(i, j int) bool {
 	return m.before.all[i].equal(m.after.all[j])
 }
 
-// content returns what equal elements have in common.
+// content returns a text that only equal elements share.
 func (s *side) content(i int) string {
 	if s.hashes != nil {
 		return s.hashes[i]
@@ -96,10 +96,10 @@ func (s *side) content(i int) string {
 	return string(s.all[i].text)
 }
 
-// byContent pairs equal elements: a common beginning and end first, then what is
-// there once on both sides, then the equal neighbours of pairs, then what is
-// left at the same index of lists of one length, and then in order. It is the algorithm
-// of Heckel (1978): linear, and it finds what has moved.
+// byContent pairs equal elements, even those that have moved, in linear time by the algorithm of
+// Heckel (1978): first a common beginning and end, then elements that occur once on both sides,
+// then the equal neighbours of pairs, then the others at the same index of lists of one length, and
+// then in order.
 func (m *matcher) byContent() {
 	lo, end := 0, 0
 	for m.try(lo, lo) {
@@ -115,7 +115,7 @@ func (m *matcher) byContent() {
 	if lo+1 == nb && lo+1 == na {
 		return // one element was edited, or replaced
 	}
-	type places struct{ before, after []int } // where a content stands
+	type places struct{ before, after []int } // the indexes of a content
 	contents := make(map[string]*places, nb-lo)
 	for i := lo; i < nb; i++ {
 		content := m.before.content(i)
@@ -160,7 +160,7 @@ func (m *matcher) byContent() {
 	}
 }
 
-// byKey pairs elements that alone have their key.
+// byKey pairs elements whose key no other element has.
 func (m *matcher) byKey() {
 	m.before.readKeys(m.keys)
 	m.after.readKeys(m.keys)
@@ -172,7 +172,8 @@ func (m *matcher) byKey() {
 	}
 }
 
-// byKey returns the elements without a counterpart by their keys; none for several of one key.
+// byKey returns the elements without a counterpart by their keys, and none for a key of several
+// elements.
 func (s *side) byKey() map[string]int {
 	found := map[string]int{}
 	for i, other := range s.match {
@@ -201,8 +202,8 @@ func (s *side) readKeys(keys *listkeys.Tree) {
 	}
 }
 
-// keyOf returns what a list's keys are in an element, their defaults included; "" if they are
-// all missing. A zero value is like a missing one.
+// keyOf returns the values of a list's keys in an element, or their defaults, and "" if all are
+// missing. A zero value counts as missing.
 func (r *reader) keyOf(n *node, keys *listkeys.Tree) string {
 	var key []byte
 	there := false

@@ -10,25 +10,24 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// node is a JSON value. Its text is a slice of an input, and its kids are read
-// when needed: most values are equal before and after, and two
-// texts are compared much faster than two trees. A node that merge made has
-// kids and no text.
+// node is a JSON value. Its text is a slice of an input, and its kids are read only when needed,
+// because most values are equal before and after, and two texts are compared much faster than two
+// trees. A node that merge made has kids and no text.
 type node struct {
 	kind   byte   // see kindOf
-	read   bool   // whether kids are there
+	read   bool   // whether kids has been set
 	name   []byte // decoded, of a member of an object
 	text   []byte
 	span   int     // of an object or list that has not been read: its place in the reader's spans
 	kids   []*node // of an object: sorted by name, each name once; of a list: in order
-	parent *node   // the one that was read last, where several share the node
+	parent *node   // the last one that was read, if several share the node
 	sum    *digest // see equal.go
 
 	// merge notes these of a node that it made from one of raw:
-	ops  int   // about how many operations lead to it, at most
-	from []int // of a list: the index in raw of each element, or none; nil: replace it whole
+	ops  int   // roughly the largest number of operations from raw
+	from []int // of a list: the index in raw of each element, or none; nil to replace the list whole
 
-	done *done // to it, by a change
+	done *done // the edits by changes, or nil
 }
 
 // kindOf returns the kind of a value by the first byte of its text: this byte, and
@@ -49,7 +48,7 @@ func (n *node) is(kind byte) bool { return n != nil && n.kind == kind }
 // empty reports whether n is absent or null.
 func (n *node) empty() bool { return n == nil || n.kind == 'n' }
 
-// equal reports whether two values are there and have the same text.
+// equal reports whether two values exist and have the same text.
 func (n *node) equal(o *node) bool {
 	return n != nil && o != nil && (n == o || bytes.Equal(n.text, o.text))
 }
@@ -82,7 +81,7 @@ func member(members []*node, name string) *node {
 	return nil
 }
 
-// find returns where the member of that name is, or would be, in sorted members.
+// find returns the index at which the member of that name is, or would be, in sorted members.
 func find[S string | []byte](members []*node, name S) (int, bool) {
 	from, to := 0, len(members)
 	for from < to {
@@ -108,8 +107,7 @@ func first(lists ...[]*node) []byte {
 	return least
 }
 
-// take takes the member of that name off the head of sorted members; nil if it
-// is not there.
+// take takes the member of that name off the head of sorted members, or returns nil.
 func take(members *[]*node, name []byte) *node {
 	if m := *members; len(m) > 0 && bytes.Equal(m[0].name, name) {
 		*members = m[1:]
@@ -130,14 +128,14 @@ func unquote(text []byte) []byte {
 	return plain
 }
 
-// done is what has been done to a node. All the rest stays as it was read, so that what
-// is done later to a part of a value that has been replaced does no harm.
+// done has the edits of a node, whose other fields stay as they were read, so that a later edit of
+// a part of a replaced value does no harm.
 type done struct {
 	removed bool   // from its parent
-	instead []byte // is to be written instead of it
+	instead []byte // written instead of it
 }
 
-// touch notes that something is done to n, or to its kids.
+// touch notes that n, or one of its kids, is edited.
 func (n *node) touch() *done {
 	for p := n; p != nil && p.done == nil; p = p.parent {
 		p.done = &done{}
@@ -156,7 +154,7 @@ func (n *node) at(name []byte) *node {
 
 func (n *node) removed() bool { return n.done != nil && n.done.removed }
 
-// add gives an object a member that it has not, or a list a last element.
+// add adds a member that an object lacks, or a last element of a list.
 func (n *node) add(kid *node) {
 	kid.parent = n
 	n.touch()

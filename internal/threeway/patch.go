@@ -11,46 +11,43 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// maxPointer bounds the paths of a patch, in bytes. Deeper down a value is replaced whole:
-// in an object as deep as the tokenizer allows, with an edit at every level, the
-// paths alone would be thousands of times its size.
+// maxPointer bounds the paths of a patch, in bytes. A value below is replaced whole, because in an
+// object as deep as the tokenizer allows, with an edit at every level, the paths alone would be
+// thousands of times its size.
 const maxPointer = 1 << 10
 
-// maxOps is how many operations the API server takes in a PATCH request
-// (maxJSONPatchOperations in endpoints/handlers/patch.go). Of a webhook it takes any
-// number (admission/plugin/webhook/mutating/dispatcher.go), but they are as much work.
+// maxOps is the number of operations that the API server accepts in a PATCH request
+// (maxJSONPatchOperations in endpoints/handlers/patch.go). It accepts any number from a webhook
+// (admission/plugin/webhook/mutating/dispatcher.go), but they are as much work.
 const maxOps = 10_000
 
 const (
 	// opSize is about what an operation takes besides its path and its value.
 	opSize = 40
 
-	// maxWork bounds the elements that are added and removed in one list, times its
-	// length: the API server copies the list for each of them.
+	// maxWork bounds the elements that are added and removed in one list, times its length, because
+	// the API server copies the list for each of them.
 	maxWork = 1 << 24
 )
 
-// Patch returns the JSON patch (RFC 6902) that makes to raw the changes that lead
-// from before to after, and, if merge is set, what raw becomes. Both are nil when
-// there are none.
+// Patch returns the JSON patch (RFC 6902) that makes the changes from before to after to raw, and,
+// if merge is set, the patched object. Both are nil if there are no changes.
 //
-// Raw is an API object as its sender wrote it, before the encoding of the Go
-// value that was decoded from it, and after the encoding of that value when the
-// caller had changed it. Before and after must come from the same encoder, and
-// the elements of a list must be in the order of raw's. Keys says by which members the
-// elements of a list are told apart, where that is known; it may be nil. The inputs are
-// not changed. The error says which input is not a JSON object; when before and
-// after are the same to the byte, nothing is read and there is none.
+// Raw is an API object as its sender wrote it. Before and after are the encodings of the Go value
+// that was decoded from it, before and after the caller changed that value. Both must come from the
+// same encoder, with the elements of lists in the order of raw. Keys has the keys of lists, where
+// they are known, and may be nil. The inputs are not changed. Patch returns an error if an input is
+// not a JSON object, but reads none of them if before and after are the same to the byte.
 func Patch(
 	raw, before, after []byte, keys *listkeys.Tree, merge bool,
 ) (patch, merged []byte, err error) {
 	return newPatch(raw, before, after, keys, merge, false)
 }
 
-// PatchConverted is like [Patch], for a before and an after that a conversion to
-// another version and back has made. It may have put the elements of a list into
-// another order than raw's, or joined them: then they are found by the list's
-// key, or else by what they share; where that is not possible, a list that changed is replaced.
+// PatchConverted is like [Patch], for a before and an after that a conversion to another version
+// and back has made. Elements of a list that the conversion has reordered or joined are found by
+// the list's key, or else by what they share with raw's; if that is not possible, a list that
+// changed is replaced.
 func PatchConverted(
 	raw, before, after []byte, keys *listkeys.Tree, merge bool,
 ) (patch, merged []byte, err error) {
@@ -101,8 +98,7 @@ func (r *reader) makePatch(
 	return bytes.Clone(p.ops), merged, nil
 }
 
-// diff writes the operations that make raw what merge made of it. A nil node is
-// absence.
+// diff writes the operations from raw to the result of merge. A nil node is an absent value.
 func (p *patch) diff(raw, want *node) {
 	switch {
 	case raw == want:
@@ -136,9 +132,9 @@ func (p *patch) object(raw, want *node) {
 	}
 }
 
-// list writes the operations that make the elements of raw those of want: it removes from
-// the end, and then goes through the list once more to add and to edit. So every index is
-// right when its turn comes.
+// list writes the operations from the elements of raw to those of want: first it removes elements
+// from the end on, and then it adds and edits from the beginning on, so that every index is right
+// when the API server applies its operation.
 func (p *patch) list(raw, want *node) {
 	if want.from == nil || p.shorterWhole(raw, want) {
 		p.op("replace", want)
@@ -166,7 +162,7 @@ func (p *patch) list(raw, want *node) {
 // shorterWhole reports whether the operations on its elements are longer than a list.
 func (p *patch) shorterWhole(raw, want *node) bool {
 	size := (want.ops - 1) * (opSize + len(p.path))
-	for j, i := range want.from { // until what would be written for nothing is more
+	for j, i := range want.from { // until the operations are longer than the list
 		if size <= 0 {
 			return false
 		}
@@ -184,7 +180,7 @@ type patch struct {
 	coarse bool   // whether only the members of the object are replaced
 }
 
-// free forgets the operations, and keeps room for so many bytes.
+// free forgets the operations, and keeps at most this much memory.
 func (p *patch) free(most int) {
 	if cap(p.ops) > most {
 		p.ops = nil

@@ -6,9 +6,8 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// merge returns raw with the changes that lead from before to after; raw itself
-// when there are none. Raw and before may be nil, which is absence. Keys are those of
-// the lists in them.
+// merge returns raw with the changes from before to after, or raw itself if there are none. An
+// absent raw or before is nil. Keys are those of the lists in them.
 func (r *reader) merge(raw, before, after *node, keys *listkeys.Tree) *node {
 	switch {
 	case before.equal(after):
@@ -26,10 +25,9 @@ func (r *reader) merge(raw, before, after *node, keys *listkeys.Tree) *node {
 	return after
 }
 
-// mergeable reports whether an object may be merged into raw member by member:
-// then raw and before are objects. One of them may be missing: a Go struct is
-// encoded also where raw has nothing, and is left out when it is zero also
-// where raw has an object.
+// mergeable reports whether an object may be merged into raw member by member, because raw and
+// before are objects or missing: a Go struct may be encoded where raw has nothing, and left out as
+// zero where raw has an object.
 func mergeable(raw, before *node) bool {
 	switch {
 	case raw.is('{'):
@@ -41,8 +39,8 @@ func mergeable(raw, before *node) bool {
 	}
 }
 
-// mergeObject merges what is in before or in after, and keeps what is in
-// neither: the members that the Go type does not know.
+// mergeObject merges the members of before or after, and keeps those in neither, which the Go type
+// does not know.
 func (r *reader) mergeObject(raw, before, after *node, keys *listkeys.Tree) *node {
 	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
 	n := &r.nodes.take(1)[0]
@@ -55,7 +53,7 @@ func (r *reader) mergeObject(raw, before, after *node, keys *listkeys.Tree) *nod
 	for len(olds)+len(befores)+len(afters) > 0 {
 		if len(olds) > 0 && len(befores) > 0 && len(afters) > 0 &&
 			befores[0] == afters[0] && bytes.Equal(olds[0].name, afters[0].name) {
-			n.kids = append(n.kids, olds[0]) // as nearly always
+			n.kids = append(n.kids, olds[0]) // the usual case
 			olds, befores, afters = olds[1:], befores[1:], afters[1:]
 			continue
 		}
@@ -78,9 +76,8 @@ func (r *reader) mergeObject(raw, before, after *node, keys *listkeys.Tree) *nod
 	return n
 }
 
-// mergeList merges each element of after into the element of raw that it was,
-// wherever that stood. places are those of before's elements in raw, nil if they
-// are the same.
+// mergeList merges each element of after into the same element of raw, wherever that is. places are
+// the indexes of before's elements in raw, or nil if they are the same.
 func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkeys.Tree) *node {
 	olds, befores, afters := r.kids(raw), r.kids(before), r.kids(after)
 	n := &r.nodes.take(1)[0]
@@ -97,7 +94,7 @@ func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkey
 			from[j] = place
 		}
 		old := olds[place]
-		if befores[i] == afters[j] { // as nearly always
+		if befores[i] == afters[j] { // the usual case
 			n.kids[j] = old
 			continue
 		}
@@ -114,7 +111,7 @@ func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkey
 	n.ops += shifts
 	switch {
 	case !rises(stay):
-		n.ops++ // moves would be no less work
+		n.ops++ // replace the list, because moving elements would be as much work
 	case n.ops == 0:
 		return raw
 	case shifts <= maxWork/max(len(olds), len(from)):
@@ -123,7 +120,7 @@ func (r *reader) mergeList(raw, before, after *node, places []int, keys *listkey
 	return n
 }
 
-// edit notes what merge made of a kid.
+// edit notes the result of merge for a kid.
 func (n *node) edit(raw, want *node) {
 	switch {
 	case raw == want:

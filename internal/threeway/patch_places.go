@@ -6,13 +6,12 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// places returns for each element of before its index in raw, a list of the same
-// length; nil if they are at the same places. ok is false if that cannot be told.
+// places returns the index in raw, a list of the same length, of each element of before, or nil if
+// the indexes are the same. ok is false if they are unknown.
 //
-// A decoder keeps the order of a list. A conversion need not: it may sort a list,
-// or count equal elements. So what has been converted is looked at: an element is
-// at its own index if raw's agrees with it there, else where the list's key or an
-// equal text says.
+// A conversion, unlike a decoder, may sort a list, or count equal elements. A converted element is
+// therefore at its own index only if raw's element there agrees with it, and otherwise at the index
+// of the element with the same key or an equal text.
 func (r *reader) places(raw, before *node, keys *listkeys.Tree) (places []int, ok bool) {
 	if !r.converted {
 		return nil, true
@@ -34,7 +33,7 @@ func (r *reader) places(raw, before *node, keys *listkeys.Tree) (places []int, o
 	return places, true
 }
 
-// agree reports whether before may be what the known members of raw became.
+// agree reports whether before may have been converted from the known members of raw.
 func (r *reader) agree(raw, before *node) bool {
 	switch {
 	case raw.equal(before):
@@ -66,14 +65,14 @@ func (r *reader) agree(raw, before *node) bool {
 		return true
 	case raw.is('"'):
 		return string(unquote(raw.text)) == string(unquote(before.text))
-	default: // 1 and 1.0 agree: this is about which element it is, and nothing else
+	default: // 1 and 1.0 agree, because this only finds the element
 		a, errA := strconv.ParseFloat(string(raw.text), 64)
 		b, errB := strconv.ParseFloat(string(before.text), 64)
 		return errA == nil && errB == nil && a == b
 	}
 }
 
-// zero reports whether a value is what a Go zero value is encoded as.
+// zero reports whether a value is the encoding of a Go zero value.
 func (r *reader) zero(n *node) bool {
 	switch {
 	case n.empty():

@@ -6,19 +6,17 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
-// maxFollow is how deep two texts are read side by side. Deeper down a text is
-// read by itself: at each level all that is below is compared, which would be
-// quadratic in a very deep object.
+// maxFollow is the depth to which two texts are read side by side. Below, a text is read by itself,
+// because comparing all that is below each level would be quadratic in a very deep object.
 const maxFollow = 64
 
-// resync is how many elements of a list may be missing in a row before what
-// comes after them is read again. It shrinks while nothing is found.
+// resync is the number of elements in a row that a list may lack compared with the other side,
+// before the elements after them are read again. It shrinks while no equal element is found.
 const resync = 8
 
-// reader reads inputs into nodes. An input is passed over once, and checked; the
-// spans that this leaves behind lead to the kids of any value in it. Where a text
-// goes on like that of a value that has been read already, it is not even that:
-// it becomes the same node.
+// reader reads inputs into nodes. It passes over an input once, checks it, and keeps the spans by
+// which the kids of any value are found. A text that equals that of a value which has been read
+// already becomes the same node, without being read.
 type reader struct {
 	whole     bool // whether all of an input is read at once
 	converted bool // see PatchConverted
@@ -74,7 +72,7 @@ type slab[T any] struct{ used []T }
 // take returns n zero values.
 func (s *slab[T]) take(n int) []T {
 	if cap(s.used)-len(s.used) < n {
-		s.used = make([]T, 0, max(min(2*cap(s.used), 1<<14), n, 4)) // holders of a piece of the old one keep it
+		s.used = make([]T, 0, max(min(2*cap(s.used), 1<<14), n, 4)) // pieces of the old memory stay valid
 	}
 	from := len(s.used)
 	s.used = s.used[:from+n]
@@ -91,16 +89,16 @@ func (s *slab[T]) reset(most int) {
 	s.used = s.used[:0]
 }
 
-// object reads a text that must be one JSON object. Like is a node that may have
-// much text in common with it, or nil. The text is read side by side with it where
-// its kids have been read, and with deep everywhere.
+// object reads a text that must be one JSON object. Like is a node that may have much text in
+// common with it, or nil. The text is read side by side with like where the kids of like have been
+// read, or with deep, everywhere.
 func (r *reader) object(text []byte, like *node, deep bool) (*node, error) {
 	c := rawjson.NewCursor(text)
 	var n *node
 	if c.Begins() == '{' {
 		n = r.value(&c, like, deep, 0)
 	} else {
-		c.Enter('{') // it tells what there is instead
+		c.Enter('{') // returns an error about the other value
 	}
 	if err := c.End(); err != nil {
 		return nil, err
@@ -108,8 +106,8 @@ func (r *reader) object(text []byte, like *node, deep bool) (*node, error) {
 	return n, nil
 }
 
-// value reads the value at the cursor, as object does: if the text is the same, it
-// is the node like.
+// value reads the value at the cursor, as object does. It returns the node like if the text is the
+// same.
 func (r *reader) value(c *rawjson.Cursor, like *node, deep bool, depth int) *node {
 	if depth > maxFollow {
 		like = nil
@@ -160,13 +158,13 @@ func (r *reader) follow(c *rawjson.Cursor, n, other *node, deep bool, depth int)
 
 // neighbor is a place in the kids of the other value.
 type neighbor struct {
-	next int // the kid that is due
-	late int // one that has been due before, and was not there
+	next int // the next kid
+	late int // a kid that was skipped
 
 	ahead int // how far to look for an element
 }
 
-// member returns the member of that name; most often it is the next.
+// member returns the member of that name, which is most often the next.
 func (s *neighbor) member(likes []*node, name []byte) *node {
 	i, ok := s.next, s.next < len(likes) && string(likes[s.next].name) == string(name)
 	if !ok {
@@ -179,9 +177,8 @@ func (s *neighbor) member(likes []*node, name []byte) *node {
 	return likes[i]
 }
 
-// follow passes over an element that is on the other side too: the next one,
-// one that was due before, or one a little further on. It returns nil if none of
-// these has the same text.
+// follow passes over an element that the other side has too: its next element, one that was
+// skipped, or one a little further on. It returns nil if none of these has the same text.
 func (s *neighbor) follow(c *rawjson.Cursor, likes []*node) *node {
 	found := func(i int) *node {
 		if i >= len(likes) || !c.Follow(likes[i].text) {
@@ -205,8 +202,7 @@ func (s *neighbor) follow(c *rawjson.Cursor, likes []*node) *node {
 	return nil
 }
 
-// element returns the element that stands where one that is not on the other
-// side stands on this.
+// element returns the element of the other side at the place of an element that only this side has.
 func (s *neighbor) element(likes []*node) *node {
 	s.next++
 	if s.next > len(likes) {
@@ -215,8 +211,7 @@ func (s *neighbor) element(likes []*node) *node {
 	return likes[s.next-1]
 }
 
-// kids returns the kids of an object or a list; none for another kind or for a
-// nil node.
+// kids returns the kids of an object or a list, and none of other values.
 func (r *reader) kids(n *node) []*node {
 	switch {
 	case n == nil:
@@ -236,7 +231,7 @@ func (r *reader) kids(n *node) []*node {
 			k.text, k.span = c.Skip(r.spans[span].Size), span
 			span += r.spans[span].Count
 		} else {
-			k.text, r.spans = c.Outline(r.spans) // there are none in it
+			k.text, r.spans = c.Outline(r.spans) // no spans, because it has no kids
 		}
 		r.stack = append(r.stack, k)
 	}

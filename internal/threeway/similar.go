@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// crowd is the number of elements from which on a leaf that all of them share counts for
-// nothing, so that the work is linear.
+// crowd is the number of elements beyond which a leaf that all of them share does not count, so
+// that the work is linear.
 const crowd = 16
 
 // candidate is a pair of elements that share leaves.
 type candidate struct {
 	i, j   int
-	shared int // how many leaves they share
-	alike  int // how many more leaves they share than the one that has more does not share
-	own    int // how many leaves they share that no other pair shares
+	shared int // the number of leaves that they share
+	alike  int // shared, less the unshared leaves of the element that has more of them
+	own    int // the number of leaves that only they share
 }
 
 func (c candidate) compare(d candidate) int {
@@ -39,8 +39,8 @@ func (m *matcher) byLeaves() {
 	}
 }
 
-// equallyAlike pairs the elements of candidates of which neither is in another one, and
-// marks the others.
+// equallyAlike pairs the elements of a candidate if neither is in another candidate, and marks the
+// others.
 func (m *matcher) equallyAlike(all []candidate) {
 	all = slices.DeleteFunc(all, func(c candidate) bool {
 		return m.before.match[c.i] != none || m.after.match[c.j] != none
@@ -65,7 +65,7 @@ func (m *matcher) candidates() (all []candidate) {
 	m.before.read()
 	m.after.read()
 	shared, own := make([]int, len(m.before.all)), make([]int, len(m.before.all))
-	var alike []int // the elements that these are about
+	var alike []int // the elements of the candidates
 	for j, leaves := range m.after.leaves {
 		for _, l := range leaves {
 			befores := m.before.having[l]
@@ -93,26 +93,26 @@ func (m *matcher) candidates() (all []candidate) {
 	return all
 }
 
-// same reports whether a pair is more than an element that went and a new one that resembles
-// it. Where it stood, an element may have one leaf more, less or changed, or any number more or
-// less. Elsewhere it must also have kept a leaf that no other element has, and then it suffices if
-// most of its members stayed.
+// same reports whether a pair is one element that was edited, and not a removed one and a new one
+// that resembles it. In its place, an element may have one leaf changed, or any number added or any
+// number removed. Elsewhere it must also have kept a leaf that no other element has, and then it
+// suffices that most of its members stayed.
 func (m *matcher) same(c candidate) bool {
 	differ, whole, most := compareLeaves(m.before.leaves[c.i], m.after.leaves[c.j])
 	alike := differ <= 1 || whole
 	return alike && m.inPlace(c.i, c.j) || (alike || most) && m.shareOwn(c.i, c.j) && !m.contested(c)
 }
 
-// contested reports whether one of the two shares as much with yet another element, which only has
-// changed more.
+// contested reports whether one of the two shares as many leaves with yet another element, which
+// has only changed more.
 func (m *matcher) contested(c candidate) bool {
 	return slices.ContainsFunc(slices.Concat(m.before.rivals[c.i], m.after.rivals[c.j]), func(d candidate) bool {
 		return d != c && d.shared >= c.shared && d.own >= c.own && m.before.match[d.i] == none && m.after.match[d.j] == none
 	})
 }
 
-// inPlace reports whether an element has the same neighbor as before, or the same index in a
-// list as long as before.
+// inPlace reports whether an element has the same neighbor as before, or the same index in a list
+// of the same length.
 func (m *matcher) inPlace(i, j int) bool {
 	before, after := m.before.match, m.after.match
 	return i == j && len(before) == len(after) || i > 0 && j > 0 && after[j-1] == i-1 ||
@@ -156,8 +156,8 @@ func (s *side) read() {
 	}
 }
 
-// byPlace pairs the elements that stand alone between the same neighbors, unless a string may have
-// become another one.
+// byPlace pairs two elements that are each alone between the same neighbors, unless both have
+// strings, which may be of different elements.
 func (m *matcher) byPlace() {
 	for j, i := range m.after.match {
 		if i != none || m.after.unclear[j] {
@@ -177,15 +177,15 @@ func (m *matcher) byPlace() {
 	}
 }
 
-// byOrder pairs what is left, for lists of which one was made of the other in the same order. Where
-// elements seem to have gone or moved, each is paired with the next that has all of it, if there is
-// one for all of them. Else, where some seem to have gone, a leaf that both have suffices. In lists of
-// one length, what is still left is paired at the same index.
+// byOrder pairs the remaining elements of lists of which one was converted from the other in the
+// same order. Elements that seem to be removed or moved are each paired with the next one that has
+// all their leaves, if there is one for all of them; if elements seem to be removed, a shared leaf
+// suffices. In lists of one length, the elements that still remain are paired by their index.
 func (m *matcher) byOrder() {
-	b, a := &m.before, &m.after // of before's elements, only the hashes may be known
+	b, a := &m.before, &m.after // only the hashes of before's elements may be known
 	gone := slices.Contains(b.match, none)
 	if known := !slices.Contains(b.all, nil); known && (gone || !rises(b.match)) && !m.embed((*node).within) && gone {
-		var last *node // compared with one after the other
+		var last *node // the element whose leaves were read last
 		var leaves []leaf
 		m.embed(func(n, o *node) bool {
 			if n != last {
@@ -201,7 +201,8 @@ func (m *matcher) byOrder() {
 	}
 }
 
-// embed pairs each element of before with the next of after that is like it, if there is one for each.
+// embed pairs each element of before with the next of after for which like is true, if there is one
+// for each.
 func (m *matcher) embed(like func(before, after *node) bool) bool {
 	var to []int
 	for j, n := range m.after.all {

@@ -2,13 +2,13 @@
 //
 //	roundtrip.Test(t, reg, roundtrip.Funcs(gofuzz.Funcs(clusterFuncs)...))
 //
-// Use it if your tests already have such functions. They need no changes. The library gofuzz is
-// archived, and Kubernetes replaced it with sigs.k8s.io/randfill in 1.33. Write new functions for
-// randfill, which needs no adapter.
+// Use it if your tests already have such functions, which need no changes. Write new functions for
+// sigs.k8s.io/randfill, which needs no adapter, and with which Kubernetes 1.33 replaced the
+// archived gofuzz.
 //
 // # Limitations
 //
-// If a type fills itself with a method Fuzz, the method is only called for values within a value
-// that one of the functions fills. For other values, add a function
+// A method Fuzz, with which a type fills itself, is only called for values within a value that one
+// of the functions fills. For other values, add a function
 // func(v *T, c fuzz.Continue) { v.Fuzz(c) }.
 package gofuzz

@@ -27,16 +27,15 @@ import (
 //
 // For any other argument, the test of package roundtrip fails before it generates an object.
 //
-// A function must take all its randomness from its fuzz.Continue, which uses the random numbers
-// of package roundtrip. Therefore a failing object can be made smaller, and the functions also
-// apply to the smallest object.
+// A function must take all its randomness from its fuzz.Continue, which uses the random numbers of
+// package roundtrip, so that a failing object can be made smaller, and the functions also apply to
+// the smallest object.
 //
-// If a function fills a value within its own value, the other functions are called for that
-// value. If there is no function for a type such as metadata, times and quantities, package
-// roundtrip fills the value. All other values are filled by gofuzz, with at most three elements,
-// and are nil with a probability of one in five.
+// For a value within the value of a function, the other functions are called. Without a function,
+// package roundtrip fills metadata, times, quantities and the like, and gofuzz fills all other
+// values, with at most three elements, and with nil in one of five cases.
 func Funcs(functions ...any) []any {
-	// As a list: what is wrong with it is known when roundtrip reads it.
+	// A list, so that roundtrip reports what is wrong with it when it reads the options.
 	return []any{func(codecs serializer.CodecFactory) []any { return newBridge(codecs, functions).ours }}
 }
 

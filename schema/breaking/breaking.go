@@ -25,16 +25,13 @@ type Change struct {
 	// as spec.names.plural or, within a version, subresources.scale. In a path of the objects,
 	// [] is any item of a list, and [*] is the value of any key of a map.
 	Path string
-	// The description of the change, and the reason why it breaks something. Both are for people
-	// to read.
+	// The description of the change, and the reason why it breaks something, for people to read.
 	What, Why string
-	// Proof is an object that shows the change. It is nil if none was found, or if the change
-	// needs no proof, such as the change of a name or a version. A removed field or a new
-	// required field is breaking even without a proof.
+	// Proof is an object that shows the change. It is nil if none was found, or if the change needs
+	// no proof, such as the change of a name or a version.
 	Proof *Proof
-	// Unproven reports whether the change needs a proof, but no object was found. The change may
-	// be harmless, because it is undecidable in general whether a pattern or a rule allows less
-	// than another one.
+	// Unproven reports whether the change may be harmless, because it needs a proof and none was
+	// found. A removed field or a new required field is breaking even without a proof.
 	Unproven bool
 }
 
@@ -63,39 +60,39 @@ func (c Change) String() string {
 	return s
 }
 
-// Proof is an object that the old CRD accepts, and the result of processing it with the new CRD.
+// Proof is an example object that the old CRD accepts, and the result of processing it with the new
+// CRD.
 type Proof struct {
-	// Object is the object as a client sends it. The search makes it as small as possible, but a
-	// proof that long strings are refused contains a long string.
+	// Object is the object as a client sends it, as small as the search could make it.
 	Object json.RawMessage
-	// Stored is the object that Object replaces, if only an update shows the change. It is nil
-	// if Object is created. A status in it has been written to the status subresource, if the old
-	// CRD has it.
+	// Stored is the object that Object replaces, if only an update shows the change, and nil if
+	// Object is created. A status in Stored was written to the status subresource, if the old CRD
+	// has it.
 	Stored json.RawMessage
-	// Subresource is status if the update is a write of the status: to the status subresource, or to
-	// the object itself in a CRD without the subresource. Otherwise, it is empty.
+	// Subresource is status if the update writes the status, even to the object itself in a CRD
+	// without the subresource. Otherwise, it is empty.
 	Subresource string
 	// Errors are the errors of the new CRD that the change causes. Altered lists the values that
-	// are stored with the new CRD, and differ from the values with the old CRD, such as:
-	// spec.size: "large", was "small". Fields that the old CRD lacks are not listed.
+	// the two CRDs store differently, such as: spec.size: "large", was "small". Fields that the old
+	// CRD lacks are not listed.
 	Errors  field.ErrorList
 	Altered []string
 	// Blocked reports whether the new CRD even refuses an update that changes nothing in the object
-	// that the old CRD has stored. Usually, an update may leave an error in a part that does not
-	// change (validation ratcheting, KEP-4008).
+	// that the old CRD has stored, because ratcheting (KEP-4008) does not apply to the error.
 	Blocked bool
 }
 
 // Changes compares two CRDs of a kind, and returns the changes that break stored objects or
-// clients. Changes of the CRD as a whole come first. Then come the changes of each version that
-// both CRDs have, sorted by path.
+// clients: first those of the CRD as a whole, and then those of each version that both CRDs have,
+// sorted by path.
 //
-// Schemas are compared field by field. For each change, Changes searches for a proof: an object that
-// the old CRD accepts, and that the new CRD refuses at that field or stores differently. The
-// search starts from the smallest object that has the field, and from the samples, and edits it until
-// the old CRD accepts it and the change shows. A new rule about updates (with oldSelf) is proven by two objects: one may replace the other in the old
-// CRD, but not in the new one. If the status is a subresource, a create request ignores it, so a
-// change of the status is proven by a write of the status.
+// Schemas are compared field by field. For each change, Changes searches for a proof: an object
+// that the old CRD accepts, and that the new CRD refuses at that field or stores differently. The
+// search starts from the smallest object that has the field, and from the samples, and edits it
+// until the old CRD accepts it and the change shows. A new rule about updates (with oldSelf) is
+// proven by two objects of which one may replace the other in the old CRD, but not in the new one.
+// A change of a status that is a subresource is proven by a write of the status, because a create
+// request ignores it.
 //
 // Changes that refuse and alter nothing are not reported: a new field that is not required, another
 // value in an enum, a higher maximum, a pattern that matches all strings that the old one matches, or
@@ -103,15 +100,14 @@ type Proof struct {
 // refuses all objects that the rule refuses, as far as Changes can tell: the rule is about a field or
 // a value that is also new, or an old rule is the same.
 //
-// A refused value is refused in new objects, and in updates that change it. An update may leave it in
-// a part that does not change, with the exceptions of which [Proof] reports that they are Blocked. If
-// a version is not served, it has no clients. Then only lost and changed data is reported, and only if
-// objects may be stored in the version: it is the storage version, or is in status.storedVersions of
-// the old CRD.
+// The server refuses a value in new objects and in updates that change it, but an update may leave
+// it unchanged, unless the [Proof] is Blocked. A version that is not served has no clients, so only
+// lost and changed data is reported, and only if objects may be stored in the version, because it
+// is the storage version or in status.storedVersions of the old CRD.
 //
-// The search tries a limited number of objects for each change, so the result does not depend on the
-// speed of the machine. If the context is done first, Changes returns an error, and the changes
-// without the proofs that it did not look for.
+// The search tries a limited number of objects for each change, so the result does not depend on
+// the speed of the machine. If the context is done first, Changes returns an error, and changes of
+// which some lack a proof that was not searched for.
 func Changes(ctx context.Context, before, after *schema.Definition, opts ...Option) ([]Change, error) {
 	up := &upgrade{
 		ctx: ctx, old: before.CustomResourceDefinition(), new: after.CustomResourceDefinition(),
@@ -145,7 +141,7 @@ func Changes(ctx context.Context, before, after *schema.Definition, opts ...Opti
 type Option func(*upgrade)
 
 // Samples are objects of the kind, for example from a cluster. The search tries the samples of a
-// version, and copies of them with another value at the changed field. Samples help if few objects
+// version, and copies of them with another value at the changed field, which helps if few objects
 // satisfy the old rules.
 func Samples(objects ...map[string]any) Option {
 	return func(up *upgrade) { up.samples = append(up.samples, objects...) }

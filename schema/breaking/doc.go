@@ -13,20 +13,20 @@
 // data is lost or changed ([Altered]), or something else that clients rely on is missing
 // ([Clients]).
 //
-// Most changes of a schema have a [Proof]: an object that shows the change. Package schema
-// processes that object with both CRDs, as the API server would.
+// Most changes of a schema have a [Proof]: an example object that breaks when package schema
+// processes it with both CRDs, as the API server would.
 //
 // # Limitations
 //
-// An empty result does not prove that the change is safe. Whether a pattern, a length or an enum allows
-// less is decided, but in general it is undecidable whether a CEL rule allows less than another one.
-// If no object was found that shows a change, the change is still reported, as unproven. Treat it as
-// breaking until you have reviewed it. Pass objects from a cluster as samples to find more proofs.
+// A change that may be harmless, because no example was found, is reported as unproven. Treat it as
+// breaking until you have reviewed it; objects from a cluster, passed as samples, can prove more
+// changes. An empty result does not prove that the update is safe: whether a pattern, a length or
+// an enum allows less is decided, but undecidable for CEL rules in general.
 //
 // The package does not check whether the API server accepts the update of the CRD itself, except
 // for changes that it never accepts. [schema.Check] returns the problems of a single CRD.
 //
-// Conversion webhooks are not called. Without a webhook, what another storage version makes of the
-// objects of the other versions is reported; what the same storage version loses is reported only
-// for that version.
+// Conversion webhooks are not called. Without a webhook, a new storage version that lacks fields of
+// another version is reported for that version; if the storage version stays the same, its losses
+// are reported only once, for itself.
 package breaking

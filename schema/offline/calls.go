@@ -22,12 +22,12 @@ type WebhookCall struct {
 	Err error
 }
 
-// WebhookCalls returns the finished webhook requests since the last call of WebhookCalls, oldest
-// first. If requests and responses together exceed 16 MiB, the oldest ones are dropped.
+// WebhookCalls returns the webhook requests that have finished since the last call of WebhookCalls,
+// oldest first. If they exceed 16 MiB with their responses, the oldest ones are dropped.
 //
-// The server also converts objects for its caches: it has a cache for each served version, and
-// converts a written object for the other versions a moment later. To count conversions, run the
-// test in a bubble, and call [testing/synctest.Wait] before WebhookCalls.
+// A moment after a write, the server also converts the object for the caches of the other served
+// versions. To count conversions, run the test in a bubble, and call [testing/synctest.Wait] before
+// WebhookCalls.
 func (s *Server) WebhookCalls() []WebhookCall {
 	l := s.webhooks.calls
 	l.mu.Lock()

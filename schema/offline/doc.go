@@ -1,10 +1,10 @@
-// Package offline runs the API server for custom resources inside your test process. Tests need
-// no binaries and no ports. Ordinary clients send requests to the server:
+// Package offline runs the API server for custom resources inside your test process, without
+// binaries or ports. Ordinary clients send requests to it:
 //
 //	s := offline.Start(t, offline.Webhooks(hooks)) // a *registration.Webhooks
 //	client, err := dynamic.NewForConfig(s.Config())
 //
-// The server runs the code of kube-apiserver: k8s.io/apiextensions-apiserver with the admission
+// The server is the code of kube-apiserver: k8s.io/apiextensions-apiserver with the admission
 // plugins, the storage and the watch cache of k8s.io/apiserver. Only etcd is replaced, by a store
 // in memory that passes upstream's conformance tests. The server therefore supports:
 //
@@ -16,23 +16,23 @@
 //
 // # Initial objects
 //
-// The options set the objects that the server has when it is ready: [Manifests] and [Objects]
-// add CustomResourceDefinitions (CRDs), webhook configurations, admission policies and other
-// objects. [Webhooks] adds the registration of your operator. [Stored] adds custom objects in
-// the form in which an earlier release of your operator stored them. The namespaces default,
-// kube-system, kube-public and kube-node-lease always exist. Clients can create, change and
-// delete objects of all these kinds.
+// The server is ready when it has the objects that the options add. [Manifests] and [Objects] add
+// CustomResourceDefinitions (CRDs), webhook configurations, admission policies and other objects,
+// and [Webhooks] adds the registration of your operator. [Stored] adds custom objects in the form
+// in which an earlier release of your operator stored them. The namespaces default, kube-system,
+// kube-public and kube-node-lease always exist. Clients can create, change and delete objects of
+// all these kinds.
 //
 // # Webhooks and policies
 //
 // The admission plugins apply the rules, selectors, match conditions, failure policies and
-// timeouts of webhooks. If there is a [Handler], all webhook requests go to it directly, and
-// the caBundle is ignored. [Server.WebhookCalls] returns the requests and responses.
+// timeouts of webhooks. If there is a [Handler], it gets all webhook requests directly, and the
+// caBundle is ignored. [Server.WebhookCalls] returns the requests and responses.
 // ValidatingAdmissionPolicies and MutatingAdmissionPolicies take effect, with bindings and
 // parameters.
 //
 // A controller-runtime manager needs the server's config, but the server needs the manager's
-// webhooks. To start both, give them the same http.ServeMux; the manager adds its webhooks to it later:
+// webhooks. Give both the same http.ServeMux, to which the manager adds its webhooks later:
 //
 //	webhooks := http.NewServeMux()
 //	s := offline.Start(t, offline.Manifests(manifests), offline.Handler(webhooks))
@@ -43,8 +43,8 @@
 //
 // # Clients
 //
-// [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. A
-// Server is an http.Handler. For kubectl, pass it to httptest.NewServer, and pass the resulting
+// [Server.Config] configures client-go, the dynamic client, informers and controller-runtime. For
+// kubectl, pass the Server, which is an http.Handler, to httptest.NewServer, and pass the resulting
 // URL with --server. [EmulateVersion] emulates an older release of Kubernetes.
 //
 // # Several servers
@@ -61,17 +61,16 @@
 // that a test that sleeps for an hour ends at once. A day of bubble time takes about half a
 // minute of real time, because the server wakes up often.
 //
-// Apimachinery limits the rate of logged errors. It keeps the time of the last error for all
-// tests of the process. If the clock of a bubble is behind that time, the limit makes the
-// server sleep for years of bubble time. If a package has bubbles, remove the limit in
-// TestMain:
+// Apimachinery limits the rate of logged errors by the time of the last error of the process. If
+// the clock of a bubble is behind that time, the limit makes the server sleep for years of bubble
+// time. If a package has bubbles, remove the limit in TestMain:
 //
 //	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 //
 // # Built-in kinds
 //
 // Clients can create, list, watch, patch and apply the stable kinds of Kubernetes, such as
-// Namespaces, Secrets, Pods, Deployments, Events and Leases. Metadata, generation and status are set
+// Namespaces, Secrets, Pods, Deployments, Events and Leases, with metadata, generation and status
 // as in a cluster. These kinds are neither validated nor defaulted, because that code is in
 // kube-apiserver itself, not in its libraries. Webhook configurations and policies are defaulted,
 // and their expressions are checked. Deleting a namespace deletes its contents.
@@ -82,13 +81,11 @@
 //
 // # Limitations
 //
-//   - Only the controllers of CRDs and namespaces run. Schedulers and the garbage collector do
-//     not.
+//   - Only the controllers of CRDs and namespaces run: no schedulers, and no garbage collector.
 //   - Authorization, quotas and aggregation are missing. Every request is allowed.
 //   - Built-in kinds have no OpenAPI, and no subresource except status.
 //   - CBOR is refused, because the feature gate CBORServingAndStorage is off by default.
-//   - For two seconds after a client creates a CRD, creating its objects takes two seconds
-//     longer, as in a cluster (serveResource in
-//     apiextensions-apiserver/pkg/apiserver/customresource_handler.go). Initial CRDs cause no
-//     delay.
+//   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
+//     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the
+//     CRD is initial.
 package offline

@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// front is the handler of a server. Parts of the server send requests while other parts are
-// still being built. These requests wait.
+// front is the handler of a server. Requests that parts of the server send while other parts are
+// still being built wait.
 type front struct {
 	server    http.Handler
 	installed chan struct{} // closed when server is there
 	// published is closed when OpenAPI has the definitions of the start. The plugin for
-	// MutatingAdmissionPolicies asks for it at once, and then only every five seconds
+	// MutatingAdmissionPolicies asks for OpenAPI at once, and then only every five seconds
 	// (apiserver/pkg/admission/plugin/policy/mutating/patch/typeconverter.go, Run).
 	published chan struct{}
 	fetched   chan struct{} // closed after the first answer about OpenAPI

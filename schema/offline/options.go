@@ -84,9 +84,9 @@ func Manifests(texts ...[]byte) Option {
 	}
 }
 
-// Handler sets a handler in this process that answers all webhook requests, for any Service or
-// URL. A second handler is an error. Without a handler, webhooks that have a URL are called
-// over the network. If the webhook of an initial object has a Service, [New] returns an error.
+// Handler sets a handler in this process that answers all webhook requests, for any Service or URL.
+// A second handler is an error. Without a handler, webhooks with a URL are called over the network,
+// and [New] returns an error for an initial object that has a webhook with a Service.
 func Handler(h http.Handler) Option {
 	return func(o *options) error {
 		if o.handler != nil {
@@ -97,8 +97,7 @@ func Handler(h http.Handler) Option {
 	}
 }
 
-// Webhooks adds the webhooks of your operator as they are registered in a cluster. The argument
-// is a *registration.Webhooks. Webhooks adds its manifests and sets it as the handler, as
+// Webhooks adds the manifests of a *registration.Webhooks, and sets it as the handler, as
 // [Manifests] and [Handler] do.
 func Webhooks(hooks interface {
 	http.Handler

@@ -39,8 +39,7 @@ import (
 	webhookinit "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
 )
 
-// Server is an API server for custom resources in this process. Its methods are safe for
-// concurrent use.
+// Server is an API server for custom resources in this process. It is safe for concurrent use.
 type Server struct {
 	config   *rest.Config
 	handler  http.Handler
@@ -70,10 +69,10 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// New starts a server that runs until the context is done. When New returns, the server is ready
-// and serves all initial objects. New returns an error if an option is invalid, if the server
-// rejects an initial object, or if a webhook has a Service and there is no [Handler]. The error
-// names the object. After an error, no goroutine of the server is left.
+// New starts a server that runs until the context is done, and returns when the server is ready and
+// serves all initial objects. New returns an error if an option is invalid, if the server rejects
+// an initial object, or if a webhook has a Service and there is no [Handler]. The error names the
+// object, and no goroutine of the server is left.
 func New(ctx context.Context, opts ...Option) (*Server, error) {
 	o, err := newOptions(opts)
 	if err != nil {
@@ -92,14 +91,13 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// Config returns a client configuration. Requests do not leave the process. Their user is
-// system:admin in the group system:masters. To send requests as another user, set Impersonate.
-// Because there is no authorization, every user may do everything.
+// Config returns a client configuration whose requests do not leave the process. Their user is
+// system:admin in the group system:masters, unless you set Impersonate. Every user may do
+// everything, because there is no authorization.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
-// ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Pass
-// the Server to httptest.NewServer, and pass the resulting URL to kubectl --server. The
-// requests need no credentials, and every request is allowed.
+// ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Requests
+// need no credentials, and all are allowed.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // endpoint is what the storage asks about etcd.

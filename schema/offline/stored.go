@@ -16,10 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Stored returns a custom object as it is stored: the bytes that a cluster would have in etcd.
-// They are JSON in the version in which the object was last stored, without resourceVersion. The
-// namespace is empty for a cluster-scoped object. Stored returns an error if the object does not
-// exist.
+// Stored returns the bytes that a cluster would have in etcd for a custom object: JSON in the
+// version in which the object was last stored, without resourceVersion. The namespace is empty for
+// a cluster-scoped object. Stored returns an error if the object does not exist.
 func (s *Server) Stored(ctx context.Context, resource schema.GroupResource, namespace, name string) ([]byte, error) {
 	key := keyOf(resource, namespace, name)
 	r, err := s.store.KV.Get(ctx, key)
@@ -38,14 +37,13 @@ func keyOf(resource schema.GroupResource, namespace, name string) string {
 	return path.Join(prefix, keyPrefix(resource), namespace, name)
 }
 
-// Stored adds custom objects to the store, in the form in which an older release of your
-// operator stored them. Use it to test upgrades. An object is JSON or YAML in any version of
-// its CRD, which must be an initial object. It is stored without admission, defaulting and
-// validation.
+// Stored adds custom objects to the store, in the form in which an older release of your operator
+// stored them, for tests of upgrades. An object is JSON or YAML in any version of its CRD, which
+// must be an initial object, and is stored without admission, defaulting and validation.
 //
-// An object needs apiVersion, kind and metadata.name. The default of metadata.namespace is
-// "default". If uid, creationTimestamp or generation is missing, it is set as for a new object.
-// The version of the object is added to status.storedVersions of the CRD.
+// An object needs apiVersion, kind and metadata.name. A missing metadata.namespace is "default",
+// and a missing uid, creationTimestamp or generation is set as for a new object. The version of the
+// object is added to status.storedVersions of the CRD.
 func Stored(objects ...[]byte) Option {
 	return func(o *options) error {
 		for i, text := range objects {

@@ -22,17 +22,16 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// EmulateVersion lets the server emulate a release of Kubernetes, such as "1.35". The default
-// release is the release of the module k8s.io/apiserver. The default release and the three
-// releases before it are supported; any other value is an error. Servers of several releases may
-// run at the same time.
+// EmulateVersion lets the server emulate a release of Kubernetes, such as "1.35". The default is
+// the release of the module k8s.io/apiserver; the three releases before it are also supported, and
+// any other value is an error. Servers of several releases may run at the same time.
 //
 // These properties follow the release:
 //
 //   - The functions in new CEL expressions of CRDs, webhook configurations and policies
-//     (k8s.io/apiserver/pkg/cel/environment). As in a cluster, a release accepts in new
-//     expressions only functions that the previous release already had. For example,
-//     lists.range came with 1.34, and is accepted from 1.35 on.
+//     (k8s.io/apiserver/pkg/cel/environment). As in a cluster, a release accepts only functions
+//     that the previous release already had: lists.range came with 1.34, and is accepted from 1.35
+//     on.
 //   - The built-in kinds: MutatingAdmissionPolicies take effect from 1.36 on, and
 //     StorageVersionMigrations exist from 1.37 on.
 //   - The feature gates of the admission plugins and of the handler chain.

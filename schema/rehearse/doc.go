@@ -7,8 +7,8 @@
 //		…
 //	}
 //
-// Tests of conversions generate objects that the CustomResourceDefinition (CRD) accepts. A cluster also
-// has objects that an earlier CRD accepted, and objects that ratcheting preserved. If one of them
+// Tests of conversions generate objects that the CustomResourceDefinition (CRD) accepts. A cluster
+// also has objects that only an earlier CRD accepted, or that ratcheting preserved. If one of them
 // cannot be converted, every list and watch of its kind fails.
 //
 // [Run] takes the CRDs of two releases of your operator, their conversion webhooks, and stored
@@ -19,21 +19,21 @@
 //  3. A client of each version writes the object back without a change ([Update]). As in the server,
 //     errors in unchanged fields are ignored where ratcheting applies.
 //  4. The new release reads the object after it was written in the storage version
-//     ([Migration]). This includes reads in the version in which the object was stored, even if
-//     the new release does not serve it.
+//     ([Migration]), also in the version in which it was stored before, even if the new release
+//     does not serve that version.
 //  5. The old release reads that object, and a client writes it back without a change ([Rollback]).
 //
 // Run compares each read with the previous read in the same version. The report has one [Finding] for
-// each cause, with the number of objects and the smallest object. Added fields are findings, but are
-// not losses.
+// each cause, with the number of objects and the smallest object. Added fields are findings, but not
+// losses.
 //
-// Package schema processes the objects as the API server does. Run sends up to 500 objects of one
-// version in one ConversionReview, like a list request of the API server. If a review fails, Run sends
-// smaller reviews to find the objects that cause the failure. Therefore the result for an object must
-// depend on nothing but the object.
+// Package schema processes the objects as the API server does. Like a list request, Run sends up to
+// 500 objects of one version in one ConversionReview. If a review fails, Run sends smaller reviews to
+// find the objects that cause the failure, so the result for an object must depend on that object
+// alone.
 //
-// Run reads one object after another. It holds at most 1,000 objects of each kind, and a report of
-// about 1,000 findings. [Redact] keeps the values of fields out of the report.
+// Run reads one object after another, and holds at most 1,000 objects of each kind and about 1,000
+// findings. [Redact] keeps the values of fields out of the report.
 //
 // # Limitations
 //

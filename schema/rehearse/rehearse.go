@@ -25,9 +25,9 @@ import (
 // Release is one side of an upgrade.
 type Release struct {
 	Definitions []*schema.Definition
-	// Webhook converts the objects of CRDs whose conversion strategy is Webhook. It is required for
-	// the new release if it has such a CRD. If the old release has such a CRD, but no Webhook, its
-	// objects are read only in the version in which they are stored: see [Report.Unchecked].
+	// Webhook converts the objects of CRDs whose conversion strategy is Webhook. A new release with
+	// such a CRD requires it. An old release without it reads objects of such a CRD only in their
+	// stored version: see [Report.Unchecked].
 	Webhook Webhook
 }
 
@@ -35,18 +35,17 @@ type Release struct {
 type Object struct {
 	// Where names the source of the object in messages, for example a file and a line.
 	Where string
-	// Text is the object as JSON or YAML, in the version in which it is stored. If the old CRD serves
-	// the version of the object, but does not store it, the object is first converted to the
-	// storage version.
+	// Text is the object as JSON or YAML. If its version is served, but not stored, by the old CRD,
+	// the object is first converted to the storage version.
 	Text []byte
 }
 
 // Option configures [Run].
 type Option func(*rehearsal) error
 
-// Redact removes the values of fields from the report, including from errors that quote them. Examples
-// of paths are spec.password and spec.users[*].token, where [*] stands for all elements of a list or
-// map. If the versions have the field in different places, pass the path in each version.
+// Redact removes the values of fields from the report, and from errors that quote them. Examples of
+// paths are spec.password and spec.users[*].token, where [*] stands for all elements of a list or
+// map. Pass the path in each version in which it differs.
 func Redact(paths ...string) Option {
 	return func(r *rehearsal) error {
 		for _, path := range paths {
@@ -67,9 +66,9 @@ const (
 	maxBatchBytes = 8 << 20
 )
 
-// Run replays objects through an upgrade from one release to another, and through a rollback. Objects
-// that cannot be replayed, and errors of the sequence, are findings of the step [Input]. An error of the
-// sequence may come with its object, which is then named, but not replayed.
+// Run replays objects through an upgrade from one release to another, and through a rollback.
+// Objects that cannot be replayed, and errors of the sequence, are findings of the step [Input]. An
+// object that comes with an error is named, but not replayed.
 //
 // Run returns an error if
 //

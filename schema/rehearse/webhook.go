@@ -20,8 +20,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Webhook sends a ConversionReview, as JSON, and returns the response. If it returns an error, the
-// objects of the review cannot be converted. An error that wraps [ErrUnreachable] ends [Run]. A Webhook
+// Webhook sends a ConversionReview, as JSON, and returns the response, or an error if the objects
+// of the review cannot be converted. An error that wraps [ErrUnreachable] ends [Run]. A Webhook
 // must be safe for concurrent use.
 type Webhook func(ctx context.Context, review []byte) (answer []byte, err error)
 

@@ -1,8 +1,13 @@
 // Package resource serves kinds from an aggregated API server.
 //
-// A [Resource] stores the objects of one kind in etcd. It has the features of a custom resource:
-// the status subresource, the generation, tables, short names, categories, field selectors and
-// server-side apply. Create it from a Go type and from typed functions:
+// Use it instead of a CustomResourceDefinition (CRD) if the etcd of the cluster cannot handle its
+// objects or writes, or if Go code for defaults, validation and admission must run in the server
+// itself instead of in webhooks. Otherwise prefer a CRD, for which you operate no server and no
+// etcd. examples/pizza-apiserver has a complete server, and compares both.
+//
+// A [Resource] stores the objects of one kind, with the features of a custom resource: the status
+// subresource, the generation, tables, short names, categories, field selectors and server-side
+// apply. Its Go type is the hub of the conversions, which may be a served version:
 //
 //	pizzas, err := resource.New[*v1beta1.Pizza](s, "pizzas",
 //		resource.ShortNames("pz"),
@@ -10,12 +15,10 @@
 //		resource.Validate(validateV1alpha1),
 //		resource.Validate(validateV1beta1))
 //
-// The Go type is the hub of the conversions. It may be a served version, so an API that has a
-// conversion webhook needs no internal version. If the API has an internal version, use the Go
-// type of that version instead.
-//
-// The scheme must contain the hub and all served versions, their conversions, their defaults, and the
-// types of [scheme.APIServer]. Call these functions before [New]:
+// The function cells returns the cells of a v1beta1.Pizza, and the validating functions return the
+// field errors of a Pizza in their version. The scheme s must have the hub and all served versions,
+// their conversions and defaults (here the functions toHub, fromHub and setDefaults), and the types
+// of [scheme.APIServer]:
 //
 //	s, err := scheme.New(
 //		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
@@ -24,8 +27,8 @@
 //	err = conversion.AddSpoke(reg, toHub, fromHub)
 //	err = scheme.Install(s, scheme.APIServer(), scheme.Default(setDefaults), scheme.Functions(reg.AddToScheme))
 //
-// After New, configure and create the server with k8s.io/apiserver. Package compatibility is
-// k8s.io/apiserver/pkg/util/compatibility:
+// After New, create the server with the packages pkg/server, pkg/server/options and
+// pkg/util/compatibility of k8s.io/apiserver. The CRDs only provide schemas (see [OpenAPI]):
 //
 //	codec, versions := resource.Codec(s)
 //	o := options.NewRecommendedOptions("/registry", codec)
@@ -36,11 +39,6 @@
 //	err = o.ApplyTo(config)
 //	srv, err := config.Complete().New("pizzas", server.NewEmptyDelegate())
 //	err = resource.Install(srv, config.RESTOptionsGetter, s, pizzas)
-//
-// examples/pizza-apiserver is a complete server.
-//
-// All versions of a kind share one store. Objects are stored in the most preferred version that
-// has the kind.
 //
 // # Limitations
 //

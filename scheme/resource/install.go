@@ -11,10 +11,10 @@ import (
 	"k8s.io/apiserver/pkg/server"
 )
 
-// Install adds the resources to a server, grouped by their API groups. The argument options is
-// the RESTOptionsGetter of the server's configuration. Call Install once with all resources,
-// before the server runs. It returns an error if there are no resources, if the storage of a
-// resource cannot be created, or if the server rejects a group.
+// Install adds the resources to a server, grouped by their API groups. The argument options is the
+// RESTOptionsGetter of the server's configuration. Call Install once with all resources, before the
+// server runs. It returns an error if there are no resources, if the storage of a resource cannot
+// be created, or if the server rejects a group.
 func Install(s *server.GenericAPIServer, options generic.RESTOptionsGetter, types *runtime.Scheme, resources ...*Resource) error {
 	if len(resources) == 0 {
 		return errNoResources
@@ -60,7 +60,7 @@ func (c textCodecs) SupportedMediaTypes() []runtime.SerializerInfo {
 }
 
 // Codec returns the codec of the storage, and the versions in which the codec encodes objects.
-// Each kind is encoded as JSON in the most preferred version that has the kind. Objects are decoded
+// Objects are stored as JSON in the highest-priority version that defines the kind, and decoded
 // from any version to the internal version, which [New] adds if the API has none. Pass the codec to
 // options.NewRecommendedOptions, and assign the versions to EncodeVersioner of its
 // Etcd.StorageConfig.

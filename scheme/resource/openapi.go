@@ -18,12 +18,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// OpenAPI adds the schemas of the kinds to the configuration of a server. The server publishes
-// them, and needs them for server-side apply to merge lists. Each element of crds is a
-// CustomResourceDefinition in YAML that controller-gen generated from the Go types of the served
-// versions. These CustomResourceDefinitions are never applied to a cluster. The server does not
-// enforce the defaults and validation rules of the schemas: use scheme.Default and [Validate]. The
-// title is the title of the published documents.
+// OpenAPI adds the schemas of the kinds to the configuration of a server. The server publishes them
+// under the title, and needs them for server-side apply to merge lists, but does not enforce their
+// defaults and validation rules: use scheme.Default and [Validate]. Each element of crds is a
+// CustomResourceDefinition in YAML from controller-gen, which is never applied to a cluster.
 //
 // OpenAPI returns an error if an element of crds is not a CustomResourceDefinition, if one of
 // its versions has no schema, or if the scheme lacks one of its versions or the list.

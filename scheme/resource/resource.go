@@ -59,9 +59,9 @@ func Columns[T Object](cells func(obj T) []any, columns ...metav1.TableColumnDef
 	}
 }
 
-// Fields sets a function that returns the fields for field selectors. The fields metadata.name
-// and metadata.namespace always exist. T must be the type argument of [New]. Also declare the
-// fields of each served version with scheme.FieldLabels.
+// Fields sets a function that returns the fields for field selectors, beside metadata.name and
+// metadata.namespace. T must be the type argument of [New]. Also declare the fields of each served
+// version with scheme.FieldLabels.
 func Fields[T Object](of func(obj T) fields.Set) Option {
 	return func(r *Resource) {
 		r.expect("Fields", reflect.TypeFor[T](), r.goType)
@@ -75,10 +75,10 @@ func Fields[T Object](of func(obj T) fields.Set) Option {
 	}
 }
 
-// Validate sets the function that validates objects on creation and update, and updates of the
-// status. On creation, old is nil. T is the Go type of a served version, so that errors have the
-// fields of the object that the user wrote. Set a function for each served version, or for none.
-// The functions must not change the objects. Metadata is validated separately.
+// Validate sets the function that validates objects on creation, when old is nil, on update, and on
+// updates of the status. T is the Go type of a served version, so that errors have the fields of
+// the object that the user wrote. Set a function for each served version, or for none. The
+// functions must not change the objects. Metadata is validated separately.
 func Validate[T Object](f func(ctx context.Context, obj, old T) field.ErrorList) Option {
 	return func(r *Resource) {
 		r.expect("Validate", reflect.TypeFor[T](), r.served...)
@@ -115,9 +115,9 @@ func (r *Resource) expect(option string, got reflect.Type, expected ...reflect.T
 	}
 }
 
-// expectValidation adds an error for each served version without validation, if another version
-// has a function of Validate. Otherwise, a user could write an object that one version refuses in
-// another version. A generated function, which is in the scheme, counts too.
+// expectValidation adds an error for each served version without validation, if another version has
+// a function of Validate, so that no user can write an object that one version refuses in another
+// one. A generated function, which is in the scheme, counts too.
 func (r *Resource) expectValidation(s *runtime.Scheme) {
 	for i, t := range r.served {
 		if len(r.validated) > 0 && !s.HasValidationFunc(reflect.Zero(t).Interface().(runtime.Object)) {
@@ -130,13 +130,13 @@ func (r *Resource) expectValidation(s *runtime.Scheme) {
 // New returns the resource of a kind. The name is the plural, such as pizzas. If T has a field
 // Status, the resource has the status subresource.
 //
-// The server converts every object to T, even between two other versions. Fields that T does not have
-// are lost. T must be the Go type of the internal version of the kind ([runtime.APIVersionInternal]).
-// If the API has no internal version, T must be the hub of the conversions, which is the Go type of a
-// served version. New then adds an internal version to the scheme, which contains a T.
+// The server converts every object to T, even between two other versions, so fields that T does not
+// have are lost. T must be the Go type of the internal version of the kind
+// ([runtime.APIVersionInternal]) or, if the API has none, of the served version that is the hub of
+// the conversions. In the latter case, New adds an internal version to the scheme.
 //
-// New also adds the functions of [Validate] to the scheme. Call New before the server runs, and after
-// you have added the conversions to the scheme. New returns an error if
+// New also adds the functions of [Validate] to the scheme. Call New after you have added the
+// conversions to the scheme, and before the server runs. New returns an error if
 //
 //   - the scheme lacks T, its list, or a served version of the kind,
 //   - T is of a served version, and the scheme has an internal version of the kind,

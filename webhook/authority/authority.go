@@ -29,9 +29,8 @@ import (
 	"github.com/crdkit/crdkit/webhook"
 )
 
-// Authority shares a CA in a Secret with other replicas. It issues serving certificates,
-// signed by this CA, and keeps their keys only in memory. Its methods are safe for concurrent
-// use.
+// Authority issues serving certificates, signed by a CA that it shares with other replicas in a
+// Secret. It is safe for concurrent use.
 type Authority struct {
 	policy
 	hosts            []string
@@ -62,10 +61,10 @@ type Authority struct {
 
 var _ webhook.Certificates = (*Authority)(nil)
 
-// New returns an Authority for the CA in the Secret of this namespace and name, at the API
-// server of config. Call [Authority.Run] to start it. The hosts are the DNS names and IP
-// addresses at which the API server calls the webhooks. The host of a Service has the form
-// <name>.<namespace>.svc. New returns an error that joins all mistakes in the arguments.
+// New returns an Authority for the CA in the Secret of this namespace and name, at the API server
+// of config. Call [Authority.Run] to start it. The hosts are the DNS names and IP addresses at
+// which the API server calls the webhooks, for a Service <name>.<namespace>.svc. New returns an
+// error that joins all mistakes in the arguments.
 func New(config *rest.Config, namespace, name string, hosts []string, opts ...Option) (*Authority, error) {
 	a := &Authority{
 		policy: policy{
@@ -122,9 +121,9 @@ func (a *Authority) validate(namespace string) (errs []error) {
 	return errs
 }
 
-// Run keeps the CA and the certificate up to date until the context is done, and then returns
-// nil. Call it once. Failures are retried indefinitely and logged. The same error is logged
-// once, and different errors at most once a minute.
+// Run keeps the CA and the certificate up to date until the context is done, and then returns nil.
+// Call it once. Failures are retried indefinitely, and logged: the same error once, and different
+// errors at most once a minute.
 func (a *Authority) Run(ctx context.Context) error {
 	defer a.changes.Wait()
 	logger := klog.FromContext(ctx).WithValues("secret", klog.KRef(a.secret.namespace, a.secret.name))

@@ -181,8 +181,8 @@ func fingerprints(certs ...*x509.Certificate) (all []string) {
 }
 
 // Changes yields how often this replica changed the Secret, or adopted a CA, for package
-// webhook/metrics. The kind is Secret, and the name is that of the Secret. The reasons are also
-// those of the Events, and are listed in the package documentation.
+// webhook/metrics. The kind is Secret, the name is that of the Secret, and the package
+// documentation lists the reasons.
 func (a *Authority) Changes(yield func(kind, name, reason string, total int)) {
 	a.changes.Totals(yield)
 }

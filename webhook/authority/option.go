@@ -9,18 +9,18 @@ import (
 // Option changes how an [Authority] works.
 type Option func(*Authority)
 
-// CALifetime sets the lifetime of a CA. API servers trust the CA until it expires, even after
-// a rotation. The default is 90 days. CALifetime must exceed [RotateAfter] by at least
-// [PropagationDelay] plus four times [Interval], the time for a rotation.
+// CALifetime sets the lifetime of a CA, which API servers trust until it expires, even after a
+// rotation. The default is 90 days. CALifetime must exceed [RotateAfter] by at least the time for a
+// rotation, [PropagationDelay] plus four times [Interval].
 func CALifetime(d time.Duration) Option { return func(a *Authority) { a.caLifetime = d } }
 
 // RotateAfter sets the age at which a rotation to the next CA begins. The default is half of
-// [CALifetime]. A rotation begins earlier if the CA has reached half of its own lifetime, even
-// if another program created the CA.
+// [CALifetime]. A rotation begins earlier if the CA, which another program may have created, has
+// reached half of its own lifetime.
 func RotateAfter(d time.Duration) Option { return func(a *Authority) { a.rotateAfter = d } }
 
-// CertificateLifetime sets the lifetime of serving certificates. A certificate is renewed
-// after half of its lifetime. The default is one day.
+// CertificateLifetime sets the lifetime of serving certificates, which are renewed after half of
+// it. The default is one day.
 func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a.leafLifetime = d } }
 
 // Interval sets how often the Secret is read, in addition to reads after watch events. After a
@@ -28,20 +28,19 @@ func CertificateLifetime(d time.Duration) Option { return func(a *Authority) { a
 // seconds. The default is five seconds.
 func Interval(d time.Duration) Option { return func(a *Authority) { a.interval = d } }
 
-// BundlePropagated sets a function that returns nil when every registration has the
-// certificates of the CA bundle. The next CA becomes the current CA only after it has returned
-// nil for [PropagationDelay]. Without this option, the next CA waits only for
-// PropagationDelay.
+// BundlePropagated sets a function that returns nil when every registration has the certificates of
+// the CA bundle. The next CA becomes the current CA only after the function has returned nil for
+// [PropagationDelay], and without this option, after PropagationDelay.
 //
-// The function is called at each read of the Secret while there is a next CA. Calls do not
-// overlap, and should be fast. If the error persists for many minutes, it is logged.
+// The function is called at each read of the Secret while there is a next CA. Calls do not overlap,
+// and should be fast. An error that persists for many minutes is logged.
 func BundlePropagated(propagated func(bundle []byte) error) Option {
 	return func(a *Authority) { a.propagated = propagated }
 }
 
 // PropagationDelay sets how long every registration must have had the next CA before a replica
-// serves with it. API servers see a changed registration after some time, through a watch. The
-// delay begins again when a replica restarts. The default is one minute. Zero is only for
+// serves with it, because API servers see a changed registration through a watch, after some time.
+// The delay begins again when a replica restarts. The default is one minute. Zero is only for
 // tests.
 func PropagationDelay(d time.Duration) Option { return func(a *Authority) { a.propagationDelay = d } }
 

@@ -5,9 +5,8 @@
 //
 // With webhook/replica, call Prometheus in the function that you give to replica.Metrics.
 //
-// Package webhook does not import Prometheus; only importers of this package do. Use promhttp
-// to serve the metrics of the registry. The packages conversion/metrics and admission/metrics
-// export metrics of the responses of webhooks. These are the metrics:
+// Use promhttp to serve the metrics of the registry. The packages conversion/metrics and
+// admission/metrics export metrics of the responses of webhooks. These are the metrics:
 //
 //   - crdkit_webhook_certificate_expiry_timestamp_seconds is the expiry of the serving
 //     certificate, in seconds since 1970. It is 0 before the first certificate.
@@ -15,16 +14,15 @@
 //     the CA bundle. It is 0 before the first CA.
 //   - crdkit_webhook_ca_certificates is the number of CA certificates that the API server
 //     should trust.
-//   - crdkit_webhook_registration_difference has the labels kind, name and field. It is 1 for
-//     each field of a webhook configuration or CustomResourceDefinition that differs from its
-//     declaration in this release of your operator. During a rolling update, differences may
-//     exist for a while.
-//   - crdkit_webhook_changes_total has the labels kind, name and reason. It counts the changes that
+//   - crdkit_webhook_registration_difference, with the labels kind, name and field, is 1 for each
+//     field of a webhook configuration or CustomResourceDefinition that differs from its
+//     declaration in this release of your operator, as some do during a rolling update.
+//   - crdkit_webhook_changes_total, with the labels kind, name and reason, counts the changes that
 //     this replica made by itself to the Secret of the CA, and to the CA bundles of webhook
 //     configurations and CustomResourceDefinitions. The packages webhook/authority and
 //     webhook/registration list the reasons.
 //
-// The metrics of CAs exist only if the certificates have a CA bundle, like the certificates of
+// The metrics of CAs exist only if the certificates have a CA bundle, like those of
 // webhook/authority. The metric of the registration, and the changes of CA bundles, exist only in
 // webhook/replica.
 package metrics

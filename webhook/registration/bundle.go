@@ -12,10 +12,10 @@ import (
 
 // Bundle provides the CA bundle that the API server trusts when it calls the webhooks.
 type Bundle interface {
-	// CABundle returns PEM certificates, or nothing as long as there is no certificate. In
-	// that case [Webhooks.Inject] writes nothing. Inject calls CABundle several times a
-	// second and writes the bytes unchanged. Replicas with the same certificates should
-	// return the same bytes, because they overwrite each other's bundle otherwise.
+	// CABundle returns PEM certificates, which [Webhooks.Inject] writes unchanged, or nothing as
+	// long as there is no certificate. Inject calls CABundle several times a second. Replicas with
+	// the same certificates should return the same bytes, because they overwrite each other's
+	// bundle otherwise.
 	CABundle() []byte
 }
 
@@ -28,12 +28,11 @@ var _ Bundle = (*FileBundle)(nil)
 // volume of a Secret. It returns an error if the file cannot be read, or has no
 // certificates.
 //
-// The file is read at most once a second. If it becomes invalid, the last valid content is
-// used, and [FileBundle.Check] returns an error.
+// The file is read at most once a second. While it is invalid, the last valid content is used, and
+// [FileBundle.Check] returns an error.
 //
-// The files of several replicas can differ for a while, such as the volumes of a Secret on
-// different nodes. Until the files are equal, the replicas overwrite each other's bundle.
-// So rotate the CA in this order:
+// While the files of several replicas differ, such as the volumes of a Secret on different nodes,
+// the replicas overwrite each other's bundle. So rotate the CA in this order:
 //
 //  1. Add the new CA certificate to the file, beside the old one.
 //  2. Wait until all replicas have the new file, and [Webhooks.CheckBundle] accepts it.

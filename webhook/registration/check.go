@@ -14,9 +14,9 @@ import (
 // Check returns an error while the API server cannot call the webhooks of this replica as
 // declared. Use it as one of webhook.Checks for readiness. The request may be nil.
 //
-// Check makes no requests. It uses the objects that [Webhooks.Inject] read last, and
-// returns an error if Inject is not running. The objects are the webhook configurations,
-// and the CRDs with several versions. Check returns an error for each object
+// Check makes no requests, but uses the objects that [Webhooks.Inject] read last, and returns an
+// error if Inject is not running. It returns an error for each webhook configuration, and each CRD
+// with several versions,
 //
 //   - that Inject has not read yet,
 //   - that is declared with webhooks, but is not in the cluster,
@@ -24,23 +24,22 @@ import (
 //     CRD with the strategy None,
 //   - in which a webhook that points to this operator lacks a CA certificate of the [Bundle],
 //     or the [Bundle] has no certificates, or
-//   - that is a CRD whose conversion points to this operator, although no conversion is
-//     declared for it. The API server then cannot read the objects of this CRD in other
-//     versions. Remove the conversion from the CRD, or declare it.
+//   - that is a CRD whose conversion points to this operator, although no conversion is declared
+//     for it, so that the API server cannot read its objects in other versions. Remove the
+//     conversion from the CRD, or declare it.
 //
 // If Inject has no Bundle, Check does not check CA certificates.
 //
-// Other [Webhooks.Differences] are not errors. During an update, the manifests of the new
-// release differ from the declaration of the old release. Replicas of the old release must
-// still serve, and be able to start.
+// Other [Webhooks.Differences] are not errors, because replicas of the old release must still
+// serve, and be able to start, when the manifests of the new release are applied.
 func (w *Webhooks) Check(*http.Request) error {
 	return w.each(func(s *objectState) error { return s.unreachable })
 }
 
-// CheckBundle returns an error unless every webhook in the cluster that points to this operator
-// has all certificates of a PEM bundle. If it returns nil, you can serve with certificates that
-// a CA in pem has signed. API servers trust them once they have read the updated objects. Like
-// [Webhooks.Check], CheckBundle makes no requests.
+// CheckBundle returns an error unless every webhook in the cluster that points to this operator has
+// all certificates of a PEM bundle. If it returns nil, API servers trust certificates that a CA in
+// pem has signed once they have read the updated objects. Like [Webhooks.Check], CheckBundle makes
+// no requests.
 func (w *Webhooks) CheckBundle(pem []byte) error {
 	return w.each(func(s *objectState) error {
 		if !s.read {
@@ -62,8 +61,7 @@ func (w *Webhooks) Differences() (all []Difference) {
 }
 
 // Changes yields how often [Webhooks.Inject] wrote the CA bundle into each object, for package
-// webhook/metrics. The reasons are also those of the Events: CABundleInjected, and
-// CABundleOverwritten if another writer had overwritten the bundle.
+// webhook/metrics, with the reasons in the package documentation.
 func (w *Webhooks) Changes(yield func(kind, name, reason string, total int)) {
 	for _, o := range w.objects {
 		if o.watched {

@@ -27,11 +27,10 @@ type conversionWebhook struct {
 
 func (c *conversionWebhook) String() string { return "Conversion " + c.path }
 
-// Definitions adds the CustomResourceDefinitions (CRDs) of the kinds that the handlers
-// serve. Each argument is YAML or JSON with one or several documents, such as the files
-// that controller-gen writes. The plural names, scopes and versions of resources come from
-// these CRDs. [Webhooks.Manifests] contains the CRDs with all their fields, except for
-// status and metadata.creationTimestamp.
+// Definitions adds the CustomResourceDefinitions (CRDs) of the kinds that the handlers serve, with
+// the plural names, scopes and versions of their resources. Each argument is YAML or JSON with one
+// or several documents, such as the files that controller-gen writes. [Webhooks.Manifests] contains
+// the CRDs with all their fields, except for status and metadata.creationTimestamp.
 func Definitions(texts ...[]byte) Option {
 	return func(s *settings) {
 		for i, text := range texts {
@@ -54,10 +53,9 @@ func Definitions(texts ...[]byte) Option {
 	}
 }
 
-// Conversion adds a conversion webhook with the path on which it is served. The handler
-// comes from NewHandler of package conversion. Each CRD in [Definitions] whose kind the
-// handler converts, and which has more than one version, gets this webhook in
-// spec.conversion.
+// Conversion adds a handler of package conversion with the path on which it is served. Each CRD in
+// [Definitions] whose kind the handler converts, and which has more than one version, gets this
+// webhook in spec.conversion.
 //
 // [New] returns an error if
 //
@@ -70,10 +68,10 @@ func Conversion(path string, h http.Handler) Option {
 	return func(s *settings) { s.conversions = append(s.conversions, &conversionWebhook{path, h}) }
 }
 
-// NoConversion declares that this operator does not convert a CRD with several versions.
-// The definition is the name of the CRD, such as pizzas.example.com. Either another
-// operator converts the CRD, or its strategy is None. With None, the API server changes
-// only apiVersion, so all versions must have the same fields.
+// NoConversion declares that this operator does not convert a CRD with several versions, because
+// another operator does, or because its strategy is None, with which the API server changes only
+// apiVersion, so that all versions must have the same fields. The definition is the name of the
+// CRD, such as pizzas.example.com.
 //
 // While the CRD in the cluster has a conversion that points to this operator, such as the
 // conversion of an earlier release, [Webhooks.Check] returns an error. Server-side apply of

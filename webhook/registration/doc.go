@@ -27,61 +27,59 @@
 //   - a function for every kind, or
 //   - a function for a subresource that has a kind of its own, such as scale (kind Scale).
 //
-// A function that gets only the metadata of objects is registered for all versions of its kind.
-// If the handler also has typed functions for the same requests, the rules list only the
-// versions of the typed functions. The API server then converts other versions to one of these,
-// and all functions are called. With the match policy Exact, the rules list all versions.
+// A function that gets only the metadata of objects is registered for all versions of its kind. If
+// the handler also has typed functions for the same requests, the rules list only the versions of
+// the typed functions, to which the API server converts other versions, so that all functions are
+// called. With the match policy Exact, the rules list all versions.
 //
 // # Namespaces
 //
 // By default, a webhook is not called for objects in kube-system and in the operator's own
-// namespace. Otherwise the cluster or the operator could not start while no replica runs.
-// Cluster-scoped resources are never exempt. See [Mutating] for the namespaceSelector.
+// namespace, so that the cluster and the operator can start while no replica runs. Cluster-scoped
+// resources are never exempt. See [Mutating] for the namespaceSelector.
 //
 // # Installing, updating and uninstalling
 //
-// To install, apply the manifests and start the replicas, in any order. Until a replica has
-// written the CA bundle, requests that need a webhook fail, so that no object skips conversion,
-// defaulting or validation. To keep this short, start the replicas first; then it takes
-// milliseconds. If the CA exists already, as with cert-manager, you can avoid it: pass its
-// bundle to [Webhooks.Manifests].
+// To install, apply the manifests and start the replicas, in any order. Until a replica has written
+// the CA bundle, requests that need a webhook fail, so that no object skips conversion, defaulting
+// or validation. Start replicas first and the gap lasts milliseconds; with an existing CA, as of
+// cert-manager, whose bundle you pass to [Webhooks.Manifests], there is no gap.
 //
-// To update, apply the manifests of the new release of your operator, and then start its replicas.
-// To roll back, do the same with the earlier release. Meanwhile, the replicas of the other release
-// stay ready, and get requests by the applied rules. They log the differences, and write the CA
-// bundle into all webhooks that point to them. On paths that they do not serve, they answer 404,
-// and the failure policy applies. Therefore:
+// To update or to roll back, apply the manifests of the next or the earlier release of your
+// operator, and then start its replicas. Meanwhile, the replicas of the present release stay ready,
+// log the differences, write the CA bundle into all webhooks that point to them, and get requests
+// by the applied rules. On paths that they do not serve, they answer 404, and the failure policy
+// applies. Therefore:
 //
-//   - Keep the paths. You may add operations to an existing path: handlers of package admission
-//     allow operations that they do not handle.
-//   - Add a webhook with the failure policy Ignore. Change it to Fail in a later release.
-//   - Add a conversion first, and change the storage version in a later release. Requests for other
-//     versions fail until a replica serves the conversion.
-//   - Remove a webhook from the cluster when you remove it from the declaration. If its
-//     configuration has no webhooks left, delete it after the rollout: without it, replicas of
-//     the earlier release do not become ready.
+//   - Keep the paths. You may add operations to an existing path, because handlers of package
+//     admission allow operations that they do not handle.
+//   - Add a webhook with the failure policy Ignore, and change that to Fail in a later release.
+//   - Add a conversion first, and change the storage version in a later release, because requests
+//     for other versions fail until a replica serves the conversion.
+//   - Remove a webhook from the cluster when you remove it from the declaration, but delete a
+//     configuration without webhooks only after the rollout, because replicas of the earlier
+//     release do not become ready without it.
 //
 // To uninstall, delete the webhook configurations first, because they block requests when no
-// replica runs. Then delete the CRDs and their objects, while a replica still converts the objects
-// and removes their finalizers. Delete the operator last.
+// replica runs, then the CRDs and their objects, while a replica still converts the objects and
+// removes their finalizers, and the operator last.
 //
 // # The CA bundle
 //
-// [Webhooks.Inject] removes its own entry from managedFields, so no field manager owns the CA
-// bundle. The CA bundle is preserved if manifests without one are applied, and manifests with
-// one cause no conflict. Apply the manifests always with a CA bundle, or always without.
-// Server-side apply removes a bundle that you applied earlier and now omit.
+// No field manager owns the CA bundle, because [Webhooks.Inject] removes its own entry from
+// managedFields. Manifests without a bundle therefore preserve it, and manifests with one cause no
+// conflict. Always include the CA bundle, or never: server-side apply removes a bundle that you
+// applied earlier and now omit.
 //
 // Each write of a CA bundle is reported with a log line, an Event on the object (in the namespace
 // default), and a count ([Webhooks.Changes], which package webhook/metrics exports). The reason is
-// CABundleInjected, or CABundleOverwritten if another writer had replaced the bundle. The latter is
-// an error in the log with the field managers that own the caBundle, such as that of another
-// injector. If the other writer continues, each replica writes the bundle about once a second, and
-// logs less often.
+// CABundleInjected or, if another writer had replaced the bundle, CABundleOverwritten, which is an
+// error in the log with the field managers that own the caBundle. If the other writer continues,
+// each replica writes the bundle about once a second, and logs less often.
 //
 // # Limitations
 //
 // The package does not issue certificates (see webhook/authority), does not listen (see webhook),
-// and never creates or deletes objects. The API server, and not this package, validates fields such
-// as selectors and CEL expressions when you apply the manifests.
+// and never creates or deletes objects. The API server validates fields such as selectors and CEL
+// expressions when you apply the manifests.
 package registration

@@ -33,10 +33,10 @@ func ServicePort(port int32) Option {
 	return func(s *settings) { s.endpoint.port = port }
 }
 
-// URL sets the URL at which the API server calls the handlers, such as
-// https://127.0.0.1:9443, to which the path of each handler is appended. Use it for an
-// operator outside of the cluster. Set [OwnNamespace] too if the operator has a namespace:
-// otherwise webhook/replica keeps the CA in a Secret in the namespace default.
+// URL sets the URL at which the API server calls the handlers, such as https://127.0.0.1:9443, to
+// which the path of each handler is appended. Use it for an operator outside of the cluster. Also
+// set [OwnNamespace] if the operator has a namespace, because webhook/replica otherwise keeps the
+// CA in a Secret in the namespace default.
 func URL(base string) Option {
 	return func(s *settings) {
 		u, err := url.Parse(base)

@@ -37,23 +37,22 @@ func (h *hook) String() string { return string(h.kind) + " " + h.Name }
 // among the mutating webhooks. The handler comes from package admission; for another
 // handler, set the rules.
 //
-// The other fields have the defaults of admissionregistration.k8s.io/v1. The rules are
-// generated from the handler, see "Rules" in the package documentation. Pass functions to
-// change the fields:
+// The rules are generated from the handler (see "Rules" in the package documentation), and the
+// other fields have the defaults of admissionregistration.k8s.io/v1. Pass functions to change the
+// fields:
 //
 //	func(w *admissionregistrationv1.MutatingWebhook) {
 //		w.FailurePolicy = new(admissionregistrationv1.Ignore)
 //	}
 //
 // Rules that a function sets replace the generated rules. Changes of the name and of the
-// clientConfig are ignored. The API server validates the fields when the manifests are
-// applied.
+// clientConfig are ignored.
 //
-// The namespaceSelector excludes kube-system and the operator's own namespace, unless a
-// function sets another one, which may be empty. The API server ignores the selector for
-// cluster-scoped resources. For a Namespace, it compares the selector with the labels of
-// that Namespace (apiserver/pkg/admission/plugin/webhook/predicates/namespace). A webhook
-// for cluster-scoped resources alone has an empty selector by default.
+// The namespaceSelector excludes kube-system and the operator's own namespace, unless a function
+// sets another one, which may be empty. The API server ignores the selector for cluster-scoped
+// resources, except that it compares it with the labels of a Namespace
+// (apiserver/pkg/admission/plugin/webhook/predicates/namespace). A webhook for cluster-scoped
+// resources alone has an empty selector by default.
 //
 // [New] returns an error if none of the handler's functions mutates objects.
 func Mutating(

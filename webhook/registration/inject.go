@@ -32,10 +32,10 @@ const (
 	retry         = 2 * time.Second
 	conflictRetry = 100 * time.Millisecond
 	bundlePoll    = 200 * time.Millisecond
-	// If another writer overwrites the CA bundle, it is written again that often at once, and then
-	// once per interval. A longer interval makes most requests fail where the other writer writes
-	// every second. A shorter one loads the API server, which creates the handlers of a CRD again
-	// after each write.
+	// A CA bundle that another writer overwrites is written again writeBurst times at once, and
+	// then once per interval. A longer interval makes most requests fail where the other writer
+	// writes every second, and a shorter one loads the API server, which creates the handlers of a
+	// CRD again after each write.
 	writeBurst    = 5
 	writeInterval = time.Second
 )
@@ -69,16 +69,16 @@ func (e contendedError) Error() string {
 // until ctx is done, and then returns nil. It returns an error only if it cannot start,
 // because the config is invalid or Inject is already running.
 //
-// Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to
-// the [Service] or [URL] of the declaration. This includes webhooks that another release of
-// your operator declared. Inject watches the objects. If a bundle is overwritten or
-// removed, Inject writes it again at once. If this happens repeatedly, it writes once a second.
-// Failures are logged and retried, and [Webhooks.Differences] are logged. Every replica can
-// run Inject; if one replica has written the bundle, the others write nothing.
+// Inject sets clientConfig.caBundle of each webhook, and of each conversion, that points to the
+// [Service] or [URL] of the declaration, even if another release of your operator declared it.
+// Inject watches the objects, and restores a bundle that is overwritten or removed: at once, or
+// once a second if this happens repeatedly. Failures are logged and retried, and
+// [Webhooks.Differences] are logged. Every replica can run Inject; if one replica has written the
+// bundle, the others write nothing.
 //
-// If bundle is nil, Inject writes nothing, and only reads the objects for [Webhooks.Check]
-// and [Webhooks.Differences]. Then another program must write the bundles, such as
-// cert-manager's cainjector (see [Annotations]).
+// If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector
+// (see [Annotations]), Inject only reads the objects for [Webhooks.Check] and
+// [Webhooks.Differences].
 //
 // If the config sets neither QPS nor RateLimiter, the requests are not limited. Inject
 // needs the permissions of [Webhooks.PolicyRules].
@@ -298,10 +298,9 @@ func (s *objectState) report(pem []byte, noBundle, failure error) error {
 	return cmp.Or(s.unreachable, failure, joined(s.differences))
 }
 
-// disown removes this manager's entries from managedFields, so that no manager owns the CA
-// bundles, and reports whether the object has changed. Otherwise a CA bundle would stay if
-// server-side apply removed a conversion, which would be invalid, and manifests with a CA
-// bundle would conflict.
+// disown removes this manager's entries from managedFields, so that no manager owns the CA bundles,
+// and reports whether the object has changed. Otherwise manifests with a CA bundle would conflict,
+// and the bundle would stay, which is invalid, when server-side apply removes a conversion.
 func disown(obj *unstructured.Unstructured, manager string) bool {
 	all := obj.GetManagedFields()
 	others := slices.DeleteFunc(slices.Clone(all), func(m metav1.ManagedFieldsEntry) bool {

@@ -112,10 +112,10 @@ func list(texts []string) (all []any) {
 //   - the MutatingWebhookConfiguration
 //   - the ValidatingWebhookConfiguration
 //
-// A configuration without webhooks is left out. The CA bundle is set in all webhooks. If it is
-// empty, the objects have no CA bundle, and [Webhooks.Inject] writes it: see "Installing,
-// updating and uninstalling" in the package documentation. Manifests returns an error if
-// caBundle is not empty and has no PEM certificates.
+// A configuration without webhooks is left out. All webhooks have the CA bundle or, if it is empty,
+// none until [Webhooks.Inject] writes it: see "Installing, updating and uninstalling" in the
+// package documentation. Manifests returns an error if caBundle is not empty and has no PEM
+// certificates.
 func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	if len(caBundle) > 0 {
 		if _, err := cert.ParseCertsPEM(caBundle); err != nil {
@@ -143,15 +143,14 @@ func (w *Webhooks) Manifests(caBundle []byte) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// PolicyRules returns the permissions that [Webhooks.Inject] needs, as rules of a
-// ClusterRole. Those on the objects are limited by names. The API server authorizes a
+// PolicyRules returns the permissions that [Webhooks.Inject] needs, as rules of a ClusterRole.
+// Those on the objects are limited by names, even for watches, because the API server authorizes a
 // watch with the field selector metadata.name as a request for that name
 // (apiserver/pkg/endpoints/request/requestinfo.go).
 //
-// The rules include both webhook configurations, and CRDs with several versions, even if
-// this release declares no webhooks in them. Another release may have declared some. The last rule
-// is for Events on these objects, which are in the namespace default. Without it, Inject logs once
-// that it cannot create them.
+// The rules include both webhook configurations, and CRDs with several versions, even if only
+// another release declares webhooks in them. The last rule is for Events on these objects, in the
+// namespace default. Without it, Inject logs once that it cannot create them.
 func (w *Webhooks) PolicyRules() (rules []rbacv1.PolicyRule) {
 	rule := func(group string, names []string, resources ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{

@@ -53,16 +53,15 @@ func (s *settings) errorf(format string, args ...any) {
 	s.errs = append(s.errs, fmt.Errorf("registration: "+format, args...))
 }
 
-// ReviewVersions sets the versions of the reviews that the API server may send, the
-// preferred version first. The default is v1, v1beta1. The API server uses the first
-// version that it supports.
+// ReviewVersions sets the versions of the reviews that the API server may send, of which it uses
+// the first that it supports. The default is v1, v1beta1.
 func ReviewVersions(versions ...string) Option {
 	return func(s *settings) { s.reviewVersions = slices.Clone(versions) }
 }
 
-// Annotations adds annotations to the manifests of the webhook configurations, and of the
-// CRDs that this operator converts. An example is cert-manager.io/inject-ca-from, with
-// which cert-manager writes the CA bundles.
+// Annotations adds annotations, such as cert-manager.io/inject-ca-from, with which cert-manager
+// writes the CA bundles, to the manifests of the webhook configurations, and of the CRDs that this
+// operator converts.
 func Annotations(annotations map[string]string) Option {
 	return func(s *settings) {
 		if s.annotations == nil {
@@ -72,9 +71,8 @@ func Annotations(annotations map[string]string) Option {
 	}
 }
 
-// Wrap adds middleware around each handler. The function gets the path and the handler, and
-// returns the handler to serve. If there are several Wrap options, the first one is the
-// outermost.
+// Wrap adds middleware around each handler. The function gets the path and the handler, and returns
+// the handler to serve. Of several Wrap options, the first one is the outermost.
 //
 // Do not wrap a handler before you pass it to another option, because [New] then cannot
 // generate the rules from it.
@@ -82,14 +80,13 @@ func Wrap(wrap func(path string, h http.Handler) http.Handler) Option {
 	return func(s *settings) { s.wrap = append(s.wrap, wrap) }
 }
 
-// New returns the declaration that results from the options. The name must be unique in the
-// cluster, such as the name of the operator. It is the name of the webhook configurations,
-// and the field manager of the requests of [Webhooks.Inject]. [Service] or [URL] is
-// required, and at least one [Conversion], [Mutating] or [Validating].
+// New returns the declaration that results from the options. The name, such as that of the
+// operator, must be unique in the cluster, because it is the name of the webhook configurations,
+// and the field manager of [Webhooks.Inject]. [Service] or [URL] is required, and at least one
+// [Conversion], [Mutating] or [Validating].
 //
-// New returns an error that joins all mistakes of the declaration. They include values that
-// the API server would reject, and functions that it would never call, or whose answers it
-// would reject.
+// New returns an error that joins all mistakes of the declaration, such as values that the API
+// server would reject, and functions that it would never call, or whose answers it would reject.
 func New(name string, opts ...Option) (*Webhooks, error) {
 	s := &settings{name: name, reviewVersions: []string{"v1", "v1beta1"}, handlers: map[string]http.Handler{}}
 	// ValidateFieldManager of apimachinery's meta/v1/validation allows 128 characters.

@@ -14,9 +14,9 @@ import (
 // Option changes how [Run] works.
 type Option func(*replica)
 
-// Certificates sets the source of the certificates, such as [webhook.Files], instead of a CA
-// in a Secret. The bundle has the CA certificates that the API server should trust, such as
-// [registration.BundleFile]. It is nil if another program writes the CA bundle, such as
+// Certificates sets the source of the certificates, such as [webhook.Files], instead of a CA in a
+// Secret. The bundle has the CA certificates that the API server should trust, such as
+// [registration.BundleFile], or is nil if another program writes the CA bundle, such as
 // cert-manager's cainjector.
 //
 // If certs has the method Run(context.Context) error, Run calls it. If certs or bundle has the
@@ -25,10 +25,10 @@ func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option
 	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }
 
-// Authority adds options for the authority that keeps the CA in a Secret. The Secret is in the
-// operator's namespace ([registration.Webhooks.Namespace]), or in the namespace default if
-// [registration.URL] is set without [registration.OwnNamespace]. Its name is the name of the
-// registration with the suffix "-webhook".
+// Authority adds options for the authority that keeps the CA in a Secret. The Secret has the name
+// of the registration with the suffix "-webhook", and is in the operator's namespace
+// ([registration.Webhooks.Namespace]), or in the namespace default if [registration.URL] is set
+// without [registration.OwnNamespace].
 func Authority(opts ...authority.Option) Option {
 	return func(r *replica) { r.authority = append(r.authority, opts...) }
 }
@@ -48,9 +48,9 @@ func Server(opts ...webhook.Option) Option {
 	return func(r *replica) { r.server = append(r.server, opts...) }
 }
 
-// Handle adds a handler on the same port, for example for /metrics. The pattern is a pattern
-// of [http.ServeMux]. It must differ from /healthz, /readyz and the paths of the webhooks.
-// [Run] panics if patterns conflict, like [http.ServeMux.Handle].
+// Handle adds a handler on the same port, for example for /metrics. The pattern is that of an
+// [http.ServeMux], and [Run] panics like [http.ServeMux.Handle] if it conflicts with /healthz,
+// /readyz or the path of a webhook.
 func Handle(pattern string, h http.Handler) Option {
 	return func(r *replica) { r.mux.Handle(pattern, h) }
 }
@@ -60,19 +60,19 @@ func Ready(name string, check func(*http.Request) error) Option {
 	return func(r *replica) { r.check(name, check) }
 }
 
-// Informer adds an informer. [Run] starts it when the API server can convert its objects, and
-// stops it after the last request has been answered. You must not start it yourself. Its
-// readiness check in /readyz has the name with the prefix "informer-".
+// Informer adds an informer, which [Run], and not you, starts when the API server can convert its
+// objects, and stops after the last request has been answered. Its readiness check in /readyz has
+// the name with the prefix "informer-".
 func Informer(name string, i cache.SharedInformer) Option {
 	return func(r *replica) {
 		r.informers = append(r.informers, &informer{SharedInformer: i, name: name})
 	}
 }
 
-// Controller adds a function that [Run] calls when all informers have synced. Its context is
-// done when the context of Run is done, and Run waits until the function has returned. If the
-// function returns an error before its context is done, the replica stops. If it returns nil,
-// the replica continues.
+// Controller adds a function that [Run] calls when all informers have synced. Its context is done
+// when the context of Run is done, and Run waits until the function has returned. If the function
+// returns an error before its context is done, the replica stops; if it returns nil, the replica
+// continues.
 func Controller(run func(context.Context) error) Option {
 	return func(r *replica) { r.controllers = append(r.controllers, run) }
 }

@@ -42,10 +42,9 @@ type replica struct {
 // pace is the interval at which a step checks whether the previous step is done.
 const pace = 50 * time.Millisecond
 
-// Run runs a replica until the context is done, and then returns nil. The package
-// documentation describes the order of the steps. Run serves the webhooks, /healthz and
-// /readyz on the listener. It writes the CA bundle into the registrations at the API server of
-// config.
+// Run runs a replica until the context is done, and then returns nil. It serves the webhooks,
+// /healthz and /readyz on the listener, and writes the CA bundle into the registrations at the API
+// server of config. The package documentation describes the order of the steps.
 //
 // Run returns an error in these cases, and always closes the listener:
 //

@@ -1,16 +1,14 @@
-// Package metrics shows with Prometheus how far migrations of stored objects are:
+// Package metrics exports the progress of migrations to Prometheus:
 //
 //	observe, err := metrics.Prometheus(registry)
 //	report, err := migrate.Run(ctx, config, crd, migrate.Observe(observe(crd)))
 //
-// It is a package of its own: only its importers depend on the Prometheus client. It
-// serves no metrics: that is promhttp's business. These are the metrics:
+// Use promhttp to serve the metrics of the registry:
 //
-//   - crdkit_migration_objects, by crd and result: how many objects were rewritten, were
-//     current already, have gone meanwhile, or failed, in the migration that runs or ran
-//     last;
-//   - crdkit_migration_objects_expected, by crd: how many there are, as the API server
-//     estimates.
+//   - crdkit_migration_objects, by crd and result: the number of objects that were rewritten, were
+//     current already, were deleted meanwhile, or failed, in the running or last migration;
+//   - crdkit_migration_objects_expected, by crd: the API server's estimate of the number of
+//     objects.
 package metrics
 
 import (
@@ -19,9 +17,9 @@ import (
 	"github.com/crdkit/crdkit/conversion/migrate"
 )
 
-// Prometheus registers the metrics and returns what makes the function for
-// [migrate.Observe], for a definition by its name. The error is that of
-// [prometheus.Registerer].Register, such as when the metrics are there already.
+// Prometheus registers the metrics, and returns a function that takes the name of a CRD and returns
+// the function for [migrate.Observe]. It returns the error of [prometheus.Registerer].Register, for
+// example if the metrics are already registered.
 func Prometheus(r prometheus.Registerer) (observe func(crd string) func(migrate.Progress), err error) {
 	objects := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "crdkit_migration_objects",

@@ -20,32 +20,32 @@ type At struct {
 
 	// +required
 	Spec AtSpec `json:"spec"`
-	// status is its outcome. The default makes a new At PENDING.
+	// status is the outcome of the command. The default makes a new At PENDING.
 	//
 	// +kubebuilder:default={}
 	// +optional
 	Status AtStatus `json:"status,omitzero"`
 }
 
-// AtSpec is what shall run, and when.
+// AtSpec has the command, and the time at which it runs.
 type AtSpec struct {
 	// schedule is the time to run the command, in UTC and whole seconds, such as
-	// 2019-07-03T02:00:00Z. A time in the past is now.
+	// 2019-07-03T02:00:00Z. A time in the past means now.
 	// ---
-	// The format takes text that is not an RFC 3339 time, and that a client in Go could not
-	// read. So there is a pattern too.
+	// The pattern rejects text that the format accepts, but that is not an RFC 3339 time, and that
+	// a client in Go could not read.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`
 	// +required
 	Schedule metav1.Time `json:"schedule"`
-	// command is what sh -c runs.
+	// command is the command that sh -c runs.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +required
 	Command string `json:"command"`
-	// image is the container image in which it runs. It must have a shell.
+	// image is the container image in which the command runs. It must have a shell.
 	//
 	// +kubebuilder:default=busybox
 	// +kubebuilder:validation:MinLength=1
@@ -54,7 +54,7 @@ type AtSpec struct {
 	Image string `json:"image,omitzero"`
 }
 
-// Phase is how far an At has come.
+// Phase is the progress of an At.
 //
 // +kubebuilder:validation:Enum=PENDING;RUNNING;DONE
 type Phase string
@@ -68,7 +68,7 @@ const (
 
 // AtStatus is the outcome of the command.
 type AtStatus struct {
-	// phase is PENDING, RUNNING and DONE, one after the other.
+	// phase is PENDING, then RUNNING, and then DONE.
 	//
 	// +kubebuilder:default=PENDING
 	// +optional

@@ -29,7 +29,7 @@ func main() {
 	klog.Flush()
 }
 
-// address is where the API server finds the program, as config/crd says too.
+// address is the address of the program for the API server, as in config/crd.
 const address = "127.0.0.1:9443"
 
 func run(ctx context.Context, args []string) error {

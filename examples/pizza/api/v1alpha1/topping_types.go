@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Topping is a topping that pizzas may have. Its name is what they call it by.
+// Topping is a topping that pizzas refer to by its name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=restaurant
@@ -16,7 +16,7 @@ type Topping struct {
 	Spec ToppingSpec `json:"spec"`
 }
 
-// ToppingSpec is what there is to know about a topping.
+// ToppingSpec describes a topping.
 type ToppingSpec struct {
 	// cost of one portion.
 	//

@@ -2,9 +2,8 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MaxPortions is how many portions of toppings fit on a pizza, of one kind or of
-// many. It is the same in every version, so that each pizza of one version is a
-// pizza of the others.
+// MaxPortions is the largest number of portions of all toppings of a pizza. It is the same in every
+// version, so that each pizza of one version is valid in the others.
 const MaxPortions = 100
 
 // Pizza is a pizza on the menu.

@@ -20,7 +20,7 @@ import (
 	"github.com/crdkit/crdkit/webhook/replica"
 )
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	kubeconfig  string
 	bindAddress net.IP
@@ -65,7 +65,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.AddGoFlag(logging.Lookup("vmodule"))
 }
 
-// addEndpointFlags adds the flags that the operator and its manifests must agree on.
+// addEndpointFlags adds the flags that must be the same for the operator and for its manifests.
 func addEndpointFlags(fs *pflag.FlagSet, e *pizza.Endpoint) {
 	in := pizza.InCluster()
 	fs.Int32Var(&e.ServicePort, "webhook-service-port", in.ServicePort, "The port of the Service "+pizza.Name+" in the operator's namespace, by which the API server finds the webhooks.")
@@ -76,7 +76,7 @@ func addEndpointFlags(fs *pflag.FlagSet, e *pizza.Endpoint) {
 
 const byDefault = "0 is the default of crdkit's webhook/authority."
 
-// parse parses flags. It is done if they were a question for help.
+// parse parses flags. done is true if they only ask for help.
 func parse(fs *pflag.FlagSet, args []string) (done bool, err error) {
 	switch err := fs.Parse(args); {
 	case err == pflag.ErrHelp:
@@ -89,7 +89,7 @@ func parse(fs *pflag.FlagSet, args []string) (done bool, err error) {
 	return false, nil
 }
 
-// validate finds what the packages that use the options do not find.
+// validate finds the mistakes that the packages which use the options do not find.
 func (o *options) validate() error {
 	files := 0
 	for _, file := range []string{o.certFile, o.keyFile, o.caFile} {
@@ -114,7 +114,7 @@ func (o *options) validate() error {
 	return nil
 }
 
-// defaultNamespace is that of the pod, if the operator runs in one.
+// defaultNamespace returns the namespace of the pod, if the operator runs in one.
 func defaultNamespace() string {
 	namespace, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {
@@ -123,16 +123,16 @@ func defaultNamespace() string {
 	return strings.TrimSpace(string(namespace))
 }
 
-// operator returns the options for the operator.
+// operator returns the options of the operator.
 func (o *options) operator() ([]pizza.Option, error) {
 	opts := []pizza.Option{pizza.Replica(replica.Server(webhook.ShutdownDelay(o.delay), webhook.DrainTimeout(o.drainWithin)))}
 	if o.leaderElect {
-		host, err := os.Hostname() // in a pod its name
+		host, err := os.Hostname() // in a pod, the name of the pod
 		if err != nil {
 			return nil, err
 		}
 		o.lease.Namespace, o.lease.Name = o.endpoint.Namespace, pizza.Name
-		// A container that is started again in the same pod is another replica.
+		// A container that restarts in the same pod is another replica.
 		o.lease.Identity = host + "_" + string(uuid.NewUUID())
 		opts = append(opts, pizza.LeaderElection(o.lease))
 	}
@@ -144,7 +144,7 @@ func (o *options) operator() ([]pizza.Option, error) {
 	return append(opts, pizza.Replica(replica.Certificates(certs, bundle))), errors.Join(certErr, bundleErr)
 }
 
-// authority returns the options that are given.
+// authority returns the options of the flags that are set.
 func (o *options) authority() (opts []authority.Option) {
 	add := func(option func(time.Duration) authority.Option, d time.Duration) {
 		if d != 0 {

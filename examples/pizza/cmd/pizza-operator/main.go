@@ -1,6 +1,6 @@
-// Command pizza-operator is the operator of the pizza restaurant: it serves the
-// conversion of pizzas and their admission, and computes what they cost. With the argument
-// manifests it prints what a cluster needs to run it.
+// Command pizza-operator is the operator of the pizza restaurant: it serves the conversion and
+// admission webhooks of pizzas, and computes their costs. With the argument manifests, it prints
+// the manifests to run it in a cluster.
 package main
 
 import (

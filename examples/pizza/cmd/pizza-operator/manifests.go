@@ -9,7 +9,7 @@ import (
 	"github.com/crdkit/crdkit/examples/pizza"
 )
 
-// manifests prints all that a cluster needs for the operator, for kubectl apply.
+// manifests prints all manifests of the operator, for kubectl apply.
 func manifests(out io.Writer, args []string) error {
 	var image, caFile string
 	endpoint := pizza.Endpoint{Namespace: pizza.Namespace}
