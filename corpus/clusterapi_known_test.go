@@ -4,6 +4,10 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 var clusterAPIKnown = []known{{
 	title:   "Annotation_IsNotJSON",
+	effect:  blocksReads,
+	client:  "after the upgrade, v1beta2 can read neither the object nor a list that includes it; any user who may write a Cluster can set the annotation before",
+	cause:   "UnmarshalData in util/conversion/conversion.go",
+	missed:  "the fuzz tests convert only annotations that the conversion wrote",
 	report:  `the annotations law(?s:.*)(unexpected end of JSON input|invalid character)`,
 	release: "v1.8.4",
 	object: `
@@ -16,6 +20,10 @@ metadata:
 	meet: unreadable("v1beta2", "unexpected end of JSON input"),
 }, {
 	title:   "Reference_APIVersionHasTwoSlashes",
+	effect:  blocksReads,
+	client:  "after the upgrade, v1beta2 can read neither the object nor a list that includes it; the schema and the admission webhook of v1.8.4 accept any apiVersion of this reference",
+	cause:   "convertToContractVersionedObjectReference in core/webhooks/conversion/common.go returns the error of schema.ParseGroupVersion",
+	missed:  "the fuzz tests set valid references",
 	report:  `failed to parse apiVersion: unexpected GroupVersion string`,
 	release: "v1.8.4",
 	object: `
@@ -35,6 +43,10 @@ spec:
 	meet: unreadable("v1beta2", "unexpected GroupVersion string: a/b/c"),
 }, {
 	title:   "Spec_WasOptional",
+	effect:  blocksWrites,
+	client:  "each update in v1beta2 fails, even if it only adds a label or removes a finalizer; the admission webhook of v1.14.2 refuses updates in v1beta1 too, for want of a reference and a topology",
+	cause:   "the schema of v1beta2 requires spec, in 13 of the 17 kinds, and its Go type leaves out the empty endpoint and the empty spec that the admission webhook of v1.8.4 writes",
+	missed:  "the fuzz tests compare Go values, and do not validate",
 	report:  `the acceptance law(?s:.*)\tspec: Required value`,
 	release: "v1.8.4",
 	object: `
@@ -50,6 +62,10 @@ spec:
 	meet: unwritable("v1beta2", "spec: Required value"),
 }, {
 	title:   "ClusterName_IsNoLabelValue",
+	effect:  blocksReads,
+	client:  "v1alpha1 can read neither the object nor a list that includes it; the schema of v1beta2 accepts any name of 1 to 63 characters, and the admission webhook does not check it",
+	cause:   "ConvertIPAddressClaimHubToV1Alpha1 in core/webhooks/conversion/ipaddressclaim.go writes the name into a label",
+	missed:  "the fuzz tests do not validate labels",
 	report:  `the acceptance law(?s:.*)a valid label must be`,
 	release: today,
 	object: `
@@ -66,6 +82,10 @@ spec:
 	meet: unreadable("v1alpha1", "metadata.labels: Invalid value"),
 }, {
 	title:   "ExtraVolumes_SameHostPath",
+	effect:  loses,
+	client:  "after the upgrade, the second volume has no readOnly: true in v1beta2, and the control plane component can write to the mount; in the other order, both volumes are read-only",
+	cause:   "RestoreBoolIntentKubeadmConfigSpec in bootstrap/kubeadm/webhooks/conversion/kubeadmconfig.go finds the volume by its hostPath",
+	missed:  "the fuzz tests generate lists of at most one volume",
 	report:  `extraVolumes\[\d+\]\.readOnly: true`,
 	release: "v1.8.4",
 	object: `
@@ -96,6 +116,10 @@ clusterConfiguration:
       mountPath: /b`),
 }, {
 	title:   "JoinConfiguration_ComesBack",
+	effect:  losesByUpdate,
+	client:  "a client of v1beta1 removes spec.joinConfiguration, and the object still has its timeout",
+	cause:   "RestoreKubeadmConfigSpec in kubeadmconfig.go does not check whether the client still has the field",
+	missed:  "the fuzz tests remove the spec of converted objects, but check only that the conversion succeeds",
 	report:  `the edited law(?s:.*)\+ spec\.(template\.spec\.|kubeadmConfigSpec\.)?(joinConfiguration\.discovery\.timeout|clusterConfiguration\.apiServer\.timeoutForControlPlane): "1s"`,
 	release: today,
 	object: `
@@ -114,6 +138,10 @@ joinConfiguration:
     tlsBootstrapSeconds: 1`)),
 }, {
 	title:   "AllOf_Panics",
+	effect:  blocksWrites,
+	client:  "a client of v1beta1 adds allOf to the schema of a variable, the conversion panics, and the update fails without a hint at the field; anyOf and oneOf panic too; the same update passes in v1beta2; the project refuses a ClusterClass unless the feature gate ClusterTopology is on, which it is not by default",
+	cause:   "restoreBoolIntentJSONSchemaProps in core/webhooks/conversion/clusterclass.go indexes the list of the annotation, which describes the object before the update, by the position in the new list; its condition compares the new list with itself",
+	missed:  "the fuzz tests convert an object only with the annotation that belongs to it",
 	report:  `the edited law(?s:.*)index out of range(?s:.*)restoreBoolIntentJSONSchemaProps`,
 	release: today,
 	object: `
@@ -145,6 +173,10 @@ spec:
 	}, "internal error occurred during conversion"),
 }, {
 	title:   "Duration_LessThanASecond", // normal declares it
+	effect:  loses,
+	client:  "after the upgrade, the timeout is 0, which means no limit according to the documentation of the field; all durations of v1beta1 lose the fraction of a second",
+	cause:   "ConvertToSeconds in api/core/v1beta2/conversion.go truncates",
+	missed:  "the fuzz tests generate whole seconds only",
 	release: "v1.8.4",
 	object: `
 apiVersion: cluster.x-k8s.io/v1beta1

@@ -30,6 +30,7 @@ import (
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/internal/testing/mdtest"
 	"github.com/crdkit/crdkit/interop/controllerruntime"
 	"github.com/crdkit/crdkit/roundtrip"
 	"github.com/crdkit/crdkit/schema"
@@ -46,7 +47,7 @@ type project struct {
 	releases    []string            // the oldest first
 	history     map[string][]string // the files of each release
 	options     []roundtrip.Option
-	normal      []func(v reflect.Value) // what the project loses on purpose: see walk
+	normal      []func(v reflect.Value) // what the project loses on purpose, as its code or its tests say: see walk
 	known       []known
 	again       []narrowed
 }
@@ -58,11 +59,27 @@ type known struct {
 	// laws do not report the failure.
 	report string
 	// reason is why the failure is not a finding. It is empty for a finding.
-	reason  string
+	reason string
+	// A finding also has:
+	effect effect
+	client string // what a client notices
+	cause  string // in the code of the project
+	missed string // why the tests of the project pass, if there are any
+
 	release string  // which release stores the object: an earlier one, or [today]
 	object  string  // YAML
 	meet    meeting // nil if there is no object
 }
+
+// effect is the column of docs/corpus.md that counts a finding.
+type effect int
+
+const (
+	loses         effect = iota + 1 // a write or an upgrade loses or changes a value
+	losesByUpdate                   // an update in another version does
+	blocksReads                     // one version can read neither the object nor a list with it
+	blocksWrites                    // an update or a copy is refused without a fault of the client
+)
 
 // add adds two conversions of a project.
 func add[S, H runtime.Object](p *project, converter func(*runtime.Scheme) (webhook.Converter, error), toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error) {
@@ -117,7 +134,7 @@ func (p *project) must(err error) {
 
 // normalize declares what the project's versions do not distinguish.
 func normalize[T runtime.Object](p *project) {
-	p.options = append(p.options, roundtrip.Normalize("docs/corpus.md lists what the project loses on purpose", func(object T) {
+	p.options = append(p.options, roundtrip.Normalize("the project loses this on purpose: see p.normal in the file of the project", func(object T) {
 		if d, ok := any(object).(apis.Defaultable); ok {
 			d.SetDefaults(context.Background()) // the webhook of knative.dev/pkg sets them
 		}
@@ -342,17 +359,49 @@ var (
 	lawBrokenToo = regexp.MustCompile(`The \S+ law does not hold either: `)
 )
 
-// The page shows the object of each finding.
-func TestPage_ShowsObjects(t *testing.T) {
-	page, err := os.ReadFile("../docs/corpus.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// The table of the page counts the findings, and its objects are those of findings.
+func TestPage_CountsFindings(t *testing.T) {
+	page := mdtest.Read(t, "../docs/corpus.md")
+	objects := map[string]bool{}
+	var all [blocksWrites + 1]int
+	kinds, reported := 0, 0
 	for name, load := range projects {
-		for _, k := range load(t).known {
-			if k.reason == "" && !strings.Contains(string(page), k.object+"\n") {
-				t.Errorf("%s: the page does not show the object of %s:\n%s", name, k.title, k.object)
+		p := load(t)
+		var counts [blocksWrites + 1]int
+		for _, k := range p.known {
+			if k.reason != "" {
+				continue
 			}
+			if k.effect == 0 || k.client == "" || k.cause == "" || k.meet == nil {
+				t.Errorf("%s: %s lacks its effect, what a client notices, its cause, or how it is confirmed", name, k.title)
+			}
+			counts[0]++
+			counts[k.effect]++
+			objects[strings.TrimSpace(k.object)] = true
+			if k.report != "" {
+				reported++
+			}
+		}
+		kinds += len(p.Kinds())
+		for i, n := range counts {
+			all[i] += n
+		}
+		row := fmt.Sprintf(" | %s | %d | %d | %d | %d | %d | [%d](", strings.Join(p.releases, ", "), len(p.Kinds()), counts[loses], counts[losesByUpdate], counts[blocksReads], counts[blocksWrites], counts[0])
+		if !strings.Contains(page.Text, row) {
+			t.Errorf("%s: the page has no row with %q", name, row)
+		}
+	}
+	for _, text := range []string{
+		fmt.Sprintf("| together | | %d | %d | %d | %d | %d | %d |", kinds, all[loses], all[losesByUpdate], all[blocksReads], all[blocksWrites], all[0]),
+		fmt.Sprintf("a law reports %d ", reported),
+	} {
+		if !strings.Contains(page.Text, text) {
+			t.Errorf("the page does not say %q", text)
+		}
+	}
+	for _, b := range page.Blocks("yaml") {
+		if !objects[strings.TrimSpace(b.Text)] {
+			t.Errorf("%s:%d: no finding has this object", page.Path, b.Line)
 		}
 	}
 }

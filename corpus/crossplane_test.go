@@ -8,7 +8,8 @@ import (
 	metav1beta1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1beta1"
 )
 
-// crossplane returns the conversions of Crossplane.
+// crossplane returns the conversions of Crossplane, which goverter generates. No webhook serves them: the package
+// manager calls them when it reads a package. The versions have the same fields.
 func crossplane(t *testing.T) *project {
 	t.Helper()
 	p := newProject(t, metav1alpha1.AddToScheme, metav1beta1.AddToScheme, metav1.AddToScheme)

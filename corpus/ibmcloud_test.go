@@ -78,7 +78,8 @@ func clusterAPIIBMCloud(t *testing.T) *project {
 	return p
 }
 
-// addMachine adds the conversions of a kind whose memory is a number, because the admission webhook sets it.
+// addMachine adds the conversions of a kind whose memory is a number, because the admission webhook of v0.2.4
+// sets it. With v0.13.1, the conversion fails if a client of v1beta1 leaves out the memory.
 func addMachine[S peer.Convertible, H peer.Hub](p *project, spec func(object S) *ibmv1beta1.IBMPowerVSMachineSpec) {
 	p.must(conversion.AddSpoke(p.Registry,
 		func(_ context.Context, in S, out H) error {
@@ -104,6 +105,9 @@ const ibmCloudDecodes = "the admission webhooks of controller-runtime refuse obj
 
 var ibmCloudKnown = []known{{
 	title:   "Volume_IsDeleted",
+	effect:  loses,
+	client:  "a client that creates the object with false reads true, and the boot volume is deleted with the instance",
+	cause:   "the tag omitempty of VPCVolume in api/v1beta1 and api/v1beta2/ibmvpcmachine_types.go drops false, and the schema has the default true",
 	report:  `the defaulting law(?s:.*)\+ spec\.\S*bootVolume\.deleteVolumeOnInstanceDelete: true`,
 	release: today,
 	object: `
@@ -127,6 +131,9 @@ primaryNetworkInterface: {}
 zone: a`),
 }, {
 	title:   "VPC_IsLost", // normal declares it
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, spec.vpc is lost, and with it every other field that only v1beta2 has; all kinds of Power VS and IBMVPCCluster have the fault",
+	cause:   "ConvertFrom of these kinds in api/v1beta1/ibmpowervs_conversion.go and ibmvpc_conversion.go does not keep the fields",
 	release: today,
 	object: `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
@@ -146,6 +153,9 @@ network: {}
 serviceInstanceID: a`)),
 }, {
 	title:   "PlacementTarget_IsLost", // normal declares it
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, spec.placementTarget is lost, and machines that a template creates afterwards do not run on the dedicated host",
+	cause:   "ConvertFrom of IBMVPCMachine and IBMVPCMachineTemplate in ibmvpc_conversion.go writes the annotation cluster.x-k8s.io/conversion-data, and ConvertTo does not read it",
 	release: today,
 	object: `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
@@ -166,6 +176,9 @@ primaryNetworkInterface: {}
 zone: a`)),
 }, {
 	title:   "Reference_HasIDAndName",
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, the image has only its name, although the documentation says that the ID takes precedence; the SSH key becomes two, of which that with the name can be another key",
+	cause:   "ConvertTo in ibmvpc_conversion.go replaces the ID of the image with the name, and appends the names to the keys",
 	report:  `- spec\.(template\.spec\.)?(image(\.id)?: "|sshKeys\[)`,
 	release: today,
 	object: `
@@ -191,6 +204,9 @@ sshKeys:
 zone: a`)),
 }, {
 	title:   "ServiceInstanceID_IsEmpty",
+	effect:  blocksWrites,
+	client:  "a client of v1beta1 cannot create a copy of the object; updates pass, because they do not change the field",
+	cause:   "IBMPowerVSClusterSpec in api/v1beta1/ibmpowervscluster_types.go requires an ID of at least one character",
 	report:  `v1beta2→v1beta1: the acceptance law(?s:.*)serviceInstanceID: Invalid value: ""`,
 	release: today,
 	object: `
@@ -206,6 +222,9 @@ spec:
 	meet: uncopyable("v1beta1", "spec.serviceInstanceID in body should be at least 1 chars long"),
 }, {
 	title:   "ProcType_IsUnknown",
+	effect:  loses,
+	client:  "the server stores the object without a processor type, because the types of v1beta1 begin with a lower case letter, and those of v1beta2 with a capital one; the admission webhook sees the converted object, accepts it, and sets the type to Shared",
+	cause:   "Convert_v1beta1_IBMPowerVSMachineSpec_To_v1beta2_IBMPowerVSMachineSpec in ibmpowervs_conversion.go ignores other types",
 	report:  `- spec\.(template\.spec\.)?procType: "`,
 	release: today,
 	object: `
@@ -230,6 +249,9 @@ processors: "1"
 serviceInstanceID: a`),
 }, {
 	title:   "Memory_IsFraction", // normal declares it
+	effect:  loses,
+	client:  "a client that creates the object with 4.5 reads 4",
+	cause:   "the same function converts the memory to an int32",
 	release: today,
 	object: `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta1

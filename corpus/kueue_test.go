@@ -69,10 +69,14 @@ func kueue(t *testing.T) *project {
 }
 
 // kueueDecodes is why a schema may accept what no Go type can decode.
-const kueueDecodes = "the admission webhooks cannot decode such a spec, only the project writes a status, and docs/corpus.md mentions LocalQueue"
+const kueueDecodes = "the admission webhooks cannot decode such a spec, only the project writes a status, and Weight_IsNoQuantity is about LocalQueue, which has no admission webhook"
 
 var kueueKnown = []known{{
 	title:   "AdmissionCheck_EmptyName",
+	effect:  blocksWrites,
+	client:  "after the upgrade, each update in v1beta2 fails, even the removal of a finalizer; the schema and the admission webhook of v0.14.0 accept an empty name",
+	cause:   "Convert_v1beta1_ClusterQueueSpec_To_v1beta2_ClusterQueueSpec in apis/kueue/v1beta1/clusterqueue_conversion.go, with the tag omitempty of the required name",
+	missed:  "no example has an empty name",
 	report:  `admissionChecks\[\d+\]\.name: Required value`,
 	release: "v0.14.0",
 	object: `
@@ -86,6 +90,10 @@ spec:
 	meet: unwritable("v1beta2", "admissionChecks[0].name: Required value"),
 }, {
 	title:   "Strategy_IsEmpty",
+	effect:  blocksWrites,
+	client:  "a client of v1beta2 cannot create a copy of the object, for example from a backup; updates pass, because they do not change the field; the schema and the admission webhook of v0.14.0 accept the object",
+	cause:   "AdmissionChecksStrategy in apis/kueue/v1beta2 requires admissionChecks, and the conversion keeps an empty strategy",
+	missed:  "no example has an empty strategy",
 	report:  `spec\.admissionChecksStrategy\.admissionChecks: Required value`,
 	release: "v0.14.0",
 	object: `
@@ -98,6 +106,10 @@ spec:
 	meet: uncopyable("v1beta2", "spec.admissionChecksStrategy.admissionChecks: Required value"),
 }, {
 	title:   "ClusterSource_HasTwo",
+	effect:  blocksWrites,
+	client:  "a client of v1beta1 that sets kubeConfig of a cluster with a clusterProfileRef writes such an object; the controller of v0.15.0 ignores the kubeConfig, although the schema of v1beta1 says the opposite; a copy in v1beta2 is refused; updates pass if they do not change the source; the kind has no admission webhook; the feature gate MultiKueueClusterProfile is off by default",
+	cause:   "Convert_v1beta1_MultiKueueClusterSpec_To_v1beta2_MultiKueueClusterSpec in apis/kueue/v1beta1/multikueue_conversion.go sets both sources",
+	missed:  "no example has both sources",
 	report:  `exactly one of the fields in \[kubeConfig clusterProfileRef\] must be set`,
 	release: today,
 	object: `
@@ -114,6 +126,10 @@ spec:
 	meet: uncopyable("v1beta2", "exactly one of the fields in [kubeConfig clusterProfileRef] must be set"),
 }, {
 	title:   "KubeConfig_AppearsEmpty",
+	effect:  blocksWrites,
+	client:  "a client of v1beta1 reads an empty kubeConfig, and cannot create a copy of the object; updates pass, because they do not change the field",
+	cause:   "kubeConfig of MultiKueueClusterSpec in apis/kueue/v1beta1 is required, and not a pointer",
+	missed:  "an example is this object, but in Go an empty kubeConfig equals an absent one",
 	report:  `spec\.kubeConfig\.locationType: Unsupported value`,
 	release: today,
 	object: `
@@ -128,6 +144,10 @@ spec:
 	meet: uncopyable("v1beta1", `spec.kubeConfig.locationType: Unsupported value: ""`),
 }, {
 	title:   "PriorityClass_WithoutSource",
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta2 adds a label, spec.priorityClassName is lost",
+	cause:   "Convert_v1beta1_WorkloadSpec_To_v1beta2_WorkloadSpec in workload_conversion.go ignores the name if the source is empty, which is its default",
+	missed:  "no example has a name without a source",
 	report:  `- spec\.priorityClassName: `,
 	release: "v0.14.0",
 	object: `
@@ -237,7 +257,7 @@ spec:
 	meet: unreadable("v1beta2", "quantities must match"),
 }, {
 	title:   "AdmissionChecks_ReplaceStrategy", // normal declares it
-	reason:  "the admission webhook of v0.14.0 refuses both together",
+	reason:  "the admission webhook of v0.14.0 refuses both together; that of v0.15.0 sees v1beta2 only, and accepts them",
 	release: today,
 	object: `
 apiVersion: kueue.x-k8s.io/v1beta1

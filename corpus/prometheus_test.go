@@ -38,6 +38,9 @@ func prometheusOperator(t *testing.T) *project {
 
 var prometheusOperatorKnown = []known{{
 	title:   "TTL_IsDropped",
+	effect:  loses,
+	client:  "the server stores and returns the object without ttl; release v0.95.1 keeps it",
+	cause:   "convertPushoverConfigTo and convertPushoverConfigFrom in pkg/apis/monitoring/v1beta1 do not copy the field",
 	report:  `\.pushoverConfigs\[\d+\]\.ttl: `,
 	release: today,
 	object: `
@@ -68,6 +71,9 @@ receivers:
       key: user`),
 }, {
 	title:   "OptionalOfSecret_IsLost",
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, optional: true is lost; the operator does not notice, because a missing Secret of a receiver is always an error",
+	cause:   "SecretKeySelector in pkg/apis/monitoring/v1beta1 lacks the field",
 	report:  `\.optional: true`,
 	release: today,
 	object: `

@@ -8,6 +8,10 @@ import (
 
 var tektonKnown = []known{{
 	title:   "ManagedBy_IsLost",
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, spec.managedBy is lost, and a run that is created in v1beta1 never has it; Tekton's own controller takes the run over, which the field is there to prevent; the admission webhook says that the field is immutable, and does not notice, because it sees v1beta1; the field of a PipelineRun is lost too",
+	cause:   "ConvertTo and ConvertFrom of TaskRunSpec in pkg/apis/pipeline/v1beta1/taskrun_conversion.go, and of PipelineRunSpec in pipelinerun_conversion.go, do not copy the field, which both versions have",
+	missed:  "no example has the field",
 	report:  `- spec\.managedBy: `,
 	release: today,
 	object: `
@@ -28,6 +32,10 @@ taskRef:
 timeout: 1h0m0s`)),
 }, {
 	title:   "RestartPolicy_IsLost",
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, restartPolicy: Always is lost",
+	cause:   "Sidecar.convertTo and Sidecar.convertFrom in container_conversion.go do not copy the field, which both versions have",
+	missed:  "no example has the field",
 	report:  `sidecars\[\d+\]\.restartPolicy: `,
 	release: today,
 	object: `
@@ -54,6 +62,10 @@ steps:
   name: a`)),
 }, {
 	title:   "Annotations_BecomeLabels",
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label to the PipelineRun, the annotation of the task run is lost; if the task run has labels, it gets annotations with their names and values",
+	cause:   "PipelineTaskMetadata.convertFrom in pipeline_conversion.go assigns source.Labels to the annotations",
+	missed:  "the example has the label foo: bar and the annotation foo: bar",
 	report:  `taskRunSpecs\[\d+\]\.metadata\.(annotations|labels)`,
 	release: today,
 	object: `
@@ -81,6 +93,10 @@ timeouts:
   pipeline: 1h0m0s`)),
 }, {
 	title:   "Status_LosesFields", // normal declares the span context and the reason
+	effect:  losesByUpdate,
+	client:  "if a client of v1beta1 adds a label, the server takes the status from the stored object as v1beta1 has it: the artifacts, the span context and buildOutput are lost, and terminationReason becomes Completed",
+	cause:   "the methods of TaskRunStatus, StepState and TaskRunStepArtifact in taskrun_conversion.go, and the type TaskRunStatusFields; v1beta1 has no artifacts and no terminationReason, but both versions have the other fields",
+	missed:  "no example has the fields",
 	report:  `- status\.(artifacts\.|steps\[\d+\]\.(in|out)puts\[\d+\]\.buildOutput: )`,
 	release: today,
 	object: `
@@ -122,6 +138,10 @@ steps:
   terminationReason: Completed`, "status")),
 }, {
 	title:   "PipelineRef_IsLost",
+	effect:  loses,
+	client:  "the server stores and returns the task without pipelineRef; pipelineSpec is lost in the same way; the admission webhook accepts the object if enable-api-fields is alpha",
+	cause:   "PipelineTask.convertTo and PipelineTask.convertFrom in pipeline_conversion.go copy neither field",
+	missed:  "no example has the fields",
 	report:  `(tasks|finally)\[\d+\]\.pipeline(Ref|Spec)`,
 	release: today,
 	object: `
@@ -139,6 +159,10 @@ tasks:
 - name: a`),
 }, {
 	title:   "NumberOfSteps_Changes",
+	effect:  blocksReads,
+	client:  "after a client of v1 has added a step, v1beta1 can read neither the object nor a list that includes it",
+	cause:   "the deprecated fields of v1beta1, such as tty, are a list in an annotation of v1, with one element for each step, and deserializeTaskDeprecations in task_conversion.go returns an error if the numbers of steps differ",
+	missed:  "the tests do not edit the converted objects",
 	report:  `length of deserialized steps mismatch the length of target steps`,
 	release: today,
 	object: `
@@ -157,6 +181,10 @@ spec:
 	}, unreadable("v1beta1", "length of deserialized steps mismatch the length of target steps")),
 }, {
 	title:   "DeprecatedFields_MoveToStatus", // no law reports it: status and spec have the same task
+	effect:  loses,
+	client:  "a client of v1beta1 creates the run, and the controller writes the task to the status; then clients of v1beta1 read tty: true in status.taskSpec, and no longer in spec.taskSpec",
+	cause:   "the annotation has the deprecated fields by the name of the task, which is that of the run in spec and in status; TaskRun.ConvertFrom in taskrun_conversion.go converts the status first, and deserializeTaskDeprecations removes the fields from the annotation",
+	missed:  "no example with deprecated fields has a task in both",
 	release: today,
 	object: `
 apiVersion: tekton.dev/v1beta1
@@ -196,6 +224,10 @@ taskSpec:
 	},
 }, {
 	title:   "Annotation_IsNotJSON",
+	effect:  blocksReads,
+	client:  "v1beta1 can read neither the object nor a list that includes it; any user who may write a Task can set the annotation",
+	cause:   "DeserializeFromMetadata in pkg/apis/version/conversion.go",
+	missed:  "the tests convert only annotations that the conversion wrote",
 	report:  `error deserializing key \S+ from metadata`,
 	release: today,
 	object: `
@@ -212,6 +244,10 @@ spec:
 	meet: unreadable("v1beta1", "error deserializing key tekton.dev/v1beta1Resources from metadata"),
 }, {
 	title:   "URL_IsLost",
+	effect:  losesByUpdate,
+	client:  "if a client of v1alpha1 adds a label, spec.url is lost",
+	cause:   "ResolutionRequestSpec in pkg/apis/resolution/v1alpha1 lacks the field",
+	missed:  "no example has the field",
 	report:  `- spec\.url: `,
 	release: today,
 	object: `
@@ -226,6 +262,10 @@ spec:
 	meet: edits("v1alpha1", addLabel, reads("v1beta1", `{}`)),
 }, {
 	title:   "Parameter_IsNotString",
+	effect:  blocksReads,
+	client:  "v1alpha1 can read neither the object nor a list that includes it; the schema and the admission webhook accept any value",
+	cause:   "ResolutionRequestSpec.ConvertFrom in pkg/apis/resolution/v1alpha1/resolution_request_conversion.go, because the parameters of v1alpha1 are strings",
+	missed:  "a test wants this error",
 	report:  `non-string type parameter\(s\) found`,
 	release: today,
 	object: `
@@ -242,6 +282,10 @@ spec:
 	meet: unreadable("v1alpha1", "non-string type parameter(s) found: a"),
 }, {
 	title:   "Conditions_AreLost",
+	effect:  losesByUpdate,
+	client:  "if a client of v1alpha1 adds a label, the conditions are lost, with observedGeneration and the annotations of the status, and a client that waits for the condition Succeeded waits again; clients of v1alpha1 never read conditions",
+	cause:   "ResolutionRequestStatus.convertTo and ResolutionRequestStatus.convertFrom in resolution_request_conversion.go copy data and refSource only",
+	missed:  "the examples have no status",
 	report:  `- status\.(conditions|observedGeneration|annotations)`,
 	release: today,
 	object: `
@@ -263,6 +307,10 @@ data: a
 refSource: {}`, "status")),
 }, {
 	title:   "Parameters_HaveRandomOrder",
+	effect:  losesByUpdate,
+	client:  "each update in v1alpha1 may change the order in which clients of v1beta1 read the parameters, even if the update changes nothing; the server then stores a new revision, and watches get an event, but metadata.generation stays the same",
+	cause:   "ResolutionRequestSpec.ConvertTo in resolution_request_conversion.go iterates over the map that v1alpha1 has instead of a list",
+	missed:  "the example has one parameter",
 	report:  `the determinism law(?s:.*)spec\.params\[`,
 	release: today,
 	object: `

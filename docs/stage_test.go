@@ -42,7 +42,6 @@ type stage struct {
 	page     *mdtest.Page
 	section  mdtest.Section
 	dir      string // with the files of the page
-	path     string // where commands are found first
 	next     int    // block to play
 	base     *apiextensionsv1.CustomResourceDefinition
 	updates  *updates
@@ -131,10 +130,16 @@ func (s *stage) play(c mdtest.Command) (got string) {
 // command runs a command of the page.
 func (s *stage) command(line string) string {
 	s.Helper()
-	if s.path != "" {
-		line = "PATH='" + s.path + "':$PATH; " + line
-	}
 	return s.run(s, s.dir, line)
+}
+
+// works waits until a fix has worked: a client can read the backup in the other version.
+func (s *stage) works() {
+	s.Helper()
+	c := mdtest.Command{Line: "kubectl get backup.v1beta1.example.com nightly", Output: "NAME      TARGET    KEEP\nnightly   shop/db   7\n"}
+	if got := s.play(c); got != c.Output {
+		s.Errorf("after the fix, the backup cannot be read:\n%s", got)
+	}
 }
 
 // Texts that differ from run to run, and those that the pages have instead.
@@ -146,6 +151,11 @@ var differs = []struct {
 	{regexp.MustCompile(` \(dry run\)`), ""},
 	{regexp.MustCompile(` server-side applied \(.*\)`), " serverside-applied"},
 	{regexp.MustCompile(`dial tcp \S+:[0-9]+: connect`), "dial tcp 10.0.0.12:8443: connect"},
+	{regexp.MustCompile(`Error from server \(InternalError\): Internal error occurred: StorageError: corrupt object, Code: 7, Key: /example.com/backups/default/nightly, ` +
+		`ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=[0-9]+: `), "… "},
+	{regexp.MustCompile(`StorageError: corrupt object, Code: 7, Key: /registry/example.com/backups/\w+/nightly, ` +
+		`ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=[0-9]+: `), "… "},
+	{regexp.MustCompile(`(?s)\nPlease review the fields above.*#conflicts\n`), "\n…\n"},
 	{regexp.MustCompile(`object not decodable revision=[0-9]+`), "object not decodable revision=1234"},
 	{regexp.MustCompile(`current time 20[0-9-]+T[0-9:]+Z is after 20[0-9-]+T[0-9:]+Z`), "current time 2030-02-01T08:00:00Z is after 2030-01-31T08:00:00Z"},
 	{regexp.MustCompile(`/\S+/(LIVE|MERGED)-[0-9]+/`), "/tmp/$1/"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,7 +182,8 @@ func annotate(out *alphaJob, name, value string) {
 // right thing has been.
 type bug struct {
 	name    string
-	law     Law // that finds it, and maybe not alone
+	variant string // of the same mistake
+	law     Law    // that finds it, and maybe not alone
 	toHub   func(in *alphaJob, out *hubJob)
 	fromHub func(in *hubJob, out *alphaJob)
 	// direct and back are between the versions that are not the hub.
@@ -216,68 +218,68 @@ func inSpecBack(f func(in, out *Common)) func(*hubJob, *alphaJob) {
 }
 
 var bugs = []bug{
-	{name: "a field is dropped in one direction", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) { out.Note = "" })},
+	{name: "dropped field", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) { out.Note = "" })},
 	{name: "nil becomes empty", law: RoundTrip, toHub: inSpec(func(in, out *Common) { out.Tags = append([]string{}, in.Tags...) })},
 	{name: "empty becomes nil", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) { out.Tags = append([]string(nil), in.Tags...) })},
-	{name: "a pointer to zero is lost", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "lost pointer to zero", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Replicas != nil && *out.Replicas == 0 {
 			out.Replicas = nil
 		}
 	})},
-	{name: "an int64 goes through a float64", law: RoundTrip, toHub: inSpec(func(in, out *Common) { out.Serial = int64(float64(in.Serial)) })},
-	{name: "an int64 is cut to 32 bits", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) { out.Serial = int64(int32(in.Serial)) })},
-	{name: "the order of a map leaks into a list", law: Determinism, toHub: func(in *alphaJob, out *hubJob) {
+	{name: "int64 through float64", law: RoundTrip, toHub: inSpec(func(in, out *Common) { out.Serial = int64(float64(in.Serial)) })},
+	{name: "int64 cut to 32 bits", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) { out.Serial = int64(int32(in.Serial)) })},
+	{name: "list in the order of a map", law: Determinism, toHub: func(in *alphaJob, out *hubJob) {
 		if in.Spec != nil {
 			out.Spec.Limits = unsorted(in.Spec.Limits)
 		}
 	}},
-	{name: "a default is applied in one direction", law: RoundTrip, toHub: inSpec(func(in, out *Common) { out.Mode = cmp.Or(in.Mode, "slow") })},
-	{name: "a value is unknown to the old version", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) {
+	{name: "default in one direction", law: RoundTrip, toHub: inSpec(func(in, out *Common) { out.Mode = cmp.Or(in.Mode, "slow") })},
+	{name: "value unknown to the old version", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) {
 		if out.Mode == "turbo" {
 			out.Mode = "fast"
 		}
 	})},
-	{name: "the labels are replaced", law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { out.Labels = map[string]string{"converted": "yes"} }},
-	{name: "a timestamp is truncated", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "replaced labels", law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { out.Labels = map[string]string{"converted": "yes"} }},
+	{name: "truncated timestamp", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Since != nil {
 			out.Since.Time = out.Since.Truncate(time.Second)
 		}
 	})},
-	{name: "a list of the input is sorted", law: InputUntouched, toHub: inSpec(func(in, _ *Common) { slices.Sort(in.Tags) })},
-	{name: "the name of the input is changed", law: InputUntouched, fromHub: func(in *hubJob, _ *alphaJob) { in.Name += "-seen" }},
-	{name: "a panic without spec", law: Partial, toHub: func(in *alphaJob, out *hubJob) { out.Spec.Note = in.Spec.Note }},
-	{name: "a quantity is normalised", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) {
+	{name: "sorted list of the input", law: InputUntouched, toHub: inSpec(func(in, _ *Common) { slices.Sort(in.Tags) })},
+	{name: "changed name of the input", law: InputUntouched, fromHub: func(in *hubJob, _ *alphaJob) { in.Name += "-seen" }},
+	{name: "panic without spec", law: Partial, toHub: func(in *alphaJob, out *hubJob) { out.Spec.Note = in.Spec.Note }},
+	{name: "normalized quantity", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) {
 		if in.Memory != "" {
 			q := resource.MustParse(string(in.Memory))
 			out.Memory = amount(q.String())
 		}
 	})},
-	{name: "embedded metadata is dropped", law: RoundTrip, toHub: inSpec(func(in, out *Common) {
+	{name: "dropped embedded metadata", law: RoundTrip, toHub: inSpec(func(in, out *Common) {
 		if in.Template != nil {
 			out.Template = &metav1.ObjectMeta{Name: in.Template.Name, Labels: in.Template.Labels}
 		}
 	})},
-	{name: "equal elements are merged", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "merged equal elements", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		slices.Sort(out.Tags)
 		out.Tags = slices.Compact(out.Tags)
 	})},
-	{name: "an annotation of the user is dropped", law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { out.Annotations = nil }},
-	{name: "neighbours are swapped in one direction", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) {
+	{name: "dropped user annotation", law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { out.Annotations = nil }},
+	{name: "swapped fields", law: RoundTrip, fromHub: inSpecBack(func(in, out *Common) {
 		out.Note, out.Memory = string(in.Memory), amount(in.Note)
 	})},
-	{name: "only the first element is kept", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(1, len(out.Tags))] })},
-	{name: "white space is trimmed", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = strings.TrimSpace(out.Note) })},
-	{name: "the case is folded", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) { out.Note = strings.ToLower(out.Note) })},
-	{name: "text is split at a separator that is part of it", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) {
+	{name: "only the first element", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(1, len(out.Tags))] })},
+	{name: "trimmed white space", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = strings.TrimSpace(out.Note) })},
+	{name: "folded case", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) { out.Note = strings.ToLower(out.Note) })},
+	{name: "split at a separator in the text", law: RoundTrip, fromHub: inSpecBack(func(_, out *Common) {
 		out.Note, _, _ = strings.Cut(out.Note, "/")
 	})},
-	{name: "a negative number is clamped", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Serial = max(out.Serial, 0) })},
-	{name: "the time of the conversion is noted", law: Determinism, toHub: func(_ *alphaJob, out *hubJob) {
+	{name: "clamped negative number", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Serial = max(out.Serial, 0) })},
+	{name: "time of the conversion", law: Determinism, toHub: func(_ *alphaJob, out *hubJob) {
 		out.Annotations = map[string]string{"converted": time.Now().String()}
 	}},
-	{name: "a slice is aliased", law: Aliasing, toHub: inSpec(func(in, out *Common) { out.Tags = in.Tags })},
-	{name: "a pointer is aliased", law: Aliasing, fromHub: inSpecBack(func(in, out *Common) { out.Replicas = in.Replicas })},
-	{name: "a stale annotation brings old data back", law: Edited,
+	{name: "aliased slice", law: Aliasing, toHub: inSpec(func(in, out *Common) { out.Tags = in.Tags })},
+	{name: "aliased pointer", law: Aliasing, fromHub: inSpecBack(func(in, out *Common) { out.Replicas = in.Replicas })},
+	{name: "stale annotation", law: Edited,
 		toHub: func(in *alphaJob, out *hubJob) {
 			if in.Spec != nil && in.Annotations[keptOwner] != "" {
 				out.Spec.Note = in.Annotations[keptNote]
@@ -289,47 +291,47 @@ var bugs = []bug{
 				annotate(out, keptNote, in.Spec.Note)
 			}
 		}},
-	{name: "two versions have different defaults", law: Defaulting, spokeMode: "slow", hubMode: "fast", twin: &bug{spokeMode: "slow", hubMode: "slow"}},
-	{name: "a field is dropped on the way from the internal hub", law: RoundTrip, internal: true, twin: &bug{internal: true},
+	{name: "different defaults", law: Defaulting, spokeMode: "slow", hubMode: "fast", twin: &bug{spokeMode: "slow", hubMode: "slow"}},
+	{name: "dropped field of an internal hub", law: RoundTrip, internal: true, twin: &bug{internal: true},
 		fromHub: inSpecBack(func(_, out *Common) { out.Since = nil })},
-	{name: "a field that only the internal hub has is lost", law: RoundTrip, internal: true, twin: &bug{internal: true},
+	{name: "lost field that only an internal hub has", law: RoundTrip, internal: true, twin: &bug{internal: true},
 		fromHub: func(_ *hubJob, out *alphaJob) { delete(out.Annotations, keptOwner) }},
-	{name: "the direct way differs from that through the hub", law: PathIndependence, twin: &bug{direct: unchanged, back: unchanged},
+	{name: "wrong direct conversion", law: PathIndependence, twin: &bug{direct: unchanged, back: unchanged},
 		direct: func(_, out *Common) { out.Note = "direct " + out.Note },
 		back:   func(_, out *Common) { out.Note = strings.TrimPrefix(out.Note, "direct ") }},
-	{name: "the schema lacks a field of the Go type", law: Drift, twin: defined, definition: func(crd string) string {
+	{name: "schema lacks a field", law: Drift, twin: defined, definition: func(crd string) string {
 		return strings.ReplaceAll(crd, "                serial: {type: integer, format: int64},\n", "")
 	}},
-	{name: "the Go type lacks a field of the schema", law: Drift, twin: defined, definition: func(crd string) string {
+	{name: "Go type lacks a field", law: Drift, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "note: {type: string}", "note: {type: string}, remark: {type: string}", 1)
 	}},
-	{name: "the schema of the old version lacks a value", law: Acceptance, twin: defined, definition: func(crd string) string {
+	{name: "enum lacks a value", law: Acceptance, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "enum: [slow, fast, turbo]", "enum: [slow, fast]", 1)
 	}},
-	{name: "a bound of the old version is lower", law: Acceptance, twin: defined, definition: func(crd string) string {
+	{name: "lower maximum", law: Acceptance, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "replicas: {", "replicas: {maximum: 9, ", 1)
 	}},
-	narrower("maxLength under a pattern", 10, "host: {type: string, maxLength: 253,", "host: {type: string, maxLength: 63,"),
-	narrower("minLength under a pattern", 10, "host: {type: string,", "host: {type: string, minLength: 2,"),
+	narrower("maxLength with a pattern", 10, "host: {type: string, maxLength: 253,", "host: {type: string, maxLength: 63,"),
+	narrower("minLength with a pattern", 10, "host: {type: string,", "host: {type: string, minLength: 2,"),
 	narrower("maxItems", 50, "tags: {type: array,", "tags: {type: array, maxItems: 40,"),
 	narrower("maxProperties", 50, "additionalProperties: {type: string}}}},", "additionalProperties: {type: string}, maxProperties: 40}}},"),
 	narrower("maximum", 10, "serial: {type: integer, format: int64}", "serial: {type: integer, format: int64, maximum: 70000}"),
 	narrower("exclusive maximum", 10, "total: {type: integer, format: int64,", "total: {type: integer, format: int64, exclusiveMaximum: true,"),
 	narrower("format", 10, "label: {type: string, format: k8s-long-name}", "label: {type: string, format: k8s-short-name}"),
-	{name: "a panic for a value that was valid once", law: OutsideSchema, twin: defined, definition: func(crd string) string { return crd },
+	{name: "panic for a value that was valid", law: OutsideSchema, twin: defined, definition: func(crd string) string { return crd },
 		toHub: inSpec(func(in, _ *Common) {
 			if m := in.Mode; m != "" && m != "slow" && m != "fast" && m != "turbo" {
 				panic("unknown mode " + m)
 			}
 		})},
-	{name: "pruning takes away what the conversion adds", law: Acceptance, twin: defined, definition: func(crd string) string {
+	{name: "added field is pruned", law: Acceptance, twin: defined, definition: func(crd string) string {
 		return strings.Replace(crd, "since: ", "sinc: ", 1)
 	}},
 }
 
 // narrower is a definition of which the hub has a stricter schema for a field.
 func narrower(bound string, lines int, field, stricter string) bug {
-	return bug{name: "the hub has another " + bound, law: Acceptance, twin: defined, lines: lines, definition: func(crd string) string {
+	return bug{name: "other " + bound + " in the hub", law: Acceptance, twin: defined, lines: lines, definition: func(crd string) string {
 		i := strings.LastIndex(crd, field)
 		return crd[:i] + strings.Replace(crd[i:], field, stricter, 1)
 	}}
@@ -337,45 +339,45 @@ func narrower(bound string, lines int, field, stricter string) bug {
 
 // faults are looked for in objects of the Go types, and of a definition.
 var faults = []bug{
-	{name: "only ten elements are kept", law: RoundTrip, lines: 20, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(10, len(out.Tags))] })},
-	{name: "a text is cut at 20 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 20) })},
-	{name: "a text is cut at 63 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 63) })},
+	{name: "only ten elements", law: RoundTrip, lines: 20, toHub: inSpec(func(_, out *Common) { out.Tags = out.Tags[:min(10, len(out.Tags))] })},
+	{name: "text cut at 20 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 20) })},
+	{name: "text cut at 63 characters", law: RoundTrip, toHub: inSpec(func(_, out *Common) { out.Note = cut(out.Note, 63) })},
 	{name: "digits become a number", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if n, err := strconv.Atoi(out.Note); err == nil {
 			out.Note = strconv.Itoa(n)
 		}
 	})},
-	{name: "a named port becomes a number", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "named port becomes a number", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Port != nil && !strings.HasSuffix(out.Port.StrVal, "%") {
 			out.Port = new(intstr.FromInt32(int32(out.Port.IntValue())))
 		}
 	})},
-	{name: "a negative duration becomes positive", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "negative duration becomes positive", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Timeout != nil {
 			out.Timeout.Duration = out.Timeout.Abs()
 		}
 	})},
-	{name: "a duration is cut to milliseconds", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "duration cut to milliseconds", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Timeout != nil {
 			out.Timeout.Duration = out.Timeout.Truncate(time.Millisecond)
 		}
 	})},
-	{name: "a time before 1970 is lost", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "lost time before 1970", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Since != nil && out.Since.Unix() < 0 {
 			out.Since = nil
 		}
 	})},
-	{name: "the fraction of a time is lost", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "lost fraction of a time", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.At != nil {
 			*out.At = out.At.Truncate(time.Second)
 		}
 	})},
-	{name: "the zone of a time is lost", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "lost time zone", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.At != nil {
 			*out.At = out.At.UTC()
 		}
 	})},
-	{name: "a text in an annotation that is not JSON is an error", law: Annotations,
+	{name: "error for an annotation without JSON", law: Annotations,
 		toHub: func(in *alphaJob, out *hubJob) {
 			if text, ok := in.Annotations[keptNote]; ok && json.Unmarshal([]byte(text), new(string)) != nil {
 				panic("no JSON")
@@ -387,13 +389,13 @@ var faults = []bug{
 				annotate(out, keptNote, strconv.Quote("kept"))
 			}
 		}},
-	{name: "results share a slice of the package", law: Aliasing, toHub: inSpec(func(_, out *Common) {
+	{name: "shared slice", law: Aliasing, toHub: inSpec(func(_, out *Common) {
 		if len(out.Tags) > 1 {
 			return
 		}
 		out.Tags = sharedTags
 	})},
-	{name: "a field is lost with one value of an enum", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	{name: "lost field with one enum value", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		if out.Mode == "turbo" {
 			out.Replicas = nil
 		}
@@ -414,11 +416,11 @@ func allBugs() []bug {
 	all := slices.Clone(bugs)
 	for _, b := range faults {
 		all = append(all, b)
-		b.name += ", with a definition"
+		b.variant = "with a definition"
 		b.definition, b.twin = defined.definition, defined
 		all = append(all, b)
 	}
-	return append(all, bug{name: "a uint64 goes through an int64", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
+	return append(all, bug{name: "uint64 through int64", law: RoundTrip, toHub: inSpec(func(_, out *Common) {
 		out.Total = uint64(max(int64(out.Total), 0))
 	})})
 }
@@ -558,26 +560,26 @@ func findIn(t *testing.T, reg *conversion.Registry, only Law, opts ...Option) ma
 // seeds are those with which each bug of a catalogue is looked for.
 func seeds() uint64 { return tier.Pick[uint64](1, 10) }
 
-// planted is a row of the catalogue.
+// planted is a mistake of the catalogue, or a variant of one, which has the same row.
 type planted struct {
-	name  string
-	issue string // of a real project
-	law   Law
-	lines int
-	find  func(t *testing.T, seed uint64) *counterexample
+	name, variant string
+	issue         string // of a real project
+	law           Law
+	lines         int
+	find          func(t *testing.T, seed uint64) *counterexample
 }
 
 func catalogue() (all []planted) {
 	for _, b := range slices.Concat(allBugs(), metadataBugs()) {
 		find := func(t *testing.T, seed uint64) *counterexample { return b.find(t, seed, b.law)[b.law] }
-		all = append(all, planted{b.name, "", b.law, b.lines, find})
+		all = append(all, planted{name: b.name, variant: b.variant, law: b.law, lines: b.lines, find: find})
 	}
 	all = append(all, siblingBugs()...)
 	for _, f := range pastFaults() {
 		find := func(t *testing.T, seed uint64) *counterexample {
 			return f.find(t, Total, f.history(t), Seed(seed))[Total]
 		}
-		all = append(all, planted{f.name, f.issue, Total, 0, find})
+		all = append(all, planted{name: f.name, issue: f.issue, law: Total, find: find})
 	}
 	return append(all, podCatalogue()...)
 }
@@ -585,47 +587,50 @@ func catalogue() (all []planted) {
 // Each bug of the catalogue is found and shrinks.
 // CATALOGUE.md is what the test of the catalogue has measured: see CRDKIT_ROUNDTRIP_UPDATE.
 func TestCatalogue_EachBugIsFound(t *testing.T) {
-	var table strings.Builder
-	table.WriteString(catalogueHead)
-	rows := map[string]bool{}
+	type row struct {
+		head           string // of the line
+		objects, lines int    // the most
+	}
+	var rows []*row
+	byName := map[string]*row{}
 	for _, b := range catalogue() {
-		t.Run(b.name, func(t *testing.T) {
-			var iterations, lines int
-			var slowest time.Duration
+		r := byName[b.name]
+		if r == nil {
+			name := b.name
+			if repository, number, ok := strings.Cut(b.issue, "#"); ok {
+				name += fmt.Sprintf(" ([%s](https://github.com/%s/issues/%s))", b.issue, repository, number)
+			}
+			r = &row{head: fmt.Sprintf("|%s|%s|", name, b.law)}
+			byName[b.name], rows = r, append(rows, r)
+		}
+		t.Run(strings.TrimSuffix(b.name+"/"+b.variant, "/"), func(t *testing.T) {
 			for seed := range seeds() {
-				begin := time.Now()
 				c := b.find(t, seed)
 				if c == nil {
 					t.Errorf("seed %d: %s does not find it", seed, b.law)
 					continue
 				}
-				slowest = max(slowest, time.Since(begin))
 				if b.law == Drift {
 					continue
 				}
-				iterations = max(iterations, c.iteration+1)
+				r.objects = max(r.objects, c.iteration+1)
 				n := strings.Count(c.yaml(), "\n")
-				if lines = max(lines, n); n > cmp.Or(b.lines, 10) {
+				if r.lines = max(r.lines, n); n > cmp.Or(b.lines, 10) {
 					t.Errorf("seed %d: %d lines:\n%s", seed, n, c.report())
 				}
 			}
-			// How many objects it takes is not compared: a bug may depend on the order of a map,
-			// and how long each of several paths is looked at depends on the machine.
-			name := b.name
-			if repository, number, ok := strings.Cut(b.issue, "#"); ok {
-				name += fmt.Sprintf(" ([%s](https://github.com/%s/issues/%s))", b.issue, repository, number)
-			}
-			row := fmt.Sprintf("| %s | %s |", name, b.law)
-			fmt.Fprintf(&table, "%s %d | %v | %d |\n", row, iterations, slowest.Round(time.Millisecond), lines)
-			rows[row] = true
 		})
 	}
 	if t.Failed() || !tier.Verify() {
 		return
 	}
 	const file = "CATALOGUE.md"
+	table := fmt.Sprintf(catalogueHead, len(rows))
+	for _, r := range rows {
+		table += fmt.Sprintf("%s%d|%d|\n", r.head, r.objects, r.lines)
+	}
 	if updating() {
-		if err := os.WriteFile(file, []byte(table.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(table), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -633,29 +638,27 @@ func TestCatalogue_EachBugIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for row := range rows {
-		if !strings.Contains(string(text), "\n"+row) {
-			t.Errorf("%s has no row %q: write it with CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .", file, row)
-		}
-	}
-	if got, want := strings.Count(string(text), "\n"), strings.Count(table.String(), "\n"); got != want {
-		t.Errorf("%s has %d lines, want %d", file, got, want)
+	// The numbers are not compared: a bug may depend on the order of a map, and how long each of several
+	// paths is looked at depends on the machine.
+	numbers := regexp.MustCompile(`\d+\|\d+\|\n`)
+	if numbers.ReplaceAllString(string(text), "\n") != numbers.ReplaceAllString(table, "\n") {
+		t.Errorf("%s has other text or other rows than:\n%s", file, table)
 	}
 }
 
 const catalogueHead = `# Bugs that the laws find
 
-This table lists mistakes from the conversions of real operators. A test adds each mistake to
-the conversions of a small kind, and searches for it with ten seeds. The table contains the largest
-value of these ten searches in each column. The column objects contains the number of objects until
-the mistake was found; time includes shrinking. The column lines contains the number of YAML lines of
-the smallest failing object. The law drift needs no objects. Mistakes with a number come from that
-issue; finding them needs the history of the definitions.
+` + "`roundtrip.Test`" + ` finds each of these %d mistakes, which occur in conversions of real operators. A test plants each
+one in the conversions of a small kind, or of a kind with a pod template, and searches with ten
+seeds, where it applies both with objects of the Go types and with objects of a CRD. The numbers are
+the largest of these searches: objects is how many the search made until it found the mistake, and
+lines is how many lines of YAML the reported object has after shrinking. The law drift needs no
+objects. A mistake with a link comes from that issue, and is found with the CRDs of earlier releases.
 
-The test generates this table: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
+The test writes this page: CRDKIT_VERIFY=1 CRDKIT_ROUNDTRIP_UPDATE=true go test -run Catalogue .
 
-| mistake | law that finds it | objects | time | lines |
-|---|---|---|---|---|
+|mistake|law|objects|lines|
+|---|---|---|---|
 `
 
 // A correct conversion violates no law.

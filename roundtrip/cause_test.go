@@ -65,11 +65,11 @@ func TestCauses_OneReportEach(t *testing.T) {
 		names []string
 		want  [][]string
 	}{
-		{[]string{"a field is dropped in one direction"}, [][]string{{"spec.note"}}},
-		{[]string{"the labels are replaced"}, [][]string{{"metadata.labels"}}},
-		{[]string{"a panic without spec"}, [][]string{{"panic: runtime error: invalid memory address or nil pointer dereference"}}},
-		{[]string{"a value is unknown to the old version", "the labels are replaced"}, [][]string{{"metadata.labels"}, {"metadata.labels", "spec.mode"}}},
-		{[]string{"an int64 is cut to 32 bits", "a field is dropped in one direction"}, [][]string{{"spec.note"}, {"spec.serial"}}},
+		{[]string{"dropped field"}, [][]string{{"spec.note"}}},
+		{[]string{"replaced labels"}, [][]string{{"metadata.labels"}}},
+		{[]string{"panic without spec"}, [][]string{{"panic: runtime error: invalid memory address or nil pointer dereference"}}},
+		{[]string{"value unknown to the old version", "replaced labels"}, [][]string{{"metadata.labels"}, {"metadata.labels", "spec.mode"}}},
+		{[]string{"int64 cut to 32 bits", "dropped field"}, [][]string{{"spec.note"}, {"spec.serial"}}},
 	} {
 		b := bugNamed(t, test.names[0])
 		for _, name := range test.names[1:] {

@@ -24,7 +24,7 @@ func bugNamed(t testing.TB, name string) bug {
 
 func TestNormalize_HidesNothingElse(t *testing.T) {
 	find := func(opts ...Option) map[Law]*counterexample {
-		reg := bugNamed(t, "a field is dropped in one direction").jobs(t)
+		reg := bugNamed(t, "dropped field").jobs(t)
 		cfg, err := newConfigFor(reg, append(opts, Funcs(jobFuncs...), Seed(1), Iterations(50)))
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestNormalize_HidesNothingElse(t *testing.T) {
 
 // Objects are compared after Normalize.
 func TestNormalize_BeforeComparison(t *testing.T) {
-	merged := bugNamed(t, "equal elements are merged")
+	merged := bugNamed(t, "merged equal elements")
 	normal := func(s *spokeSpec, h *hubSpec) {
 		for _, c := range []*Common{&h.Common, &s.Common} {
 			slices.Sort(c.Tags)

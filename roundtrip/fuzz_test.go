@@ -29,7 +29,7 @@ func TestStreamOf_Bytes(t *testing.T) {
 
 // The objects that the engine begins with find what is not rare.
 func TestFuzz_ReportsTheSmallestObject(t *testing.T) {
-	output, failed := runTestOfAUser(t, "fuzz a field is dropped in one direction", "^FuzzJobs$")
+	output, failed := runTestOfAUser(t, "fuzz dropped field", "^FuzzJobs$")
 	for _, want := range []string{"--- FAIL: FuzzJobs/seed#", ": the round-trip law does not hold", "note: "} {
 		if !failed || !strings.Contains(output, want) {
 			t.Errorf("no %q in:\n%s", want, output)

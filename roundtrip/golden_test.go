@@ -65,7 +65,7 @@ func TestGolden_KeepsPromises(t *testing.T) {
 		text string
 		want []string
 	}{
-		{"a field is dropped", bugNamed(t, "a field is dropped in one direction").jobs(t), string(text), []string{"converted to v1alpha1 is not what it was", "- spec.note: "}},
+		{"a field is dropped", bugNamed(t, "dropped field").jobs(t), string(text), []string{"converted to v1alpha1 is not what it was", "- spec.note: "}},
 		{"the hub's type loses a field", reg, strings.Replace(string(text), `"note"`, `"remark"`, 1), []string{"what the Go type writes is not what it was", "- spec.remark: "}},
 		{"the kind is gone", gone, string(text), []string{"Kind=Job does not convert any more"}},
 		{"a field is of another type", reg, strings.Replace(string(text), `"replicas": `, `"replicas": "many", "x": `, 1), []string{"cannot unmarshal string"}},

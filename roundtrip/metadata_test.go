@@ -17,32 +17,32 @@ func metadataBugs() []bug {
 		return bug{name: name, law: RoundTrip, toHub: func(_ *alphaJob, out *hubJob) { of(&out.ObjectMeta) }}
 	}
 	bugs := []bug{
-		change("the UID is changed", func(m *metav1.ObjectMeta) { m.UID = "new" }),
-		change("managed fields are made up", func(m *metav1.ObjectMeta) { m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "me"}} }),
-		change("only the first finalizer is kept", func(m *metav1.ObjectMeta) { m.Finalizers = m.Finalizers[:min(1, len(m.Finalizers))] }),
-		change("the finalizers are sorted", func(m *metav1.ObjectMeta) { slices.Sort(m.Finalizers) }),
-		change("no owner is the controller", func(m *metav1.ObjectMeta) {
+		change("changed UID", func(m *metav1.ObjectMeta) { m.UID = "new" }),
+		change("invented managedFields", func(m *metav1.ObjectMeta) { m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "me"}} }),
+		change("only the first finalizer", func(m *metav1.ObjectMeta) { m.Finalizers = m.Finalizers[:min(1, len(m.Finalizers))] }),
+		change("sorted finalizers", func(m *metav1.ObjectMeta) { slices.Sort(m.Finalizers) }),
+		change("no owner is controller", func(m *metav1.ObjectMeta) {
 			for i := range m.OwnerReferences {
 				m.OwnerReferences[i].Controller = nil
 			}
 		}),
-		change("no owner waits for its deletion", func(m *metav1.ObjectMeta) {
+		change("no owner blocks its deletion", func(m *metav1.ObjectMeta) {
 			for i := range m.OwnerReferences {
 				m.OwnerReferences[i].BlockOwnerDeletion = nil
 			}
 		}),
-		change("a grace period of zero is dropped", func(m *metav1.ObjectMeta) {
+		change("dropped grace period of zero", func(m *metav1.ObjectMeta) {
 			if s := m.DeletionGracePeriodSeconds; s != nil && *s == 0 {
 				m.DeletionGracePeriodSeconds = nil
 			}
 		}),
-		change("a grace period becomes zero", func(m *metav1.ObjectMeta) {
+		change("grace period becomes zero", func(m *metav1.ObjectMeta) {
 			if m.DeletionGracePeriodSeconds != nil {
 				m.DeletionGracePeriodSeconds = new(int64)
 			}
 		}),
 	}
-	first := change("only the first owner is kept", func(m *metav1.ObjectMeta) { m.OwnerReferences = m.OwnerReferences[:min(1, len(m.OwnerReferences))] })
+	first := change("only the first owner", func(m *metav1.ObjectMeta) { m.OwnerReferences = m.OwnerReferences[:min(1, len(m.OwnerReferences))] })
 	first.lines = 13
 	bugs = append(bugs, first)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[metav1.ObjectMeta]()) {
@@ -50,9 +50,11 @@ func metadataBugs() []bug {
 		case "labels", "annotations": // may be changed
 		case "managedFields": // no function sees them
 		default:
-			bugs = append(bugs, change("metadata."+name+" is dropped", func(m *metav1.ObjectMeta) {
+			dropped := change("dropped metadata field", func(m *metav1.ObjectMeta) {
 				reflect.ValueOf(m).Elem().FieldByIndex(f.Index).SetZero()
-			}))
+			})
+			dropped.variant = name
+			bugs = append(bugs, dropped)
 		}
 	}
 	return bugs
@@ -63,7 +65,7 @@ func TestMetadata_EachMemberIsExercised(t *testing.T) {
 	for _, b := range metadataBugs() {
 		for how, definition := range map[string]func(string) string{"type": nil, "schema": defined.definition} {
 			b.definition = definition
-			t.Run(b.name+"/"+how, func(t *testing.T) {
+			t.Run(b.name+"/"+b.variant+"/"+how, func(t *testing.T) {
 				for seed := range seeds() {
 					c := b.find(t, seed, b.law, Iterations(100))[b.law]
 					if c == nil {

@@ -317,7 +317,7 @@ func TestGenerator_FunctionDoesNotEnd(t *testing.T) {
 
 // The report of a panic shows where it is.
 func TestReport_Panic(t *testing.T) {
-	c := bugNamed(t, "a panic without spec").find(t, 1, Partial)[Partial]
+	c := bugNamed(t, "panic without spec").find(t, 1, Partial)[Partial]
 	if c == nil {
 		t.Fatal("nothing is found")
 	}

@@ -33,5 +33,6 @@ type CacheSpec struct {
 	// +kubebuilder:validation:Pattern=`^-?([0-9]{1,5}(\.[0-9]+)?(ns|us|ms|s|m|h))+$`
 	Timeout metav1.Duration `json:"timeout"`
 
-	Plain resource.Quantity `json:"plain"`
+	// +optional
+	Plain resource.Quantity `json:"plain,omitzero"`
 }
