@@ -426,7 +426,7 @@ func (s *stage) example(name string) string {
 // crdcheck builds the command for the commands of a section.
 func (s *stage) crdcheck() {
 	s.Helper()
-	s.path = filepath.Dir(gobuild.Binary(s, "../examples/crdcheck/cmd/crdcheck"))
+	s.path = filepath.Dir(gobuild.Binary(s, "../cmd/crdcheck"))
 }
 
 func notStructural(s *stage) {

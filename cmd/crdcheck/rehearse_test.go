@@ -1,4 +1,4 @@
-package crdcheck
+package main
 
 import (
 	"bufio"
@@ -47,14 +47,14 @@ func crontabs() http.Handler {
 
 // upgrade is the command line for the second release of CronTabs.
 func upgrade(more ...string) []string {
-	return append([]string{"rehearse", "--from", "../crontab/config/first-release", "--to", "../crontab/config/crd"}, more...)
+	return append([]string{"rehearse", "--from", "../../examples/crontab/config/first-release", "--to", "../../examples/crontab/config/crd"}, more...)
 }
 
-const samples = "../crontab/config/samples/v1beta1.yaml"
+const samples = "../../examples/crontab/config/samples/v1beta1.yaml"
 
 const unreadable = `CronTab.stable.example.com v1: unreadable after the upgrade: conversion webhook for stable.example.com/v1beta1, Kind=CronTab failed: ` +
 	`request.objects[]: cannot convert CronTab from stable.example.com/v1beta1 to stable.example.com/v1: spec.hostPort: Invalid value: …: must be <host>:<port, an integer> (1 object)
-    for example default/typo (../crontab/config/samples/v1beta1.yaml:`
+    for example default/typo (../../examples/crontab/config/samples/v1beta1.yaml:`
 
 func TestRehearse_ReportsWhatIsLost(t *testing.T) {
 	server := httptest.NewServer(crontabs())
@@ -137,7 +137,7 @@ func TestRehearse_VerifiesCertificates(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{nil, exitIncomplete, "error: rehearse: CronTab.stable.example.com default/backup (../crontab/config/samples/v1beta1.yaml:1): conversion from v1beta1 to v1 by the new release: webhook unreachable: "},
+		{nil, exitIncomplete, "error: rehearse: CronTab.stable.example.com default/backup (../../examples/crontab/config/samples/v1beta1.yaml:1): conversion from v1beta1 to v1 by the new release: webhook unreachable: "},
 		{[]string{"--certificate-authority", authority}, exitFindings, ""},
 		{[]string{"--insecure-skip-tls-verify"}, exitFindings, ""},
 		{[]string{"--certificate-authority", samples}, exitError, "error: " + samples + ": the file has no certificate in PEM"},
@@ -153,7 +153,7 @@ func TestRehearse_NamesBadInput(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	const object = `{"apiVersion":"stable.example.com/%s","kind":%q,"metadata":{"name":"x"},"spec":{"image":"i"}}`
-	same := []string{"rehearse", "--from", "../crontab/config/first-release", "--to", "../crontab/config/first-release", "--objects", "-"}
+	same := []string{"rehearse", "--from", "../../examples/crontab/config/first-release", "--to", "../../examples/crontab/config/first-release", "--objects", "-"}
 	for name, test := range map[string]struct {
 		stdin string
 		args  []string
@@ -244,7 +244,7 @@ func TestRehearse_ReadsDirectories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, stdout, stderr := run(t, "", "rehearse", "--from", "../crontab/config/first-release", "--to", "../crontab/config/first-release", "--objects", dir)
+	code, stdout, stderr := run(t, "", "rehearse", "--from", "../../examples/crontab/config/first-release", "--to", "../../examples/crontab/config/first-release", "--objects", dir)
 	if code != exitOK || stdout != "3 objects rehearsed: 0 findings, 0 of them lost\n" || strings.Count(stderr, "passed over") != 2 {
 		t.Errorf("%d\n%s%s", code, stdout, stderr)
 	}
@@ -253,8 +253,8 @@ func TestRehearse_ReadsDirectories(t *testing.T) {
 func TestRehearse_EndsWithAnInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var out, errOut bytes.Buffer
-	args := []string{"rehearse", "--from", "../crontab/config/first-release", "--to", "../crontab/config/first-release", "--objects", "-"}
-	if code := Run(ctx, args, stuck{cancel}, &out, &errOut); code != exitError || !strings.Contains(errOut.String(), "error: interrupted\n") {
+	args := []string{"rehearse", "--from", "../../examples/crontab/config/first-release", "--to", "../../examples/crontab/config/first-release", "--objects", "-"}
+	if code := execute(ctx, args, stuck{cancel}, &out, &errOut); code != exitError || !strings.Contains(errOut.String(), "error: interrupted\n") {
 		t.Errorf("%d %s", code, errOut.String())
 	}
 }

@@ -52,4 +52,4 @@
 // answer.go prints the findings of validate, prune and default. report.go has the formats for
 // code reviews. rehearse.go implements rehearse: stored.go reads files of any size, and webhook.go
 // starts webhooks.
-package crdcheck
+package main

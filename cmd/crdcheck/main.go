@@ -1,4 +1,4 @@
-package crdcheck
+package main
 
 import (
 	"bufio"
@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,8 +41,16 @@ type command struct {
 	progress   *progress
 }
 
-// Run runs the command, and returns its exit code.
-func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	code := execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// execute runs the command, and returns its exit code.
+func execute(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	c := &command{in: in, out: bufio.NewWriter(out), errOut: errOut, progress: newProgress(errOut)}
 	root := c.root()
 	root.SetArgs(append([]string{}, args...)) // of nil, cobra makes those of the process
@@ -145,8 +156,7 @@ could not be completed.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})
-	root.SetHelpCommand(help(root))
-	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff(), c.rehearse(), c.version())
+	root.AddCommand(c.lint(), c.convert(), c.validate(), c.prune(), c.setDefaults(), c.diff(), c.rehearse())
 	return root
 }
 
@@ -157,30 +167,6 @@ func atLeast(n int, what string) cobra.PositionalArgs {
 			return fmt.Errorf("%s must be specified\nSee '%s --help' for usage", what, cmd.CommandPath())
 		}
 		return nil
-	}
-}
-
-// help is cobra's command of that name, but fails where there is nothing to help with.
-func help(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [command]",
-		Short: "Help about any command",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, _, err := root.Find(args)
-			if err != nil {
-				return err
-			}
-			return found.Help()
-		},
-	}
-}
-
-func (c *command) version() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of crdcheck",
-		Args:  cobra.NoArgs,
-		Run:   func(*cobra.Command, []string) { fmt.Fprintf(c.out, "crdcheck version %s\n", buildVersion()) },
 	}
 }
 

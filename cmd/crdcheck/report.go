@@ -1,4 +1,4 @@
-package crdcheck
+package main
 
 import (
 	"cmp"
