@@ -87,10 +87,10 @@ func (a *answer) refuse(err error) {
 // findings are the problems and warnings for a report.
 func (a *answer) findings() (all []finding) {
 	for _, p := range a.problems {
-		all = append(all, finding{place{a.File, p.line, a.Item}, false, a.Object + ": " + p.text})
+		all = append(all, finding{place{a.File, p.line, a.Item}, false, nil, a.Object + ": " + p.text})
 	}
 	for _, w := range a.Warnings {
-		all = append(all, finding{a.place, true, a.Object + ": " + w})
+		all = append(all, finding{a.place, true, nil, a.Object + ": " + w})
 	}
 	return all
 }

@@ -35,11 +35,49 @@ type change struct {
 	Errors      []string `json:"errors,omitempty"` // is refused now
 	Altered     []string `json:"altered,omitempty"`
 	Blocked     bool     `json:"blocked,omitempty"` // is refused even if nothing changes
+	// Accepted is the reason why the change is accepted. It is nil if it is not.
+	Accepted *acceptance `json:"accepted,omitempty"`
+}
+
+func (b change) identity() identity {
+	return identity{Definition: b.Definition, Version: b.Version, Path: b.Path, What: b.What}
+}
+
+// comparison is what diff has found.
+type comparison struct {
+	definitions   int
+	changes       []change
+	stale         []*entry // accept changes that are not there
+	allowUnproven bool
+	failOnStale   bool
+}
+
+// counts returns how many changes there are of each sort, and how many findings that makes.
+func (all comparison) counts() (proven, unproven, accepted, findings int) {
+	for _, b := range all.changes {
+		switch {
+		case b.Accepted != nil:
+			accepted++
+		case b.Unproven:
+			unproven++
+		default:
+			proven++
+		}
+	}
+	if findings = proven; !all.allowUnproven {
+		findings += unproven
+	}
+	if all.failOnStale {
+		findings += len(all.stale)
+	}
+	return proven, unproven, accepted, findings
 }
 
 func (c *command) diff() *cobra.Command {
-	allowUnproven, timeout := false, time.Duration(0)
+	var all comparison
+	var timeout time.Duration
 	var objects []string
+	var known accepted
 	cmd := &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Report what an upgrade of definitions would break",
@@ -58,6 +96,13 @@ rule that has changed may allow less than before, or not. It counts as a breakin
 the exit code, unless --allow-unproven is given. Objects of a cluster help to find proofs:
 give them with --objects.
 
+A change that you have reviewed can be accepted: -o accept prints an entry for each change
+that is not accepted yet, and --accept reads the entries, each of which must have a reason.
+An accepted change is still printed, with the reason, and does not count for the exit code.
+An entry accepts exactly the change that it repeats. If the compared definitions no longer
+have the change, because OLD has moved on, the entry is reported as stale: remove it. It
+hides nothing, so that it counts for the exit code only with --fail-on-stale.
+
 The search for proofs tries the same objects on each machine. If it takes longer than
 --timeout, the exit code is 3, whatever was found until then.`,
 		Example: `  # Check a change before it is committed
@@ -65,7 +110,11 @@ The search for proofs tries the same objects on each machine. If it takes longer
 
   # Look for proofs among the objects of a cluster first
   kubectl get pizzas -A -o yaml >pizzas.yaml
-  crdcheck diff --objects pizzas.yaml old.yaml new.yaml`,
+  crdcheck diff --objects pizzas.yaml old.yaml new.yaml
+
+  # Accept the changes that there are: write a reason into each entry
+  crdcheck diff --accept accepted.yaml -o accept old.yaml new.yaml >>accepted.yaml
+  crdcheck diff --accept accepted.yaml old.yaml new.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return fmt.Errorf("an old and a new file must be specified\nSee '%s --help' for usage", cmd.CommandPath())
@@ -83,48 +132,77 @@ The search for proofs tries the same objects on each machine. If it takes longer
 				ctx = limited
 			}
 			old, now := c.parse(ctx, args[:1]), c.parse(ctx, args[1:])
-			before, changes := old.list, []change{}
 			samples, _ := c.subjects(ctx, old, objects)
+			c.readAccepted(&known)
+			all.definitions, all.changes, all.stale = len(old.list), []change{}, []*entry{}
 			if !c.failed { // what is missing would be taken for removed
-				changes = c.compare(ctx, old, now, samples)
+				all.changes = c.compare(ctx, old, now, samples)
 			}
-			unproven := 0
-			for _, change := range changes {
-				if change.Unproven {
-					unproven++
-				}
+			for i := range all.changes {
+				all.changes[i].Accepted = known.accept(all.changes[i].identity())
 			}
-			if c.findings = len(changes); allowUnproven {
-				c.findings -= unproven
+			if !c.failed { // else there may be more changes
+				all.stale = known.stale(old, now)
 			}
-			if slices.Contains(reports, c.output) {
-				var all []finding
-				for _, b := range changes {
-					all = append(all, finding{place{File: b.File, Line: b.Line}, b.Unproven && allowUnproven, strings.TrimSpace(b.text())})
-				}
-				return c.report(all)
-			}
-			if c.output == "json" {
-				return c.printChanges(len(before), changes)
-			}
-			for _, change := range changes {
-				fmt.Fprint(c.out, change.text())
-			}
-			if c.failed {
-				return nil
-			}
-			total := count(len(changes)-unproven, "breaking change")
-			if unproven > 0 {
-				total += fmt.Sprintf(", %d unproven", unproven)
-			}
-			fmt.Fprintf(c.out, "%s compared: %s\n", count(len(before), "definition"), total)
-			return nil
+			return c.printComparison(all)
 		},
 	}
-	cmd.Flags().BoolVar(&allowUnproven, "allow-unproven", false, "Exit with 0 if there are no changes but unproven ones.")
+	cmd.Flags().BoolVar(&all.allowUnproven, "allow-unproven", false, "Exit with 0 if there are no changes but unproven ones.")
+	known.add(cmd.Flags())
+	cmd.Flags().BoolVar(&all.failOnStale, "fail-on-stale", false, "Exit with 1 if an entry of --accept accepts no change.")
 	cmd.Flags().DurationVar(&timeout, "timeout", 0, "The longest time to take, such as 5m. After it, the exit code is 3. Zero is no limit.")
 	cmd.Flags().StringArrayVar(&objects, "objects", nil, "A file or directory with objects that may prove changes. May be given more than once.")
 	return cmd
+}
+
+// printComparison prints what was found, and counts it.
+func (c *command) printComparison(all comparison) error {
+	proven, unproven, accepted, findings := all.counts()
+	c.findings = findings
+	switch c.output {
+	case "json":
+		return c.printChanges(all)
+	case "accept":
+		var open []identity
+		for _, b := range all.changes {
+			if b.Accepted == nil {
+				open = append(open, b.identity())
+			}
+		}
+		return c.printEntries(open)
+	case "github", "sarif":
+		var found []finding
+		for _, b := range all.changes {
+			found = append(found, finding{place{File: b.File, Line: b.Line}, b.Unproven && all.allowUnproven, b.Accepted, strings.TrimSpace(b.text())})
+		}
+		for _, e := range all.stale {
+			found = append(found, finding{e.place, !all.failOnStale, nil, e.text()})
+		}
+		return c.report(found)
+	}
+	for _, b := range all.changes {
+		fmt.Fprint(c.out, b.text())
+	}
+	for _, e := range all.stale {
+		fmt.Fprintf(c.out, "%s: %s\n", e.place, indent(e.text()))
+	}
+	if c.failed {
+		return nil
+	}
+	total := count(proven, "breaking change")
+	for _, more := range []struct {
+		n    int
+		what string
+	}{{unproven, "unproven"}, {accepted, "accepted"}, {len(all.stale), "stale"}} {
+		if more.n > 0 {
+			total += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	fmt.Fprintf(c.out, "%s compared: %s\n", count(all.definitions, "definition"), total)
+	if proven+unproven > 0 {
+		c.say("To accept a change, add its entry and a reason to a file for --accept: -o accept prints the entries")
+	}
+	return nil
 }
 
 // compare compares definitions of the same kind; if there is but one old and one new, they
@@ -175,39 +253,52 @@ func (c *command) compare(ctx context.Context, old, now definitions, samples []s
 }
 
 // printChanges prints changes as JSON. Each is one line, because proofs may be long lists.
-func (c *command) printChanges(definitions int, changes []change) error {
-	lines := []string{}
-	for _, change := range changes {
-		var line bytes.Buffer
-		encoder := json.NewEncoder(&line)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(change); err != nil {
-			return err
-		}
-		lines = append(lines, "\n    "+strings.TrimSpace(line.String()))
+func (c *command) printChanges(all comparison) error {
+	changes, err := jsonLines(all.changes)
+	if err != nil {
+		return err
+	}
+	stale, err := jsonLines(all.stale)
+	if err != nil {
+		return err
 	}
 	failures, err := json.Marshal(append([]string{}, c.failures...))
 	if err != nil {
 		return err
 	}
-	end := ""
-	if len(lines) > 0 {
-		end = "\n  "
-	}
-	fmt.Fprintf(c.out, "{\n  \"definitions\": %d,\n  \"changes\": [%s%s],\n  \"errors\": %s\n}\n", definitions, strings.Join(lines, ","), end, failures)
+	fmt.Fprintf(c.out, "{\n  \"definitions\": %d,\n  \"changes\": %s,\n  \"stale\": %s,\n  \"errors\": %s\n}\n", all.definitions, changes, stale, failures)
 	return nil
+}
+
+// jsonLines returns the JSON of a list, with a line for each item.
+func jsonLines[T any](items []T) (string, error) {
+	text := "["
+	for i, item := range items {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(item); err != nil {
+			return "", err
+		}
+		if i > 0 {
+			text += ","
+		}
+		text += "\n    " + strings.TrimSpace(line.String())
+	}
+	if len(items) > 0 {
+		text += "\n  "
+	}
+	return text + "]", nil
 }
 
 // text is a change for a person to read.
 func (b change) text() string {
 	var text strings.Builder
-	where := b.Definition
-	for _, more := range []string{b.Version, b.Path} {
-		if more != "" {
-			where += " " + more
-		}
+	fmt.Fprintf(&text, "%s\n", b.identity())
+	if b.Accepted != nil {
+		fmt.Fprintf(&text, "    Accepted: %s\n", b.Accepted)
 	}
-	fmt.Fprintf(&text, "%s: %s\n    Why (%s): %s.\n", where, b.What, b.Effect, b.Why)
+	fmt.Fprintf(&text, "    Why (%s): %s.\n", b.Effect, b.Why)
 	if b.Stored != nil {
 		fmt.Fprintf(&text, "    Stored: %s\n", b.Stored)
 	}

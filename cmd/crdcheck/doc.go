@@ -1,16 +1,15 @@
-// Package crdcheck implements a command that checks CustomResourceDefinitions (CRDs) and custom
-// objects without a cluster. It reports the results that an API server would return. Of crdkit it
-// uses only packages schema, schema/breaking and schema/rehearse.
+// Crdcheck checks CustomResourceDefinitions (CRDs) and custom objects without a cluster, and reports
+// the results that an API server would return. Most projects run it in CI:
 //
-//	go build -o bin/ ./examples/crdcheck/cmd/crdcheck
+//	go install github.com/crdkit/crdkit/cmd/crdcheck@latest
 //
 //	crdcheck lint config/crd                        # report the problems of CRDs
-//	crdcheck convert old.yaml                       # convert CRDs from v1beta1 to v1
+//	crdcheck diff old.yaml new.yaml                 # report what an upgrade of a CRD would break
+//	crdcheck rehearse --from old --to new --objects snapshot.yaml # replay an upgrade with stored objects
 //	crdcheck validate --crd config/crd pizza.yaml   # validate objects
 //	crdcheck prune --crd config/crd pizza.yaml      # report the fields that would be pruned
 //	crdcheck default --crd config/crd pizza.yaml    # report the defaults that would be set
-//	crdcheck diff old.yaml new.yaml                 # report what an upgrade of a CRD would break
-//	crdcheck rehearse --from old --to new --objects snapshot.yaml # replay an upgrade with stored objects
+//	crdcheck convert old.yaml                       # convert CRDs from v1beta1 to v1
 //
 // # Input
 //
@@ -36,7 +35,7 @@
 // The command prints errors to standard error. On a terminal, standard error also shows
 // the progress of a long run. Scripts can use the exit code:
 //
-//   - 0: there are no findings, or only warnings.
+//   - 0: there are no findings, or only warnings and accepted findings.
 //   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, breaking
 //     changes, or data that an upgrade loses. A possibly breaking change without a proof counts too, unless diff has
 //     --allow-unproven.
@@ -44,12 +43,33 @@
 //     the results could not be written. The command still checks all input that it can read.
 //   - 3: the check could not be completed, for example because a webhook cannot be reached.
 //
-// # Files
+// # Accepted findings
 //
-// Read command.go for the command line. input.go reads files, and document.go and object.go parse
-// them. definition.go compiles CRDs, and subject.go finds the objects that they specify. lint.go,
-// convert.go, validate.go, rewrite.go (prune and default) and diff.go implement the commands, and
-// answer.go prints the findings of validate, prune and default. report.go has the formats for
-// code reviews. rehearse.go implements rehearse: stored.go reads files of any size, and webhook.go
-// starts webhooks.
+// A change of diff or a loss of rehearse that you have reviewed is accepted by an entry in a file, which
+// you pass with --accept and keep in your repository:
+//
+//	# accepted.yaml
+//	- definition: Pizza.restaurant.example.com
+//	  version: v1
+//	  path: spec.size
+//	  what: the value "small" is removed
+//	  reason: no pizza has been small since v0.3, whose webhook refuses it
+//
+// With -o accept, the command prints the entries of all findings that are not accepted yet; the reasons
+// are yours to write, and an entry without one is an error. An entry accepts exactly the finding whose
+// fields it repeats, so that another change of the same field is reported again. Accepted findings are
+// printed with their reasons, in JSON as accepted, in SARIF as suppressions, and for GitHub as notices.
+//
+// An entry of diff is stale if the compared CRDs do not have its change, usually because the old CRD is now
+// that of a release with the change. Diff reports stale entries, and fails because of them only with
+// --fail-on-stale: a stale entry hides nothing, and whoever compares with the main branch has one after each
+// merge. If an entry is misspelled, the change that it was meant for fails.
+//
+// # Stability
+//
+// Commands, flags, exit codes, the files of --accept and the formats json, github, sarif and accept
+// change as crdkit's Go API does: a minor release of version 0 may change them, CHANGELOG.md lists each
+// such change, and a patch release changes none. Formats may gain fields. The text for people may change in any release,
+// and with it the wording of messages within a format. The exception is the field what of a change,
+// which entries repeat. The cause of a rehearse finding quotes a webhook or the API server, and changes with them.
 package main

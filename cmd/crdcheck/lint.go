@@ -98,7 +98,7 @@ which.`,
 				var all []finding
 				for _, f := range faults {
 					message := strings.TrimSpace(strings.Join([]string{f.Definition, f.Path, f.Message}, " ") + "\n" + f.Advice)
-					all = append(all, finding{place{File: f.File, Line: f.Line}, f.Warning, message})
+					all = append(all, finding{place{File: f.File, Line: f.Line}, f.Warning, nil, message})
 				}
 				return c.report(all)
 			}

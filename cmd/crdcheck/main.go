@@ -127,7 +127,11 @@ and - for standard input, once. What is of no concern is passed over.
 
 The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is
 wrong, some of the input could not be read, or there is nothing to check, and 3 if the check
-could not be completed.`,
+could not be completed.
+
+Commands, flags, exit codes, files of --accept and the output formats other than text are
+stable: they change as crdkit's Go API does, and never in a patch release. Text for people
+may change in any release.`,
 		Version:           buildVersion(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -136,6 +140,9 @@ could not be completed.`,
 			formats := []string{"json", "text"}
 			if slices.Contains([]string{"lint", "validate", "diff"}, cmd.Name()) {
 				formats = append(formats, reports...)
+			}
+			if slices.Contains([]string{"diff", "rehearse"}, cmd.Name()) {
+				formats = append(formats, "accept")
 			}
 			if !slices.Contains(formats, c.output) {
 				return fmt.Errorf("unable to match an output format for %q, allowed formats are: %s", c.output, strings.Join(formats, ","))
@@ -152,7 +159,7 @@ could not be completed.`,
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. One of: (json, text), and for lint, validate and diff: (github, sarif).")
+	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. One of: (json, text), for lint, validate and diff also: (github, sarif), and for diff and rehearse: (accept).")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})

@@ -24,6 +24,7 @@ import (
 func (c *command) rehearse() *cobra.Command {
 	var from, to, objects, redact []string
 	var hooks webhookFlags
+	var known accepted
 	cmd := &cobra.Command{
 		Use:   "rehearse --from CRD --to CRD --objects FILE",
 		Short: "Replay stored objects through an upgrade and back",
@@ -38,8 +39,10 @@ them. Take them in the version that is stored, and look at the file before shari
 custom objects are in it. Values of --redact are not printed.
 
 Only what is lost makes the exit code 1: fields that are added do not, and neither do problems
-that the old release has, too. If a webhook cannot be reached, the rehearsal ends with the exit
-code 3.
+that the old release has, too. A loss can be accepted as crdcheck diff accepts a change: -o accept
+prints an entry for each, and --accept reads the entries, each of which must have a reason. An
+entry that matches nothing is not reported, because another cluster may have such objects. If a
+webhook cannot be reached, the rehearsal ends with the exit code 3.
 
 The webhook of the new release is called where objects have to be converted, and that
 of the old release if it is given. Both get no more than conversion reviews.`,
@@ -53,6 +56,7 @@ of the old release if it is given. Both get no more than conversion reviews.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			before, after := c.parse(ctx, from), c.parse(ctx, to)
+			c.readAccepted(&known)
 			if c.failed { // objects would be taken for unknown
 				return nil
 			}
@@ -78,7 +82,7 @@ of the old release if it is given. Both get no more than conversion reviews.`,
 			if report == nil {
 				return nil
 			}
-			return c.printRehearsal(report, snapshot, map[string]string{"old": hooks.old.url, "new": hooks.new.url}, err == nil)
+			return c.printRehearsal(report, snapshot, &known, map[string]string{"old": hooks.old.url, "new": hooks.new.url}, err == nil)
 		},
 	}
 	flags := cmd.Flags()
@@ -86,6 +90,7 @@ of the old release if it is given. Both get no more than conversion reviews.`,
 	flags.StringArrayVar(&to, "to", nil, "A file or directory with the new definitions. May be given more than once.")
 	flags.StringArrayVar(&objects, "objects", nil, "A file or directory with objects, or - for standard input. May be given more than once.")
 	flags.StringSliceVar(&redact, "redact", nil, "Fields whose values are not printed, such as spec.password or spec.users[*].token.")
+	known.add(flags)
 	hooks.add(flags)
 	for _, name := range []string{"from", "to", "objects"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
@@ -203,17 +208,35 @@ func bar(n, size int64) string {
 	return "[" + strings.Repeat("#", int(part)) + strings.Repeat(".", int(width-part)) + "]"
 }
 
+// rehearsed is a finding, and the reason to accept it.
+type rehearsed struct {
+	rehearse.Finding
+	Accepted *acceptance `json:"accepted,omitempty"`
+}
+
+func (f rehearsed) identity() identity {
+	return identity{Definition: f.Kind, Step: string(f.Step), Effect: string(f.Effect), Version: f.Version, Path: f.Path, Cause: f.Cause}
+}
+
 // printRehearsal prints the report, and counts what is lost. urls are those of the webhooks, by release.
-func (c *command) printRehearsal(report *rehearse.Report, s *snapshot, urls map[string]string, complete bool) error {
-	passedOver, lost, invalid := 0, 0, 0
+func (c *command) printRehearsal(report *rehearse.Report, s *snapshot, known *accepted, urls map[string]string, complete bool) error {
+	passedOver, invalid, accepted := 0, 0, 0
 	for _, other := range slices.Sorted(maps.Keys(s.others)) {
 		passedOver += s.others[other]
 		c.warn("%s passed over: no matches for %s", count(s.others[other], "object"), other)
 	}
+	findings := []rehearsed{}
+	var open []identity
 	for _, f := range report.Findings {
+		found := rehearsed{Finding: f}
 		if f.Lost() {
-			lost++
+			if found.Accepted = known.accept(found.identity()); found.Accepted != nil {
+				accepted++
+			} else {
+				open = append(open, found.identity())
+			}
 		}
+		findings = append(findings, found)
 		if f.Step == rehearse.Input {
 			invalid++
 			what := strings.TrimPrefix(f.Kind+" "+f.Example.Name+": ", " : ")
@@ -227,20 +250,28 @@ func (c *command) printRehearsal(report *rehearse.Report, s *snapshot, urls map[
 	for _, what := range report.Unchecked {
 		c.warn("not rehearsed: %s", what)
 	}
-	c.findings = lost
+	c.findings = len(open)
 	if report.Objects == 0 && !c.failed {
 		c.fail(fmt.Errorf("rehearse: no object of a group that the definitions have (%d passed over)", passedOver))
 	}
-	if c.output == "json" {
+	switch c.output {
+	case "json":
 		return c.printJSON(struct {
 			*rehearse.Report
-			PassedOver int      `json:"passedOver"`
-			Errors     []string `json:"errors"`
-		}{report, passedOver, append([]string{}, c.failures...)})
+			Findings   []rehearsed `json:"findings"` // instead of those of the report
+			PassedOver int         `json:"passedOver"`
+			Errors     []string    `json:"errors"`
+		}{report, findings, passedOver, append([]string{}, c.failures...)})
+	case "accept":
+		return c.printEntries(open)
 	}
-	for _, f := range report.Findings {
-		if f.Step != rehearse.Input {
-			fmt.Fprintln(c.out, f)
+	for _, f := range findings {
+		if f.Step == rehearse.Input {
+			continue
+		}
+		fmt.Fprintln(c.out, f)
+		if f.Accepted != nil {
+			fmt.Fprintf(c.out, "    accepted: %s\n", f.Accepted)
 		}
 	}
 	for _, call := range report.Calls {
@@ -248,10 +279,13 @@ func (c *command) printRehearsal(report *rehearse.Report, s *snapshot, urls map[
 	}
 	if report.Objects > 0 {
 		end := ""
-		if !complete {
-			end = ", and the rehearsal is not complete"
+		if accepted > 0 {
+			end = fmt.Sprintf(", %d accepted", accepted)
 		}
-		fmt.Fprintf(c.out, "%s rehearsed: %s, %d of them lost%s\n", count(report.Objects, "object"), count(len(report.Findings)-invalid, "finding"), lost, end)
+		if !complete {
+			end += ", and the rehearsal is not complete"
+		}
+		fmt.Fprintf(c.out, "%s rehearsed: %s, %d of them lost%s\n", count(report.Objects, "object"), count(len(report.Findings)-invalid, "finding"), len(open), end)
 	}
 	return nil
 }

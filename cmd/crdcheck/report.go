@@ -18,11 +18,12 @@ import (
 // finding is what a code review shows beside a line.
 type finding struct {
 	place
-	warning bool
-	message string
+	warning  bool
+	accepted *acceptance
+	message  string
 }
 
-// reports are the output formats for findings.
+// reports are the output formats for code reviews.
 var reports = []string{"github", "sarif"}
 
 // report prints findings in one of these formats, with what could not be read.
@@ -37,8 +38,13 @@ func (c *command) report(findings []finding) error {
 		return nil
 	}
 	results := []map[string]any{}
+	suppresses := slices.ContainsFunc(findings, func(f finding) bool { return f.accepted != nil })
 	for _, f := range findings {
-		results = append(results, f.sarif())
+		result := f.sarif()
+		if suppresses {
+			result["suppressions"] = f.suppressions()
+		}
+		results = append(results, result)
 	}
 	driver := map[string]any{"name": "crdcheck", "informationUri": "https://github.com/crdkit/crdkit"}
 	return c.printJSON(map[string]any{
@@ -48,7 +54,10 @@ func (c *command) report(findings []finding) error {
 }
 
 func (f finding) level() string {
-	if f.warning {
+	switch {
+	case f.accepted != nil:
+		return "note"
+	case f.warning:
 		return "warning"
 	}
 	return "error"
@@ -62,19 +71,36 @@ func (f finding) github() string {
 	if f.File != "" {
 		where = fmt.Sprintf(" file=%s,line=%d", property.Replace(f.File), max(f.Line, 1))
 	}
-	return fmt.Sprintf("::%s%s::%s", f.level(), where, data.Replace(f.message))
+	level := f.level()
+	if level == "note" {
+		level = "notice"
+	}
+	return fmt.Sprintf("::%s%s::%s", level, where, data.Replace(f.message))
 }
 
 // sarif is a result of SARIF 2.1.0, section 3.27.
 func (f finding) sarif() map[string]any {
 	result := map[string]any{"ruleId": "crdcheck", "level": f.level(), "message": map[string]any{"text": f.message}}
 	if f.File != "" {
-		result["locations"] = []any{map[string]any{"physicalLocation": map[string]any{
-			"artifactLocation": map[string]any{"uri": filepath.ToSlash(f.File)},
-			"region":           map[string]any{"startLine": max(f.Line, 1)},
-		}}}
+		result["locations"] = []any{f.place.sarif()}
 	}
 	return result
+}
+
+// suppressions are those of a result (3.35). If one result has any, all have the list (3.27.23).
+func (f finding) suppressions() []any {
+	if f.accepted == nil {
+		return []any{}
+	}
+	return []any{map[string]any{"kind": "external", "status": "accepted", "justification": f.accepted.Reason, "location": f.accepted.sarif()}}
+}
+
+// sarif is a location of SARIF 2.1.0, section 3.28.
+func (p place) sarif() map[string]any {
+	return map[string]any{"physicalLocation": map[string]any{
+		"artifactLocation": map[string]any{"uri": filepath.ToSlash(p.File)},
+		"region":           map[string]any{"startLine": max(p.Line, 1)},
+	}}
 }
 
 // step is a step of a path such as spec.toppings[0].name or metadata.labels[a.b/c].

@@ -26,7 +26,7 @@ type Change struct {
 	// [] is any item of a list, and [*] is the value of any key of a map.
 	Path string
 	// The description of the change, and the reason why it breaks something. Both are for people
-	// to read.
+	// to read. Files of crdcheck's --accept repeat What, so its wording changes as the API does.
 	What, Why string
 	// Proof is an object that shows the change. It is nil if none was found, or if the change
 	// needs no proof, such as the change of a name or a version. A removed field or a new
