@@ -19,7 +19,7 @@ import (
 // the example that it is about.
 func TestReadme(t *testing.T) {
 	mdtest.Read(t, "README.md").GoIsIn(t, ".", "interop/controllerruntime/moving/step2")
-	mdtest.Read(t, "docs/tour.md").GoIsIn(t, ".", "examples/pizza", "conversion")
+	mdtest.Read(t, "docs/tour.md").GoIsIn(t, ".", "examples/pizza")
 }
 
 // TestReadme_Bug checks that the README shows what a round trip of its conversions prints.
