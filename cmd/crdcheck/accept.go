@@ -126,7 +126,7 @@ func parseAccepted(name string, text []byte) (entries []*entry, errs []error) {
 	}
 	if err == nil {
 		if err = decoder.Decode(&rest); err == nil {
-			err = errors.New("there is more than one document")
+			err = errors.New("more than one document: want one list")
 		}
 	}
 	if err != io.EOF {
@@ -176,17 +176,20 @@ func parseEntry(name string, item *yamlv3.Node) (*entry, error) {
 	}
 	switch {
 	case e.Definition == "":
-		return nil, errors.New("definition: missing: want a kind and its group, such as Pizza.example.com")
+		return nil, missing("definition", "a kind and its group, such as Pizza.example.com")
 	case e.What == "" && (e.Step == "" || e.Effect == ""):
-		return nil, errors.New("what: missing: want the change as crdcheck diff prints it, or step and effect of crdcheck rehearse")
+		return nil, missing("what", "the change as crdcheck diff prints it, or step and effect of crdcheck rehearse")
 	case e.What != "" && e.Step+e.Effect+e.Cause != "":
-		return nil, errors.New("what: it is of crdcheck diff, and step, effect and cause are of crdcheck rehearse: want one of both")
+		return nil, errors.New("fields of crdcheck diff (what) and of crdcheck rehearse (step, effect, cause): want two entries")
 	case strings.TrimSpace(e.Reason) == "":
-		return nil, errors.New("reason: missing: want why the finding is acceptable")
+		return nil, missing("reason", "why the finding is acceptable")
 	}
 	e.Reason = strings.TrimSpace(e.Reason)
 	return e, nil
 }
+
+// missing is the error of an entry without a field.
+func missing(field, want string) error { return fmt.Errorf("%s: missing: want %s", field, want) }
 
 // accept returns the reason to accept a finding, or nil.
 func (a *accepted) accept(id identity) *acceptance {

@@ -25,7 +25,7 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// What -o accept prints accepts everything, as soon as it has reasons.
+// The entries of -o accept accept all changes, as soon as they have reasons.
 func TestDiff_AcceptsWhatItPrints(t *testing.T) {
 	t.Chdir("testdata")
 	code, entries, stderr := run(t, "", "diff", "-o", "accept", "project/pizza.yaml", "new.yaml")
@@ -115,7 +115,7 @@ func TestAccept_NamesBadInput(t *testing.T) {
 		"null":              {"---\n", ""},
 		"good":              {"- " + good + "\n- {definition: A.b, step: upgrade, effect: removed, path: spec.c, reason: d}\n", ""},
 		"not YAML":          {"a: b: c", "file: yaml: mapping values are not allowed in this context"},
-		"two documents":     {"- " + good + "\n---\n- " + good, "file: there is more than one document"},
+		"two documents":     {"- " + good + "\n---\n- " + good, "file: more than one document: want one list"},
 		"a mapping":         {"\n" + good, "file:2: not a list of entries: want what crdcheck diff -o accept prints"},
 		"a string":          {"- " + good + "\n- A.b", "file:2: entry 2: not a mapping: want definition, what and reason"},
 		"an alias":          {"- &a " + good + "\n- *a", "file:2: entry 2: not a mapping: want definition, what and reason"},
@@ -126,7 +126,7 @@ func TestAccept_NamesBadInput(t *testing.T) {
 		"no definition":     {"- {what: c, reason: d}", "file:1: entry 1: definition: missing"},
 		"no what":           {"- {definition: A.b, reason: d}", "file:1: entry 1: what: missing"},
 		"no effect":         {"- {definition: A.b, step: upgrade, reason: d}", "file:1: entry 1: what: missing"},
-		"of both":           {"- {definition: A.b, step: upgrade, what: c, reason: d}", "file:1: entry 1: what: it is of crdcheck diff"},
+		"of both":           {"- {definition: A.b, step: upgrade, what: c, reason: d}", "file:1: entry 1: fields of crdcheck diff (what) and of crdcheck rehearse"},
 		"no reason":         {"- {definition: A.b, what: c, reason: ~}", "file:1: entry 1: reason: missing: want why the finding is acceptable"},
 		"a reason of space": {"- {definition: A.b, what: c, reason: ' '}", "file:1: entry 1: reason: missing"},
 	} {

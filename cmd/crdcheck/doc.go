@@ -62,8 +62,8 @@
 //
 // An entry of diff is stale if the compared CRDs do not have its change, usually because the old CRD is now
 // that of a release with the change. Diff reports stale entries, and fails because of them only with
-// --fail-on-stale: a stale entry hides nothing, and whoever compares with the main branch has one after each
-// merge. If an entry is misspelled, the change that it was meant for fails.
+// --fail-on-stale: a stale entry hides nothing, and a project that compares with its main branch has one after
+// each merge. An entry that is misspelled is stale too, and the change that it was meant for still fails.
 //
 // # Stability
 //

@@ -33,18 +33,7 @@ func (c *command) read(ctx context.Context, paths []string) (files []file) {
 			files = append(files, file{"-", true, data})
 			continue
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			if os.IsNotExist(err) {
-				err = fmt.Errorf("the path %q does not exist", path)
-			}
-			c.fail(err)
-			continue
-		}
-		names := []string{path}
-		if info.IsDir() {
-			names = c.below(path)
-		}
+		names, named := c.expand(path)
 		for _, name := range names {
 			if c.interrupted(ctx) {
 				return nil
@@ -55,10 +44,29 @@ func (c *command) read(ctx context.Context, paths []string) (files []file) {
 				c.fail(err)
 				continue
 			}
-			files = append(files, file{name, !info.IsDir(), data})
+			files = append(files, file{name, named, data})
 		}
 	}
 	return files
+}
+
+// expand returns the file that a path names, or the files with manifests in a directory.
+func (c *command) expand(path string) (names []string, named bool) {
+	if path == "-" {
+		return []string{path}, true
+	}
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		c.fail(fmt.Errorf("the path %q does not exist", path))
+		return nil, true
+	case err != nil:
+		c.fail(err)
+		return nil, true
+	case info.IsDir():
+		return c.below(path), false
+	}
+	return []string{path}, true
 }
 
 // readAll is io.ReadAll, but ends with the context: a read of a terminal or a pipe does

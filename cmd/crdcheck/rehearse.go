@@ -112,20 +112,9 @@ type snapshot struct {
 func (s *snapshot) all(ctx context.Context, paths []string) iter.Seq2[rehearse.Object, error] {
 	return func(yield func(rehearse.Object, error) bool) {
 		for _, path := range paths {
-			names := []string{path}
-			info, err := os.Stat(path)
-			if path != "-" && err != nil {
-				if os.IsNotExist(err) {
-					err = fmt.Errorf("the path %q does not exist", path)
-				}
-				s.fail(err)
-				continue
-			}
-			if path != "-" && info.IsDir() {
-				names = s.below(path)
-			}
+			names, named := s.expand(path)
 			for _, name := range names {
-				if ctx.Err() != nil || !s.file(ctx, name, name == path, yield) {
+				if ctx.Err() != nil || !s.file(ctx, name, named, yield) {
 					return
 				}
 			}
