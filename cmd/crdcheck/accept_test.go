@@ -187,8 +187,8 @@ func FuzzPrintEntries(f *testing.F) {
 	f.Add("A.b", "spec", "there is a new rule: self.a\n  || # \"b\": c")
 	f.Add("true", "- a", "\u2028\x00\ufeff 'x'\r\n")
 	f.Fuzz(func(t *testing.T, definition, path, what string) {
-		if definition == "" || what == "" || !utf8.ValidString(definition+path+what) {
-			return // of JSON, which is UTF-8
+		if definition == "" || what == "" || !utf8.ValidString(definition+" "+path+" "+what) {
+			return // each is a string of JSON, which is UTF-8
 		}
 		want := identity{Definition: definition, Path: path, What: what}
 		var out bytes.Buffer
