@@ -47,6 +47,7 @@ func TestPackages_StaySmall(t *testing.T) {
 		"webhook/metrics":            {clientGo + "/rest", clientGo + "/kubernetes", apiServer, extensions, cel, this + "/examples"},
 		"webhook/registration": {apiServer, extensions, prometheus, cel, etcd, clientGo + "/kubernetes", clientGo + "/informers", clientGo + "/dynamic/dynamicinformer",
 			clientGo + "/applyconfigurations", this + "/conversion", this + "/admission", this + "/schema", this + "/examples"},
+		"cmd/crdcheck": slices.Concat(offline, []string{this + "/internal/testing"}),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg).Output()

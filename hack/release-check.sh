@@ -49,5 +49,5 @@ if [ "$selected" != "$version" ]; then
 fi
 go mod tidy 2>>"$log"
 go build -n . 2>>"$log"
-go install -n "$module/examples/crdcheck/cmd/crdcheck@$version" 2>>"$log" # refuses a module with replace directives
+go install -n "$module/cmd/crdcheck@$version" 2>>"$log" # refuses a module with replace directives
 echo "release: $module $version and its nested module work for an importer"

@@ -25,7 +25,8 @@ type Change struct {
 	// as spec.names.plural or, within a version, subresources.scale. In a path of the objects,
 	// [] is any item of a list, and [*] is the value of any key of a map.
 	Path string
-	// The description of the change, and the reason why it breaks something, for people to read.
+	// What describes the change, and Why says why it breaks something. Both are for people to read;
+	// files of crdcheck's --accept repeat What, so its wording changes only as the API does.
 	What, Why string
 	// Proof is an object that shows the change. It is nil if none was found, or if the change needs
 	// no proof, such as the change of a name or a version.

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"regexp"
+	"sort"
+	"strconv"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// document is a part of a file: what is between two lines of --- or of ... .
+type document struct {
+	file    string
+	line    int    // on which its text begins
+	text    []byte // with the line before it, as far as it can be read
+	objects []object
+	others  []place // not objects, such as the list of a JSON patch
+	unread  []byte  // the rest, which cannot be read
+	err     error   // why, and where
+}
+
+// place is where something is.
+type place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Item string `json:"item,omitempty"` // such as items[3], in a List
+}
+
+func (p place) String() string {
+	if p.Item != "" {
+		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Item)
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}
+
+// documents returns the documents of a file that are not empty.
+func (f file) documents() iter.Seq[document] {
+	return func(yield func(document) bool) {
+		data := bytes.TrimPrefix(f.data, []byte("\uFEFF"))
+		d := document{file: f.name, line: 1}
+		begin, at, line := 0, 0, 0
+		end := func() bool {
+			d.text = data[begin:at:at]
+			d.read()
+			more := len(d.objects)+len(d.others) == 0 && d.err == nil || yield(d)
+			d, begin = document{file: f.name, line: line}, at
+			return more
+		}
+		for l := range bytes.Lines(data) {
+			line++
+			if isMarker(l) && !end() {
+				return
+			}
+			at += len(l)
+		}
+		end()
+	}
+}
+
+// isMarker reports whether a line begins or ends a document.
+func isMarker(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return false
+	}
+	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
+}
+
+// read reads the text: values of JSON, or else one of YAML.
+func (d *document) read() {
+	body := d.text
+	if isMarker(body) {
+		body = body[3:]
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && d.readJSON(body) {
+		return
+	}
+	d.readYAML(body)
+}
+
+// readJSON reads JSON. It returns false if the text does not begin with any.
+func (d *document) readJSON(body []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	line, end := d.line, 0
+	for n := 0; ; n++ {
+		var value json.RawMessage
+		err := decoder.Decode(&value)
+		if err == io.EOF {
+			return true
+		}
+		if err != nil {
+			if n == 0 {
+				return false
+			}
+			rest := body[end:]
+			d.text, d.unread = d.text[:len(d.text)-len(rest)], rest
+			var syntax *json.SyntaxError
+			if errors.As(json.Unmarshal(rest, &value), &syntax) { // its offset is that in the rest
+				rest = rest[:min(int(syntax.Offset), len(rest))]
+			}
+			line += bytes.Count(bytes.TrimRight(rest, " \t\r\n"), []byte("\n"))
+			d.err = fmt.Errorf("%s: json: %w", place{File: d.file, Line: line}, err)
+			return true
+		}
+		begin := int(decoder.InputOffset()) - len(value)
+		line += bytes.Count(body[end:begin], []byte("\n"))
+		d.add(object{place: place{File: d.file, Line: line}, text: value, asJSON: value}, func() []int { return itemLinesOfJSON(value, line) })
+		end = begin + len(value)
+		line += bytes.Count(value, []byte("\n"))
+	}
+}
+
+// leadingLines is the number of lines before what is not space.
+func leadingLines(text []byte) int {
+	return bytes.Count(text[:len(text)-len(bytes.TrimLeft(text, " \t\r\n"))], []byte("\n"))
+}
+
+// itemLinesOfJSON returns the lines on which the items of a List begin.
+func itemLinesOfJSON(list []byte, line int) (lines []int) {
+	decoder := json.NewDecoder(bytes.NewReader(list))
+	var skipped json.RawMessage
+	decoder.Token() // {; that it can be read is known
+	for decoder.More() {
+		if key, _ := decoder.Token(); key != "items" {
+			if decoder.Decode(&skipped) != nil {
+				return nil
+			}
+			continue
+		}
+		decoder.Token() // [
+		for end := 0; decoder.More(); {
+			if decoder.Decode(&skipped) != nil {
+				return nil
+			}
+			begin := int(decoder.InputOffset()) - len(skipped)
+			line += bytes.Count(list[end:begin], []byte("\n"))
+			lines = append(lines, line)
+			end = begin
+		}
+		return lines
+	}
+	return nil
+}
+
+// readYAML reads a document of YAML.
+func (d *document) readYAML(body []byte) {
+	// The server reads YAML with this one, as kubectl does. It stops where the document
+	// ends, whatever follows; and knows no lines.
+	value, err := yaml.YAMLToJSON(body)
+	var root, rest yamlv3.Node
+	if decoder := yamlv3.NewDecoder(bytes.NewReader(body)); err == nil && decoder.Decode(&root) == nil {
+		if err = decoder.Decode(&rest); err == io.EOF {
+			err = nil
+		} else if err == nil {
+			err = errors.New("yaml: there is more after the end of the document")
+		}
+	}
+	line := d.line + leadingLines(body)
+	if err != nil {
+		text := shiftLines(err.Error(), d.line-1)
+		if found := yamlErrorLine.FindStringSubmatch(text); found != nil {
+			line, _ = strconv.Atoi(found[1])
+			text = "yaml: " + text[len(found[0]):]
+		}
+		d.text, d.unread = nil, d.text
+		if bytes.Contains(d.unread, []byte("{{")) {
+			text += "\nIt looks like a template: check what helm template prints"
+		}
+		d.err = fmt.Errorf("%s: %s", place{File: d.file, Line: line}, text)
+		return
+	}
+	if string(value) == "null" {
+		return
+	}
+	if len(root.Content) > 0 {
+		line = d.line - 1 + root.Content[0].Line
+	}
+	first := len(d.objects)
+	text := body
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		text = append([]byte("--- "), body...) // to the server, it would be JSON without
+	}
+	d.add(object{place: place{File: d.file, Line: line}, text: text, asJSON: value, before: d.line - 1}, func() []int { return itemLinesOfYAML(&root, d.line-1) })
+	d.setNodes(d.objects[first:], &root)
+	if items := d.objects[first:]; len(items) > 0 && items[0].Item != "" {
+		if _, err := yaml.YAMLToJSONStrict(body); err != nil {
+			assignDuplicates(items, shiftLines(err.Error(), d.line-1))
+		}
+	}
+}
+
+// setNodes tells the objects of a document where their fields are.
+func (d *document) setNodes(objects []object, root *yamlv3.Node) {
+	for i := range objects {
+		o := &objects[i]
+		list := itemsOfYAML(root)
+		var at int
+		if _, err := fmt.Sscanf(o.Item, "items[%d]", &at); err == nil && at < len(list) {
+			o.node, o.before = list[at], d.line-1
+		} else if o.Item == "" && len(root.Content) > 0 {
+			o.node = root.Content[0]
+		}
+	}
+}
+
+// itemLinesOfYAML returns the lines on which the items of a List begin.
+func itemLinesOfYAML(root *yamlv3.Node, before int) (lines []int) {
+	for _, item := range itemsOfYAML(root) {
+		lines = append(lines, before+item.Line)
+	}
+	return lines
+}
+
+func itemsOfYAML(root *yamlv3.Node) []*yamlv3.Node {
+	if len(root.Content) == 0 {
+		return nil
+	}
+	list := root.Content[0]
+	for i := 0; i+1 < len(list.Content); i += 2 {
+		if list.Content[i].Value == "items" {
+			return list.Content[i+1].Content
+		}
+	}
+	return nil
+}
+
+// yamlLine is how errors of YAML say where, yamlErrorLine is that at the beginning, and
+// yamlDuplicate is what they say of a key that is there twice.
+var (
+	yamlLine      = regexp.MustCompile(`(?m)((?:^\s*|yaml: )line )(\d+):`)
+	yamlErrorLine = regexp.MustCompile(`^(?:error converting YAML to JSON: )?yaml: line (\d+): `)
+	yamlDuplicate = regexp.MustCompile(`(?m)^\s*(line (\d+): key .* already set in map)$`)
+)
+
+// shiftLines adds to the lines that errors of YAML have, which are those of the document.
+func shiftLines(text string, by int) string {
+	return yamlLine.ReplaceAllStringFunc(text, func(where string) string {
+		parts := yamlLine.FindStringSubmatch(where)
+		line, _ := strconv.Atoi(parts[2])
+		return fmt.Sprintf("%s%d:", parts[1], line+by)
+	})
+}
+
+// assignDuplicates gives the items of a List those of the errors that are theirs.
+func assignDuplicates(items []object, text string) {
+	for _, found := range yamlDuplicate.FindAllStringSubmatch(text, -1) {
+		line, _ := strconv.Atoi(found[2])
+		at := max(sort.Search(len(items), func(i int) bool { return items[i].Line > line })-1, 0)
+		items[at].duplicates = append(items[at].duplicates, found[1])
+	}
+}

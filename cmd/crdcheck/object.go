@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+)
+
+// object is an object in a document.
+type object struct {
+	place
+	metav1.TypeMeta
+	name string // or the prefix of one that is generated
+
+	text       []byte       // as it would be sent to the server: JSON or YAML
+	before     int          // lines of the file before the text, if it is YAML
+	asJSON     []byte       // the same as JSON
+	node       *yamlv3.Node // of YAML
+	duplicates []string     // keys of YAML that are there twice, and that the text no longer has
+}
+
+// gvk is what it says that it is; the group of one that cannot be read is empty.
+func (o object) gvk() runtimeschema.GroupVersionKind {
+	return runtimeschema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
+}
+
+// String is how kubectl prints it.
+func (o object) String() string {
+	kind := strings.ToLower(o.Kind)
+	if group := o.gvk().Group; group != "" {
+		kind += "." + group
+	}
+	return kind + "/" + o.name
+}
+
+// add adds an object, or the items of one that is a List. The lines are those of the items.
+func (d *document) add(o object, lines func() []int) {
+	if kjson.UnmarshalCaseSensitivePreserveInts(o.asJSON, &o.TypeMeta) != nil || o.asJSON[0] != '{' {
+		d.others = append(d.others, o.place)
+		return
+	}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if !strings.HasSuffix(o.Kind, "List") || kjson.UnmarshalCaseSensitivePreserveInts(o.asJSON, &list) != nil || list.Items == nil {
+		o.name = nameOf(o.asJSON)
+		d.objects = append(d.objects, o)
+		return
+	}
+	known := lines()
+	for i, text := range list.Items {
+		item := object{place: o.place, text: text, asJSON: text}
+		if item.Item = fmt.Sprintf("items[%d]", i); i < len(known) {
+			item.Line = known[i]
+		}
+		if kjson.UnmarshalCaseSensitivePreserveInts(text, &item.TypeMeta) != nil || text[0] != '{' {
+			d.others = append(d.others, item.place)
+			continue
+		}
+		if item.APIVersion == "" && item.Kind == "" {
+			item.ofList(o.TypeMeta)
+		}
+		item.name = nameOf(text)
+		d.objects = append(d.objects, item)
+	}
+}
+
+// ofList says what an item is that does not, as the server sends those of a typed list
+// (apimachinery/pkg/apis/meta/v1/unstructured/helpers.go, decodeToList). All that it has
+// stays as it is, what is there twice too.
+func (o *object) ofList(list metav1.TypeMeta) {
+	o.APIVersion, o.Kind = list.APIVersion, strings.TrimSuffix(list.Kind, "List")
+	rest := bytes.TrimSpace(o.asJSON[1:])
+	comma := ","
+	if rest[0] == '}' {
+		comma = ""
+	}
+	head, _ := json.Marshal(o.TypeMeta) // of strings, that cannot fail
+	o.text = slices.Concat(head[:len(head)-1], []byte(comma), rest)
+	o.asJSON = o.text
+}
+
+// nameOf returns the name of an object, or the prefix of one that is generated.
+func nameOf(text []byte) string {
+	var o struct {
+		Metadata struct {
+			Name         string `json:"name"`
+			GenerateName string `json:"generateName"`
+		} `json:"metadata"`
+	}
+	_ = kjson.UnmarshalCaseSensitivePreserveInts(text, &o) // a fault in it is the server's to find
+	return cmp.Or(o.Metadata.Name, o.Metadata.GenerateName)
+}

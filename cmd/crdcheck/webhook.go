@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/crdkit/crdkit/schema/rehearse"
+)
+
+// startTime is how long a command may take until its webhook answers.
+const startTime = time.Minute
+
+// webhookFlags are the flags for the conversion webhooks of both releases.
+type webhookFlags struct {
+	old, new  struct{ url, command string }
+	authority string
+	insecure  bool
+}
+
+func (w *webhookFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&w.new.url, "webhook", "", "The URL of the new conversion webhook.")
+	flags.StringVar(&w.new.command, "webhook-command", "", "A shell command that serves the new webhook. It is started, and stopped at the end.")
+	flags.StringVar(&w.old.url, "from-webhook", "", "The URL of the old conversion webhook. Without it, the old release reads objects only as they are stored.")
+	flags.StringVar(&w.old.command, "from-webhook-command", "", "A shell command that serves the old webhook.")
+	flags.StringVar(&w.authority, "certificate-authority", "", "A file with the certificates that webhooks are verified by.")
+	flags.BoolVar(&w.insecure, "insecure-skip-tls-verify", false, "Do not verify the certificates of webhooks.")
+}
+
+// start starts the commands, and returns the webhooks.
+func (w *webhookFlags) start(ctx context.Context, c *command) (old, now rehearse.Webhook, stop func(), err error) {
+	config := &tls.Config{InsecureSkipVerify: w.insecure}
+	if w.authority != "" {
+		pem, err := os.ReadFile(w.authority)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, nil, nil, fmt.Errorf("%s: the file has no certificate in PEM", w.authority)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: 2}}
+	ctx, cancel := context.WithCancel(ctx)
+	var running []chan error
+	stop = func() {
+		cancel()
+		for _, ended := range running {
+			<-ended // as it was told to
+		}
+		client.CloseIdleConnections()
+	}
+	for _, one := range []struct {
+		url, command string
+		into         *rehearse.Webhook
+	}{{w.old.url, w.old.command, &old}, {w.new.url, w.new.command, &now}} {
+		if one.url == "" && one.command != "" {
+			stop()
+			return nil, nil, nil, fmt.Errorf("the command %q serves at an unknown URL: --webhook or --from-webhook must be specified", one.command)
+		}
+		if one.url == "" {
+			continue
+		}
+		*one.into = webhookAt(one.url, client)
+		if one.command == "" {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+one.command)
+		cmd.Stdout, cmd.Stderr = c.errOut, c.errOut
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+		cmd.WaitDelay = 10 * time.Second
+		if err = cmd.Start(); err == nil {
+			ended := make(chan error, 2)
+			running = append(running, ended)
+			go func() {
+				err := cmd.Wait()
+				ended <- err // for awaitServer, or else for stop
+				ended <- err
+			}()
+			err = c.awaitServer(ctx, one.url, ended)
+		}
+		if err != nil {
+			stop()
+			return nil, nil, nil, fmt.Errorf("the command %q: %w", one.command, err)
+		}
+	}
+	return old, now, stop, nil
+}
+
+// awaitServer waits until a server accepts connections, or its process has ended.
+func (c *command) awaitServer(ctx context.Context, address string, ended <-chan error) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	port := u.Port()
+	if port == "" {
+		port = u.Scheme // net knows the port of http and https
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+		if err == nil {
+			return conn.Close()
+		}
+		c.progress.show("wait for %s", address)
+		select {
+		case err := <-ended:
+			return fmt.Errorf("the process ended before it served %s: %w", address, cmp.Or(err, errors.New("exit status 0")))
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w", address, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// maxAnswer is the size of the largest answer that is read.
+const maxAnswer = 256 << 20
+
+// webhookAt calls a webhook at a URL.
+func webhookAt(url string, client *http.Client) rehearse.Webhook {
+	return func(ctx context.Context, review []byte) ([]byte, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(review))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		connected := false
+		request = request.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}))
+		response, err := client.Do(request)
+		switch {
+		case err != nil && !connected: // whatever the objects are
+			return nil, fmt.Errorf("%w: %w", rehearse.ErrUnreachable, err)
+		case err != nil:
+			return nil, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		switch {
+		case err != nil:
+			return nil, err
+		case len(text) > maxAnswer:
+			return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+		case response.StatusCode != http.StatusOK:
+			return nil, fmt.Errorf("status %s: %s", http.StatusText(response.StatusCode), text[:min(len(text), 1000)])
+		}
+		return text, nil
+	}
+}
