@@ -28,7 +28,7 @@ func TestMove_CodeIsCompiled(t *testing.T) {
 // TestTesting_Code checks that the code of the page is that of the tutorial and of a nested module,
 // where it runs.
 func TestTesting_Code(t *testing.T) {
-	mdtest.Read(t, "testing.md").GoIsIn(t, "tutorial/step6", "../interop/controllerruntime/moving")
+	mdtest.Read(t, "testing.md").GoIsIn(t, "tutorial/library", "../interop/controllerruntime/moving")
 }
 
 // TestTesting_Commands runs the commands of the page.
