@@ -48,9 +48,7 @@ func TestPage_Commands(t *testing.T) {
 			continue
 		}
 		apply(t, dir, n)
-		if os.Getenv("QUICK") == "" {
-			verify(t, dir)
-		}
+		verify(t, dir)
 		if n == 2 {
 			rollout = blocks[1].Commands()
 		} else if n > 2 {
