@@ -1,8 +1,8 @@
-// Package tutorial is the life of an API version, from v1alpha1 to v1, in eight steps.
+// Package tutorial tests the tutorial in README.md, the life of an API version in eight steps.
 //
-// Read README.md, which leads through the folders step1 to step8. Each is the whole program
-// after that step, with its tests. The tests here check that the text shows what is in the
-// folders (-update writes it into the text), and play all steps in one cluster.
+// The patches step1.patch to step8.patch are the changes of the steps, from an empty folder on.
+// Package library is the program after step 6, which serves both versions.
 //
-// The package holds no code.
+// To change a step, apply each patch in an empty git repository and commit it. Change the commits
+// with git rebase, write each one with git diff -C, and copy the program after step 6 to library.
 package tutorial
