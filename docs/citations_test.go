@@ -12,7 +12,7 @@ import (
 )
 
 // pages are the pages that this folder proves.
-var pages = []string{"README.md", "tour.md", "benchmarks.md", "coming-from-controller-runtime.md", "compatibility.md", "controller.md", "corpus.md", "running-in-production.md", "testing.md", "troubleshooting.md", "what-the-api-server-does.md"}
+var pages = []string{"README.md", "tour.md", "benchmarks.md", "coming-from-controller-runtime.md", "compatibility.md", "controller.md", "corpus.md", "leaving.md", "running-in-production.md", "testing.md", "troubleshooting.md", "what-the-api-server-does.md"}
 
 // Where the modules that a page may cite are found: by go.mod of a folder. Those of
 // hack/controlplane are there only if a control plane was built.

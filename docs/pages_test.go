@@ -25,6 +25,12 @@ func TestMove_CodeIsCompiled(t *testing.T) {
 	mdtest.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
 }
 
+// TestLeaving_CodeIsCompiled checks the code of the page. TestWayOut_NothingLost of the nested module runs
+// its commands.
+func TestLeaving_CodeIsCompiled(t *testing.T) {
+	mdtest.Read(t, "leaving.md").GoIsIn(t, "../interop/controllerruntime/moving", "../interop/controllerruntime/moving/leave/v1beta1")
+}
+
 // TestTesting_Code checks that the code of the page is that of the tutorial and of a nested module,
 // where it runs.
 func TestTesting_Code(t *testing.T) {

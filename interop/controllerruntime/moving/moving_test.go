@@ -62,7 +62,7 @@ func newManager(t testing.TB) ctrl.Manager {
 
 func definition(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("crd.yaml")
+	text, err := os.ReadFile("config/crd/bases/example.com_backups.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

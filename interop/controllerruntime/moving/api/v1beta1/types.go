@@ -5,10 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
 // GroupVersion is the group and version of this package.
 var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1beta1"}
+
+// AddToScheme adds the types of this package to a scheme.
+var AddToScheme = (&scheme.Builder{GroupVersion: GroupVersion}).Register(&Backup{}, &BackupList{}).AddToScheme
 
 // Backup says what is kept, and for how long.
 type Backup struct {
