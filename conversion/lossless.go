@@ -20,7 +20,7 @@ import (
 )
 
 // LosslessAnnotation is the annotation in which [Lossless] stores the fields that a spoke
-// cannot express.
+// cannot express. Package conversion/lossless reads it without a registry.
 const LosslessAnnotation = lost.Annotation
 
 // Lossless makes a spoke preserve the fields of the hub that it cannot express. The
@@ -131,9 +131,9 @@ const LosslessAnnotation = lost.Annotation
 //
 // # Cost
 //
-// The way to the spoke takes two conversions instead of one. The way to the hub takes four
-// conversions if there is an annotation, and a few more if differences contradict an edit.
-// The time is linear in the size of the object.
+// Converting to the spoke runs two conversions instead of one. Converting to the hub runs four if
+// there is an annotation, and a few more if differences contradict an edit. The time is linear in
+// the size of the object.
 //
 // # Errors
 //

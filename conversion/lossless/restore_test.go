@@ -157,7 +157,7 @@ func read(t testing.TB, spec string) *oldBackup {
 
 const rich = `{"bucket":"shop","path":"db","encrypt":true,"steps":[{"name":"dump","command":"pg_dump","retries":3},{"name":"copy","retries":5}]}`
 
-// What clients have read before is whole after, whatever they have edited.
+// Objects that clients have read before are whole afterwards, whatever the clients have edited.
 func TestRestore_FromConvertTo(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*oldBackup)

@@ -156,8 +156,11 @@ func withManager(s func(*runtime.Scheme) error, setup func(ctrl.Manager) error) 
 				o.stopping.Lock()
 				stop()
 			}()
-			defer o.stopping.Unlock()
-			return mgr.Start(running)
+			err := mgr.Start(running)
+			if ctx.Err() != nil {
+				o.stopping.Unlock()
+			}
+			return err
 		}
 	}
 }
@@ -195,6 +198,9 @@ var (
 	authorityOnly = withReplica(func(webhook.Certificates, registration.Bundle) []replica.Option { return nil })
 )
 
+// pace is how long clients read and write in each part of a rollout, at least.
+const pace = 300 * time.Millisecond
+
 // rollOut replaces the replica by one of another release. For a while, both serve.
 func (o *operator) rollOut(t *testing.T, start release) {
 	t.Helper()
@@ -214,17 +220,17 @@ func (o *operator) rollOut(t *testing.T, start release) {
 		}
 		return nil
 	})
-	time.Sleep(time.Second)
+	time.Sleep(pace) // both serve
 	o.stop()
 	o.stop = sync.OnceFunc(func() {
 		o.balancer.Remove(addr)
-		time.Sleep(time.Second) // until no requests arrive
+		time.Sleep(pace) // no new connections
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("a replica ended with %v", err)
 		}
 	})
-	time.Sleep(time.Second)
+	time.Sleep(pace) // it serves alone
 }
 
 // run runs a command with the kubectl of the control plane.
