@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -122,6 +121,8 @@ func restore[S, H runtime.Object](ctx context.Context, spoke, hub *view, text st
 	switch {
 	case mistake != nil:
 		return mistake
+	case err != nil && ctx.Err() != nil: // then the annotation may be valid
+		return fmt.Errorf("%s: %w", lost.Field(), ctx.Err())
 	case err != nil:
 		return lost.Invalid(err)
 	}
@@ -203,10 +204,7 @@ func (v *view) decode(of *view, p lost.Payload) (*view, error) {
 	if text, err = rawjson.Set(text, "metadata", metadata); err != nil {
 		return nil, err
 	}
-	obj, ok := reflect.New(v.value.Elem().Type()).Interface().(runtime.Object)
-	if !ok {
-		return nil, errors.New("not an object")
-	}
+	obj := reflect.New(v.value.Elem().Type()).Interface().(runtime.Object) // as v is
 	if err := codec.Decode(text, obj); err != nil {
 		return nil, err
 	}

@@ -253,6 +253,19 @@ spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespac
 	}
 }
 
+// A context that is done does not blame the annotation.
+func TestRestoreFunc_ContextDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b, got := read(t, rich), &backup{}
+	b.Spec.Target = "shop/files"
+	fails := func(ctx context.Context, _ *oldBackup, _ *backup) error { return ctx.Err() }
+	err := lossless.RestoreFunc(ctx, b, got, fails, fromHub, byName)
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "remove") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestListMapKeysOf_Definition(t *testing.T) {
 	keys := lossless.ListMapKeysOf([]byte(`
 apiVersion: apiextensions.k8s.io/v1
