@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
-	"sigs.k8s.io/controller-runtime/pkg/scheme"
 
 	"github.com/crdkit/crdkit/conversion/lossless"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
@@ -16,7 +16,11 @@ import (
 )
 
 // AddToScheme adds the type to a scheme.
-var AddToScheme = (&scheme.Builder{GroupVersion: v1beta1.GroupVersion}).Register(&Backup{}).AddToScheme
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(v1beta1.GroupVersion, &Backup{})
+	metav1.AddToGroupVersion(s, v1beta1.GroupVersion)
+	return nil
+}
 
 // Backup is a Backup with other conversion methods.
 type Backup v1beta1.Backup
