@@ -112,7 +112,7 @@ func checkMoves(moves []Move, whole bool) (errs []error) {
 func moveAll(moves []Move, toHub bool) func(context.Context, *converter, payload) (payload, error) {
 	return func(_ context.Context, _ *converter, p payload) (payload, error) {
 		var err error
-		p.body, err = move(p.body, moves, toHub)
+		p.Body, err = move(p.Body, moves, toHub)
 		return p, err
 	}
 }

@@ -125,7 +125,7 @@ func (r *Registry) convertDirectly(ctx context.Context, rt *route, source, _ run
 	meta.ManagedFields = nil
 	c.object = &object{meta: *meta}
 	c.before = snapshotMetadata(meta)
-	_, result, _, err := c.walk(ctx, rt.steps, payload{labels: meta.Labels, annotations: meta.Annotations}, source)
+	_, result, _, err := c.walk(ctx, rt.steps, payload{Labels: meta.Labels, Annotations: meta.Annotations}, source)
 	if err != nil {
 		return nil, fmt.Errorf("cannot convert %s from %s to %s: %w", gvk.Name(rt.from.Kind, namespace, name), rt.from.GroupVersion(), rt.to, err)
 	}

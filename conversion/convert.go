@@ -111,7 +111,7 @@ func (c *converter) convertObject(ctx context.Context, dst []byte, o *object, at
 	if err == nil {
 		c.before = snapshotMetadata(&o.meta)
 		c.source = o.body(c.source[:0])
-		p := payload{c.source, o.meta.Labels, o.meta.Annotations}
+		p := payload{Body: c.source, Labels: o.meta.Labels, Annotations: o.meta.Annotations}
 		if p, err = c.convertAlong(ctx, c.route.steps, p); err == nil {
 			begin := len(dst)
 			dst, err = o.append(dst, c.route.head, p)
@@ -156,7 +156,7 @@ func (c *converter) findRoute(from schema.GroupVersionKind, to schema.GroupVersi
 func (c *converter) convertAlong(ctx context.Context, steps []*step, p payload) (payload, error) {
 	p, obj, as, err := c.walk(ctx, steps, p, nil)
 	if err == nil && obj != nil {
-		p.body, err = as.encode(c, obj)
+		p.Body, err = as.encode(c, obj)
 	}
 	return p, err
 }
@@ -170,7 +170,7 @@ func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runt
 	}
 	for _, s := range steps {
 		if obj != nil && (s.convertPayload != nil || s.in != as) {
-			if p.body, err = as.encode(c, obj); err != nil {
+			if p.Body, err = as.encode(c, obj); err != nil {
 				return p, nil, nil, err
 			}
 			obj = nil
@@ -194,7 +194,7 @@ func (c *converter) walk(ctx context.Context, steps []*step, p payload, obj runt
 			return p, nil, nil, err
 		}
 		as = s.out
-		if p.labels, p.annotations, err = as.metadata(c, obj, s.toType); err != nil {
+		if p.Labels, p.Annotations, err = as.metadata(c, obj, s.toType); err != nil {
 			return p, nil, nil, err
 		}
 	}

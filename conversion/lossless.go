@@ -1,31 +1,27 @@
 package conversion
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/logtext"
-	"github.com/crdkit/crdkit/internal/rawjson"
+	"github.com/crdkit/crdkit/internal/lost"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
 // LosslessAnnotation is the annotation in which [Lossless] stores the fields that a spoke
-// cannot express.
-const LosslessAnnotation = "conversion.crdkit.github.io/lost"
+// cannot express. Package conversion/lossless reads it without a registry.
+const LosslessAnnotation = lost.Annotation
 
 // Lossless makes a spoke preserve the fields of the hub that it cannot express. The
 // conversions between the spoke and its hub must have been added before. Afterwards,
@@ -135,9 +131,9 @@ const LosslessAnnotation = "conversion.crdkit.github.io/lost"
 //
 // # Cost
 //
-// The way to the spoke takes two conversions instead of one. The way to the hub takes four
-// conversions if there is an annotation, and a few more if differences contradict an edit.
-// The time is linear in the size of the object.
+// Converting to the spoke runs two conversions instead of one. Converting to the hub runs four if
+// there is an annotation, and a few more if differences contradict an edit. The time is linear in
+// the size of the object.
 //
 // # Errors
 //
@@ -243,37 +239,37 @@ func (l *lossless) wrong(format string, args ...any) {
 // toSpoke converts a hub payload to the spoke, and stores the differences in the
 // annotation.
 func (l *lossless) toSpoke(ctx context.Context, c *converter, hub payload) (payload, error) {
-	hub = hub.clone().without(LosslessAnnotation)
+	hub = hub.Clone().Without(LosslessAnnotation)
 	spoke, err := run(ctx, c, hub, l.there)
 	if err != nil {
 		return payload{}, err
 	}
-	spoke = spoke.without(LosslessAnnotation)
+	spoke = spoke.Without(LosslessAnnotation)
 	back, err := run(ctx, c, spoke, l.back)
 	if err != nil {
 		return payload{}, fmt.Errorf("converting back to %s, to find the fields that would be lost: %w", l.hub, err)
 	}
-	withMetadata := !back.sameMetadata(hub)
-	b, err := back.document(withMetadata)
-	if err != nil {
-		return payload{}, err
-	}
-	h, err := hub.document(withMetadata)
-	if err != nil {
-		return payload{}, err
+	sameMetadata, b, h := back.SameMetadata(hub), back.Body, hub.Body
+	if !sameMetadata {
+		if b, err = back.Document(); err != nil {
+			return payload{}, err
+		}
+		if h, err = hub.Document(); err != nil {
+			return payload{}, err
+		}
 	}
 	changes, err := threeway.Diff(b, h, &l.lists)
-	if err != nil || len(changes) == 0 || !withMetadata && l.omits(c, hub.body, back.body) {
+	if err != nil || len(changes) == 0 || sameMetadata && l.omits(c, h, b) {
 		return spoke, err
 	}
-	read, err := spoke.read()
+	read, err := spoke.Read()
 	if err != nil {
 		return payload{}, err
 	}
-	if spoke.annotations == nil {
-		spoke.annotations = map[string]string{}
+	if spoke.Annotations == nil {
+		spoke.Annotations = map[string]string{}
 	}
-	return spoke, l.annotate(spoke.annotations, read.Hash(), changes)
+	return spoke, lost.Annotate(spoke.Annotations, l.spoke, l.hub, read.Hash(), changes)
 }
 
 // omits reports whether two bodies of hub objects differ only in empty objects and lists that
@@ -297,8 +293,8 @@ func (l *lossless) omits(c *converter, hub, back []byte) bool {
 
 // toHub converts a spoke payload to the hub, and restores the differences.
 func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payload, error) {
-	text, noted := spoke.annotations[LosslessAnnotation]
-	spoke = spoke.clone().without(LosslessAnnotation)
+	text, noted := spoke.Annotations[LosslessAnnotation]
+	spoke = spoke.Clone().Without(LosslessAnnotation)
 	hub, err := run(ctx, c, spoke, l.back)
 	if err != nil || !noted {
 		return hub, err
@@ -308,26 +304,56 @@ func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payl
 		return restored, nil
 	}
 	if ctx.Err() != nil { // then the annotation may be valid
-		return payload{}, fmt.Errorf("%s: %w", l.field(), err)
+		return payload{}, fmt.Errorf("%s: %w", lost.Field(), err)
 	}
 	if l.drop {
 		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", logtext.Text(c.object.kind),
 			"object", klog.KRef(logtext.Text(c.object.meta.Namespace), logtext.Text(c.object.meta.Name)),
-			"reason", logtext.Text(fmt.Sprintf("%s: %v", l.field(), err)))
+			"reason", logtext.Text(fmt.Sprintf("%s: %v", lost.Field(), err)))
 		return hub, nil
 	}
-	return payload{}, field.Invalid(l.field(), field.OmitValueType{}, err.Error()+": remove the annotation if the rest of the object is correct")
+	return payload{}, lost.Invalid(err)
 }
 
-func (l *lossless) field() *field.Path {
-	return field.NewPath("metadata", "annotations").Key(LosslessAnnotation)
+// restore returns the hub payload with the differences of the annotation.
+func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
+	along := func(steps ...*step) lost.Convert {
+		return func(ctx context.Context, p payload) (payload, error) { return run(ctx, c, p, steps...) }
+	}
+	r := lost.Restorer{
+		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there), Unpacking: c.registry.unpacking,
+		Earlier: func(version string) (lost.Hub, error) {
+			if version == l.hub {
+				return lost.Hub{Maps: l.maps}, nil
+			}
+			now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(version)
+			to, err := c.registry.route(now, then.GroupVersion())
+			if err != nil {
+				return lost.Hub{}, err
+			}
+			from, err := c.registry.route(then, now.GroupVersion())
+			if err != nil {
+				return lost.Hub{}, err
+			}
+			return lost.Hub{From: along(plain(from.steps)...), To: along(plain(to.steps)...), Maps: mapsOf(c.registry.scheme, then)}, nil
+		},
+	}
+	restored, err := r.Restore(ctx, spoke, hub, text)
+	if err != nil || l.verify == nil {
+		return restored, err
+	}
+	object, err := c.object.append(nil, headOf(l.back.to), restored)
+	if err != nil {
+		return payload{}, err
+	}
+	return restored, l.verify(ctx, object)
 }
 
 // run takes a payload through steps. The given and the returned payload are neither in the
 // converter's buffer, nor shared with a function.
 func run(ctx context.Context, c *converter, p payload, steps ...*step) (payload, error) {
-	p, err := c.convertAlong(ctx, steps, p.clone())
-	return p.clone(), err
+	p, err := c.convertAlong(ctx, steps, p.Clone())
+	return p.Clone(), err
 }
 
 // plain returns the steps without [Lossless].
@@ -339,65 +365,4 @@ func plain(steps []*step) []*step {
 		}
 	}
 	return steps
-}
-
-func (p payload) clone() payload {
-	return payload{bytes.Clone(p.body), maps.Clone(p.labels), maps.Clone(p.annotations)}
-}
-
-// without returns the payload without an annotation.
-func (p payload) without(key string) payload {
-	if _, ok := p.annotations[key]; ok {
-		p.annotations = maps.Clone(p.annotations)
-		delete(p.annotations, key)
-	}
-	return p
-}
-
-func (p payload) sameMetadata(other payload) bool {
-	return maps.Equal(p.labels, other.labels) && maps.Equal(p.annotations, other.annotations)
-}
-
-// document returns the payload as one JSON object.
-func (p payload) document(withMetadata bool) ([]byte, error) {
-	if !withMetadata {
-		return p.body, nil
-	}
-	metadata, err := json.Marshal(metadataOf{p.labels, p.annotations})
-	if err != nil {
-		return nil, err
-	}
-	return rawjson.Set(p.body, "metadata", metadata)
-}
-
-// payloadOf returns the payload of a document: see [payload.document].
-func payloadOf(document []byte) (payload, error) {
-	body, metadata := []byte{'{'}, metadataOf{}
-	for m, err := range rawjson.Members(document) {
-		switch {
-		case err != nil:
-			return payload{}, err
-		case string(m.Name) != "metadata":
-			body = appendMember(body, m.Text)
-		default:
-			if err := codec.Decode(m.Value, &metadata); err != nil {
-				return payload{}, err
-			}
-		}
-	}
-	return payload{append(body, '}'), metadata.Labels, metadata.Annotations}, nil
-}
-
-type metadataOf struct {
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-// read reads the payload as one object.
-func (p payload) read() (threeway.Object, error) {
-	document, err := p.document(true)
-	if err != nil {
-		return threeway.Object{}, err
-	}
-	return threeway.Read(document)
 }

@@ -104,59 +104,61 @@ func (r release) try(opts ...conversion.LosslessOption) (*conversion.Registry, e
 	s.AddKnownTypeWithName(oldFarms, &oldFarm{})
 	s.AddKnownTypeWithName(menus.WithKind("Farm"), &hubFarm{})
 	reg := conversion.NewRegistry(s)
-	toHub := func(_ context.Context, in *oldFarm, out *hubFarm) error {
-		for _, p := range in.Spec.Pools {
-			out.Spec.Pools = append(out.Spec.Pools, r.poolToHub(p))
-		}
-		for _, p := range in.Spec.Ponds {
-			out.Spec.Ponds = append(out.Spec.Ponds, r.poolToHub(p))
-		}
-		for name, p := range in.Spec.Sheds {
-			if out.Spec.Sheds == nil {
-				out.Spec.Sheds = map[string]hubPool{}
-			}
-			out.Spec.Sheds[name] = r.poolToHub(p)
-		}
-		out.Spec.Motto = r.motto
-		if r.sums {
-			out.Spec.Extra = in.Spec.Total
-		}
-		return nil
-	}
-	fromHub := func(_ context.Context, in *hubFarm, out *oldFarm) error {
-		for _, p := range in.Spec.Pools {
-			if old, ok := r.poolFromHub(p); ok {
-				if w := in.Spec.Weights[p.Name]; w != 0 {
-					old.Size = w
-				}
-				out.Spec.Pools = append(out.Spec.Pools, old)
-			}
-		}
-		for _, p := range in.Spec.Ponds {
-			if old, ok := r.poolFromHub(p); ok {
-				out.Spec.Ponds = append(out.Spec.Ponds, old)
-			}
-		}
-		for name, p := range in.Spec.Sheds {
-			if old, ok := r.poolFromHub(p); ok {
-				if out.Spec.Sheds == nil {
-					out.Spec.Sheds = map[string]oldPool{}
-				}
-				out.Spec.Sheds[name] = old
-			}
-		}
-		if r.sums {
-			out.Spec.Total = in.Spec.Extra
-			for _, w := range in.Spec.Weights {
-				out.Spec.Total += w
-			}
-		}
-		return nil
-	}
-	if err := conversion.AddSpoke(reg, toHub, fromHub); err != nil {
+	if err := conversion.AddSpoke(reg, r.toHub, r.fromHub); err != nil {
 		return nil, err
 	}
 	return reg, conversion.Lossless(reg, oldFarms, opts...)
+}
+
+func (r release) toHub(_ context.Context, in *oldFarm, out *hubFarm) error {
+	for _, p := range in.Spec.Pools {
+		out.Spec.Pools = append(out.Spec.Pools, r.poolToHub(p))
+	}
+	for _, p := range in.Spec.Ponds {
+		out.Spec.Ponds = append(out.Spec.Ponds, r.poolToHub(p))
+	}
+	for name, p := range in.Spec.Sheds {
+		if out.Spec.Sheds == nil {
+			out.Spec.Sheds = map[string]hubPool{}
+		}
+		out.Spec.Sheds[name] = r.poolToHub(p)
+	}
+	out.Spec.Motto = r.motto
+	if r.sums {
+		out.Spec.Extra = in.Spec.Total
+	}
+	return nil
+}
+
+func (r release) fromHub(_ context.Context, in *hubFarm, out *oldFarm) error {
+	for _, p := range in.Spec.Pools {
+		if old, ok := r.poolFromHub(p); ok {
+			if w := in.Spec.Weights[p.Name]; w != 0 {
+				old.Size = w
+			}
+			out.Spec.Pools = append(out.Spec.Pools, old)
+		}
+	}
+	for _, p := range in.Spec.Ponds {
+		if old, ok := r.poolFromHub(p); ok {
+			out.Spec.Ponds = append(out.Spec.Ponds, old)
+		}
+	}
+	for name, p := range in.Spec.Sheds {
+		if old, ok := r.poolFromHub(p); ok {
+			if out.Spec.Sheds == nil {
+				out.Spec.Sheds = map[string]oldPool{}
+			}
+			out.Spec.Sheds[name] = old
+		}
+	}
+	if r.sums {
+		out.Spec.Total = in.Spec.Extra
+		for _, w := range in.Spec.Weights {
+			out.Spec.Total += w
+		}
+	}
+	return nil
 }
 
 var poolKeys = conversion.ListMapKeys("spec.pools", "name")

@@ -41,15 +41,15 @@ func (o *object) String() string {
 // append appends an object to dst: head, which ends before the metadata, the metadata of o
 // with the labels and annotations of the payload, and the payload's body.
 func (o *object) append(dst, head []byte, p payload) ([]byte, error) {
-	metadata, err := o.spliceMetadata(p.labels, p.annotations)
+	metadata, err := o.spliceMetadata(p.Labels, p.Annotations)
 	if err != nil {
 		return nil, err
 	}
 	dst = append(append(dst, head...), metadata...)
-	if len(p.body) > len(`{}`) {
+	if len(p.Body) > len(`{}`) {
 		dst = append(dst, ',')
 	}
-	return append(dst, p.body[1:]...), nil
+	return append(dst, p.Body[1:]...), nil
 }
 
 // body appends a JSON object of all members except for apiVersion, kind and metadata to
@@ -57,7 +57,7 @@ func (o *object) append(dst, head []byte, p payload) ([]byte, error) {
 func (o *object) body(dst []byte) []byte {
 	dst = append(dst, '{')
 	for _, member := range o.members {
-		dst = appendMember(dst, member)
+		dst = rawjson.AppendMember(dst, member)
 	}
 	return append(dst, '}')
 }
@@ -121,11 +121,4 @@ func appendPairs(pairs []pair, m map[string]string) []pair {
 		pairs = append(pairs, pair{k, v})
 	}
 	return pairs
-}
-
-func appendMember(object, member []byte) []byte {
-	if len(object) > 1 {
-		object = append(object, ',')
-	}
-	return append(object, member...)
 }

@@ -6,6 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdkit/crdkit/internal/lost"
 )
 
 // step is one conversion: from one version of a kind to another.
@@ -23,13 +25,9 @@ type step struct {
 	plain *step
 }
 
-// payload holds the parts of an object that a step may change. The body is a JSON object of
-// all members except for apiVersion, kind and metadata. It may be in the converter's
+// payload holds the parts of an object that a step may change. Its body may be in the converter's
 // buffer, and is valid until the next step.
-type payload struct {
-	body                []byte
-	labels, annotations map[string]string
-}
+type payload = lost.Payload
 
 // representation is the form in which a function gets an object: as a Go type, or as a map.
 type representation interface {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdkit/crdkit/internal/codec"
+	"github.com/crdkit/crdkit/internal/lost"
 	"github.com/crdkit/crdkit/internal/rawjson"
 )
 
@@ -47,18 +48,18 @@ func (f *typed) decode(c *converter, t metav1.TypeMeta, p payload) (runtime.Obje
 			return nil, err
 		}
 	} else {
-		c.cursor = rawjson.NewCursor(p.body)
+		c.cursor = rawjson.NewCursor(p.Body)
 		if err := f.decoder(&c.memory, &c.cursor, value.Elem()); err != nil {
 			return nil, err
 		}
 	}
-	setMetadata(obj, t, &c.object.meta, p.labels, p.annotations)
+	setMetadata(obj, t, &c.object.meta, p.Labels, p.Annotations)
 	return obj, nil
 }
 
 func (f *typed) blank(c *converter, t metav1.TypeMeta, p payload) (runtime.Object, error) {
 	obj := f.allocate(&c.memory).Interface().(runtime.Object)
-	setMetadata(obj, t, &c.object.meta, maps.Clone(p.labels), maps.Clone(p.annotations))
+	setMetadata(obj, t, &c.object.meta, maps.Clone(p.Labels), maps.Clone(p.Annotations))
 	return obj, nil
 }
 
@@ -87,15 +88,6 @@ func (c *converter) encodeBody(obj any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.body = append(c.body[:0], '{')
-	for m, err := range rawjson.Members(text) {
-		if err != nil {
-			return nil, err
-		}
-		if name := string(m.Name); name != "apiVersion" && name != "kind" && name != "metadata" {
-			c.body = appendMember(c.body, m.Text)
-		}
-	}
-	c.body = append(c.body, '}')
-	return c.body, nil
+	c.body, err = lost.AppendBody(c.body[:0], text)
+	return c.body, err
 }

@@ -74,7 +74,7 @@ func (unstructuredContent) blank(c *converter, t metav1.TypeMeta, p payload) (ru
 	if err := codec.Decode(text, &metadata); err != nil {
 		return nil, err
 	}
-	for name, m := range map[string]map[string]string{"labels": p.labels, "annotations": p.annotations} {
+	for name, m := range map[string]map[string]string{"labels": p.Labels, "annotations": p.Annotations} {
 		values := make(map[string]any, len(m))
 		for k, v := range m {
 			values[k] = v
@@ -96,7 +96,7 @@ func (f unstructuredContent) decode(c *converter, t metav1.TypeMeta, p payload) 
 		return nil, err
 	}
 	fields := map[string]any{}
-	if err := codec.Decode(p.body, &fields); err != nil {
+	if err := codec.Decode(p.Body, &fields); err != nil {
 		return nil, err
 	}
 	maps.Copy(obj.(*unstructured.Unstructured).Object, fields)

@@ -21,6 +21,12 @@ func TestMove_CodeIsCompiled(t *testing.T) {
 	mdtest.Read(t, "coming-from-controller-runtime.md").GoIsIn(t, directories...)
 }
 
+// TestLeaving_CodeIsCompiled checks the code of the page. TestWayOut_NothingLost of the nested module runs
+// its commands.
+func TestLeaving_CodeIsCompiled(t *testing.T) {
+	mdtest.Read(t, "leaving.md").GoIsIn(t, "../interop/controllerruntime/moving", "../interop/controllerruntime/moving/leave/v1beta1")
+}
+
 // TestTesting_Code checks that the code of the page is that of tests.
 func TestTesting_Code(t *testing.T) {
 	mdtest.Read(t, "testing.md").GoIsIn(t, "../examples/pizza", "../examples/crontab", "../schema/offline", "../interop/controllerruntime/moving")

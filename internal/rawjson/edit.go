@@ -27,12 +27,7 @@ func At(object []byte, path ...string) (value []byte) {
 func Set(object []byte, name string, value []byte) ([]byte, error) {
 	out := make([]byte, 0, len(object)+len(name)+len(value)+4)
 	out = append(out, '{')
-	put := func(member []byte) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, member...)
-	}
+	put := func(member []byte) { out = AppendMember(out, member) }
 	set := func() {
 		if value != nil {
 			put(bytes.Join([][]byte{Quote(name), value}, []byte{':'}))
@@ -51,4 +46,12 @@ func Set(object []byte, name string, value []byte) ([]byte, error) {
 	}
 	set()
 	return append(out, '}'), nil
+}
+
+// AppendMember appends a member to an object that is not closed yet.
+func AppendMember(object, member []byte) []byte {
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return append(object, member...)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -90,13 +91,15 @@ func (p Protocol) handler(m *memory) http.Handler {
 
 // review reads a request, and returns the end of its answer: what does not follow req.Pieces.
 func (p *Protocol) review(r *http.Request, buf *buffers) ([]byte, error) {
+	waits, gone := whileClientWaits(r.Context())
+	defer gone()
 	req := &buf.parser.Request
 	if err := buf.read(r); err != nil {
 		return nil, err
 	}
 	large := p.InParts && len(buf.body) > Small
 	if !large {
-		take := func(n int) error { return req.takeSoon(r.Context(), n) }
+		take := func(n int) error { return req.takeSoon(waits, n) }
 		if len(buf.body) > Small {
 			take = req.Take
 		}
@@ -107,7 +110,7 @@ func (p *Protocol) review(r *http.Request, buf *buffers) ([]byte, error) {
 	if err := buf.parser.parse(p, buf.body, large); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	ctx, cancel := withTimeout(r.Context(), r)
+	ctx, cancel := withTimeout(waits, r)
 	defer cancel()
 	return p.answerOrRecover(ctx, req, p.begin(buf.response[:0], req))
 }
@@ -294,3 +297,31 @@ func withTimeout(ctx context.Context, r *http.Request) (context.Context, context
 	}
 	return context.WithTimeout(ctx, timeout)
 }
+
+// whileClientWaits returns a context for a request that ends when the client goes, but not when the
+// server is shut down. The manager of controller-runtime ends the base context of its server, and waits
+// for the requests in flight, which must be answered (controller-runtime/pkg/internal/httpserver).
+func whileClientWaits(ctx context.Context) (context.Context, context.CancelFunc) {
+	server, _ := ctx.Value(http.ServerContextKey).(*http.Server)
+	if server == nil || server.BaseContext == nil {
+		return ctx, func() {}
+	}
+	base := server.BaseContext(nowhere{})
+	if base.Done() == nil {
+		return ctx, func() {}
+	}
+	waits, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if base.Err() == nil {
+			cancel()
+		}
+	})
+	return waits, func() { stop(); cancel() }
+}
+
+// nowhere is a listener for a function that returns a base context.
+type nowhere struct{}
+
+func (nowhere) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (nowhere) Close() error              { return nil }
+func (nowhere) Addr() net.Addr            { return &net.TCPAddr{} }

@@ -39,6 +39,7 @@ import (
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/internal/testing/balancer"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
+	"github.com/crdkit/crdkit/internal/testing/tier"
 	"github.com/crdkit/crdkit/webhook"
 	"github.com/crdkit/crdkit/webhook/authority"
 	"github.com/crdkit/crdkit/webhook/metrics"
@@ -585,18 +586,7 @@ func TestRun_URLWithoutNamespace(t *testing.T) {
 // The certificates may come from files.
 func TestCertificates_FromFiles(t *testing.T) {
 	c := open(t)
-	host := "pizza-operator." + c.system + ".svc"
-	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})
-	check(t, err)
-	_, ca := pem.Decode(chain)
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": ca} {
-		check(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
-	}
-	certs, err := webhook.Files(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	check(t, err)
-	bundle, err := registration.BundleFile(filepath.Join(dir, "ca.crt"))
-	check(t, err)
+	certs, bundle := c.files(t)
 	addr, _ := c.install(t, c.hooks(), replica.Certificates(certs, bundle))
 	eventually(t, func() error {
 		if got := readyz(addr); !strings.Contains(got, "[+]certificate ok") || !strings.Contains(got, "[+]ca-bundle ok") || strings.Contains(got, "[-]") {
@@ -613,5 +603,72 @@ func TestCertificates_FromFiles(t *testing.T) {
 	})
 	if secrets, err := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(c.system).List(t.Context(), metav1.ListOptions{}); err != nil || len(secrets.Items) > 0 {
 		t.Errorf("there is a Secret: %v, %v", secrets, err)
+	}
+}
+
+// files returns the certificates and the CA bundle of files.
+func (c *town) files(t *testing.T) (webhook.Certificates, *registration.FileBundle) {
+	t.Helper()
+	host := "pizza-operator." + c.system + ".svc"
+	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host})
+	check(t, err)
+	_, ca := pem.Decode(chain)
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": ca} {
+		check(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	certs, err := webhook.Files(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	check(t, err)
+	bundle, err := registration.BundleFile(filepath.Join(dir, "ca.crt"))
+	check(t, err)
+	return certs, bundle
+}
+
+// TestTrust_NoRequestFails goes from certificates in files to the CA of the operator, and back. One
+// replica of each release takes the place of the one before.
+func TestTrust_NoRequestFails(t *testing.T) {
+	c := open(t)
+	certs, bundle := c.files(t)
+	releases := [][]replica.Option{
+		{replica.Certificates(certs, bundle)},
+		{replica.Certificates(certs, bundle), replica.TrustAuthority()},
+		{replica.Trust(bundle)},
+		{},
+	}
+	c.apply(t, c.hooks())
+	var stop func() error
+	var orders sync.WaitGroup
+	ordered, stopOrders := context.WithCancel(t.Context())
+	defer orders.Wait()
+	defer stopOrders()
+	for i, n := range tier.Pick([]int{0, 1, 2, 1}, []int{0, 1, 2, 3, 2, 1, 0}) {
+		addr, stopThis := c.start(t, c.hooks(), append(releases[n], replica.Server(webhook.ShutdownDelay(3*time.Second)))...)
+		eventually(t, func() error {
+			if !c.balancer.IsReady(addr) {
+				return errors.New(readyz(addr))
+			}
+			return nil
+		})
+		if i == 0 {
+			eventually(t, func() error { // the API server has heard of the CA
+				_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
+				return err
+			})
+			orders.Go(func() {
+				for n := 0; ordered.Err() == nil; n++ {
+					_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "p"+strconv.Itoa(n), "salami"), metav1.CreateOptions{})
+					if err != nil {
+						t.Errorf("order %d: %v", n, err)
+						return
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+		} else {
+			time.Sleep(300 * time.Millisecond) // both serve
+			check(t, stop())
+		}
+		time.Sleep(300 * time.Millisecond) // it serves alone
+		stop = stopThis
 	}
 }

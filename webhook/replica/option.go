@@ -25,6 +25,28 @@ func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option
 	return func(r *replica) { r.certs, r.bundle = certs, bundle }
 }
 
+// Trust adds CA certificates that the API server trusts, besides those of the certificates that the
+// replica serves with. As long as the bundle is empty, [Run] writes no CA bundle. If the bundle has the
+// method Check(*http.Request) error, it becomes a readiness check.
+//
+// With Trust and [TrustAuthority], an operator changes from certificates in files to its own CA, or
+// back, and no request fails. Each line is a release, and each rollout ends before the next one begins.
+// On the way back, the order is reversed:
+//
+//	replica.Certificates(certs, bundle)
+//	replica.Certificates(certs, bundle), replica.TrustAuthority()
+//	replica.Trust(bundle)
+//	no option
+func Trust(bundle registration.Bundle) Option {
+	return func(r *replica) { r.trusted = append(r.trusted, bundle) }
+}
+
+// TrustAuthority adds the CA of the authority to the CA certificates that the API server trusts, while
+// the replica serves with [Certificates]. [Run] also runs the authority. See [Trust].
+func TrustAuthority() Option {
+	return func(r *replica) { r.trustAuthority = true }
+}
+
 // Authority adds options for the authority that keeps the CA in a Secret. The Secret has the name
 // of the registration with the suffix "-webhook", and is in the operator's namespace
 // ([registration.Webhooks.Namespace]), or in the namespace default if [registration.URL] is set

@@ -25,6 +25,7 @@ type replica struct {
 	hooks       *registration.Webhooks
 	certs       webhook.Certificates // if nil, an authority issues them
 	bundle      registration.Bundle
+	trusted     []registration.Bundle // besides
 	authority   []authority.Option
 	server      []webhook.Option
 	mux         *http.ServeMux
@@ -33,6 +34,9 @@ type replica struct {
 	informers   []*informer
 	controllers []func(context.Context) error
 	errs        []error
+
+	trustAuthority bool
+	alongside      []webhook.Option // what Serve runs
 
 	unconverted *unconverted
 	registered  atomic.Bool
@@ -53,8 +57,7 @@ const pace = 50 * time.Millisecond
 //   - A part of the replica stopped before the context was done.
 func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *registration.Webhooks, opts ...Option) error {
 	r := &replica{hooks: hooks, server: []webhook.Option{webhook.ShutdownDelay(5 * time.Second)}}
-	issuing, err := r.prepare(config, opts)
-	if err != nil {
+	if err := r.prepare(config, opts); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -83,15 +86,14 @@ func Run(ctx context.Context, config *rest.Config, l net.Listener, hooks *regist
 			return control(ctx)
 		})
 	}
-	err = webhook.Serve(ctx, l, r.mux, r.certs, append(r.server, webhook.RunAlongside(issuing), webhook.RunAlongside(r.inform))...)
+	err := webhook.Serve(ctx, l, r.mux, r.certs, append(append(r.server, r.alongside...), webhook.RunAlongside(r.inform))...)
 	stop()
 	running.Wait()
 	return errors.Join(append([]error{err}, failed...)...)
 }
 
-// prepare applies the options and the defaults, and returns all mistakes. The function issuing
-// issues certificates until its context is done.
-func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(context.Context) error, err error) {
+// prepare applies the options and the defaults, and returns all mistakes.
+func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	r.mux, r.checks = http.NewServeMux(), webhook.Checks{}
 	for _, path := range r.hooks.Paths() {
 		r.mux.Handle(path, r.hooks)
@@ -103,22 +105,33 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 	for _, opt := range opts {
 		opt(r)
 	}
-	issuing = func(context.Context) error { return nil }
-	if r.certs == nil {
+	if r.certs == nil || r.trustAuthority {
 		namespace := cmp.Or(r.hooks.Namespace(), metav1.NamespaceDefault)
 		a, err := authority.New(config, namespace, r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
 		if err != nil {
 			r.errorf("%w", err)
 		}
-		r.certs, r.bundle = a, a
+		if r.certs == nil {
+			r.certs, r.bundle = a, a
+		} else {
+			r.trusted = append(r.trusted, a)
+			r.alongside = append(r.alongside, webhook.RunAlongside(a.Run))
+		}
 	}
 	if c, ok := r.certs.(interface{ Run(context.Context) error }); ok {
-		issuing = c.Run
+		r.alongside = append(r.alongside, webhook.RunAlongside(c.Run))
 	}
-	if c, ok := r.certs.(interface{ Check(*http.Request) error }); ok {
+	if c, ok := r.certs.(checker); ok {
 		r.check("certificate", c.Check)
 	}
-	if b, ok := r.bundle.(interface{ Check(*http.Request) error }); ok && any(r.bundle) != any(r.certs) {
+	if len(r.trusted) > 0 {
+		if r.bundle == nil {
+			r.errorf("Trust and TrustAuthority: Certificates has no CA bundle, expected the one that the API server must trust as well")
+		} else {
+			r.bundle = bundles(append([]registration.Bundle{r.bundle}, r.trusted...))
+		}
+	}
+	if b, ok := r.bundle.(checker); ok && any(r.bundle) != any(r.certs) {
 		r.check("ca-bundle", b.Check)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
@@ -137,7 +150,7 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (issuing func(cont
 			}
 		}
 	}
-	return issuing, errors.Join(r.errs...)
+	return errors.Join(r.errs...)
 }
 
 // measured returns the certificates, the CA bundle, which may be from another source, and the

@@ -47,7 +47,8 @@ func TestRun_Mistakes(t *testing.T) {
 		opts  []replica.Option
 		want  []string
 	}{
-		"a namespace that is no name": {outside(t, registration.OwnNamespace("a.b")), nil, []string{`namespace "a.b" of the Secret`}},
+		"a namespace that is no name":         {outside(t, registration.OwnNamespace("a.b")), nil, []string{`namespace "a.b" of the Secret`}},
+		"CAs besides those of another writer": {outside(t), []replica.Option{replica.Certificates(files{}, nil), replica.TrustAuthority()}, []string{"Trust and TrustAuthority: Certificates has no CA bundle"}},
 		"metrics that are taken": {outside(t), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
 			return errors.Join(metrics.Prometheus(registry, c), metrics.Prometheus(registry, c))
 		})}, []string{"the metrics: duplicate metrics collector registration"}},

@@ -24,7 +24,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -44,70 +43,46 @@ import (
 // one is stored in v1beta1, and only the replica itself converts.
 func TestManager_FirstReplica(t *testing.T) {
 	t.Parallel()
-	for name, option := range map[string]func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error){
-		"OwnCA": func(*testing.T, *rest.Config, *registration.Webhooks, string) (replica.Option, error) {
-			return replica.Authority(), nil
-		},
-		"CertManager": func(t *testing.T, _ *rest.Config, _ *registration.Webhooks, folder string) (replica.Option, error) {
-			return step4.CertManager(folder)
-		},
-		"LeaveCertManager_First": func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error) {
-			return step4.LeaveCertManager(t.Context(), config, hooks, folder, false)
-		},
-		"LeaveCertManager_Second": func(t *testing.T, config *rest.Config, hooks *registration.Webhooks, folder string) (replica.Option, error) {
-			return step4.LeaveCertManager(t.Context(), config, hooks, folder, true)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cp := controlplane.ForTest(t, controlplane.APIServerArgs("--enable-aggregator-routing=true"))
-			listener := listen(t, cp)
-			storeOld(t, cp)
+	cp := controlplane.ForTest(t, controlplane.APIServerArgs("--enable-aggregator-routing=true"))
+	listener := listen(t, cp)
+	storeOld(t, cp)
 
-			mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Scheme: newScheme(t), Metrics: server.Options{BindAddress: "0"}})
-			check(t, err)
-			_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
-			check(t, err)
-			read := make(chan v1.BackupList, 1)
-			check(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // when the cache has synced
-				var all v1.BackupList
-				err := mgr.GetClient().List(ctx, &all)
-				read <- all
-				return err
-			})))
-			hooks, err := step4.Hooks(mgr.GetScheme(), definition(t))
-			check(t, err)
+	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Scheme: newScheme(t), Metrics: server.Options{BindAddress: "0"}})
+	check(t, err)
+	_, err = mgr.GetCache().GetInformer(t.Context(), &v1.Backup{})
+	check(t, err)
+	read := make(chan v1.BackupList, 1)
+	check(t, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { // when the cache has synced
+		var all v1.BackupList
+		err := mgr.GetClient().List(ctx, &all)
+		read <- all
+		return err
+	})))
+	hooks, err := step4.Hooks(mgr.GetScheme(), definition(t))
+	check(t, err)
+	register(t, cp, hooks)
 
-			register(t, cp, hooks)
-			opt, err := option(t, cp.Config(), hooks, certificate(t))
-			check(t, err)
-
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
-			done := make(chan error, 1)
-			go func() { done <- step4.Run(ctx, mgr, listener, hooks, opt) }()
-			select {
-			case all := <-read:
-				var got []v1.BackupSpec
-				for _, b := range all.Items {
-					got = append(got, b.Spec)
-				}
-				if diff := cmp.Diff([]v1.BackupSpec{{Bucket: "shop", Path: "db", Keep: 7}}, got); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			case err := <-done:
-				t.Fatal(err)
-			case <-time.After(5 * time.Minute):
-				t.Fatal("the cache has not synced in five minutes") // and the manager will not end
-			}
-			if cas := map[bool]int{true: 2, false: 1}[strings.HasPrefix(name, "Leave")]; trusted(t, cp) != cas {
-				t.Errorf("the API server trusts %d CAs, want %d", trusted(t, cp), cas)
-			}
-			stop()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- step4.Run(ctx, mgr, listener, hooks) }()
+	select {
+	case all := <-read:
+		var got []v1.BackupSpec
+		for _, b := range all.Items {
+			got = append(got, b.Spec)
+		}
+		if diff := cmp.Diff([]v1.BackupSpec{{Bucket: "shop", Path: "db", Keep: 7}}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	case err := <-done:
+		t.Fatal(err)
+	case <-time.After(5 * time.Minute):
+		t.Fatal("the cache has not synced in five minutes") // and the manager will not end
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

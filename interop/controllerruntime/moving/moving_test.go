@@ -20,8 +20,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdkit/crdkit/conversion"
+	"github.com/crdkit/crdkit/interop/controllerruntime"
 	v1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/api/v1beta1"
+	"github.com/crdkit/crdkit/interop/controllerruntime/moving/leave"
+	leavev1beta1 "github.com/crdkit/crdkit/interop/controllerruntime/moving/leave/v1beta1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step0"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step1"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step2"
@@ -62,7 +65,7 @@ func newManager(t testing.TB) ctrl.Manager {
 
 func definition(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("crd.yaml")
+	text, err := os.ReadFile("config/crd/bases/example.com_backups.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,20 +244,24 @@ func TestConversion_OldAnnotation(t *testing.T) {
 	}
 }
 
-// TestConversion_NewAnnotation is what the page warns of: a replica of before does not know the
-// new annotation.
+// TestConversion_NewAnnotation is what the pages warn of: methods that do not read the annotation of
+// Lossless lose a field, which those that call lossless.Restore keep.
 func TestConversion_NewAnnotation(t *testing.T) {
 	before, err := step1.Registry(newScheme(t))
 	check(t, err)
 	after, err := step3.Registry(newScheme(t))
 	check(t, err)
+	leaveScheme := runtime.NewScheme()
+	check(t, leave.AddToScheme(leaveScheme))
+	left := conversion.NewRegistry(leaveScheme)
+	check(t, controllerruntime.AddSpoke[*leavev1beta1.Backup, *v1.Backup](left))
 	const hub = `{"apiVersion":"example.com/v1","kind":"Backup","metadata":{"name":"new"},"spec":{"bucket":"shop","path":"db","encrypt":true}}`
 	read, err := after.Convert(t.Context(), []byte(hub), v1beta1.GroupVersion)
 	check(t, err)
 	for name, test := range map[string]struct {
 		through *conversion.Registry
 		keeps   bool
-	}{"a new replica": {after, true}, "an old replica": {before, false}} {
+	}{"functions": {after, true}, "methods": {before, false}, "methods with Restore": {left, true}} {
 		written, err := test.through.Convert(t.Context(), read, v1.GroupVersion)
 		check(t, err)
 		if strings.Contains(string(written), `"encrypt":true`) != test.keeps {

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -49,10 +51,9 @@ func startSuite(ctx context.Context, crds, configurations []byte) (client.Client
 
 // TestMain adds the types of the operator to client-go's scheme, as kubebuilder's suite does.
 func TestMain(m *testing.M) {
-	scheme.Scheme.AddKnownTypes(v1.GroupVersion, &v1.Backup{}, &v1.BackupList{})
-	scheme.Scheme.AddKnownTypes(v1beta1.GroupVersion, &v1beta1.Backup{}, &v1beta1.BackupList{})
-	metav1.AddToGroupVersion(scheme.Scheme, v1.GroupVersion)
-	metav1.AddToGroupVersion(scheme.Scheme, v1beta1.GroupVersion)
+	ctrl.SetLogger(klog.Background())
+	utilruntime.Must(v1.AddToScheme(scheme.Scheme))
+	utilruntime.Must(v1beta1.AddToScheme(scheme.Scheme))
 	m.Run()
 }
 

@@ -11,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step2"
 	"github.com/crdkit/crdkit/interop/controllerruntime/moving/step3"
 	"github.com/crdkit/crdkit/webhook"
-	"github.com/crdkit/crdkit/webhook/authority"
 	"github.com/crdkit/crdkit/webhook/registration"
 	"github.com/crdkit/crdkit/webhook/replica"
 )
@@ -77,50 +75,16 @@ func Run(ctx context.Context, mgr ctrl.Manager, l net.Listener, hooks *registrat
 	return <-ended
 }
 
-// CertManager has the webhooks serve with the Secret of a Certificate, mounted in a folder, and
-// the API server trust its CA.
-func CertManager(folder string) (replica.Option, error) {
+// Files returns the certificates of a Secret that is mounted in a folder, such as that of a
+// Certificate, and the CA bundle that the API server needs for them.
+func Files(folder string) (webhook.Certificates, registration.Bundle, error) {
 	certs, err := webhook.Files(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	bundle, err := registration.BundleFile(filepath.Join(folder, "ca.crt"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return replica.Certificates(certs, bundle), nil
-}
-
-// LeaveCertManager is CertManager for the two releases between the files and a CA of the
-// operator's own: the first one serves with the files, the second with its own CA. In both, the
-// API server trusts both CAs, so that replicas of either release are called.
-func LeaveCertManager(ctx context.Context, config *rest.Config, hooks *registration.Webhooks, folder string, second bool) (replica.Option, error) {
-	files, err := registration.BundleFile(filepath.Join(folder, "ca.crt"))
-	if err != nil {
-		return nil, err
-	}
-	own, err := authority.New(config, hooks.Namespace(), hooks.Name()+"-webhook", hooks.Hosts(), authority.BundlePropagated(hooks.CheckBundle))
-	if err != nil {
-		return nil, err
-	}
-	if second {
-		return replica.Certificates(own, both{files, own}), nil // which runs it
-	}
-	certs, err := webhook.Files(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
-	if err != nil {
-		return nil, err
-	}
-	go func() { _ = own.Run(ctx) }() // it logs what fails
-	return replica.Certificates(certs, both{files, own}), nil
-}
-
-// both is the CA bundle of two. Without the one, it does not return the other.
-type both [2]registration.Bundle
-
-func (b both) CABundle() []byte {
-	first, second := b[0].CABundle(), b[1].CABundle()
-	if len(first) == 0 || len(second) == 0 {
-		return nil
-	}
-	return slices.Concat(first, []byte("\n"), second)
+	return certs, bundle, nil
 }

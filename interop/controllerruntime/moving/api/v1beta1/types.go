@@ -10,12 +10,19 @@ import (
 // GroupVersion is the group and version of this package.
 var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1beta1"}
 
+// AddToScheme adds the types of this package to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &Backup{}, &BackupList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
 // Backup says what is kept, and for how long.
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec BackupSpec `json:"spec,omitempty"`
+	Spec BackupSpec `json:"spec,omitzero"`
 }
 
 // BackupSpec is what a user wants.

@@ -1,85 +1,89 @@
-package conversion
+package lost
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
 
-// restore returns the hub payload with the differences of the annotation.
-func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload, text string) (payload, error) {
-	n, err := l.readNote(text)
+// Restorer restores the fields of an annotation.
+type Restorer struct {
+	Spoke          string // the version; empty for any version
+	Lists          *listkeys.Tree
+	ToHub, ToSpoke Convert
+	// Earlier returns what is known of the hub for which an annotation was made, which may have
+	// been that of an earlier release.
+	Earlier func(version string) (Hub, error)
+	// Unpacking holds a value while a compressed annotation is read: one at a time, because the
+	// differences take more memory than the request.
+	Unpacking chan struct{}
+}
+
+// Hub is the hub for which an annotation was made.
+type Hub struct {
+	From, To Convert        // from and to the hub of this release; nil if it is the same
+	Maps     *listkeys.Tree // which objects have fields of any name
+}
+
+func same(_ context.Context, p Payload) (Payload, error) { return p, nil }
+
+// Restore returns the hub with the fields of an annotation. The spoke is without the annotation, and
+// hub is what it is converted to.
+func (r *Restorer) Restore(ctx context.Context, spoke, hub Payload, text string) (Payload, error) {
+	n, err := readNote(text, r.Spoke)
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
 	if n.Gzip != nil {
-		// One at a time, because the differences take more memory than the request.
 		select {
-		case c.registry.unpacking <- struct{}{}:
-			defer func() { <-c.registry.unpacking }()
+		case r.Unpacking <- struct{}{}:
+			defer func() { <-r.Unpacking }()
 		case <-ctx.Done():
-			return payload{}, ctx.Err()
+			return Payload{}, ctx.Err()
 		}
 		if n.Lost, err = unpack(n.Gzip); err != nil {
-			return payload{}, fmt.Errorf("gzip: %w", err)
+			return Payload{}, fmt.Errorf("gzip: %w", err)
 		}
 	}
 	changes, err := threeway.Parse(n.Lost)
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
-	read, err := spoke.read()
+	read, err := spoke.Read()
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
-	m := merge{lossless: l, converter: c, work: 4<<20 + 32*len(hub.body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
-	// The note may have been made for an earlier hub.
-	now, then := l.kind.WithVersion(l.hub), l.kind.WithVersion(n.Hub)
-	toThen, err := c.registry.route(now, then.GroupVersion())
+	then, err := r.Earlier(n.Hub)
 	if err != nil {
-		return payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
+		return Payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
 	}
-	fromThen, err := c.registry.route(then, now.GroupVersion())
-	if err != nil {
-		return payload{}, fmt.Errorf("recorded for the hub %q: %w", n.Hub, err)
+	if then.From == nil {
+		then.From, then.To = same, same
 	}
-	if m.base, err = run(ctx, c, hub, plain(toThen.steps)...); err != nil {
-		return payload{}, err
+	m := merge{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
+	if m.base, err = then.To(ctx, hub); err != nil {
+		return Payload{}, err
 	}
-	m.back = plain(fromThen.steps)
-	m.maps = l.maps
-	if then != now {
-		m.maps = mapsOf(c.registry.scheme, then)
-	}
-	restored, err := m.restore(ctx, changes)
-	if err != nil || l.verify == nil {
-		return restored, err
-	}
-	object, err := c.object.append(nil, headOf(l.back.to), restored)
-	if err != nil {
-		return payload{}, err
-	}
-	return restored, l.verify(ctx, object)
+	return m.restore(ctx, changes)
 }
 
 // merge applies the changes of an annotation to a hub object. It leaves out changes that
 // would change the spoke, because they contradict an edit of the user.
 type merge struct {
-	*lossless
-	converter *converter
-	work      int            // how many bytes may be converted to find out which single changes show
-	hub       payload        // without any changes
-	base      payload        // the same for the hub that the changes were made for
-	back      []*step        // from that hub to this one
-	maps      *listkeys.Tree // which objects of that hub have fields of any name
-	written   payload        // the spoke, as the user wrote it
-	unedited  bool           // whether the spoke is the one that the note was made with
-	own       *payload       // the spoke that hub is converted to; nil if not needed yet
-	views     *views         // nil if not needed yet: they take many times the memory of their text
+	*Restorer
+	spoke    string // its version
+	then     Hub
+	work     int      // how many bytes may be converted to find out which single changes show
+	hub      Payload  // without any changes
+	base     Payload  // the same for the hub that the changes were made for
+	written  Payload  // the spoke, as the user wrote it
+	unedited bool     // whether the spoke is the one that the note was made with
+	own      *Payload // the spoke that hub is converted to; nil if not needed yet
+	views    *views   // nil if not needed yet: they take many times the memory of their text
 }
 
 // views are what outcomes are compared with if their text differs: the spoke as the user wrote it, the
@@ -91,14 +95,14 @@ type views struct {
 
 // outcome is the result of applying some changes.
 type outcome struct {
-	hub   payload
-	spoke payload
+	hub   Payload
+	spoke Payload
 	void  []int // changes that had no effect
 }
 
 // restore applies the changes that do not change the spoke. If the spoke has not been
 // edited, all of them must be applied.
-func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload, error) {
+func (m *merge) restore(ctx context.Context, changes threeway.Changes) (Payload, error) {
 	if len(changes) == 0 {
 		return m.hub, nil
 	}
@@ -113,7 +117,7 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload,
 		good, err = m.add(ctx, changes, modes, good, good.void, threeway.Always)
 	}
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
 	return good.hub, nil
 }
@@ -121,14 +125,14 @@ func (m *merge) restore(ctx context.Context, changes threeway.Changes) (payload,
 // all applies all changes to an object whose spoke has not been edited. The converted
 // object may still differ from the original, because functions of another release may have
 // converted it.
-func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, error) {
+func (m *merge) all(ctx context.Context, changes threeway.Changes) (Payload, error) {
 	modes := slices.Repeat([]threeway.Mode{threeway.Always}, len(changes))
 	made, err := m.attempt(ctx, changes, modes)
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
 	if len(made.void) > 0 {
-		return payload{}, fmt.Errorf("%s: cannot be restored in the result of the current conversion from %s", changes[made.void[0]].Path(), m.lossless.spoke)
+		return Payload{}, fmt.Errorf("%s: cannot be restored in the result of the current conversion from %s", changes[made.void[0]].Path(), m.spoke)
 	}
 	differences, err := m.shows(ctx, made)
 	if err != nil || len(differences) == 0 {
@@ -136,14 +140,14 @@ func (m *merge) all(ctx context.Context, changes threeway.Changes) (payload, err
 	}
 	// This release may show more fields in the spoke than the release that wrote the
 	// annotation. That adds to the spoke, and does not contradict it.
-	larger, err := made.spoke.read()
+	larger, err := made.spoke.Read()
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
 	if m.views.written.Within(larger) || m.views.spoke.Within(larger) {
 		return made.hub, nil
 	}
-	return payload{}, fmt.Errorf("%s: would change the object in version %s", differences[differences.Choices()[0]].Path(), m.lossless.spoke)
+	return Payload{}, fmt.Errorf("%s: would change the object in version %s", differences[differences.Choices()[0]].Path(), m.spoke)
 }
 
 // add applies more changes, which were left out or void, in another mode. It returns the
@@ -260,23 +264,23 @@ func (m *merge) try(
 
 // attempt applies changes, and converts the result to the spoke.
 func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []threeway.Mode) (*outcome, error) {
-	document, err := m.base.document(true)
+	document, err := m.base.Document()
 	if err != nil {
 		return nil, err
 	}
 	m.work -= len(document) + 1<<10
 	made := &outcome{}
-	if document, made.void, err = changes.ApplyAs(document, &m.lists, m.maps, modes, m.unedited); err != nil {
+	if document, made.void, err = changes.ApplyAs(document, m.Lists, m.then.Maps, modes, m.unedited); err != nil {
 		return nil, err
 	}
 	then, err := payloadOf(document)
 	if err != nil {
 		return nil, err
 	}
-	if made.hub, err = run(ctx, m.converter, then, m.back...); err != nil {
+	if made.hub, err = m.then.From(ctx, then); err != nil {
 		return nil, err
 	}
-	made.spoke, err = run(ctx, m.converter, made.hub, m.there)
+	made.spoke, err = m.ToSpoke(ctx, made.hub)
 	return made, err
 }
 
@@ -284,54 +288,63 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 // the spoke shows them.
 func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
 	if m.own == nil {
-		own, err := run(ctx, m.converter, m.hub, m.there)
+		own, err := m.ToSpoke(ctx, m.hub)
 		if err != nil {
 			return nil, err
 		}
 		m.own = &own
 	}
-	if made.spoke.equal(*m.own) {
+	made.spoke = m.withoutStored(made.spoke)
+	own := m.withoutStored(*m.own)
+	if made.spoke.equal(own) {
 		return nil, nil
 	}
 	if m.views == nil {
-		if err := m.view(ctx); err != nil {
+		if err := m.view(ctx, own); err != nil {
 			return nil, err
 		}
 	}
-	spoke, err := made.spoke.read()
+	spoke, err := made.spoke.Read()
 	if err != nil || spoke.Equal(m.views.written) || spoke.Equal(m.views.spoke) {
 		return nil, err
 	}
-	back, err := run(ctx, m.converter, made.spoke, m.lossless.back)
+	back, err := m.ToHub(ctx, made.spoke)
 	if err != nil {
 		return nil, err
 	}
-	hub, err := back.read()
+	hub, err := back.Read()
 	if err != nil {
 		return nil, err
 	}
-	return m.views.hub.Diff(hub, &m.lists), nil
+	return m.views.hub.Diff(hub, m.Lists), nil
+}
+
+// withoutStored returns a spoke without the annotations that the conversion to it adds, whatever the
+// user wrote: with a copy of the hub object, for example, which shows each change.
+func (m *merge) withoutStored(spoke Payload) Payload {
+	spoke.Annotations = maps.Clone(spoke.Annotations)
+	maps.DeleteFunc(spoke.Annotations, func(key, _ string) bool {
+		_, adds := m.own.Annotations[key]
+		_, has := m.written.Annotations[key]
+		return adds && !has
+	})
+	return spoke
 }
 
 // view makes the views.
-func (m *merge) view(ctx context.Context) (err error) {
-	hub, err := run(ctx, m.converter, *m.own, m.lossless.back)
+func (m *merge) view(ctx context.Context, own Payload) (err error) {
+	hub, err := m.ToHub(ctx, own)
 	if err != nil {
 		return err
 	}
 	v := &views{}
-	for object, from := range map[*threeway.Object]payload{&v.written: m.written, &v.spoke: *m.own, &v.hub: hub} {
-		if *object, err = from.read(); err != nil {
+	for object, from := range map[*threeway.Object]Payload{&v.written: m.written, &v.spoke: own, &v.hub: hub} {
+		if *object, err = from.Read(); err != nil {
 			return err
 		}
 	}
 	m.views = v
 	return nil
-}
-
-// equal reports whether two objects are the same, byte for byte.
-func (p payload) equal(other payload) bool {
-	return bytes.Equal(p.body, other.body) && p.sameMetadata(other)
 }
 
 // halves returns two parts of some changes.

@@ -1,4 +1,4 @@
-package conversion
+package lost
 
 import (
 	"bytes"
@@ -16,6 +16,17 @@ import (
 	"github.com/crdkit/crdkit/internal/rawjson"
 	"github.com/crdkit/crdkit/internal/threeway"
 )
+
+// Annotation is the key of the annotation.
+const Annotation = "conversion.crdkit.github.io/lost"
+
+// Field returns the path of the annotation, for errors.
+func Field() *field.Path { return field.NewPath("metadata", "annotations").Key(Annotation) }
+
+// Invalid returns the error for an annotation that cannot be restored.
+func Invalid(err error) *field.Error {
+	return field.Invalid(Field(), field.OmitValueType{}, err.Error()+": remove the annotation if the rest of the object is correct")
+}
 
 const (
 	// maxPlain is the largest list of differences that is stored without compression. Half of
@@ -38,12 +49,12 @@ type note struct {
 	Gzip  []byte          `json:"gzip"` // the compressed Lost
 }
 
-// annotate adds the annotation to the annotations of a spoke, in the first form that the API server
-// accepts: readable, compressed, or compressed with hashes of list elements. Of is the hash of the
-// spoke.
-func (l *lossless) annotate(annotations map[string]string, of string, changes threeway.Changes) error {
-	head := rawjson.AppendQuote([]byte(`{"spoke":`), l.spoke)
-	head = rawjson.AppendQuote(append(head, `,"hub":`...), l.hub)
+// Annotate adds the annotation to the annotations of a spoke, in the first form that the API server
+// accepts: readable, compressed, or compressed with hashes of list elements. Spoke and hub are the
+// versions. Of is the hash of the spoke.
+func Annotate(annotations map[string]string, spoke, hub, of string, changes threeway.Changes) error {
+	head := rawjson.AppendQuote([]byte(`{"spoke":`), spoke)
+	head = rawjson.AppendQuote(append(head, `,"hub":`...), hub)
 	head = rawjson.AppendQuote(append(head, `,"of":`...), of)
 	lost := changes.Encode()
 	reason := ""
@@ -61,15 +72,15 @@ func (l *lossless) annotate(annotations map[string]string, of string, changes th
 		func() []byte { return pack(changes.Compact().Encode()) },
 	} {
 		if text := form(); text != nil {
-			annotations[LosslessAnnotation] = string(head) + string(text) + "}"
+			annotations[Annotation] = string(head) + string(text) + "}"
 			if validation.ValidateAnnotationsSize(annotations) == nil {
 				return nil
 			}
 		}
 	}
-	return &field.Error{Type: field.ErrorTypeTooLong, Field: l.field().String(), BadValue: field.OmitValueType{}, Detail: fmt.Sprintf(
+	return &field.Error{Type: field.ErrorTypeTooLong, Field: Field().String(), BadValue: field.OmitValueType{}, Detail: fmt.Sprintf(
 		"the fields that %s cannot express take %d bytes%s, which do not fit into the %d bytes of an object's annotations: shorten these fields or the other annotations",
-		l.spoke, len(lost), reason, validation.TotalAnnotationSizeLimitB)}
+		spoke, len(lost), reason, validation.TotalAnnotationSizeLimitB)}
 }
 
 // pack returns the member of a note that has a list of differences compressed, or nil if the
@@ -120,8 +131,8 @@ func checkSize(lost []byte) error {
 	return nil
 }
 
-// readNote reads the value of the annotation.
-func (l *lossless) readNote(text string) (n note, err error) {
+// readNote reads the value of the annotation. An empty spoke stands for any version.
+func readNote(text, spoke string) (n note, err error) {
 	if len(text) > validation.TotalAnnotationSizeLimitB {
 		return n, fmt.Errorf("%d bytes, expected at most %d", len(text), validation.TotalAnnotationSizeLimitB)
 	}
@@ -129,8 +140,8 @@ func (l *lossless) readNote(text string) (n note, err error) {
 	if err := errors.Join(append(strict, err)...); err != nil {
 		return n, err
 	}
-	if n.Spoke != l.spoke || n.Hub == l.spoke {
-		return n, fmt.Errorf("recorded for version %q and hub %q, expected version %q and another hub", n.Spoke, n.Hub, l.spoke)
+	if spoke != "" && n.Spoke != spoke || n.Hub == n.Spoke {
+		return n, fmt.Errorf("recorded for version %q and hub %q, expected version %q and another hub", n.Spoke, n.Hub, spoke)
 	}
 	if (n.Lost == nil) == (n.Gzip == nil) {
 		return n, errors.New("expected either lost or gzip")
