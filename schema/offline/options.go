@@ -85,8 +85,9 @@ func Manifests(texts ...[]byte) Option {
 }
 
 // Handler sets a handler in this process that answers all webhook requests, for any Service or
-// URL. A second handler is an error. Without a handler, webhooks that have a URL are called
-// over the network. If the webhook of an initial object has a Service, [New] returns an error.
+// URL. A second handler is an error. Without a handler, webhooks are called over the network, at
+// their URL or at the external name of their Service. If the webhook of an initial object has a
+// Service, [New] returns an error.
 func Handler(h http.Handler) Option {
 	return func(o *options) error {
 		if o.handler != nil {
