@@ -15,16 +15,25 @@ GENERATED = $(shell git ls-files --cached --others --exclude-standard -- '*zz_ge
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# The processes of a demo are short, so the garbage collector costs more than it saves.
+DEMO = GOGC=400 bin/pizza-demo --operator bin/pizza-operator $(if $(KEEP),--keep)
+EMBEDDED_DEMO = kubectl=$$(hack/controlplane/kubectl.sh) && $(DEMO) --kubectl "$$kubectl"
+
 .PHONY: demo
-demo: controlplane ## Show the pizza operator on a real control plane. KEEP=1 leaves it running.
-	@echo "Building the pizza operator …"
-	@go build -o bin/ ./examples/pizza/cmd/...
-	@bin/pizza-demo --operator bin/pizza-operator $(if $(KEEP),--keep)
+demo: demo-binaries ## Show the pizza operator on the API server's own code, without etcd. KEEP=1 leaves it running.
+	@$(EMBEDDED_DEMO)
+
+.PHONY: demo-cluster
+demo-cluster: controlplane demo-binaries ## Show the same on a real control plane. KEEP=1 leaves it running.
+	@$(DEMO)
+
+.PHONY: demo-binaries
+demo-binaries:
+	@hack/go-build.sh bin "-s -w" ./examples/pizza/cmd/pizza-demo ./examples/pizza/cmd/pizza-operator
 
 .PHONY: demo-apiserver
 demo-apiserver: controlplane ## Show the restaurant as an aggregated API server, with its own etcd. KEEP=1 leaves it running.
-	@echo "Building the pizza API server …"
-	@go -C examples/pizza-apiserver build -o $(CURDIR)/bin/ ./cmd/...
+	@cd examples/pizza-apiserver && $(CURDIR)/hack/go-build.sh $(CURDIR)/bin "-s -w" ./cmd/...
 	@bin/pizza-apiserver-demo --server bin/pizza-apiserver $(if $(KEEP),--keep)
 
 # $(call each-module,command) runs `go command ./...` in each module.
@@ -54,6 +63,7 @@ verify: export CRDKIT_VERIFY = 1
 verify: lint generate-check controlplane ## Run everything: static checks, all tests with the race detector, the long ones too.
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(TESTED:%=test/%) TESTFLAGS="$(TESTFLAGS) -race -skip $(WITHOUT_RACE)"
 	go test -vet=off $(TESTFLAGS) -run $(WITHOUT_RACE) ./roundtrip
+	@$(MAKE) --no-print-directory demo demo-cluster
 	@$(MAKE) --no-print-directory corpus
 	@$(MAKE) --no-print-directory differential N=5000
 	@$(MAKE) --no-print-directory fuzz T=2s
@@ -73,9 +83,8 @@ bench: ## Measure crdkit beside its peers: one line a figure, `ratio <name> <val
 	@go -C bench run .
 
 .PHONY: recording
-recording: controlplane ## Run the demo and record it for the README: docs/demo.svg.
-	@go build -o bin/ ./examples/pizza/cmd/...
-	@svg=$$(bin/pizza-demo --operator bin/pizza-operator | go run ./internal/testing/recording) && echo "$$svg" >docs/demo.svg
+recording: demo-binaries ## Run the demo and record it for the README: docs/demo.svg.
+	@svg=$$($(EMBEDDED_DEMO) | go run ./internal/testing/recording) && echo "$$svg" >docs/demo.svg
 
 T ?= 60s
 

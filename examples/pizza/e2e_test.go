@@ -4,18 +4,37 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crdkit/crdkit/examples/internal/show"
 	"github.com/crdkit/crdkit/examples/pizza/internal/walkthrough"
 	"github.com/crdkit/crdkit/internal/testing/controlplane"
 	"github.com/crdkit/crdkit/internal/testing/gobuild"
 	"github.com/crdkit/crdkit/internal/testing/tier"
 )
 
-// TestRestaurant runs the steps of the demo. They build upon each other: after a
-// failure the rest is not run.
+// TestRestaurant runs the steps of the demos: on a real control plane, and with the same kubectl on
+// the embedded server.
 func TestRestaurant(t *testing.T) {
 	t.Parallel()
 	cp := controlplane.ForTest(t)
-	restaurant, err := walkthrough.Open(cp, build(t), t.Output())
+	binary := build(t)
+	t.Run("kube-apiserver", func(t *testing.T) { walk(t, cp, binary) })
+	t.Run("embedded", func(t *testing.T) {
+		embedded, err := walkthrough.StartEmbedded(cp.Kubectl())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := embedded.Stop(); err != nil {
+				t.Error(err)
+			}
+		}()
+		walk(t, embedded, binary)
+	})
+}
+
+// walk runs the steps. They build upon each other: after a failure the rest is not run.
+func walk(t *testing.T, cluster show.Cluster, binary string) {
+	restaurant, err := walkthrough.Open(cluster, binary, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // WebhookCall is a request of the server to a webhook, and the response.
 type WebhookCall struct {
 	// URL is the URL of the webhook. For a webhook with a Service, the host is the DNS name and
-	// the port of the Service.
+	// the port of the Service; without a [Handler], it is the external name and the port.
 	URL *url.URL
 	// Request and Response contain an AdmissionReview or a ConversionReview in JSON. If the
 	// HTTP status is not 200, Response is the body, which may not be JSON.

@@ -207,7 +207,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions) (*extension
 	}
 	config.SharedInformerFactory = informers.NewSharedInformerFactory(kube, 10*time.Minute)
 	err = genericoptions.NewAdmissionOptions().ApplyTo(&config.Config, config.SharedInformerFactory, kube, dynamicClient,
-		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, s.webhooks))
+		gate, config.EffectiveVersion, webhookinit.NewPluginInitializer(s.webhooks.wrap, services{s}))
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (s *Server) newConfig(ctx context.Context, options restOptions) (*extension
 	return &extensions.Config{GenericConfig: config, ExtraConfig: extensions.ExtraConfig{
 		CRDRESTOptionsGetter: options,
 		MasterCount:          1,
-		ServiceResolver:      s.webhooks,
+		ServiceResolver:      services{s},
 		AuthResolverWrapper:  s.webhooks.wrap,
 	}}, nil
 }

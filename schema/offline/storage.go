@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -91,11 +92,38 @@ func (o restOptions) newStorage(
 		return nil, nil, err
 	}
 	delegator := cacher.NewCacheDelegator(cached, backend)
-	return delegator, sync.OnceFunc(func() {
+	return cachedStorage{delegator, cached}, sync.OnceFunc(func() {
 		delegator.Stop()
 		cached.Stop()
 		store.Close()
 	}), nil
+}
+
+// cachedStorage waits until the cache has the objects. Where kube-apiserver answers that a client
+// has to try again a second later (Cacher.Watch in apiserver/pkg/storage/cacher/cacher.go), this
+// store fills the cache of a new CRD within milliseconds.
+type cachedStorage struct {
+	*cacher.CacheDelegator
+	cache *cacher.Cacher
+}
+
+func (s cachedStorage) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	s.wait(ctx)
+	return s.CacheDelegator.Watch(ctx, key, opts)
+}
+
+func (s cachedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+	if opts.ResourceVersion != "" { // otherwise the list does not need the cache
+		s.wait(ctx)
+	}
+	return s.CacheDelegator.GetList(ctx, key, opts, list)
+}
+
+// wait gives up when an object cannot be converted, so that the client gets the answer of the cache.
+func (s cachedStorage) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = s.cache.Wait(ctx)
 }
 
 // endingClock is the real clock, or the clock of a bubble. Every wait ends with the context,

@@ -3,24 +3,23 @@ package offline
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 )
 
-// webhooks calls webhooks: those behind Services always, and those at URLs too, in process, if
-// there is a handler.
+// webhooks calls webhooks, in process if there is a handler.
 type webhooks struct {
 	handler http.Handler
 	done    context.Context
 	calls   *callLog
-}
-
-// ResolveEndpoint implements [webhook.ServiceResolver].
-func (webhooks) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
 }
 
 // wrap is a [webhook.AuthenticationInfoResolverWrapper].
@@ -47,4 +46,28 @@ func (h webhooks) client(config *rest.Config, err error) (*rest.Config, error) {
 		return recorder{next, h.calls}
 	})
 	return config, nil
+}
+
+// services finds webhooks behind Services.
+type services struct{ *Server }
+
+var _ webhook.ServiceResolver = services{}
+
+// ResolveEndpoint returns the DNS name of a Service for the handler. If there is none, it returns the
+// external name, as kube-apiserver does (apiserver/pkg/util/proxy/proxy.go, ResolveCluster). A
+// Service of another type leads to Pods, of which there are none.
+func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	if s.webhooks.handler != nil {
+		return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
+	}
+	store := s.builtins[corev1.SchemeGroupVersion.WithKind("Service")]
+	obj, err := store.Get(genericapirequest.WithNamespace(s.webhooks.done, namespace), name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	spec := obj.(*corev1.Service).Spec
+	if spec.Type != corev1.ServiceTypeExternalName {
+		return nil, fmt.Errorf("service %s/%s: type is %q, and there are no Pods: expected ExternalName", namespace, name, spec.Type)
+	}
+	return &url.URL{Scheme: "https", Host: net.JoinHostPort(spec.ExternalName, strconv.Itoa(int(port)))}, nil
 }

@@ -3,6 +3,7 @@ package menu
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/crdkit/crdkit/examples/internal/show"
@@ -39,16 +40,26 @@ func (g Guest) DoublePortion(ctx context.Context) error {
 
 // Salami creates pizzas without toppings, which get some.
 func (g Guest) Salami(ctx context.Context) error {
+	var names []string
 	for _, version := range []string{v1alpha1.GroupVersion.Version, v1beta1.GroupVersion.Version} {
+		var all string
 		for i, spec := range []string{"spec: {}", "spec: null", "spec: {toppings: []}"} {
 			name := fmt.Sprintf("salami-%s-%d", version, i)
-			if err := g.Succeed(ctx, Manifest(Group+"/"+version, "Pizza", name, spec), Create); err != nil {
-				return err
-			}
-			if err := g.spec(ctx, Alphas, name, `{"toppings":["tomato","mozzarella","salami"]}`); err != nil {
-				return err
-			}
+			names = append(names, name)
+			all += Manifest(Group+"/"+version, "Pizza", name, spec)
 		}
+		if err := g.Succeed(ctx, all, Create); err != nil {
+			return err
+		}
+	}
+	args := append([]string{"get", Alphas}, names...)
+	output, err := g.Show(ctx, "", append(args, "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec}{"\n"}{end}`)...)
+	if err != nil {
+		return fmt.Errorf("kubectl get: %w: %s", err, output)
+	}
+	const salami = ` {"toppings":["tomato","mozzarella","salami"]}` + "\n"
+	if want := strings.Join(names, salami) + salami; output != want {
+		return fmt.Errorf("the pizzas are\n%snot\n%s", output, want)
 	}
 	return nil
 }

@@ -8,8 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"github.com/crdkit/crdkit/internal/testing/controlplane"
 )
 
 // Step is one thing that is shown. Steps build upon the ones before.
@@ -18,23 +16,23 @@ type Step struct {
 	Run  func(ctx context.Context) error
 }
 
-// Walkthrough is an example on a control plane.
+// Walkthrough is an example on a cluster.
 type Walkthrough interface {
 	// Steps returns the steps, in order.
 	Steps() []Step
 	// Leave prepares something to look at, after all steps.
 	Leave(ctx context.Context) error
-	// Close stops what runs beside the control plane.
+	// Close stops what runs beside the cluster.
 	Close() error
 }
 
-// Demo is the main function of a command that shows a walkthrough on a control plane of its
-// own, and whether each step passed. If keep is set, everything is left running at the end,
-// until interrupted. The process ends with exit code 1 if not all steps passed.
-func Demo(keep bool, open func(*controlplane.ControlPlane) (Walkthrough, error), options ...controlplane.Option) {
+// Demo is the main function of a command that shows a walkthrough on the cluster that start starts,
+// and whether each step passed. If keep is set, everything is left running at the end, until
+// interrupted. The process ends with exit code 1 if not all steps passed.
+func Demo(keep bool, start func(context.Context) (Cluster, error), open func(Cluster) (Walkthrough, error)) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ok, err := demo(ctx, keep, open, options)
+	ok, err := demo(ctx, keep, start, open)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 	}
@@ -44,16 +42,15 @@ func Demo(keep bool, open func(*controlplane.ControlPlane) (Walkthrough, error),
 }
 
 // demo returns whether all steps passed.
-func demo(ctx context.Context, keep bool, open func(*controlplane.ControlPlane) (Walkthrough, error), options []controlplane.Option) (ok bool, err error) {
+func demo(ctx context.Context, keep bool, start func(context.Context) (Cluster, error), open func(Cluster) (Walkthrough, error)) (ok bool, err error) {
 	begin := time.Now()
-	fmt.Println("Starting etcd and kube-apiserver …")
-	cp, err := controlplane.Start(ctx, options...)
+	cluster, err := start(ctx)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, cp.Stop()) }()
-	fmt.Printf("The control plane is ready after %.1f s.\n", time.Since(begin).Seconds())
-	walkthrough, err := open(cp)
+	defer func() { err = errors.Join(err, cluster.Stop()) }()
+	fmt.Printf("It is ready after %.1f s.\n", time.Since(begin).Seconds())
+	walkthrough, err := open(cluster)
 	if err != nil {
 		return false, err
 	}
@@ -61,11 +58,11 @@ func demo(ctx context.Context, keep bool, open func(*controlplane.ControlPlane) 
 
 	ok = run(ctx, walkthrough.Steps())
 	if keep && ctx.Err() == nil {
-		kubeconfig, err := cp.Kubeconfig(cp.Config())
+		kubeconfig, err := cluster.Kubeconfig(cluster.Config())
 		if err != nil {
 			return false, err
 		}
-		leave(ctx, walkthrough, kubeconfig, cp.Kubectl())
+		leave(ctx, walkthrough, kubeconfig, cluster.Kubectl())
 	}
 	return ok, nil
 }

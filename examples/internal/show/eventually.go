@@ -28,7 +28,7 @@ func Eventually(ctx context.Context, timeout time.Duration, try func() error) er
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("after %s still: %w", timeout, err)
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -13,7 +13,13 @@ import (
 // KUBECONFIG. The file is in Dir and goes away with it. The error is that of
 // writing it.
 func (cp *ControlPlane) Kubeconfig(cfg *rest.Config) (string, error) {
-	f, err := os.CreateTemp(cp.dir, "kubeconfig-*")
+	return WriteKubeconfig(cp.dir, cfg)
+}
+
+// WriteKubeconfig writes a kubeconfig file for cfg into the folder dir, and returns its path. Of
+// cfg, it has the address, the CA, the client certificate and the user to impersonate.
+func WriteKubeconfig(dir string, cfg *rest.Config) (string, error) {
+	f, err := os.CreateTemp(dir, "kubeconfig-*")
 	if err != nil {
 		return "", err
 	}
@@ -27,6 +33,8 @@ func (cp *ControlPlane) Kubeconfig(cfg *rest.Config) (string, error) {
 		AuthInfos: map[string]*api.AuthInfo{name: {
 			ClientCertificateData: cfg.CertData,
 			ClientKeyData:         cfg.KeyData,
+			Impersonate:           cfg.Impersonate.UserName,
+			ImpersonateGroups:     cfg.Impersonate.Groups,
 		}},
 		Contexts:       map[string]*api.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,

@@ -15,7 +15,7 @@ func main() {
 	server := flag.String("server", "", "The `path` of the pizza-apiserver binary.")
 	keep := flag.Bool("keep", false, "Leave everything running at the end, until interrupted.")
 	flag.Parse()
-	show.Demo(*keep, func(cp *controlplane.ControlPlane) (show.Walkthrough, error) {
-		return walkthrough.Open(cp, *server, os.Stdout)
-	}, controlplane.Aggregation())
+	show.Demo(*keep, show.ControlPlane(controlplane.Aggregation()), func(cluster show.Cluster) (show.Walkthrough, error) {
+		return walkthrough.Open(cluster, *server, os.Stdout)
+	})
 }

@@ -37,7 +37,7 @@ type Restaurant struct {
 // Open prepares a restaurant on a control plane that forwards requests
 // (controlplane.Aggregation): the user that the server is, and a port for it, which binary
 // is. Each command is shown on out.
-func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaurant, error) {
+func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package walkthrough
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdkit/crdkit/examples/internal/menu"
 	"github.com/crdkit/crdkit/examples/internal/show"
@@ -25,27 +28,42 @@ import (
 const operatorUser = "system:serviceaccount:" + pizza.Namespace + ":" + pizza.Name
 
 // secret holds the CA of the operator, in its namespace.
-const secret = pizza.Name + "-webhook"
+const (
+	secret     = pizza.Name + "-webhook"
+	secretPath = "/api/v1/namespaces/" + pizza.Namespace + "/secrets/" + secret
+)
 
-// Restaurant is a control plane with the pizza operator beside it.
+// Restaurant is a cluster with the pizza operator beside it.
 type Restaurant struct {
 	menu.Guest
+	client           *rest.RESTClient // for what is not shown
 	binary, dir      string
-	port             int
+	port, many       int // many is how many pizzas are created at once
 	args             []string
 	operator         *show.Process // nil before it is started
 	requestsAtSwitch map[string]float64
 }
 
-// Open prepares a restaurant on a control plane: the user that the operator's service
+// Open prepares a restaurant on a cluster: the user that the operator's service
 // account is, and a port for the operator, which binary is. Each command is shown on out.
-func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaurant, error) {
+func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 	kubeconfig, err := cp.Kubeconfig(cp.Config())
 	if err != nil {
 		return nil, err
 	}
 	kubectl := show.Kubectl{Path: cp.Kubectl(), Kubeconfig: kubeconfig, Out: out}
-	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary}
+	// A kube-apiserver learns of a CA a moment later, and is twice as fast with etcd in a process of its own.
+	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary, many: 500}
+	pace := []string{"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s"} // a demo is short
+	if _, embedded := cp.(*Embedded); embedded {
+		r.many = 100
+		pace = []string{"--ca-interval=200ms", "--ca-settle=1s", "--shutdown-delay=100ms", "--drain-timeout=400ms"}
+	}
+	config := cp.Config()
+	config.NegotiatedSerializer = scheme.Codecs
+	if r.client, err = rest.UnversionedRESTClientFor(config); err != nil {
+		return nil, err
+	}
 	user, err := cp.User(operatorUser)
 	if err != nil {
 		return nil, err
@@ -60,12 +78,11 @@ func Open(cp *controlplane.ControlPlane, binary string, out io.Writer) (*Restaur
 	if r.port, err = controlplane.FreePort(); err != nil {
 		return nil, err
 	}
-	r.args = []string{
+	r.args = append([]string{
 		"--kubeconfig=" + userConfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", r.port),
-		"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s", // a demo is short
 		"-v=1",
-	}
+	}, pace...)
 	return r, nil
 }
 
@@ -94,7 +111,6 @@ func (r *Restaurant) startOperator(ctx context.Context, endpoint []string) (err 
 	return r.operator.Await(ctx, func() error {
 		body, err := r.get(ctx, "/readyz?verbose")
 		if err == nil {
-			fmt.Fprintf(r.Out, "$ kubectl get secret -n %s %s -o 'jsonpath={.data.ca\\.crt}' | base64 -d >ca.crt\n", pizza.Namespace, secret)
 			fmt.Fprintf(r.Out, "$ curl --cacert ca.crt --connect-to ::127.0.0.1:%d https://%s/readyz?verbose\n%s", r.port, host, show.Indent(body))
 		}
 		return err
@@ -116,10 +132,17 @@ func (r *Restaurant) get(ctx context.Context, path string) (string, error) {
 // caBundle returns what the Secret of the operator says whom to trust.
 func (r *Restaurant) caBundle(ctx context.Context) ([]byte, error) {
 	var s corev1.Secret
-	if err := r.Read(ctx, &s, "secret", "-n", pizza.Namespace, secret); err != nil {
-		return nil, err
+	err := r.read(ctx, &s, secretPath)
+	return s.Data["ca.crt"], err
+}
+
+// read reads an object, or a list of objects, into a Go value. What is shown is read with kubectl.
+func (r *Restaurant) read(ctx context.Context, into any, path string) error {
+	text, err := r.client.Get().AbsPath(path).Do(ctx).Raw()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return s.Data["ca.crt"], nil
+	return json.Unmarshal(text, into)
 }
 
 // requests returns how many requests the operator has answered, by path.

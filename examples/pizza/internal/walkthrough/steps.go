@@ -51,7 +51,7 @@ func (r *Restaurant) Steps() []show.Step {
 		add("the cost appears, and follows the price of a topping", r.cost)
 		add("a topping that is used cannot be deleted", r.UsedTopping)
 		add("absurd quantities are refused, and the operator goes on", r.quantities)
-		add("500 pizzas are the same pizzas in both versions", r.manyPizzas)
+		add(fmt.Sprintf("%d pizzas are the same pizzas in both versions", r.many), r.manyPizzas)
 		add("a watch delivers events in the other version", r.WatchOther)
 		add("an overwritten CA bundle is repaired", r.brokenBundle)
 		add("the Secret is deleted, and pizzas can still be read", r.deletedSecret)
@@ -142,17 +142,17 @@ func (r *Restaurant) webhooks(ctx context.Context) ([]webhook, error) {
 			} `json:"conversion"`
 		} `json:"spec"`
 	}
-	if err := r.Read(ctx, &crd, "crd", "pizzas."+menu.Group); err != nil {
+	if err := r.read(ctx, &crd, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pizzas."+menu.Group); err != nil {
 		return nil, err
 	}
 	conversion := crd.Spec.Conversion.Webhook
 	conversion.webhook.Name, conversion.webhook.ReviewVersions = "the conversion", conversion.ReviewVersions
 	all := []webhook{conversion.webhook}
-	for _, kind := range []string{"mutatingwebhookconfiguration", "validatingwebhookconfiguration"} {
+	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
 		var configuration struct {
 			Webhooks []webhook `json:"webhooks"`
 		}
-		if err := r.Read(ctx, &configuration, kind, pizza.Name); err != nil {
+		if err := r.read(ctx, &configuration, "/apis/admissionregistration.k8s.io/v1/"+kind+"/"+pizza.Name); err != nil {
 			return nil, err
 		}
 		all = append(all, configuration.Webhooks...)
@@ -233,15 +233,16 @@ func (r *Restaurant) called(ctx context.Context, version string) error {
 	if err != nil {
 		return err
 	}
-	probe := menu.Manifest(v1alpha1.GroupVersion.String(), "Pizza", "probe", "spec: {toppings: [nothing]}")
-	topping := menu.Manifest(v1alpha1.GroupVersion.String(), "Topping", "probe", "spec: {cost: 1}")
 	if err := show.Eventually(ctx, 2*time.Minute, func() error {
 		// The pizza is refused for its topping, and the topping is deleted: all three
 		// admission webhooks are called, and nothing is left. The conversion is called
 		// before the probe is validated against the schema of the stored version.
-		_, _ = r.Run(ctx, probe, "create", "--dry-run=server", "-f", "-")
-		_, _ = r.Run(ctx, topping, "create", "-f", "-")
-		_, _ = r.Run(ctx, "", "delete", "topping", "probe", "--ignore-not-found")
+		toppings := "/apis/" + v1alpha1.GroupVersion.String() + "/toppings"
+		pizza := `{"apiVersion":"` + v1alpha1.GroupVersion.String() + `","kind":"Pizza","metadata":{"name":"probe"},"spec":{"toppings":["nothing"]}}`
+		topping := `{"apiVersion":"` + v1alpha1.GroupVersion.String() + `","kind":"Topping","metadata":{"name":"probe"},"spec":{"cost":1}}`
+		_ = r.client.Post().AbsPath(pizzasPath("v1alpha1")).Param("dryRun", "All").Body([]byte(pizza)).Do(ctx)
+		_ = r.client.Post().AbsPath(toppings).Body([]byte(topping)).Do(ctx)
+		_ = r.client.Delete().AbsPath(toppings + "/probe").Do(ctx)
 		now, err := r.requests(ctx)
 		if err != nil {
 			return err
@@ -251,12 +252,15 @@ func (r *Restaurant) called(ctx context.Context, version string) error {
 				return fmt.Errorf("the API server has not called %s", path)
 			}
 		}
+		r.requestsAtSwitch = now
 		return nil
 	}); err != nil {
 		return err
 	}
-	r.requestsAtSwitch, err = r.requests(ctx)
-	return err
+	for _, path := range admissionPaths(version) {
+		fmt.Fprintf(r.Out, "  %s has answered %v requests\n", path, r.requestsAtSwitch[path])
+	}
+	return nil
 }
 
 func (r *Restaurant) unknownToppings(ctx context.Context) error {
@@ -274,17 +278,17 @@ func (r *Restaurant) bothVersions(ctx context.Context) error {
 func (r *Restaurant) cost(ctx context.Context) error {
 	costs := func(want float64) error {
 		if err := show.Eventually(ctx, 2*time.Minute, func() error {
-			for _, version := range []string{menu.Alphas, menu.Betas} {
+			for _, version := range []string{"v1alpha1", "v1beta1"} {
 				var pizza struct {
 					Status struct {
 						Cost *float64 `json:"cost"`
 					} `json:"status"`
 				}
-				if err := r.Read(ctx, &pizza, version, "double"); err != nil {
+				if err := r.read(ctx, &pizza, pizzasPath(version)+"/double"); err != nil {
 					return err
 				}
 				if got := pizza.Status.Cost; got == nil || *got != want {
-					return fmt.Errorf("%s double costs %v, not %v", version, got, want)
+					return fmt.Errorf("double costs %v in %s, not %v", got, version, want)
 				}
 			}
 			return nil
@@ -303,27 +307,23 @@ func (r *Restaurant) cost(ctx context.Context) error {
 }
 
 func (r *Restaurant) quantities(ctx context.Context) error {
-	for _, c := range []struct{ quantity, message string }{
-		{"0", "spec.toppings[0].quantity: Invalid value: 0: spec.toppings[0].quantity in body should be greater than or equal to 1"},
-		{"1000000000", "spec.toppings[0].quantity: Invalid value: 1000000000: spec.toppings[0].quantity in body should be less than or equal to 100"},
-	} {
-		absurd := menu.Manifest(v1beta1.GroupVersion.String(), "Pizza", "absurd", "spec:\n  toppings: [{name: tomato, quantity: "+c.quantity+"}]")
-		if err := r.Fail(ctx, absurd, menu.Create, c.message); err != nil {
-			return err
-		}
+	var absurd string
+	for _, toppings := range []string{"{name: tomato, quantity: 0}", "{name: tomato, quantity: 1000000000}", "{name: tomato, quantity: 60}, {name: salami, quantity: 60}"} {
+		absurd += menu.Manifest(v1beta1.GroupVersion.String(), "Pizza", "absurd", "spec:\n  toppings: ["+toppings+"]")
 	}
-	tooMany := menu.Manifest(v1beta1.GroupVersion.String(), "Pizza", "absurd", "spec:\n  toppings: [{name: tomato, quantity: 60}, {name: salami, quantity: 60}]")
-	if err := r.Fail(ctx, tooMany, menu.Create, "a pizza has at most 100 portions of toppings"); err != nil {
+	if err := r.Fail(ctx, absurd, menu.Create,
+		"spec.toppings[0].quantity: Invalid value: 0: spec.toppings[0].quantity in body should be greater than or equal to 1",
+		"spec.toppings[0].quantity: Invalid value: 1000000000: spec.toppings[0].quantity in body should be less than or equal to 100",
+		"a pizza has at most 100 portions of toppings"); err != nil {
 		return err
 	}
 	return r.Succeed(ctx, "", []string{"get", menu.Alphas, "margherita"}, `["mozzarella","tomato"]`)
 }
 
 func (r *Restaurant) manyPizzas(ctx context.Context) error {
-	const count = 500
 	names := []string{"mozzarella", "tomato", "salami"}
 	var many strings.Builder
-	for i := range count {
+	for i := range r.many {
 		a, b, c := names[i%3], names[i/3%3], names[i/9%3]
 		if i%2 == 0 {
 			many.WriteString(menu.Pizza(fmt.Sprintf("many-%03d", i), a, b, c))
@@ -335,10 +335,22 @@ func (r *Restaurant) manyPizzas(ctx context.Context) error {
 		}
 		many.WriteString(menu.Manifest(v1beta1.GroupVersion.String(), "Pizza", fmt.Sprintf("many-%03d", i), spec))
 	}
-	if err := r.Succeed(ctx, many.String(), menu.Create, "many-499 created"); err != nil {
+	if err := r.Succeed(ctx, many.String(), menu.Create, fmt.Sprintf("many-%03d created", r.many-1)); err != nil {
 		return err
 	}
-	// The controller is still writing costs: read until both lists are of one moment.
+	// The controller is still writing costs: wait for those, and read until both lists are of one moment.
+	if err := show.Eventually(ctx, 2*time.Minute, func() error {
+		var all v1beta1.PizzaList
+		if err := r.read(ctx, &all, pizzasPath("v1beta1")); err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(all.Items, func(p v1beta1.Pizza) bool { return p.Status.Cost == nil }); i >= 0 {
+			return fmt.Errorf("%s has no cost", all.Items[i].Name)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	return show.Eventually(ctx, 2*time.Minute, func() error {
 		var alpha v1alpha1.PizzaList
 		var beta v1beta1.PizzaList
@@ -348,7 +360,7 @@ func (r *Restaurant) manyPizzas(ctx context.Context) error {
 		if err := r.Read(ctx, &beta, menu.Betas); err != nil {
 			return show.Permanent(err)
 		}
-		if len(alpha.Items) < count || len(alpha.Items) != len(beta.Items) {
+		if len(alpha.Items) < r.many || len(alpha.Items) != len(beta.Items) {
 			return show.Permanent(fmt.Errorf("got %d pizzas in v1alpha1 and %d in v1beta1", len(alpha.Items), len(beta.Items)))
 		}
 		for i := range alpha.Items {
@@ -364,6 +376,11 @@ func (r *Restaurant) manyPizzas(ctx context.Context) error {
 			menu.Alphas, menu.Betas, len(alpha.Items), len(beta.Items))
 		return nil
 	})
+}
+
+// pizzasPath returns the path of the pizzas in a version.
+func pizzasPath(version string) string {
+	return "/apis/" + menu.Group + "/" + version + "/namespaces/default/pizzas"
 }
 
 // samePizza compares two versions of a pizza; the order of toppings does not
@@ -442,7 +459,7 @@ func (r *Restaurant) deletedSecret(ctx context.Context) error {
 			return err
 		}
 		var s corev1.Secret
-		if err := r.Read(ctx, &s, "secret", "-n", pizza.Namespace, secret); err != nil {
+		if err := r.read(ctx, &s, secretPath); err != nil {
 			return err
 		}
 		current, err := cert.ParseCertsPEM(s.Data["tls.crt"])

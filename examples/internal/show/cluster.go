@@ -1,0 +1,34 @@
+package show
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdkit/crdkit/internal/testing/controlplane"
+)
+
+// Cluster is an API server on which a walkthrough runs.
+type Cluster interface {
+	// Config returns a client configuration of an administrator.
+	Config() *rest.Config
+	// User returns a client configuration of a user.
+	User(name string, groups ...string) (*rest.Config, error)
+	// Kubeconfig writes a client configuration into a file in Dir, and returns its path.
+	Kubeconfig(config *rest.Config) (string, error)
+	// Kubectl returns the path of a kubectl binary.
+	Kubectl() string
+	// Dir returns a directory for files, which Stop removes.
+	Dir() string
+	// Stop ends the server.
+	Stop() error
+}
+
+// ControlPlane returns a function that starts etcd and kube-apiserver.
+func ControlPlane(options ...controlplane.Option) func(context.Context) (Cluster, error) {
+	return func(ctx context.Context) (Cluster, error) {
+		fmt.Println("Starting etcd and kube-apiserver …")
+		return controlplane.Start(ctx, options...)
+	}
+}
