@@ -52,7 +52,7 @@ func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 		return nil, err
 	}
 	kubectl := show.Kubectl{Path: cp.Kubectl(), Kubeconfig: kubeconfig, Out: out}
-	// A kube-apiserver learns of a CA a moment later, and is twice as fast with etcd in a process of its own.
+	// The embedded server learns of a change at once, and shares the processors with kubectl.
 	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary, many: 500}
 	pace := []string{"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s"} // a demo is short
 	if _, embedded := cp.(*Embedded); embedded {
@@ -136,7 +136,8 @@ func (r *Restaurant) caBundle(ctx context.Context) ([]byte, error) {
 	return s.Data["ca.crt"], err
 }
 
-// read reads an object, or a list of objects, into a Go value. What is shown is read with kubectl.
+// read reads an object, or a list of objects, into a Go value, without a process of kubectl, which
+// would take much longer. The steps read with kubectl all that they show.
 func (r *Restaurant) read(ctx context.Context, into any, path string) error {
 	text, err := r.client.Get().AbsPath(path).Do(ctx).Raw()
 	if err != nil {
