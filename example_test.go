@@ -16,10 +16,8 @@ import (
 	"github.com/crdkit/crdkit/scheme"
 )
 
-// The README has the code from here to the example. TestReadme compares them.
-
 func handlers() (*http.ServeMux, error) {
-	// Which kinds exist.
+	// The kinds.
 	s, err := scheme.New(
 		scheme.Version(v1beta1.GroupVersion, &v1beta1.Pizza{}, &v1beta1.PizzaList{}),
 		scheme.Version(v1alpha1.GroupVersion, &v1alpha1.Pizza{}, &v1alpha1.PizzaList{}),
@@ -29,22 +27,22 @@ func handlers() (*http.ServeMux, error) {
 	}
 	mux := http.NewServeMux()
 
-	// How they convert: plain functions; nothing is added to the API types.
+	// Conversions are plain functions; nothing is added to the API types.
 	reg := conversion.NewRegistry(s)
 	if err := conversion.AddSpoke(reg, pizzaToHub, pizzaFromHub); err != nil { // types are inferred
 		return nil, err
 	}
 	mux.Handle("/convert", conversion.NewHandler(reg))
 
-	// Admission: typed functions; field errors in, a proper Status out. Written for
-	// one version, they serve all of them through the conversion.
+	// Admission functions are typed, and return field errors. Written for one version,
+	// they serve all versions of the kind through the conversion.
 	mux.Handle("/admit", admission.NewHandler(s, admission.ConvertWith(reg), admission.Mutate(defaultToppings)))
 	mux.Handle("/validate", admission.NewHandler(s, admission.ConvertWith(reg), admission.Validate(knownToppings)))
 	return mux, nil
 }
 
 func pizzaToHub(_ context.Context, in *v1alpha1.Pizza, out *v1beta1.Pizza) error {
-	for _, name := range in.Spec.Toppings { // metadata has been taken care of
+	for _, name := range in.Spec.Toppings { // crdkit copies the metadata
 		out.Spec.Toppings = append(out.Spec.Toppings, v1beta1.PizzaTopping{Name: name})
 	}
 	return nil
