@@ -7,7 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 
@@ -35,8 +35,7 @@ func main() {
 func embedded(kubectl string) (show.Cluster, error) {
 	fmt.Println("This runs on the API server's own code for custom resources, without etcd and kube-apiserver. " +
 		"Every request is allowed, so RBAC is not tested; make demo-cluster uses a real control plane.")
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	server, err := walkthrough.StartEmbedded(kubectl)
 	if err != nil {
 		return nil, err
@@ -45,6 +44,6 @@ func embedded(kubectl string) (show.Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(err, server.Stop())
 	}
-	klog.SetOutput(log)
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(log, nil)))
 	return server, nil
 }
