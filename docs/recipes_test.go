@@ -124,7 +124,7 @@ func TestRecipes_OlderLibraries(t *testing.T) {
 			"var AddToScheme = (&scheme.Builder{GroupVersion: GroupVersion}).Register(&Backup{}, &BackupList{}).AddToScheme\n")
 	}
 	section := mdtest.Read(t, "recipes.md").Section(t, "How do I test the conversion of an operator with older libraries?")
-	write("test/roundtrip/go.mod", section.BlocksOf("")[0].Text+"\nreplace github.com/crdkit/crdkit => "+here+"\n")
+	write("test/roundtrip/go.mod", strings.Replace(section.BlocksOf("")[0].Text, "../../../crdkit", here, 1))
 	write("test/roundtrip/roundtrip_test.go", `package roundtrip_test
 
 import (
