@@ -1,5 +1,5 @@
-// Crdcheck checks CustomResourceDefinitions (CRDs) and custom objects without a cluster, and reports
-// the results that an API server would return. Most projects run it in CI:
+// Crdcheck checks CustomResourceDefinitions (CRDs) and custom objects without a cluster, with the API
+// server's own code. Most projects run it in CI:
 //
 //	go install github.com/crdkit/crdkit/cmd/crdcheck@latest
 //
@@ -7,49 +7,53 @@
 //	crdcheck diff old.yaml new.yaml                 # report what an upgrade of a CRD would break
 //	crdcheck rehearse --from old --to new --objects snapshot.yaml # replay an upgrade with stored objects
 //	crdcheck validate --crd config/crd pizza.yaml   # validate objects
-//	crdcheck prune --crd config/crd pizza.yaml      # report the fields that would be pruned
+//	crdcheck prune --crd config/crd pizza.yaml      # report the fields that the API server would drop
 //	crdcheck default --crd config/crd pizza.yaml    # report the defaults that would be set
-//	crdcheck convert old.yaml                       # convert CRDs from v1beta1 to v1
+//	crdcheck convert old.yaml                       # convert CRDs from apiextensions.k8s.io/v1beta1 to v1
 //
 // # Input
 //
 // Files contain YAML or JSON, with any number of documents and Lists. A directory stands for
 // the files below it that end in .yaml, .yml or .json. The name - stands for standard input.
 //
-// In a directory, the command skips the objects that it does not need. For lint, convert, diff and
-// --crd, these are objects that are not CRDs, and patches of CRDs. For validate, prune and default,
-// these are objects of groups without a CRD. If a file in a directory cannot be read, such as a
-// template, and does not seem to contain an object that the command needs, the command skips the
-// file and prints a warning.
+// Objects that a command does not check are treated as follows. "Other" objects are those whose group
+// has no CRD in the input:
 //
-// In a file on the command line, objects of other groups are skipped with a warning. Everything else that
-// is not expected is an error. If the group of an object has CRDs, but none of them serves its kind or
-// version, the object is always a finding, because the kind or version may be misspelled. For
-// rehearse, it is an error, and objects of other groups are counted.
+//	input               lint, convert, diff, --crd    validate, prune, default       rehearse
+//	a directory         skips what is not a CRD       skips other objects            counts other objects
+//	a file by its name  error if it is not a CRD      skips other objects, warns     counts other objects
+//	wrong kind, version -                             a finding                      error
+//
+// The last line is for objects whose group has a CRD that does not serve their kind or version, which may
+// be misspelled. A file in a directory that cannot be read, such as a template, is skipped with a warning
+// if it does not seem to contain an object that the command needs.
+//
+// The objects of rehearse are a snapshot, as kubectl get -o yaml prints it. With --webhook, rehearse calls
+// the conversion webhook of the next release at a URL, and with --webhook-command it also starts it.
 //
 // # Output
 //
 // The command prints its results to standard output, as text or, with -o json, as a JSON object that
 // includes the errors. With -o github, lint, validate and diff print workflow commands of GitHub
-// Actions. With -o sarif, they print a SARIF 2.1.0 log. Both formats have the line of the field.
+// Actions. With -o sarif, they print a SARIF 2.1.0 log. Both include the line of the field that a finding is about.
 // The command prints errors to standard error. On a terminal, standard error also shows
 // the progress of a long run. Scripts can use the exit code:
 //
 //   - 0: there are no findings, or only warnings and accepted findings.
 //   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, breaking
-//     changes, or data that an upgrade loses. A possibly breaking change without a proof counts too, unless diff has
-//     --allow-unproven.
+//     changes, or data that an upgrade loses. Diff also finds changes that may break something, but for
+//     which it has no example object; with --allow-unproven, these do not count.
 //   - 2: the command line is wrong, some input could not be read, there was nothing to check, or
 //     the results could not be written. The command still checks all input that it can read.
 //   - 3: the check could not be completed, for example because a webhook cannot be reached.
 //
 // # Accepted findings
 //
-// A change of diff or a loss of rehearse that you have reviewed is accepted by an entry in a file, which
-// you pass with --accept and keep in your repository:
+// To accept a change that diff reports, or a loss that rehearse reports, add an entry to a file in your
+// repository, and pass the file with --accept:
 //
 //	# accepted.yaml
-//	- definition: Pizza.restaurant.example.com
+//	- definition: Pizza.restaurant.example.com # kind and group
 //	  version: v1
 //	  path: spec.size
 //	  what: the value "small" is removed
@@ -60,16 +64,16 @@
 // fields it repeats, so that another change of the same field is reported again. Accepted findings are
 // printed with their reasons, in JSON as accepted, in SARIF as suppressions, and for GitHub as notices.
 //
-// An entry of diff is stale if the compared CRDs do not have its change, usually because the old CRD is now
-// that of a release with the change. Diff reports stale entries, and fails because of them only with
-// --fail-on-stale: a stale entry hides nothing, and a project that compares with its main branch has one after
-// each merge. An entry that is misspelled is stale too, and the change that it was meant for still fails.
+// An entry is stale if diff does not find its change, usually because the old CRD has the change already. Diff
+// reports stale entries, but fails only with --fail-on-stale, because a stale entry hides nothing, and a project
+// that compares with its main branch has one after each merge. A misspelled entry is stale too, and the change
+// that it was meant for still fails.
 //
 // # Stability
 //
-// Commands, flags, exit codes, the files of --accept and the formats json, github, sarif and accept
-// change as crdkit's Go API does: a minor release of version 0 may change them, CHANGELOG.md lists each
-// such change, and a patch release changes none. Formats may gain fields. The text for people may change in any release,
-// and with it the wording of messages within a format. The exception is the field what of a change,
-// which entries repeat. The cause of a rehearse finding quotes a webhook or the API server, and changes with them.
+// Commands, flags, exit codes, the files of --accept and the formats json, github, sarif and accept follow
+// the same rules as crdkit's Go API: in version 0, a minor release may change them, CHANGELOG.md lists each
+// such change, and a patch release changes none. Formats may gain fields. The wording of messages may change in any
+// release, except for the field "what" of a change, which entries repeat. The cause of a rehearse finding quotes a
+// webhook or the API server, and may change when they do.
 package main

@@ -1,7 +1,8 @@
-// Package lossless reads the annotation of conversion.Lossless without a registry, for operators that
-// no longer serve conversions with package conversion.
+// Package lossless restores, in conversion methods of controller-runtime, the fields that crdkit's
+// conversion.Lossless has stored in an annotation. It is for operators that no longer use package
+// conversion of crdkit.
 //
-// [Restore] is the last statement of a ConvertTo method, as controller-runtime calls it:
+// Call [Restore] at the end of ConvertTo. In this example, conversion is controller-runtime's package:
 //
 //	func (b *Backup) ConvertTo(dst conversion.Hub) error {
 //		hub := dst.(*v1.Backup)
@@ -10,14 +11,14 @@
 //		return lossless.Restore(b, dst)
 //	}
 //
-// As long as stored objects, manifests or clients still have the annotation, Restore puts the hidden
-// fields into the hub, and removes the annotation. Without an annotation, it does nothing. The rules are
-// those of conversion.Lossless: a user's edit of the spoke always wins, and a field whose list element
-// cannot be identified is left out.
+// Restore puts the hidden fields into the hub, and removes the annotation from it. If the spoke has no
+// annotation, Restore does nothing. Keep the call until no stored object, manifest or client has the
+// annotation. The rules are those of conversion.Lossless: for example, a user's edit of the spoke always
+// wins, and a field whose list element cannot be identified is lost.
 //
 // Nothing in this package writes the annotation. ConvertFrom must itself preserve the fields that the
-// spoke cannot express, for example with MarshalData of cluster-api's package util/conversion. Otherwise
-// the next client that reads the spoke and writes it back removes them.
+// spoke cannot express, for example with MarshalData of cluster-api's package util/conversion. If it does
+// not, the next client that reads the spoke and writes it back loses those fields.
 //
-// docs/leaving.md describes the whole way back to controller-runtime.
+// The page "Leaving crdkit" (docs/leaving.md in the repository) describes the whole way back.
 package lossless
