@@ -33,7 +33,7 @@ demo-binaries:
 
 .PHONY: demo-apiserver
 demo-apiserver: controlplane ## Show the restaurant as an aggregated API server, with its own etcd. KEEP=1 leaves it running.
-	@cd examples/pizza-apiserver && $(CURDIR)/hack/go-build.sh $(CURDIR)/bin "-s -w" ./cmd/...
+	@cd examples/pizza-apiserver && ../../hack/go-build.sh ../../bin "-s -w" ./cmd/...
 	@bin/pizza-apiserver-demo --server bin/pizza-apiserver $(if $(KEEP),--keep)
 
 # $(call each-module,command) runs `go command ./...` in each module.

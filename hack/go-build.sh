@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds commands of the module in the working directory, and reports how many packages have been
-# compiled, of how many: on a terminal in one line that is rewritten, elsewhere in a line for each
+# Builds commands of the module in the working directory, and prints
+# "compiled n of m packages": on a terminal in one line that is rewritten, elsewhere in a line for each
 # tenth. If little is compiled, nothing is printed.
 #
 #	hack/go-build.sh folder 'linker flags' package...
@@ -11,7 +11,7 @@ mkdir -p "$folder"
 
 report() {
 	local line n=0 total=0 tenths=0 clear=""
-	[ -t 1 ] && clear=$'\r\033[K'
+	[ -t 1 ] && [ "${TERM:-dumb}" != dumb ] && clear=$'\r\033[K'
 	while IFS= read -r line; do
 		# With -v, go build prints the path of each package that it compiles. Other lines are downloads and errors.
 		if [[ ! $line =~ ^[A-Za-z0-9._~/-]+$ ]]; then

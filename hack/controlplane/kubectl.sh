@@ -22,11 +22,7 @@ supported() {
 	[[ -n $minor ]] && ((minor >= oldest && minor <= newest + 1))
 }
 
-if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
-	echo "$KUBEBUILDER_ASSETS/kubectl"
-	exit
-fi
-for kubectl in "$here/bin/kubectl" "$(command -v kubectl || true)"; do
+for kubectl in "${KUBEBUILDER_ASSETS:-$here/bin}/kubectl" "$(command -v kubectl || true)"; do
 	if [ -x "$kubectl" ] && supported "$kubectl"; then
 		echo "$kubectl"
 		exit

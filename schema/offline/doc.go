@@ -88,4 +88,7 @@
 //   - Creating an object within two seconds of its CRD is delayed by two seconds, as in a cluster
 //     (serveResource in apiextensions-apiserver/pkg/apiserver/customresource_handler.go), unless the
 //     CRD is initial.
+//   - With a [Handler], webhooks are called without TLS, and Services and certificates are not tested.
+//   - While the watch cache of a CRD is being filled, watches wait for up to a second. A cluster
+//     answers 429, and clients try again a second later.
 package offline

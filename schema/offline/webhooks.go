@@ -55,7 +55,7 @@ var _ webhook.ServiceResolver = services{}
 
 // ResolveEndpoint returns the DNS name of a Service for the handler. If there is none, it returns the
 // external name, as kube-apiserver does (apiserver/pkg/util/proxy/proxy.go, ResolveCluster). A
-// Service of another type leads to Pods, of which there are none.
+// Service of another type needs Pods, which this server does not run.
 func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
 	if s.webhooks.handler != nil {
 		return &url.URL{Scheme: "https", Host: fmt.Sprintf("%s.%s.svc:%d", name, namespace, port)}, nil
