@@ -45,13 +45,15 @@ entry that matches nothing is not reported, because another cluster may have suc
 webhook cannot be reached, the rehearsal ends with the exit code 3.
 
 The webhook of the new release is called where objects have to be converted, and that
-of the old release if it is given. Both get no more than conversion reviews.`,
+of the old release if it is given. Both get no more than conversion reviews. So that a command
+that is started writes to no cluster, its KUBECONFIG is /dev/null, and KUBERNETES_SERVICE_HOST is
+empty. To give it the kubeconfig of a test cluster, begin the command with env KUBECONFIG=FILE.`,
 		Example: `  # A snapshot, in the version that is stored
   kubectl get crontabs.v1beta1.stable.example.com --all-namespaces -o yaml >objects.yaml
 
   # Rehearse an upgrade with a webhook that is started for it
   crdcheck rehearse --from old/crd --to config/crd --objects objects.yaml --redact spec.password \
-    --webhook https://127.0.0.1:9443/convert --webhook-command './manager --port 9443' --insecure-skip-tls-verify`,
+    --webhook http://127.0.0.1:9443/convert --webhook-command 'bin/convert 127.0.0.1:9443'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()

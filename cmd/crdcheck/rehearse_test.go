@@ -17,16 +17,25 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crdkit/crdkit/conversion"
 	"github.com/crdkit/crdkit/examples/crontab"
 	"github.com/crdkit/crdkit/schema/rehearse"
 )
 
-// webhookAddress is the environment variable that makes the test binary a webhook.
-const webhookAddress = "CRDCHECK_TEST_WEBHOOK"
+// These environment variables make the test binary a webhook, and let it print the cluster that it finds.
+const (
+	webhookAddress = "CRDCHECK_TEST_WEBHOOK"
+	printCluster   = "CRDCHECK_TEST_CLUSTER"
+)
 
 func TestMain(m *testing.M) {
+	if os.Getenv(printCluster) != "" {
+		fmt.Fprintln(os.Stderr, cluster())
+		os.Exit(1)
+	}
 	if address := os.Getenv(webhookAddress); address != "" {
 		if err := http.ListenAndServe(address, crontabs()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -34,6 +43,15 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// cluster returns the API server that an operator would find.
+func cluster() string {
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	if err != nil {
+		return "no cluster"
+	}
+	return config.Host
 }
 
 // crontabs is the conversion webhook of the CronTab example.
@@ -121,6 +139,28 @@ func TestRehearse_StartsTheWebhook(t *testing.T) {
 	if conn, err := net.Dial("tcp", address); err == nil {
 		conn.Close()
 		t.Error("the webhook still runs")
+	}
+}
+
+// An operator that is started for a rehearsal finds no cluster, unless its command names one.
+func TestRehearse_CommandHasNoCluster(t *testing.T) {
+	mine := filepath.Join(t.TempDir(), "config")
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["mine"] = &clientcmdapi.Cluster{Server: "https://mine.example.com"}
+	kubeconfig.Contexts["mine"] = &clientcmdapi.Context{Cluster: "mine"}
+	kubeconfig.CurrentContext = "mine"
+	if err := clientcmd.WriteToFile(*kubeconfig, mine); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", mine)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	for env, want := range map[string]string{"": "no cluster", "KUBECONFIG=" + mine: "https://mine.example.com"} {
+		command := fmt.Sprintf("env %s=1 %s '%s'", printCluster, env, os.Args[0])
+		_, _, stderr := run(t, "", upgrade("--objects", samples, "--webhook", "http://127.0.0.1:1", "--webhook-command", command)...)
+		if !strings.HasPrefix(stderr, want+"\n") {
+			t.Errorf("env %s: got %s, want %s", env, stderr, want)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ type webhookFlags struct {
 
 func (w *webhookFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&w.new.url, "webhook", "", "The URL of the new conversion webhook.")
-	flags.StringVar(&w.new.command, "webhook-command", "", "A shell command that serves the new webhook. It is started, and stopped at the end.")
+	flags.StringVar(&w.new.command, "webhook-command", "", "A shell command that serves the new webhook. It is started without a kubeconfig, and stopped at the end.")
 	flags.StringVar(&w.old.url, "from-webhook", "", "The URL of the old conversion webhook. Without it, the old release reads objects only as they are stored.")
 	flags.StringVar(&w.old.command, "from-webhook-command", "", "A shell command that serves the old webhook.")
 	flags.StringVar(&w.authority, "certificate-authority", "", "A file with the certificates that webhooks are verified by.")
@@ -81,6 +81,8 @@ func (w *webhookFlags) start(ctx context.Context, c *command) (old, now rehearse
 			continue
 		}
 		cmd := exec.CommandContext(ctx, "sh", "-c", "exec "+one.command)
+		// An operator must not reconcile in the cluster of the shell. Without KUBECONFIG, it would read ~/.kube/config.
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+os.DevNull, "KUBERNETES_SERVICE_HOST=")
 		cmd.Stdout, cmd.Stderr = c.errOut, c.errOut
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		cmd.WaitDelay = 10 * time.Second

@@ -9,7 +9,7 @@
 //
 // Tests of conversions generate objects that the CustomResourceDefinition (CRD) accepts. A cluster
 // also has objects that only an earlier CRD accepted, or that ratcheting preserved. If one of them
-// cannot be converted, every list and watch of its kind fails.
+// cannot be converted to a version, every list and watch in this version fails.
 //
 // [Run] takes the CRDs of two releases of your operator, their conversion webhooks, and stored
 // objects. It replays each object in these steps:
