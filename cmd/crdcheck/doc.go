@@ -41,8 +41,8 @@
 //
 //   - 0: there are no findings, or only warnings and accepted findings.
 //   - 1: there are findings: problems of a CRD, invalid objects, pruned fields, breaking
-//     changes, or data that an upgrade loses. Diff also finds changes that may break something, but for
-//     which it has no example object; with --allow-unproven, these do not count.
+//     changes, or data that an upgrade loses. Diff also finds changes that may break something
+//     without an example object that does; with --allow-unproven, these do not count.
 //   - 2: the command line is wrong, some input could not be read, there was nothing to check, or
 //     the results could not be written. The command still checks all input that it can read.
 //   - 3: the check could not be completed, for example because a webhook cannot be reached.
