@@ -123,7 +123,7 @@ func ofType(was, is *structuralschema.Structural) *structuralschema.Structural {
 		if is.Type != "object" { // fields are those of objects
 			typed = structuralschema.Structural{ValidationExtensions: was.ValidationExtensions, ValueValidation: was.ValueValidation}
 		}
-		typed.Type, typed.XIntOrString, typed.Nullable = is.Type, is.XIntOrString, false
+		typed.Type, typed.XIntOrString = is.Type, is.XIntOrString
 		return &typed
 	}
 	return nil

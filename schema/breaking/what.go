@@ -1,6 +1,7 @@
 package breaking
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -29,27 +30,32 @@ func limited(text string) string {
 // cut returns the beginning of a text, without the half of a character.
 func cut(text string, n int) string { return strings.ToValidUTF8(text[:n], "") }
 
-// exact writes a value as JSON. Unlike short, it tells values apart however long they are.
-func exact(value any) string {
-	data, _ := json.Marshal(value) // what was JSON is JSON
-	return limited(string(data))
+// jsonOf writes a value as JSON on one line.
+func jsonOf(value any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // what was JSON is JSON
+	return strings.TrimSpace(text.String())
 }
+
+// exact writes a value as JSON. Unlike short, it tells values apart however long they are.
+func exact(value any) string { return limited(jsonOf(value)) }
 
 // short writes a value as JSON, cut after 60 bytes.
 func short(value any) string {
-	data, _ := json.Marshal(value) // what was JSON is JSON
-	if len(data) > 60 {
-		return cut(string(data), 57) + "..."
+	text := jsonOf(value)
+	if len(text) > 60 {
+		return cut(text, 57) + "..."
 	}
-	return string(data)
+	return text
 }
 
 // valueList lists the values of an enum, whose order means nothing.
 func valueList(enum []structuralschema.JSON) string {
 	var all []string
 	for _, v := range enum {
-		data, _ := json.Marshal(v.Object)
-		all = append(all, string(data))
+		all = append(all, jsonOf(v.Object))
 	}
 	slices.Sort(all)
 	return limited(strings.Join(all, ", "))
@@ -112,8 +118,7 @@ func nestedText(schemas ...structuralschema.NestedValueValidation) string {
 	var all []string
 	for _, v := range schemas {
 		in := structuralschema.Structural{ValueValidation: &structuralschema.ValueValidation{Not: &v}}
-		data, _ := json.Marshal(in.ToKubeOpenAPI().Not)
-		all = append(all, string(data))
+		all = append(all, jsonOf(in.ToKubeOpenAPI().Not))
 	}
 	slices.Sort(all)
 	return limited(strings.Join(all, ", "))
@@ -123,11 +128,11 @@ func nestedText(schemas ...structuralschema.NestedValueValidation) string {
 func restText(s *structuralschema.Structural, text string) string {
 	rest := undocumented(s)
 	rest.Type, rest.Nullable, rest.XIntOrString, rest.Default = "", false, false, structuralschema.JSON{}
-	data, _ := json.Marshal(rest.ToKubeOpenAPI())
-	if string(data) == "{}" {
+	schema := jsonOf(rest.ToKubeOpenAPI())
+	if schema == "{}" {
 		return ""
 	}
-	return text + limited(string(data))
+	return text + limited(schema)
 }
 
 // metadataText writes what a schema requires of the metadata of an embedded resource, after a text. It is

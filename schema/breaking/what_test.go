@@ -94,21 +94,34 @@ func TestWhat_IdentifiesTheDefinition(t *testing.T) {
   - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {a: {type: integer}, l: {type: string}}}}}}}
   - {name: v3, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {status: {type: object, properties: {a: {type: integer}, l: {type: string}}}}}}}
 `
-	for _, test := range []struct{ name, what, one, other string }{
-		{"a name", "kind: Apple", "kind: Pear, listKind: AppleList, singular: apple", "kind: Plum, listKind: AppleList, singular: apple"},
-		{"a column", "type: integer, jsonPath: .spec.a", "type: integer, jsonPath: .spec.b", "type: integer, jsonPath: .spec.c"},
-		{"the type of a column", "name: A, type: integer", "name: A, type: string", "name: A, type: date"},
-		{"scale", "labelSelectorPath: .status.l", "labelSelectorPath: .status.b", "labelSelectorPath: .status.c"},
-		{"scale without a path", "specReplicasPath: .spec.a, statusReplicasPath: .status.a, labelSelectorPath: .status.l", "specReplicasPath: .spec.b, statusReplicasPath: .status.a", "specReplicasPath: .spec.b, statusReplicasPath: .status.b"},
-		{"the storage version", "storage: true", "storage: false", "storage: false"},
+	for _, test := range []struct {
+		name       string
+		one, other []string // what to replace in the old definition
+	}{
+		{"a name", []string{"kind: Apple", "kind: Pear, listKind: AppleList, singular: apple"}, []string{"kind: Apple", "kind: Plum, listKind: AppleList, singular: apple"}},
+		{"a column", []string{"jsonPath: .spec.a", "jsonPath: .spec.b"}, []string{"jsonPath: .spec.a", "jsonPath: .spec.c"}},
+		{"the type of a column", []string{"name: A, type: integer", "name: A, type: string"}, []string{"name: A, type: integer", "name: A, type: date"}},
+		{"a scale path", []string{"labelSelectorPath: .status.l", "labelSelectorPath: .status.b"}, []string{"labelSelectorPath: .status.l", "labelSelectorPath: .status.c"}},
+		{"no scale path", []string{"Path: .spec.a", "Path: .spec.b"}, []string{"Path: .spec.a", "Path: .spec.b", ", labelSelectorPath: .status.l", ""}},
+		{"the storage version", []string{"storage: true", "storage: false", "v2, served: true, storage: false", "v2, served: true, storage: true"},
+			[]string{"storage: true", "storage: false", "v3, served: true, storage: false", "v3, served: true, storage: true"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			one, other := strings.Replace(old, test.what, test.one, 1), strings.Replace(old, test.what, test.other, 1)
-			if test.name == "the storage version" {
-				one, other = strings.Replace(one, "v2, served: true, storage: false", "v2, served: true, storage: true", 1), strings.Replace(other, "v3, served: true, storage: false", "v3, served: true, storage: true", 1)
-			}
-			identified(t, changes(t, old, one), changes(t, old, other))
+			identified(t, changes(t, old, strings.NewReplacer(test.one...).Replace(old)), changes(t, old, strings.NewReplacer(test.other...).Replace(old)))
 		})
+	}
+}
+
+// People read values, not escapes, and the end of a cut text is not half of a character.
+func TestWhat_IsReadable(t *testing.T) {
+	for _, test := range []struct{ old, now, want string }{
+		{"{type: string}", "{type: string, enum: ['<a>', '&']}", `only "&", "<a>" are allowed now`},
+		{"{type: string}", "{type: string, not: {pattern: '^<a>$'}}", `not is {"pattern":"^<a>$"} now`},
+		{"{type: string}", "{type: string, enum: [" + strings.Repeat("é", 100) + "]}", `only "` + strings.Repeat("é", 59) + `... (sha256:`},
+	} {
+		if got := changes(t, property(test.old), property(test.now)); len(got) != 1 || !strings.HasPrefix(got[0].What, test.want) {
+			t.Errorf("%s: got %v, want %s", test.now, got, test.want)
+		}
 	}
 }
 
