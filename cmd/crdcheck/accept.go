@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -50,7 +51,8 @@ func (a acceptance) String() string { return fmt.Sprintf("%s (%s)", indent(a.Rea
 type entry struct {
 	acceptance
 	identity
-	matched bool
+	matched  bool
+	compared bool // the definition, so that the entry should have matched
 }
 
 // member is a field of an entry.
@@ -176,20 +178,20 @@ func parseEntry(name string, item *yamlv3.Node) (*entry, error) {
 	}
 	switch {
 	case e.Definition == "":
-		return nil, missing("definition", "a kind and its group, such as Pizza.example.com")
+		return nil, missing("definition", "want a kind and its group, such as Pizza.example.com")
 	case e.What == "" && (e.Step == "" || e.Effect == ""):
-		return nil, missing("what", "the change as crdcheck diff prints it, or step and effect of crdcheck rehearse")
+		return nil, missing("what", "want the change as crdcheck diff prints it, or step and effect of crdcheck rehearse")
 	case e.What != "" && e.Step+e.Effect+e.Cause != "":
 		return nil, errors.New("fields of crdcheck diff (what) and of crdcheck rehearse (step, effect, cause): want two entries")
 	case strings.TrimSpace(e.Reason) == "":
-		return nil, missing("reason", "why the finding is acceptable")
+		return nil, missing("reason", "say why the finding is acceptable")
 	}
 	e.Reason = strings.TrimSpace(e.Reason)
 	return e, nil
 }
 
 // missing is the error of an entry without a field.
-func missing(field, want string) error { return fmt.Errorf("%s: missing: want %s", field, want) }
+func missing(field, want string) error { return fmt.Errorf("%s: required: %s", field, want) }
 
 // accept returns the reason to accept a finding, or nil.
 func (a *accepted) accept(id identity) *acceptance {
@@ -201,33 +203,59 @@ func (a *accepted) accept(id identity) *acceptance {
 	return &e.acceptance
 }
 
-// stale returns the entries of diff that accept nothing. Those of other definitions are left out,
-// so that definitions with a common file can be compared one by one.
-func (a *accepted) stale(compared ...definitions) []*entry {
+// stale returns the entries of diff that accept nothing: those of definitions that are compared, and the
+// others. Those may be misspelled or out of date, or concern a definition that is compared in another run.
+func (a *accepted) stale(compared ...definitions) (stale, others []*entry) {
 	names := map[string]bool{}
 	for _, all := range compared {
 		for kind := range all.byKind {
 			names[kind.String()] = true
 		}
 	}
-	stale := []*entry{}
+	stale = []*entry{}
 	for _, e := range a.entries {
-		if e.What != "" && !e.matched && names[e.Definition] {
+		switch e.compared = names[e.Definition]; {
+		case e.What == "" || e.matched:
+		case e.compared:
 			stale = append(stale, e)
+		default:
+			others = append(others, e)
 		}
 	}
-	return stale
+	return stale, others
+}
+
+// noteOthers prints how many entries are of definitions that are not compared, and of which.
+func (c *command) noteOthers(others []*entry) {
+	if len(others) == 0 {
+		return
+	}
+	entries, names := "1 entry", map[string]bool{}
+	if len(others) > 1 {
+		entries = fmt.Sprintf("%d entries", len(others))
+	}
+	for _, e := range others {
+		names[e.Definition] = true
+	}
+	c.say("Note: no definition is compared for %s of --accept: %s", entries, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
 }
 
 // text is a stale entry for a person to read.
 func (e *entry) text() string {
+	if !e.compared {
+		return e.identity.String() + "\nStale: this definition is not compared. Correct or remove the entry."
+	}
 	return e.identity.String() + "\nStale: the compared definitions do not have this change. Remove the entry."
 }
 
-// printEntries prints entries for findings, whose reasons are for the user to write.
+// printEntries prints entries for findings, whose reasons are for the user to write. Findings with the same
+// fields, such as a rule that is there twice, have one entry.
 func (c *command) printEntries(findings []identity) error {
 	list := yamlv3.Node{Kind: yamlv3.SequenceNode}
-	for _, id := range findings {
+	for i, id := range findings {
+		if slices.Contains(findings[:i], id) {
+			continue
+		}
 		item := &yamlv3.Node{Kind: yamlv3.MappingNode}
 		for _, m := range (&entry{identity: id}).members() {
 			value := &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Value: *m.value}

@@ -33,7 +33,7 @@ func TestDiff_AcceptsWhatItPrints(t *testing.T) {
 		t.Fatalf("%d\n%s%s", code, entries, stderr)
 	}
 	path := writeFile(t, "accepted.yaml", entries)
-	if code, stdout, stderr := run(t, "", "diff", "--accept", path, "project/pizza.yaml", "new.yaml"); code != exitError || stdout != "" || strings.Count(stderr, ": reason: missing: want why the finding is acceptable\n") != 6 {
+	if code, stdout, stderr := run(t, "", "diff", "--accept", path, "project/pizza.yaml", "new.yaml"); code != exitError || stdout != "" || strings.Count(stderr, ": reason: required: say why the finding is acceptable\n") != 6 {
 		t.Errorf("without reasons: %d\n%s%s", code, stdout, stderr)
 	}
 	path = writeFile(t, "accepted.yaml", strings.ReplaceAll(entries, `reason: ""`, "reason: no one does"))
@@ -71,12 +71,78 @@ func TestDiff_AcceptsOneChange(t *testing.T) {
 	}
 }
 
-// Definitions with a common file can be compared one by one, and a comparison that was not completed
-// calls nothing stale.
+// A value that is removed later, or a composition that allows less, is another change.
+func TestDiff_AcceptsNoLaterChange(t *testing.T) {
+	text := content(t, "testdata/project/deep/others.yml")
+	for _, test := range []struct{ old, accepted, now string }{
+		{"type: string", "type: string, enum: [a, b]", "type: string, enum: [a]"},
+		{"type: string, enum: [a, b, c]", "type: string, enum: [a, b]", "type: string, enum: [a]"},
+		{"type: integer", "type: integer, anyOf: [{maximum: 5}]", "type: integer, anyOf: [{maximum: 4}]"},
+		{"type: number", "type: integer", "type: integer, maximum: 5"},
+	} {
+		with := func(schema string) string {
+			return writeFile(t, "crd.yaml", strings.Replace(text, "{type: object}", "{type: object, properties: {size: {"+schema+"}}}", 1))
+		}
+		_, entries, _ := run(t, "", "diff", "-o", "accept", with(test.old), with(test.accepted))
+		path := writeFile(t, "accepted.yaml", strings.ReplaceAll(entries, `reason: ""`, "reason: no one does"))
+		if code, stdout, stderr := run(t, "", "diff", "--accept", path, with(test.old), with(test.accepted)); code != exitOK || !strings.HasSuffix(stdout, ", 1 accepted\n") {
+			t.Errorf("%s: %d\n%s%s", test.accepted, code, stdout, stderr)
+		}
+		if code, stdout, stderr := run(t, "", "diff", "--accept", path, with(test.old), with(test.now)); code != exitFindings {
+			t.Errorf("%s after %s: %d\n%s%s", test.now, test.accepted, code, stdout, stderr)
+		}
+	}
+}
+
+// An entry of a definition that is not compared may be misspelled, or its definition may be gone.
+func TestDiff_EntryOfAnotherDefinition(t *testing.T) {
+	path := writeFile(t, "accepted.yaml", `- {definition: foo.e.com, what: the definition is removed, reason: no one does}
+- {definition: foo.e.com, version: v1, what: a is now b, reason: no one does}
+- {definition: bar.e.com, what: a is now b, reason: no one does}
+- {definition: baz.e.com, step: upgrade, effect: removed, path: spec, reason: of rehearse}
+`)
+	const note = "Note: no definition is compared for 3 entries of --accept: bar.e.com, foo.e.com\n"
+	same := []string{"diff", "--accept", path, "testdata/project", "testdata/project"}
+	for _, output := range []string{"text", "json", "github", "accept"} {
+		if code, stdout, stderr := run(t, "", append(same, "-o", output)...); code != exitOK || stderr != note || strings.Contains(stdout, "foo") {
+			t.Errorf("%s: %d\n%s%s", output, code, stdout, stderr)
+		}
+	}
+	code, stdout, stderr := run(t, "", append(same, "--fail-on-stale")...)
+	if code != exitFindings || stderr != "" || !strings.Contains(stdout, path+":1: foo.e.com: the definition is removed\n    Stale: this definition is not compared. Correct or remove the entry.\n") ||
+		!strings.HasSuffix(stdout, ": 0 breaking changes, 3 stale\n") {
+		t.Errorf("%d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// What a schema has twice is one entry, and a second run appends only what is new.
+func TestDiff_AppendsNoEntryTwice(t *testing.T) {
+	const rules = "{type: object, x-kubernetes-validations: [{rule: size(self.metadata.name) > 1}, {rule: size(self.metadata.name) > 1}]}"
+	old := "testdata/project/deep/others.yml"
+	now := writeFile(t, "crd.yaml", strings.Replace(content(t, old), "{type: object}", rules, 1))
+	path := filepath.Join(t.TempDir(), "accepted.yaml")
+	for i := range 2 {
+		written := ""
+		if i > 0 {
+			written = content(t, path)
+		} else if err := os.WriteFile(path, nil, 0o600); err != nil { // as the shell does
+			t.Fatal(err)
+		}
+		_, entries, stderr := run(t, "", "diff", "--accept", path, "-o", "accept", old, now)
+		entries = written + strings.ReplaceAll(entries, `reason: ""`, "reason: no one does")
+		if err := os.WriteFile(path, []byte(entries), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(entries, "definition: ") != 1 || stderr != "" {
+			t.Errorf("got %s%s, want one entry", entries, stderr)
+		}
+	}
+}
+
+// A comparison that was not completed calls nothing stale.
 func TestDiff_StaleNeedsTheComparison(t *testing.T) {
 	t.Chdir("testdata")
 	for _, args := range [][]string{
-		{"project/deep/others.yml", "project/deep/others.yml"},
 		{"--timeout", "1ns", "project/pizza.yaml", "new.yaml"},
 		{"project/pizza.yaml", "nowhere.yaml"},
 	} {
@@ -123,12 +189,12 @@ func TestAccept_NamesBadInput(t *testing.T) {
 		"a merge":           {"- &a " + good + "\n- {<<: *a}", "file:2: entry 2: <<: unknown field"},
 		"a field twice":     {"- {definition: A.b, what: c, what: c, reason: d}", "file:1: entry 1: what: the field is there twice"},
 		"a list":            {"- {definition: A.b, what: [c], reason: d}", "file:1: entry 1: what: not a string"},
-		"no definition":     {"- {what: c, reason: d}", "file:1: entry 1: definition: missing"},
-		"no what":           {"- {definition: A.b, reason: d}", "file:1: entry 1: what: missing"},
-		"no effect":         {"- {definition: A.b, step: upgrade, reason: d}", "file:1: entry 1: what: missing"},
+		"no definition":     {"- {what: c, reason: d}", "file:1: entry 1: definition: required: want a kind and its group, such as Pizza.example.com"},
+		"no what":           {"- {definition: A.b, reason: d}", "file:1: entry 1: what: required: want the change"},
+		"no effect":         {"- {definition: A.b, step: upgrade, reason: d}", "file:1: entry 1: what: required: want the change"},
 		"of both":           {"- {definition: A.b, step: upgrade, what: c, reason: d}", "file:1: entry 1: fields of crdcheck diff (what) and of crdcheck rehearse"},
-		"no reason":         {"- {definition: A.b, what: c, reason: ~}", "file:1: entry 1: reason: missing: want why the finding is acceptable"},
-		"a reason of space": {"- {definition: A.b, what: c, reason: ' '}", "file:1: entry 1: reason: missing"},
+		"no reason":         {"- {definition: A.b, what: c, reason: ~}", "file:1: entry 1: reason: required: say why the finding is acceptable"},
+		"a reason of space": {"- {definition: A.b, what: c, reason: ' '}", "file:1: entry 1: reason: required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, errs := parseAccepted("file", []byte(test.text))
@@ -193,7 +259,7 @@ func FuzzPrintEntries(f *testing.F) {
 		want := identity{Definition: definition, Path: path, What: what}
 		var out bytes.Buffer
 		c := &command{out: bufio.NewWriter(&out)}
-		if err := c.printEntries([]identity{want, want}); err != nil {
+		if err := c.printEntries([]identity{{Definition: "A.b", What: want.What + "x"}, want, want}); err != nil {
 			t.Fatal(err)
 		}
 		c.out.Flush()

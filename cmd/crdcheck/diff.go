@@ -101,7 +101,8 @@ that is not accepted yet, and --accept reads the entries, each of which must hav
 An accepted change is still printed, with the reason, and does not count for the exit code.
 An entry accepts exactly the change that it repeats. If the compared definitions no longer
 have the change, because OLD has moved on, the entry is reported as stale: remove it. It
-hides nothing, so that it counts for the exit code only with --fail-on-stale.
+hides nothing, so it counts for the exit code only with --fail-on-stale. With that flag, an
+entry of a definition that is not compared is stale too, so compare all of them in one run.
 
 The search for proofs tries the same objects on each machine. If it takes longer than
 --timeout, the exit code is 3, whatever was found until then.`,
@@ -142,7 +143,12 @@ The search for proofs tries the same objects on each machine. If it takes longer
 				all.changes[i].Accepted = known.accept(all.changes[i].identity())
 			}
 			if !c.failed { // else there may be more changes
-				all.stale = known.stale(old, now)
+				stale, others := known.stale(old, now)
+				if all.stale = stale; all.failOnStale {
+					all.stale = append(all.stale, others...)
+				} else {
+					c.noteOthers(others)
+				}
 			}
 			return c.printComparison(all)
 		},

@@ -16,17 +16,20 @@
 // Files contain YAML or JSON, with any number of documents and Lists. A directory stands for
 // the files below it that end in .yaml, .yml or .json. The name - stands for standard input.
 //
-// Objects that a command does not check are treated as follows. "Other" objects are those whose group
-// has no CRD in the input:
+// Input that a command does not check is treated as follows. "Other" objects are those whose group has no
+// CRD in the input:
 //
-//	input               lint, convert, diff, --crd    validate, prune, default       rehearse
-//	a directory         skips what is not a CRD       skips other objects            counts other objects
-//	a file by its name  error if it is not a CRD      skips other objects, warns     counts other objects
-//	wrong kind, version -                             a finding                      error
+//	input               lint, convert, diff, --crd    validate, prune, default      rehearse
+//	a directory         skips what is not a CRD       skips other objects           skips other objects, warns
+//	a file by its name  error if it has no CRD        skips other objects, warns    skips other objects, warns
+//	wrong kind, version -                             a finding                     error
+//	not YAML or JSON    error                         error                         error
 //
-// The last line is for objects whose group has a CRD that does not serve their kind or version, which may
-// be misspelled. A file in a directory that cannot be read, such as a template, is skipped with a warning
-// if it does not seem to contain an object that the command needs.
+// Standard input is like a file by its name. The third line is for objects whose group has a CRD that does not
+// serve their kind or version, which may be misspelled; diff ignores such objects of --objects, which it otherwise
+// treats as validate does. A file in a directory that is not YAML or JSON, such as a template, is an error
+// only if it seems to contain an object that the command needs. Otherwise, the commands of the first column skip
+// it, and those of the second skip it with a warning. For rehearse, it is always an error.
 //
 // The objects of rehearse are a snapshot, as kubectl get -o yaml prints it. With --webhook, rehearse calls
 // the conversion webhook of the next release at a URL, and with --webhook-command it also starts it.
@@ -61,13 +64,15 @@
 //
 // With -o accept, the command prints the entries of all findings that are not accepted yet; the reasons
 // are yours to write, and an entry without one is an error. An entry accepts exactly the finding whose
-// fields it repeats, so that another change of the same field is reported again. Accepted findings are
+// fields it repeats, so that another change of the same field is reported again: "what" includes the new value, or
+// its hash if the value is long. Accepted findings are
 // printed with their reasons, in JSON as accepted, in SARIF as suppressions, and for GitHub as notices.
 //
 // An entry is stale if diff does not find its change, usually because the old CRD has the change already. Diff
 // reports stale entries, but fails only with --fail-on-stale, because a stale entry hides nothing, and a project
 // that compares with its main branch has one after each merge. A misspelled entry is stale too, and the change
-// that it was meant for still fails.
+// that it was meant for still fails. Entries of a CRD that is not compared may belong to another run, so diff only
+// prints a note about them. With --fail-on-stale, they are stale: compare all CRDs of the file in one run.
 //
 // # Stability
 //

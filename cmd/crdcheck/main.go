@@ -123,7 +123,7 @@ func (c *command) root() *cobra.Command {
 CustomResourceDefinitions and of custom objects.
 
 Files are YAML or JSON. A directory stands for the .yaml, .yml and .json files below it,
-and - for standard input, once. What is of no concern is passed over.
+and - for standard input, once. Other files are skipped.
 
 The exit code is 0 if nothing was found, 1 if something was, 2 if the command line is
 wrong, some of the input could not be read, or there is nothing to check, and 3 if the check
@@ -159,7 +159,7 @@ may change in any release.`,
 			return nil
 		},
 	}
-	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. One of: (json, text), for lint, validate and diff also: (github, sarif), and for diff and rehearse: (accept).")
+	root.PersistentFlags().StringVarP(&c.output, "output", "o", "text", "Output format. lint and validate: (json, text, github, sarif); diff: (json, text, github, sarif, accept); rehearse: (json, text, accept); other commands: (json, text).")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nSee '%s --help' for usage", err, cmd.CommandPath())
 	})

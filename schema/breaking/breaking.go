@@ -25,8 +25,10 @@ type Change struct {
 	// as spec.names.plural or, within a version, subresources.scale. In a path of the objects,
 	// [] is any item of a list, and [*] is the value of any key of a map.
 	Path string
-	// What describes the change, and Why says why it breaks something. Both are for people to read;
-	// files of crdcheck's --accept repeat What, so its wording changes only as the API does.
+	// What describes the change, and Why says why it breaks something. Both are for people to read.
+	// Version, Path and What identify the change: another new value at the path has another What, which
+	// ends with a hash if the value is too long. Files of crdcheck's --accept repeat What, so its wording
+	// changes only as the API does.
 	What, Why string
 	// Proof is an object that shows the change. It is nil if none was found, or if the change needs
 	// no proof, such as the change of a name or a version.

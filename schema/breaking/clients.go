@@ -3,8 +3,8 @@ package breaking
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
@@ -71,8 +71,8 @@ func (up *upgrade) serving(was, is *version) {
 	switch {
 	case before.Scale != nil && now.Scale == nil:
 		up.add(Clients, was.name, "subresources.scale", "the subresource is removed", "kubectl scale and autoscalers fail")
-	case before.Scale != nil && !reflect.DeepEqual(before.Scale, now.Scale):
-		up.add(Clients, was.name, "subresources.scale", "other fields are read", "kubectl scale and autoscalers read and write other fields than before")
+	case before.Scale != nil && scaleText(before.Scale, now.Scale) != "":
+		up.add(Clients, was.name, "subresources.scale", scaleText(before.Scale, now.Scale), "kubectl scale and autoscalers read and write other fields than before")
 	}
 	columns := map[string]apiextensionsv1.CustomResourceColumnDefinition{}
 	for _, column := range is.spec.AdditionalPrinterColumns {
@@ -95,6 +95,21 @@ func (up *upgrade) serving(was, is *version) {
 // subresources returns the subresources of a version, which may be none.
 func subresources(v *version) apiextensionsv1.CustomResourceSubresources {
 	return *cmp.Or(v.spec.Subresources, &apiextensionsv1.CustomResourceSubresources{})
+}
+
+// scaleText describes which other fields are read. It is empty if they are the same.
+func scaleText(before, now *apiextensionsv1.CustomResourceSubresourceScale) string {
+	var all []string
+	for _, path := range []struct{ name, before, now string }{
+		{"specReplicasPath", before.SpecReplicasPath, now.SpecReplicasPath},
+		{"statusReplicasPath", before.StatusReplicasPath, now.StatusReplicasPath},
+		{"labelSelectorPath", valueOr(before.LabelSelectorPath, ""), valueOr(now.LabelSelectorPath, "")},
+	} {
+		if path.before != path.now {
+			all = append(all, becomes(path.name, path.before, path.now))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 func selectable(v *version) (paths []string) {

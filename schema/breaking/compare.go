@@ -1,7 +1,6 @@
 package breaking
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -72,11 +71,6 @@ func (c *comparison) compare(was, is *structuralschema.Structural, steps []strin
 	}
 	if typeOf(was) != typeOf(is) && !widerType(was, is) {
 		c.otherType(was, is, steps)
-		if typeOf(was) == "any" && is.Type == "object" && len(was.Properties) > 0 {
-			typed := *was // of the objects, more may have changed
-			typed.Type = is.Type
-			c.compare(&typed, is, steps)
-		}
 		return
 	}
 	if was.Nullable && !is.Nullable {
@@ -85,11 +79,11 @@ func (c *comparison) compare(was, is *structuralschema.Structural, steps []strin
 		nullable.put = func(any) []any { return []any{nil} }
 	}
 	c.constraints(was, is, steps)
-	if was.Items == nil || is.Items == nil || typeOf(was.Items) == typeOf(is.Items) {
+	if was.Items == nil || is.Items == nil || typeOf(was.Items) == typeOf(is.Items) || ofType(was.Items, is.Items) != nil {
 		c.topology(was, is, steps) // items of another type are merged otherwise in any case
 	}
 	if is.XEmbeddedResource && !was.XEmbeddedResource {
-		c.add(steps, "it is now an embedded resource", "values without apiVersion, kind and valid metadata are refused").shown |= inside
+		c.add(steps, "it is now an embedded resource"+metadataText(is, ", with "), "values without apiVersion, kind and valid metadata are refused").shown |= inside
 	}
 	if was.Items != nil || is.Items != nil {
 		c.compare(itemsOf(was), itemsOf(is), below(steps, anyItem))
@@ -120,12 +114,32 @@ func widerType(was, is *structuralschema.Structural) bool {
 	return false
 }
 
+// ofType returns the old schema of those values that are of the new type, or nil if there are none. Both
+// types are different, and the new one is not wider.
+func ofType(was, is *structuralschema.Structural) *structuralschema.Structural {
+	switch from, to := typeOf(was), typeOf(is); {
+	case from == "any", from == "number" && to == "integer", from == "integer or string" && (to == "integer" || to == "string"):
+		typed := *was
+		if is.Type != "object" { // fields are those of objects
+			typed = structuralschema.Structural{ValidationExtensions: was.ValidationExtensions, ValueValidation: was.ValueValidation}
+		}
+		typed.Type, typed.XIntOrString = is.Type, is.XIntOrString
+		return &typed
+	}
+	return nil
+}
+
 func (c *comparison) otherType(was, is *structuralschema.Structural, steps []string) {
-	what, why := fmt.Sprintf("the type %s is now %s", typeOf(was), typeOf(is)), "new and changed values of the old type are refused"
+	what, why := fmt.Sprintf("the type %s is now %s", typeOf(was), newType(was, is)), "new and changed values of the old type are refused"
+	typed := ofType(was, is)
 	if typeOf(was) == "any" {
-		what, why = "the type is "+typeOf(is)+" now", "it could be of any type: other new and changed values are refused"
+		what, why = "the type is "+newType(was, is)+" now", "it could be of any type: other new and changed values are refused"
 		if is.Type == "object" && undeclared(is) == nil {
 			why += ", and fields that it does not have are pruned"
+		}
+		if is.Type == "array" || is.Type == "object" && len(was.Properties) == 0 {
+			what += restText(is, ", with ") // rather than a change for each field
+			typed = nil
 		}
 	}
 	added := c.add(steps, what, why)
@@ -137,6 +151,21 @@ func (c *comparison) otherType(was, is *structuralschema.Structural, steps []str
 		added.put = func(value any) []any { return []any{value, "a"} }
 	case "number":
 		added.put = func(value any) []any { return []any{0.5, value} }
+	}
+	if typed == nil {
+		return
+	}
+	begin := len(c.changes)
+	c.compare(typed, is, steps) // values of the new type may be refused, too
+	for _, added := range c.changes[begin:] {
+		if narrow := added.narrow; len(added.steps) == len(steps) {
+			added.narrow = func(s *structuralschema.Structural) {
+				s.Type, s.XIntOrString = typed.Type, typed.XIntOrString
+				if narrow != nil {
+					narrow(s)
+				}
+			}
+		}
 	}
 }
 
@@ -173,7 +202,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 		c.nullable(was, is, below(steps, anyValue))
 		c.compare(was, is, below(steps, anyValue))
 	case before.AdditionalProperties == nil:
-		unknown := c.add(steps, "unknown fields are no longer preserved", "they are pruned: their values are lost")
+		unknown := c.add(steps, "unknown fields"+newFields(before, now, " other than ")+" are no longer preserved", "they are pruned: their values are lost")
 		unknown.shown = byData | inside
 		unknown.put = func(value any) []any {
 			object, ok := value.(map[string]any)
@@ -185,7 +214,7 @@ func (c *comparison) fields(before, now *structuralschema.Structural, steps []st
 			return []any{object}
 		}
 	default:
-		removed := c.add(steps, "it is no longer a map", "keys that are no fields are pruned: their values are lost")
+		removed := c.add(steps, "it is no longer a map"+newFields(before, now, ", and has the fields "), "keys that are no fields are pruned: their values are lost")
 		removed.narrow, removed.shown = nonempty, byData|inside
 	}
 }
@@ -211,30 +240,23 @@ func (c *comparison) defaults(was, is *structuralschema.Structural, steps []stri
 	if reflect.DeepEqual(before, now) {
 		return
 	}
-	what := fmt.Sprintf("the default %s is now %s", short(before), short(now))
+	what := fmt.Sprintf("the default %s is now %s", exact(before), exact(now))
 	why := "objects without the field get another value than before"
+	refused := now == nil && requires(object) && requires(newObject)
 	switch {
 	case before == nil && requires(object):
 		return // there are no objects without the field
 	case before == nil:
-		what, why = "it has the default "+short(now)+" now", "objects without the field get one that nobody wrote"
+		what, why = "it has the default "+exact(now)+" now", "objects without the field get one that nobody wrote"
+	case refused:
+		what, why = "the default "+exact(before)+" of the required field is removed", "new objects without the field are refused, and updates that change what it is in"
 	case now == nil:
-		what, why = "the default "+short(before)+" is removed", "new objects without the field stay without it"
+		what, why = "the default "+exact(before)+" is removed", "new objects without the field stay without it"
 	}
 	added := c.add(below(steps, name), what, why)
 	added.steps, added.child, added.shown = slices.Clone(steps), name, byData|inside
 	added.narrow = without(name)
-	if now == nil && requires(object) && requires(newObject) {
-		added.Why = "new objects without the field are refused, and updates that change what it is in"
+	if refused {
 		added.shown, added.says = byError, "Required value"
 	}
-}
-
-// short writes a value as JSON, cut after 60 bytes.
-func short(value any) string {
-	data, _ := json.Marshal(value) // what was JSON is JSON
-	if len(data) > 60 {
-		return string(data[:57]) + "..."
-	}
-	return string(data)
 }

@@ -75,14 +75,18 @@ func (c *comparison) enum(before, now *structuralschema.ValueValidation, steps [
 		return
 	}
 	if len(before.Enum) == 0 {
-		c.add(steps, "only some values are allowed now", "new and changed values are refused if they are not one of them").says = "Unsupported value"
+		verb := " are"
+		if len(now.Enum) == 1 {
+			verb = " is"
+		}
+		c.add(steps, "only "+valueList(now.Enum)+verb+" allowed now", "new and changed values are refused if they are not one of them").says = "Unsupported value"
 		return
 	}
 	for _, v := range before.Enum {
 		if slices.ContainsFunc(now.Enum, func(w structuralschema.JSON) bool { return reflect.DeepEqual(v, w) }) {
 			continue
 		}
-		removed := c.add(steps, "the value "+short(v.Object)+" is removed", "it is refused in new objects, and in updates that set it")
+		removed := c.add(steps, "the value "+exact(v.Object)+" is removed", "it is refused in new objects, and in updates that set it")
 		removed.says, removed.only = "Unsupported value", &v
 		removed.narrow = func(s *structuralschema.Structural) {
 			validationOf(s).Enum = []structuralschema.JSON{v}
@@ -105,11 +109,11 @@ func (c *comparison) bounds(was *structuralschema.Structural, now *structuralsch
 		if old, bounded := known[b.Name]; bounded && !b.Stricter(old) {
 			continue
 		}
-		var value *float64
+		text := ""
 		if old, bounded := said[b.Name]; bounded {
-			value = &old.Value
+			text = boundText(old)
 		}
-		added := c.bound(steps, b.Name, value, &b.Value, boundWords[b.Name])
+		added := c.bound(steps, becomes(b.Name, text, boundText(b)), boundWords[b.Name])
 		added.narrow = func(s *structuralschema.Structural) { b.Beyond(validationOf(s)) }
 		switch length := int64(b.Value); {
 		case b.Name == "maxItems" && valueOr(was.XListType, "atomic") == "atomic" && !before.UniqueItems:
@@ -126,21 +130,17 @@ func (c *comparison) bounds(was *structuralschema.Structural, now *structuralsch
 		}
 	}
 	if now.MultipleOf != nil && (before.MultipleOf == nil || math.Mod(*before.MultipleOf, *now.MultipleOf) != 0) {
-		c.bound(steps, "multipleOf", before.MultipleOf, now.MultipleOf, "multiple of")
+		text := ""
+		if before.MultipleOf != nil {
+			text = short(*before.MultipleOf)
+		}
+		added := c.bound(steps, becomes("multipleOf", text, short(*now.MultipleOf)), "multiple of")
+		added.Why = "other new and changed values are refused"
 	}
 }
 
-func (c *comparison) bound(steps []string, name string, before, now *float64, says string) *change {
-	what := fmt.Sprintf("%s is %s now", name, short(*now))
-	if before != nil && *before != *now {
-		what = fmt.Sprintf("%s %s is now %s", name, short(*before), short(*now))
-	} else if before != nil {
-		what = fmt.Sprintf("%s %s itself is no longer allowed", name, short(*now))
-	}
+func (c *comparison) bound(steps []string, what, says string) *change {
 	added := c.add(steps, what, "new and changed values beyond it are refused")
-	if name == "multipleOf" {
-		added.Why = "other new and changed values are refused"
-	}
 	added.says = says
 	return added
 }
@@ -200,18 +200,24 @@ func (c *comparison) compositions(was *structuralschema.Structural, now *structu
 		return len(a) == len(b) && len(missingFrom(a, b)) == 0 && len(missingFrom(b, a)) == 0
 	}
 	added := slices.DeleteFunc(missingFrom(now.AllOf, before.AllOf), func(v structuralschema.NestedValueValidation) bool { return implies(was, v) })
-	for _, j := range []struct {
-		name     string
-		narrowed bool
-	}{
-		{"allOf", len(added) > 0},
-		{"anyOf", len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missingFrom(before.AnyOf, now.AnyOf)) > 0)},
-		{"oneOf", len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf)},
-		{"not", now.Not != nil && !reflect.DeepEqual(before.Not, now.Not)},
-	} {
-		if j.narrowed {
-			c.add(steps, j.name+" has changed", "new and changed values that it does not allow are refused").says = "(" + j.name + ")"
+	compare := func(name, what string) {
+		c.add(steps, what, "new and changed values that it does not allow are refused").says = "(" + name + ")"
+	}
+	if len(added) > 0 {
+		compare("allOf", "allOf has "+nestedText(added...)+" now")
+	}
+	if len(now.AnyOf) > 0 && (len(before.AnyOf) == 0 || len(missingFrom(before.AnyOf, now.AnyOf)) > 0) {
+		compare("anyOf", becomes("anyOf", nestedText(before.AnyOf...), nestedText(now.AnyOf...)))
+	}
+	if len(now.OneOf) > 0 && !same(before.OneOf, now.OneOf) {
+		compare("oneOf", becomes("oneOf", nestedText(before.OneOf...), nestedText(now.OneOf...)))
+	}
+	if now.Not != nil && !reflect.DeepEqual(before.Not, now.Not) {
+		text := ""
+		if before.Not != nil {
+			text = nestedText(*before.Not)
 		}
+		compare("not", becomes("not", text, nestedText(*now.Not)))
 	}
 }
 
@@ -249,13 +255,17 @@ func (c *comparison) rules(before, now *structuralschema.Structural, steps []str
 		}) || harmless(rule, before, now) {
 			continue
 		}
-		added := c.add(steps, "there is a new rule: "+expression, "new and changed values that break it are refused")
+		what := "there is a new rule: " + expression
+		if valueOr(rule.OptionalOldSelf, false) {
+			what = "there is a new rule with optionalOldSelf: " + expression
+		}
+		added := c.add(steps, what, "new and changed values that break it are refused")
 		added.rule = expression
 		if a := before.AdditionalProperties; a != nil && a.Structural != nil {
 			added.put = oddKeys
 		}
 		added.updates = oldSelf.MatchString(expression)
-		added.creates = !added.updates || rule.OptionalOldSelf != nil && *rule.OptionalOldSelf
+		added.creates = !added.updates || valueOr(rule.OptionalOldSelf, false)
 		if !added.creates {
 			added.Why = "updates that break it are refused"
 		}
@@ -325,7 +335,7 @@ func oddKeys(value any) []any {
 func (c *comparison) topology(before, now *structuralschema.Structural, steps []string) {
 	const merged = "server-side apply merges it otherwise than before: what several managers own may be lost"
 	if was, is := valueOr(before.XListType, "atomic"), valueOr(now.XListType, "atomic"); was != is || !slices.Equal(before.XListMapKeys, now.XListMapKeys) {
-		what := fmt.Sprintf("the list type %s is now %s", was, is)
+		what := fmt.Sprintf("the list type %s is now %s", listType(before), listType(now))
 		if was == is {
 			what = fmt.Sprintf("the keys %s are now %s", strings.Join(before.XListMapKeys, ", "), strings.Join(now.XListMapKeys, ", "))
 		}
