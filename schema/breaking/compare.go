@@ -114,19 +114,22 @@ func widerType(was, is *structuralschema.Structural) bool {
 	return false
 }
 
-// ofType returns the old schema of those values that are of the new type, or nil if there are none. Both
+// ofType returns the old schema of those values that are of the new type, too, or nil if there are none. The
 // types are different, and the new one is not wider.
 func ofType(was, is *structuralschema.Structural) *structuralschema.Structural {
+	typed := structuralschema.Structural{ValidationExtensions: was.ValidationExtensions, ValueValidation: was.ValueValidation}
 	switch from, to := typeOf(was), typeOf(is); {
-	case from == "any", from == "number" && to == "integer", from == "integer or string" && (to == "integer" || to == "string"):
-		typed := *was
-		if is.Type != "object" { // fields are those of objects
-			typed = structuralschema.Structural{ValidationExtensions: was.ValidationExtensions, ValueValidation: was.ValueValidation}
-		}
+	case from == "any" && to == "object":
+		typed = *was // with its fields
+		typed.Type = to
+	case from == "any", from == "integer or string" && to == "string":
 		typed.Type, typed.XIntOrString = is.Type, is.XIntOrString
-		return &typed
+	case from == "number" && (to == "integer" || to == "integer or string"), from == "integer or string" && (to == "integer" || to == "number"):
+		typed.Type = "integer"
+	default:
+		return nil
 	}
-	return nil
+	return &typed
 }
 
 func (c *comparison) otherType(was, is *structuralschema.Structural, steps []string) {

@@ -46,6 +46,8 @@ func TestWhat_IdentifiesTheChange(t *testing.T) {
 		{"a type that is nullable", fields("b: {type: string, nullable: true}"), fields("b: {type: integer, nullable: true}"), fields("b: {type: integer}")},
 		{"integers of numbers", "{type: number}", "{type: integer}", "{type: integer, maximum: 5}"},
 		{"integers of integers or strings", "{x-kubernetes-int-or-string: true}", "{type: integer}", "{type: integer, maximum: 5}"},
+		{"numbers of integers or strings", "{x-kubernetes-int-or-string: true}", "{type: number}", "{type: number, maximum: 5}"},
+		{"integers or strings of numbers", "{type: number}", "{x-kubernetes-int-or-string: true}", "{x-kubernetes-int-or-string: true, maximum: 5}"},
 		{"strings of integers or strings", "{x-kubernetes-int-or-string: true}", "{type: string}", "{type: string, pattern: '^a'}"},
 		{"strings of anything", "{" + preserve + "}", "{type: string}", "{type: string, minLength: 5}"},
 		{"integers or strings of anything", "{" + preserve + "}", "{x-kubernetes-int-or-string: true}", "{x-kubernetes-int-or-string: true, minimum: 5}"},
