@@ -304,7 +304,7 @@ func (l *lossless) toHub(ctx context.Context, c *converter, spoke payload) (payl
 		return restored, nil
 	}
 	if ctx.Err() != nil { // then the annotation may be valid
-		return payload{}, fmt.Errorf("%s: %w", lost.Field(), err)
+		return payload{}, fmt.Errorf("%s: %w", lost.Field(), ctx.Err())
 	}
 	if l.drop {
 		klog.FromContext(ctx).Info("Dropped what a spoke cannot express", "kind", logtext.Text(c.object.kind),
@@ -321,7 +321,7 @@ func (l *lossless) restore(ctx context.Context, c *converter, spoke, hub payload
 		return func(ctx context.Context, p payload) (payload, error) { return run(ctx, c, p, steps...) }
 	}
 	r := lost.Restorer{
-		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there), Unpacking: c.registry.unpacking,
+		Spoke: l.spoke, Lists: &l.lists, ToHub: along(l.back), ToSpoke: along(l.there),
 		Earlier: func(version string) (lost.Hub, error) {
 			if version == l.hub {
 				return lost.Hub{Maps: l.maps}, nil

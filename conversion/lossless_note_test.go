@@ -3,9 +3,7 @@ package conversion_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -116,45 +114,6 @@ func TestLossless_RefusesBombs(t *testing.T) {
 		_, err := menuRegistry(t).Convert(t.Context(), []byte(spoke), menus)
 		if want := "Invalid value: gzip: " + c.want; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %.1000v, want %s", err, want)
-		}
-	}
-}
-
-// Another request waits, and ends with its context.
-func TestLossless_UnpacksOneAtATime(t *testing.T) {
-	entered, leave := make(chan struct{}), make(chan struct{})
-	reg := conversion.NewRegistry(menuScheme())
-	fromHub := func(ctx context.Context, in *hubMenu, out *oldMenu) error {
-		entered <- struct{}{}
-		<-leave
-		return menuFromHub(ctx, in, out)
-	}
-	for _, err := range []error{conversion.AddSpoke(reg, menuToHub, fromHub), conversion.Lossless(reg, oldMenu1)} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	spoke := []byte(compressed(t, strings.NewReader(`[{"path":["spec","currency"],"value":"CHF"}]`)))
-	done := make(chan error)
-	go func() {
-		_, err := reg.Convert(t.Context(), spoke, menus)
-		done <- err
-	}()
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := reg.Convert(ctx, spoke, menus); !errors.Is(err, context.Canceled) {
-		t.Errorf("while another is unpacked: %v", err)
-	}
-	for {
-		select {
-		case leave <- struct{}{}:
-		case <-entered:
-		case err := <-done:
-			if err != nil {
-				t.Error(err)
-			}
-			return
 		}
 	}
 }

@@ -24,8 +24,7 @@ type Registry struct {
 	codecs   *codec.Codecs
 	// decodeMetadata leaves out managedFields.
 	decodeMetadata codec.Decoder
-	converters     sync.Pool     // that are idle
-	unpacking      chan struct{} // holds a value while a compressed annotation is read
+	converters     sync.Pool // that are idle
 }
 
 // NewRegistry returns an empty registry. The registry uses the scheme to look up the group,
@@ -39,7 +38,6 @@ func NewRegistry(s *runtime.Scheme) *Registry {
 		types:          map[reflect.Type]*typed{},
 		codecs:         codecs,
 		decodeMetadata: codecs.Decoder(reflect.TypeFor[metav1.ObjectMeta](), "managedFields"),
-		unpacking:      make(chan struct{}, 1),
 	}
 }
 

@@ -11,14 +11,17 @@
 //		return lossless.Restore(b, dst)
 //	}
 //
-// Restore puts the hidden fields into the hub, and removes the annotation from it. If the spoke has no
-// annotation, Restore does nothing. Keep the call until no stored object, manifest or client has the
-// annotation. The rules are those of conversion.Lossless: for example, a user's edit of the spoke always
-// wins, and a field whose list element cannot be identified is lost.
+// Keep the call until no stored object, manifest or client has the annotation. The rules are those of
+// conversion.Lossless: for example, a user's edit of the spoke always wins, and a field whose list element
+// cannot be identified is lost.
 //
 // Nothing in this package writes the annotation. ConvertFrom must itself preserve the fields that the
-// spoke cannot express, for example with MarshalData of cluster-api's package util/conversion. If it does
-// not, the next client that reads the spoke and writes it back loses those fields.
+// spoke cannot express, for example with MarshalData of cluster-api's package util/conversion and the
+// option [HubCopy] of Restore. If it does not, the next client that reads the spoke and writes it back
+// loses those fields.
+//
+// A user who can write the spoke can set hub-only fields through the annotation, including status. The
+// API server does not validate the result. To validate it, check the hub after Restore.
 //
 // The page "Leaving crdkit" (docs/leaving.md in the repository) describes the whole way back.
 package lossless

@@ -1,6 +1,7 @@
 package lossless
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"sync"
@@ -12,22 +13,35 @@ import (
 	"github.com/crdkit/crdkit/internal/listkeys"
 )
 
-// Option says how list elements are identified: give [Restore] the keys that conversion.Lossless had.
-type Option func(*keys) error
+// Option configures [Restore]. Give it the keys of list elements that conversion.Lossless had.
+type Option func(*options) error
 
-type keys struct {
-	tree listkeys.Tree
-	kind schema.GroupVersionKind // of the hub
-	hub  reflect.Type
+type options struct {
+	tree   listkeys.Tree
+	hidden []string                // annotations of the spoke
+	kind   schema.GroupVersionKind // of the hub, as far as it is known
+	hub    reflect.Type
+	noted  bool // whether the spoke has the annotation
+	check  bool // only, because reading a schema takes longer than most conversions
+}
+
+// HubCopy names the annotations in which ConvertFrom stores a copy of the hub, such as
+// cluster.x-k8s.io/conversion-data. Otherwise, a change of the copy counts as a change of the spoke, and
+// after any edit, fields that only the copy shows are left out.
+func HubCopy(annotations ...string) Option {
+	return func(o *options) error {
+		o.hidden = append(o.hidden, annotations...)
+		return nil
+	}
 }
 
 // ListMapKeys is conversion.ListMapKeys: it sets the keys that identify the elements of a list of the
 // hub, at a path such as spec.toppings.
 func ListMapKeys(path string, names ...string) Option {
-	return func(k *keys) error {
-		err := k.tree.Add(path, names...)
+	return func(o *options) error {
+		err := o.tree.Add(path, names...)
 		if err == nil {
-			err = fieldpath.CheckKeys(k.hub, path, names)
+			err = fieldpath.CheckKeys(o.hub, path, names)
 		}
 		if err != nil {
 			return fmt.Errorf("ListMapKeys %q: %w", path, err)
@@ -42,19 +56,21 @@ func ListMapKeys(path string, names ...string) Option {
 // are parsed once for each option, so keep the option in a variable.
 func ListMapKeysOf(definitions []byte) Option {
 	parse := sync.OnceValues(func() ([]*crd.Definition, error) { return crd.Read(definitions) })
-	return func(k *keys) error {
+	return func(o *options) error {
 		found, err := parse()
-		if err != nil {
+		if err != nil || !o.noted && o.kind.Kind == "" {
 			return err
 		}
 		for _, d := range found {
 			for _, v := range d.Spec.Versions {
-				if d.GroupKind() == k.kind.GroupKind() && v.Name == k.kind.Version && v.Schema.OpenAPIV3Schema != nil {
-					k.tree.AddSchema(v.Schema.OpenAPIV3Schema)
+				if d.GroupKind() == o.kind.GroupKind() && v.Name == cmp.Or(o.kind.Version, v.Name) && v.Schema.OpenAPIV3Schema != nil {
+					if !o.check {
+						o.tree.AddSchema(v.Schema.OpenAPIV3Schema)
+					}
 					return nil
 				}
 			}
 		}
-		return fmt.Errorf("no CustomResourceDefinition has a schema of %s, version %s", k.kind.GroupKind(), k.kind.Version)
+		return fmt.Errorf("no CustomResourceDefinition has a schema of %s in %s", o.kind.GroupKind(), cmp.Or(o.kind.Version, "any version"))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/crdkit/crdkit/internal/codec"
 	"github.com/crdkit/crdkit/internal/gvk"
@@ -30,23 +32,22 @@ type Convertible[H runtime.Object] interface {
 	ConvertFrom(hub H) error
 }
 
-// Restore restores the fields of the annotation of spoke in hub, and removes the annotation from hub.
-// The spoke is the receiver of ConvertTo, and hub is its argument, which ConvertTo has filled in. If
-// the spoke has no annotation, Restore does nothing. Restore does not change the spoke.
+// Restore applies the annotation of the spoke to the hub, and removes it from the hub. The spoke is the
+// receiver of ConvertTo, and hub is its argument, which ConvertTo has filled in. If the spoke has no
+// annotation, Restore does nothing. Restore does not change the spoke.
 //
 // To find fields that contradict a user's edit of the spoke, Restore converts objects without the
-// annotation by the methods of S. It ignores annotations that ConvertFrom adds to the spoke, such as a
-// copy of the hub. The number of conversions is bounded, see conversion.Lossless.
+// annotation by the methods of S. The number of conversions is bounded, see conversion.Lossless. If
+// ConvertFrom stores a copy of the hub in an annotation, set [HubCopy].
 //
-// Restore returns an error that names the object and the field if
+// An invalid annotation, see conversion.Lossless, is a *field.Error at metadata.annotations. A caller that
+// ignores it drops the annotation, like conversion.DropInvalidAnnotation. All other errors are mistakes in
+// the operator: an invalid option, a method that fails without the annotation too, or an object that is
+// not a pointer to a struct that embeds metav1.ObjectMeta. After an error, hub is without the annotation,
+// and otherwise unchanged.
 //
-//   - the annotation is invalid, see conversion.Lossless, or was recorded for another spoke or hub,
-//   - an option is invalid, or
-//   - spoke or hub is not a pointer to a struct that embeds metav1.ObjectMeta.
-//
-// The versions are compared as far as spoke and hub have an apiVersion. After an error, hub is without
-// the annotation, and otherwise unchanged. Thus a caller that ignores the error drops invalid annotations,
-// like conversion.DropInvalidAnnotation.
+// The versions are compared as far as spoke and hub have an apiVersion. If the hub has none, as when
+// controller-runtime converts a spoke to a spoke, an annotation of fields that its Go type lacks is invalid.
 func Restore[S Convertible[H], H runtime.Object](spoke S, hub H, opts ...Option) error {
 	return RestoreFunc(context.Background(), spoke, hub,
 		func(_ context.Context, in S, out H) error { return in.ConvertTo(out) },
@@ -57,70 +58,73 @@ func Restore[S Convertible[H], H runtime.Object](spoke S, hub H, opts ...Option)
 // and of controller-runtime's NewSpokeConverter. When a function is called, out has the metadata of in.
 func RestoreFunc[S, H runtime.Object](ctx context.Context, spoke S, hub H,
 	toHub func(ctx context.Context, in S, out H) error, fromHub func(ctx context.Context, in H, out S) error, opts ...Option) error {
-	from, err := viewOf(spoke)
-	if err != nil {
+	from, errFrom := viewOf(spoke)
+	to, errTo := viewOf(hub)
+	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
 	text, ok := from.meta.Annotations[Annotation]
-	if !ok {
+	o := options{hidden: []string{Annotation}, hub: to.value.Elem().Type(), noted: ok, check: true, kind: schema.GroupVersionKind{
+		Group: cmp.Or(to.kind.Group, from.kind.Group), Version: to.kind.Version, Kind: cmp.Or(to.kind.Kind, from.kind.Kind),
+	}}
+	var err error
+	for _, opt := range opts {
+		err = errors.Join(err, opt(&o))
+	}
+	if err == nil && !ok {
 		return nil
 	}
-	to, err := viewOf(hub)
-	if err != nil {
-		return err
-	}
 	to.meta.Annotations = maps.Clone(to.meta.Annotations) // may be shared with the spoke
-	if delete(to.meta.Annotations, Annotation); len(to.meta.Annotations) == 0 {
+	delete(to.meta.Annotations, Annotation)
+	if err == nil {
+		err = restore(ctx, from, to, text, toHub, fromHub, &o, opts)
+	}
+	if len(to.meta.Annotations) == 0 {
 		to.meta.Annotations = nil
 	}
-	if err := restore(ctx, from, to, text, toHub, fromHub, opts); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", gvk.Name(cmp.Or(from.kind.Kind, from.value.Elem().Type().Name()), from.meta.Namespace, from.meta.Name), err)
 	}
 	return nil
 }
 
-// unpacking holds a value while a compressed annotation is read.
-var unpacking = make(chan struct{}, 1)
-
 func restore[S, H runtime.Object](ctx context.Context, spoke, hub *view, text string,
-	toHub func(context.Context, S, H) error, fromHub func(context.Context, H, S) error, opts []Option) error {
-	s, err := spoke.payload()
-	if err != nil {
+	toHub func(context.Context, S, H) error, fromHub func(context.Context, H, S) error, o *options, opts []Option) error {
+	s, errSpoke := spoke.payload()
+	h, errHub := hub.payload()
+	if err := errors.Join(errSpoke, errHub); err != nil {
 		return err
 	}
-	h, err := hub.payload()
-	if err != nil {
-		return err
-	}
-	keys := &keys{kind: schema.GroupVersionKind{
-		Group: cmp.Or(hub.kind.Group, spoke.kind.Group), Version: hub.kind.Version, Kind: cmp.Or(hub.kind.Kind, spoke.kind.Kind),
-	}, hub: hub.value.Elem().Type()}
-	var mistake error // of the caller
 	r := lost.Restorer{
-		Spoke: spoke.kind.Version, Lists: &keys.tree, Unpacking: unpacking,
+		Spoke: spoke.kind.Version, Lists: &o.tree,
 		ToHub: func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
 			return convert(ctx, spoke, hub, p, toHub)
 		},
 		ToSpoke: func(ctx context.Context, p lost.Payload) (lost.Payload, error) {
-			return convert(ctx, hub, spoke, p, fromHub)
+			p, err := convert(ctx, hub, spoke, p, fromHub)
+			return p.Without(o.hidden...), err
 		},
 		Earlier: func(version string) (lost.Hub, error) {
 			if hub.kind.Version != "" && hub.kind.Version != version {
 				return lost.Hub{}, fmt.Errorf("expected the hub %q", hub.kind.Version)
 			}
-			keys.kind.Version = version
+			o.tree, o.kind.Version, o.check = listkeys.Tree{}, version, false
 			for _, opt := range opts {
-				if mistake = opt(keys); mistake != nil {
-					return lost.Hub{}, mistake
+				if err := opt(o); err != nil {
+					return lost.Hub{}, err
 				}
 			}
-			return lost.Hub{Maps: keys.tree.Over(listkeys.OfType(keys.hub))}, nil
+			return lost.Hub{Maps: o.tree.Over(listkeys.OfType(o.hub))}, nil
 		},
 	}
-	restored, err := r.Restore(ctx, s.Without(Annotation), h, text)
+	restored, err := r.Restore(ctx, s.Without(o.hidden...), h, text)
+	restored = restored.Without(o.hidden...)
+	if err == nil && hub.kind.Version == "" {
+		if unknown, _ := kjson.UnmarshalStrict(restored.Body, reflect.New(o.hub).Interface()); len(unknown) > 0 {
+			err = fmt.Errorf("recorded for the hub %q: %w", o.kind.Version, errors.Join(unknown...))
+		}
+	}
 	switch {
-	case mistake != nil:
-		return mistake
 	case err != nil && ctx.Err() != nil: // then the annotation may be valid
 		return fmt.Errorf("%s: %w", lost.Field(), ctx.Err())
 	case err != nil:

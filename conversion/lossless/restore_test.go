@@ -105,7 +105,7 @@ func (b *oldBackup) ConvertTo(dst hub) error {
 		out.Spec.Encrypt = whole.Spec.Encrypt
 		delete(out.Annotations, stored)
 	}
-	return lossless.Restore(b, dst, byName)
+	return lossless.Restore(b, dst, byName, lossless.HubCopy(stored))
 }
 
 func (b *oldBackup) ConvertFrom(src hub) error {
@@ -191,12 +191,12 @@ func TestRestore_FromConvertTo(t *testing.T) {
 	}
 }
 
-// An object without the annotation is not touched, and costs nothing.
+// An object without the annotation is not touched, and costs little.
 func TestRestore_NoAnnotation(t *testing.T) {
 	b, got := &oldBackup{}, &backup{}
 	check(t, b.ConvertTo(got))
 	allocations := testing.AllocsPerRun(10, func() { check(t, lossless.Restore(b, hub(got), byName)) })
-	if diff := cmp.Diff(&backup{}, got); diff != "" || allocations > 10 {
+	if diff := cmp.Diff(&backup{}, got); diff != "" || allocations > 20 {
 		t.Errorf("%v allocations (-want +got):\n%s", allocations, diff)
 	}
 }
@@ -235,20 +235,25 @@ func TestRestore_InvalidAnnotation(t *testing.T) {
 	}
 }
 
-// A mistake of the caller does not blame the annotation.
+// A mistake of the caller does not blame the annotation, and is found without one.
 func TestOptions_Mistakes(t *testing.T) {
 	for want, opt := range map[string]lossless.Option{
 		`Backup default/nightly: ListMapKeys "spec.bucket": type string, expected a list`: lossless.ListMapKeys("spec.bucket", "name"),
-		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com, version v1`: lossless.ListMapKeysOf([]byte(`
+		`Backup default/nightly: no CustomResourceDefinition has a schema of Backup.example.com in any version`: lossless.ListMapKeysOf([]byte(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: others.example.com}
 spec: {group: example.com, names: {kind: Other, plural: others}, scope: Namespaced, versions: [{name: v1}]}
 `)),
 	} {
-		b, got := read(t, rich), &backup{}
-		if err := lossless.Restore(b, hub(got), opt); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+		for _, annotated := range []bool{true, false} {
+			b, got := read(t, rich), &backup{}
+			if !annotated {
+				b.Annotations = nil
+			}
+			if err := lossless.Restore(b, hub(got), opt); err == nil || err.Error() != want {
+				t.Errorf("annotated %v: got %v, want %s", annotated, err, want)
+			}
 		}
 	}
 }
@@ -266,8 +271,7 @@ func TestRestoreFunc_ContextDone(t *testing.T) {
 	}
 }
 
-func TestListMapKeysOf_Definition(t *testing.T) {
-	keys := lossless.ListMapKeysOf([]byte(`
+const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: backups.example.com}
@@ -281,7 +285,10 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {steps: {
       type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}}}}
-`))
+`
+
+func TestListMapKeysOf_Definition(t *testing.T) {
+	keys := lossless.ListMapKeysOf([]byte(definition))
 	for _, apiVersion := range []string{"example.com/v1", ""} {
 		b := read(t, rich)
 		b.Spec.Steps[0], b.Spec.Steps[1] = b.Spec.Steps[1], b.Spec.Steps[0]
@@ -296,7 +303,8 @@ spec:
 	}
 }
 
-// FuzzRestore reads arbitrary annotations, and edited objects: the registry does the same.
+// FuzzRestore reads arbitrary annotations, and edited objects: the registry does the same, and so do
+// methods that call Restore.
 func FuzzRestore(f *testing.F) {
 	reg := registry(f)
 	b := read(f, rich)
@@ -304,6 +312,8 @@ func FuzzRestore(f *testing.F) {
 	f.Add(b.Annotations[lossless.Annotation], "shop/", "copy")
 	f.Add(`{"spoke":"v1beta1","hub":"v1","of":"","lost":[{"path":["spec","path"],"value":"x"}]}`, "shop", "")
 	f.Add(`{"spoke":"v1beta1","hub":"v1","of":"","gzip":"H4sIAAAAAAAA/4uOBQApu0wNAgAAAA=="}`, "shop", "")
+	f.Add(planted(false), "shop", "")
+	f.Add(planted(true), "shop", "")
 	f.Fuzz(func(t *testing.T, annotation, target, name string) {
 		b := &oldBackup{TypeMeta: metav1.TypeMeta{APIVersion: beta.String(), Kind: "Backup"}}
 		b.Name, b.Annotations = "nightly", map[string]string{lossless.Annotation: annotation}
@@ -318,6 +328,10 @@ func FuzzRestore(f *testing.F) {
 		if gotErr == nil {
 			gotErr = lossless.RestoreFunc(t.Context(), b, got, toHub, fromHub, byName)
 		}
+		byMethod := &backup{TypeMeta: got.TypeMeta}
+		if err := b.ConvertTo(byMethod); (err == nil) != (gotErr == nil) || err == nil && byMethod.Annotations[lossless.Annotation] != "" {
+			t.Fatalf("by method: got %v, %v, want %v", byMethod.Annotations, err, gotErr)
+		}
 		if (wantErr == nil) != (gotErr == nil) {
 			t.Fatalf("got %v, want %v", gotErr, wantErr)
 		}
@@ -328,6 +342,9 @@ func FuzzRestore(f *testing.F) {
 		check(t, json.Unmarshal(want, wanted))
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Fatalf("(-registry +decoder):\n%s", diff)
+		}
+		if diff := cmp.Diff(wanted.Spec, byMethod.Spec); diff != "" {
+			t.Fatalf("(-registry +decoder by method):\n%s", diff)
 		}
 	})
 }

@@ -23,8 +23,14 @@ const Annotation = "conversion.crdkit.github.io/lost"
 // Field returns the path of the annotation, for errors.
 func Field() *field.Path { return field.NewPath("metadata", "annotations").Key(Annotation) }
 
-// Invalid returns the error for an annotation that cannot be restored.
-func Invalid(err error) *field.Error {
+// unrelated is the error of a conversion without the differences of the annotation.
+type unrelated struct{ error }
+
+// Invalid returns the error for an annotation that cannot be restored, unless it is not to blame.
+func Invalid(err error) error {
+	if e, ok := errors.AsType[unrelated](err); ok {
+		return e.error
+	}
 	return field.Invalid(Field(), field.OmitValueType{}, err.Error()+": remove the annotation if the rest of the object is correct")
 }
 

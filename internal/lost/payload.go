@@ -30,11 +30,13 @@ func (p Payload) Clone() Payload {
 	return Payload{bytes.Clone(p.Body), maps.Clone(p.Labels), maps.Clone(p.Annotations)}
 }
 
-// Without returns the payload without an annotation.
-func (p Payload) Without(key string) Payload {
-	if _, ok := p.Annotations[key]; ok {
-		p.Annotations = maps.Clone(p.Annotations)
-		delete(p.Annotations, key)
+// Without returns the payload without some annotations.
+func (p Payload) Without(keys ...string) Payload {
+	for _, key := range keys {
+		if _, ok := p.Annotations[key]; ok {
+			p.Annotations = maps.Clone(p.Annotations)
+			delete(p.Annotations, key)
+		}
 	}
 	return p
 }
@@ -42,11 +44,6 @@ func (p Payload) Without(key string) Payload {
 // SameMetadata reports whether two payloads have the same labels and annotations.
 func (p Payload) SameMetadata(other Payload) bool {
 	return maps.Equal(p.Labels, other.Labels) && maps.Equal(p.Annotations, other.Annotations)
-}
-
-// equal reports whether two payloads are the same, byte for byte.
-func (p Payload) equal(other Payload) bool {
-	return bytes.Equal(p.Body, other.Body) && p.SameMetadata(other)
 }
 
 // Document returns the payload as one JSON object, with its labels and annotations.

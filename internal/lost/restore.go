@@ -1,9 +1,9 @@
 package lost
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/crdkit/crdkit/internal/listkeys"
@@ -18,9 +18,6 @@ type Restorer struct {
 	// Earlier returns what is known of the hub for which an annotation was made, which may have
 	// been that of an earlier release.
 	Earlier func(version string) (Hub, error)
-	// Unpacking holds a value while a compressed annotation is read: one at a time, because the
-	// differences take more memory than the request.
-	Unpacking chan struct{}
 }
 
 // Hub is the hub for which an annotation was made.
@@ -39,12 +36,6 @@ func (r *Restorer) Restore(ctx context.Context, spoke, hub Payload, text string)
 		return Payload{}, err
 	}
 	if n.Gzip != nil {
-		select {
-		case r.Unpacking <- struct{}{}:
-			defer func() { <-r.Unpacking }()
-		case <-ctx.Done():
-			return Payload{}, ctx.Err()
-		}
 		if n.Lost, err = unpack(n.Gzip); err != nil {
 			return Payload{}, fmt.Errorf("gzip: %w", err)
 		}
@@ -64,9 +55,15 @@ func (r *Restorer) Restore(ctx context.Context, spoke, hub Payload, text string)
 	if then.From == nil {
 		then.From, then.To = same, same
 	}
+	if len(changes) == 0 {
+		return hub, nil
+	}
 	m := merge{Restorer: r, spoke: n.Spoke, then: then, work: 4<<20 + 32*len(hub.Body), hub: hub, written: spoke, unedited: read.Hash() == n.Of}
-	if m.base, err = then.To(ctx, hub); err != nil {
-		return Payload{}, err
+	if m.base, err = then.To(ctx, hub); err == nil {
+		m.own, err = r.ToSpoke(ctx, hub)
+	}
+	if err != nil {
+		return Payload{}, unrelated{fmt.Errorf("converting from the hub, to restore %s: %w", Field(), err)}
 	}
 	return m.restore(ctx, changes)
 }
@@ -77,13 +74,13 @@ type merge struct {
 	*Restorer
 	spoke    string // its version
 	then     Hub
-	work     int      // how many bytes may be converted to find out which single changes show
-	hub      Payload  // without any changes
-	base     Payload  // the same for the hub that the changes were made for
-	written  Payload  // the spoke, as the user wrote it
-	unedited bool     // whether the spoke is the one that the note was made with
-	own      *Payload // the spoke that hub is converted to; nil if not needed yet
-	views    *views   // nil if not needed yet: they take many times the memory of their text
+	work     int     // how many bytes may be converted to find out which single changes show
+	hub      Payload // without any changes
+	base     Payload // the same for the hub that the changes were made for
+	own      Payload // the spoke that hub is converted to
+	written  Payload // the spoke, as the user wrote it
+	unedited bool    // whether the spoke is the one that the note was made with
+	views    *views  // nil if not needed yet: they take many times the memory of their text
 }
 
 // views are what outcomes are compared with if their text differs: the spoke as the user wrote it, the
@@ -103,9 +100,6 @@ type outcome struct {
 // restore applies the changes that do not change the spoke. If the spoke has not been
 // edited, all of them must be applied.
 func (m *merge) restore(ctx context.Context, changes threeway.Changes) (Payload, error) {
-	if len(changes) == 0 {
-		return m.hub, nil
-	}
 	if m.unedited {
 		return m.all(ctx, changes)
 	}
@@ -277,7 +271,8 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 	if err != nil {
 		return nil, err
 	}
-	if made.hub, err = m.then.From(ctx, then); err != nil {
+	// A hub with the annotation would restore again, in methods that call lossless.Restore.
+	if made.hub, err = m.then.From(ctx, then.Without(Annotation)); err != nil {
 		return nil, err
 	}
 	made.spoke, err = m.ToSpoke(ctx, made.hub)
@@ -287,20 +282,11 @@ func (m *merge) attempt(ctx context.Context, changes threeway.Changes, modes []t
 // shows returns the differences between the hub object with and without changes, as far as
 // the spoke shows them.
 func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, error) {
-	if m.own == nil {
-		own, err := m.ToSpoke(ctx, m.hub)
-		if err != nil {
-			return nil, err
-		}
-		m.own = &own
-	}
-	made.spoke = m.withoutStored(made.spoke)
-	own := m.withoutStored(*m.own)
-	if made.spoke.equal(own) {
+	if made.spoke.SameMetadata(m.own) && bytes.Equal(made.spoke.Body, m.own.Body) {
 		return nil, nil
 	}
 	if m.views == nil {
-		if err := m.view(ctx, own); err != nil {
+		if err := m.view(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -319,31 +305,18 @@ func (m *merge) shows(ctx context.Context, made *outcome) (threeway.Changes, err
 	return m.views.hub.Diff(hub, m.Lists), nil
 }
 
-// withoutStored returns a spoke without the annotations that the conversion to it adds, whatever the
-// user wrote: with a copy of the hub object, for example, which shows each change.
-func (m *merge) withoutStored(spoke Payload) Payload {
-	spoke.Annotations = maps.Clone(spoke.Annotations)
-	maps.DeleteFunc(spoke.Annotations, func(key, _ string) bool {
-		_, adds := m.own.Annotations[key]
-		_, has := m.written.Annotations[key]
-		return adds && !has
-	})
-	return spoke
-}
-
 // view makes the views.
-func (m *merge) view(ctx context.Context, own Payload) (err error) {
-	hub, err := m.ToHub(ctx, own)
+func (m *merge) view(ctx context.Context) (err error) {
+	hub, err := m.ToHub(ctx, m.own)
 	if err != nil {
-		return err
+		return unrelated{err}
 	}
-	v := &views{}
-	for object, from := range map[*threeway.Object]Payload{&v.written: m.written, &v.spoke: own, &v.hub: hub} {
+	m.views = &views{}
+	for object, from := range map[*threeway.Object]Payload{&m.views.written: m.written, &m.views.spoke: m.own, &m.views.hub: hub} {
 		if *object, err = from.Read(); err != nil {
 			return err
 		}
 	}
-	m.views = v
 	return nil
 }
 

@@ -47,7 +47,7 @@ func (b *Backup) ConvertTo(dst conversion.Hub) error {
 		hub.Spec.Encrypt = restored.Spec.Encrypt
 		delete(hub.Annotations, dataAnnotation)
 	}
-	return lossless.Restore(b, dst)
+	return lossless.Restore(b, dst, lossless.HubCopy(dataAnnotation))
 }
 
 // ConvertFrom converts from the hub.
