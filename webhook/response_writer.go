@@ -37,6 +37,10 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
+// BaseContextNeverEnds marks the response writer for internal/review, which would otherwise have to tell
+// the end of the base context from a client that disconnects.
+func (*answer) BaseContextNeverEnds() {}
+
 // Unwrap supports http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -72,7 +71,7 @@ func (p Protocol) handler(m *memory) http.Handler {
 		}()
 		req := &buf.parser.Request
 		*req = Request{Members: req.Members, account: &buf.account}
-		response, err := p.review(r, buf)
+		response, err := p.review(w, r, buf)
 		if err != nil {
 			failed := Request{APIVersion: req.APIVersion, UID: req.UID, account: req.account}
 			buf.body, buf.parser = nil, parser{} // the client may be slow to read why
@@ -90,9 +89,9 @@ func (p Protocol) handler(m *memory) http.Handler {
 }
 
 // review reads a request, and returns the end of its answer: what does not follow req.Pieces.
-func (p *Protocol) review(r *http.Request, buf *buffers) ([]byte, error) {
-	waits, gone := whileClientWaits(r.Context())
-	defer gone()
+func (p *Protocol) review(w http.ResponseWriter, r *http.Request, buf *buffers) ([]byte, error) {
+	waits, release := whileClientWaits(r.Context(), w)
+	defer release()
 	req := &buf.parser.Request
 	if err := buf.read(r); err != nil {
 		return nil, err
@@ -298,30 +297,62 @@ func withTimeout(ctx context.Context, r *http.Request) (context.Context, context
 	return context.WithTimeout(ctx, timeout)
 }
 
-// whileClientWaits returns a context for a request that ends when the client goes, but not when the
-// server is shut down. The manager of controller-runtime ends the base context of its server, and waits
-// for the requests in flight, which must be answered (controller-runtime/pkg/internal/httpserver).
-func whileClientWaits(ctx context.Context) (context.Context, context.CancelFunc) {
+// whileClientWaits returns a context for a request that ends when the client disconnects or a deadline
+// of middleware passes, but not when the server is shut down. The manager of controller-runtime ends the
+// base context of its server, and waits for the requests in flight, which must be answered
+// (controller-runtime/pkg/internal/httpserver).
+//
+// Only CloseNotify tells a client that disconnects from the end of the base context, in HTTP/1.1 and
+// HTTP/2. It is asked when the context of the request ends, because it starts a goroutine in HTTP/2. A
+// context that middleware cancels looks like the end of the base context, and does not end the work. If
+// middleware hides CloseNotify, the work ends with the context of the request.
+func whileClientWaits(ctx context.Context, w http.ResponseWriter) (context.Context, context.CancelFunc) {
 	server, _ := ctx.Value(http.ServerContextKey).(*http.Server)
-	if server == nil || server.BaseContext == nil {
+	client := closeNotifierOf(w)
+	if server == nil || server.BaseContext == nil || client == nil {
 		return ctx, func() {}
 	}
-	base := server.BaseContext(nowhere{})
-	if base.Done() == nil {
-		return ctx, func() {}
+	waits, release := context.WithoutCancel(ctx), func() {}
+	if deadline, ok := ctx.Deadline(); ok {
+		waits, release = context.WithDeadline(waits, deadline)
 	}
-	waits, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	waits, cancel := context.WithCancel(waits)
+	asked := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		if base.Err() == nil {
+		defer close(asked)
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return // waits has the same deadline
+		}
+		select {
+		case <-client.CloseNotify():
 			cancel()
+		case <-waits.Done():
 		}
 	})
-	return waits, func() { stop(); cancel() }
+	return waits, func() {
+		cancel()
+		release()
+		if !stop() {
+			<-asked // CloseNotify panics after the handler has returned
+		}
+	}
 }
 
-// nowhere is a listener for a function that returns a base context.
-type nowhere struct{}
+// closeNotifier is [http.CloseNotifier], which is deprecated in favor of the context of the request.
+type closeNotifier interface{ CloseNotify() <-chan bool }
 
-func (nowhere) Accept() (net.Conn, error) { return nil, net.ErrClosed }
-func (nowhere) Close() error              { return nil }
-func (nowhere) Addr() net.Addr            { return &net.TCPAddr{} }
+// closeNotifierOf returns the response writer of net/http that middleware has wrapped. It returns nil if
+// there is none, or if the server is that of webhook.Serve, whose base context never ends.
+func closeNotifierOf(w http.ResponseWriter) closeNotifier {
+	for {
+		if _, ok := w.(interface{ BaseContextNeverEnds() }); ok {
+			return nil
+		}
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			client, _ := w.(closeNotifier)
+			return client
+		}
+		w = wrapper.Unwrap()
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -280,52 +279,6 @@ func TestHandler_Timeout(t *testing.T) {
 }
 
 // The length that a request names is not believed.
-// A request in flight is answered after the base context of the server has ended, which controller-runtime
-// does before it shuts the server down. A client that goes still ends its request.
-func TestHandler_BaseContextEnds(t *testing.T) {
-	base, stop := context.WithCancel(t.Context())
-	entered, done := make(chan struct{}), make(chan error)
-	p := protocol(func(ctx context.Context, req *review.Request) ([]byte, error) {
-		entered <- struct{}{}
-		if base.Err() == nil && req.UID == "goes" {
-			<-ctx.Done()
-			done <- context.Cause(ctx)
-			return nil, ctx.Err()
-		}
-		<-base.Done()
-		time.Sleep(10 * time.Millisecond) // the request's own context has ended too
-		return []byte(`{}`), ctx.Err()
-	})
-	server := httptest.NewUnstartedServer(p.Handler())
-	server.Config.BaseContext = func(net.Listener) context.Context { return base }
-	server.Start()
-	defer server.Close()
-	send := func(ctx context.Context, uid string) (int, error) {
-		body := strings.Replace(question, "u-1", uid, 1)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(body))
-		if err != nil {
-			return 0, err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return 0, err
-		}
-		return resp.StatusCode, resp.Body.Close()
-	}
-	ctx, leave := context.WithCancel(t.Context())
-	go func() { _, _ = send(ctx, "goes") }()
-	<-entered
-	leave()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("the client has gone: %v", err)
-	}
-	go func() { <-entered; stop() }()
-	if code, err := send(t.Context(), "stays"); code != http.StatusOK || err != nil {
-		t.Errorf("the server stops: got %d, %v", code, err)
-	}
-}
-
 func TestHandler_WrongLength(t *testing.T) {
 	r := httptest.NewRequest("POST", "/", io.LimitReader(strings.NewReader(question), 20))
 	r.Header.Set("Content-Type", "application/json")

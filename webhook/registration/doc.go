@@ -77,6 +77,9 @@
 // error in the log with the field managers that own the caBundle. If the other writer continues,
 // each replica writes the bundle about once a second, and logs less often.
 //
+// A bundle that has all certificates of a replica and others, and that no field manager owns, stays for
+// 30 seconds, because replicas of another release may need the others.
+//
 // # Limitations
 //
 // The package does not issue certificates (see webhook/authority), does not listen (see webhook),

@@ -38,6 +38,9 @@ const (
 	// CRD again after each write.
 	writeBurst    = 5
 	writeInterval = time.Second
+	// A CA bundle with further certificates, which replicas of another release have written, stays for
+	// this long. During a rollout, one of the two releases would overwrite the other all the time.
+	excessDelay = 30 * time.Second
 )
 
 var (
@@ -74,7 +77,9 @@ func (e contendedError) Error() string {
 // Inject watches the objects, and restores a bundle that is overwritten or removed: at once, or
 // once a second if this happens repeatedly. Failures are logged and retried, and
 // [Webhooks.Differences] are logged. Every replica can run Inject; if one replica has written the
-// bundle, the others write nothing.
+// bundle, the others write nothing. A bundle that has further certificates, and no field manager, may
+// be that of another release during a rollout, and is replaced after 30 seconds, or at once if the
+// replica's own bundle changes.
 //
 // If bundle is nil, because another program writes the bundles, such as cert-manager's cainjector
 // (see [Annotations]), Inject only reads the objects for [Webhooks.Check] and
@@ -150,7 +155,8 @@ type objectState struct {
 	bundle   Bundle
 	all      dynamic.Interface
 	client   dynamic.ResourceInterface
-	written  string // the CA bundle that the object had last, as base64
+	written  string    // the CA bundle that the object had last, as base64
+	excess   time.Time // since when the object has had further certificates, see excessDelay
 	writes   *rate.Limiter
 	wake     chan struct{}
 
@@ -181,6 +187,9 @@ func (s *objectState) run(ctx context.Context) {
 				return retry, problem
 			case errors.Is(problem, errNoCA):
 				return resync, nil
+			}
+			if left := time.Until(s.excess.Add(excessDelay)); left > 0 {
+				return left, problem
 			}
 			return resync, problem
 		},
@@ -217,7 +226,7 @@ func (s *objectState) sync(ctx context.Context, pem []byte) error {
 	if current == nil {
 		s.written = ""
 	} else if pem != nil {
-		current, err = s.inject(ctx, current, base64.StdEncoding.EncodeToString(pem))
+		current, err = s.inject(ctx, current, pem)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +237,7 @@ func (s *objectState) sync(ctx context.Context, pem []byte) error {
 // inject returns the object with the CA bundle, or with an error, the object of the
 // cluster.
 func (s *objectState) inject(
-	ctx context.Context, current *unstructured.Unstructured, caBundle string,
+	ctx context.Context, current *unstructured.Unstructured, pem []byte,
 ) (*unstructured.Unstructured, error) {
 	update := func(obj *unstructured.Unstructured) error {
 		request, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -239,9 +248,10 @@ func (s *objectState) inject(
 		}
 		return err
 	}
-	obj := current.DeepCopy()
+	obj, caBundle := current.DeepCopy(), base64.StdEncoding.EncodeToString(pem)
 	entries := s.webhooks.entries(obj)
 	var differ []fieldpath.Path
+	trusted := s.webhooks.untrusted(current, pem) == nil
 	for _, e := range entries {
 		if e.clientConfig["caBundle"] != caBundle {
 			differ = append(differ, e.bundlePath())
@@ -250,6 +260,9 @@ func (s *objectState) inject(
 	}
 	if len(differ) > 0 {
 		managers := slices.DeleteFunc(report.Managers(current, differ...), func(m string) bool { return m == s.webhooks.name })
+		if trusted && len(managers) == 0 && s.leave(caBundle) {
+			return current, nil
+		}
 		if !s.writes.Allow() {
 			return current, contendedError{managers}
 		}
@@ -263,6 +276,7 @@ func (s *objectState) inject(
 		s.changes.Report(ctx, s.all, current.GetUID(), c)
 		obj = current.DeepCopy()
 	}
+	s.excess = time.Time{}
 	if len(entries) > 0 {
 		s.written = caBundle
 	}
@@ -270,6 +284,19 @@ func (s *objectState) inject(
 		return current, update(obj)
 	}
 	return current, nil
+}
+
+// leave reports whether further certificates may stay for now. It is not certain that a replica has
+// written them, because anybody can edit managedFields, so they never stay for longer than excessDelay.
+// After a change of this replica's own bundle, such as the removal of a CA, they do not stay at all.
+func (s *objectState) leave(caBundle string) bool {
+	if s.written != "" && s.written != caBundle {
+		return false
+	}
+	if s.written = caBundle; s.excess.IsZero() {
+		s.excess = time.Now()
+	}
+	return time.Since(s.excess) < excessDelay
 }
 
 // report stores the problems of an object for Check and Differences, and returns them. The

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
-	"net/http"
 	"slices"
 
 	"k8s.io/client-go/util/cert"
@@ -17,14 +15,16 @@ import (
 type bundles []registration.Bundle
 
 // CABundle returns the certificates of all sources, in the same order whatever the order of the sources:
-// replicas of two releases must not overwrite each other's bundle. It returns nothing as long as a
-// source has nothing, because a bundle without one of the CAs would make requests fail.
+// replicas of two releases must not overwrite each other's bundle. As long as a source has nothing, or
+// no valid certificates, it returns what that source has, which is not written: a bundle without one of
+// the CAs would make requests fail.
 func (all bundles) CABundle() []byte {
 	var certs []*x509.Certificate
 	for _, b := range all {
-		found, err := cert.ParseCertsPEM(b.CABundle())
+		source := b.CABundle()
+		found, err := cert.ParseCertsPEM(source)
 		if err != nil {
-			return nil
+			return source
 		}
 		certs = append(certs, found...)
 	}
@@ -35,16 +35,3 @@ func (all bundles) CABundle() []byte {
 	}
 	return bundle
 }
-
-// Check returns the errors of all sources that have a check.
-func (all bundles) Check(req *http.Request) error {
-	var errs []error
-	for _, b := range all {
-		if c, ok := b.(checker); ok {
-			errs = append(errs, c.Check(req))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-type checker interface{ Check(*http.Request) error }

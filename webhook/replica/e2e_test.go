@@ -672,3 +672,70 @@ func TestTrust_NoRequestFails(t *testing.T) {
 		stop = stopThis
 	}
 }
+
+// TestTrust_ReplicasDoNotFight runs one replica of a release beside two of the next one, or of the one
+// before, as a rollout does. A watch of a client goes on.
+func TestTrust_ReplicasDoNotFight(t *testing.T) {
+	c := open(t)
+	certs, bundle := c.files(t)
+	files := []replica.Option{replica.Certificates(certs, bundle)}
+	both := []replica.Option{replica.Certificates(certs, bundle), replica.TrustAuthority()}
+	c.apply(t, c.hooks())
+	crds := c.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	start := func(opts []replica.Option) (stop func() error) {
+		t.Helper()
+		addr, stop := c.start(t, c.hooks(), opts...)
+		eventually(t, func() error {
+			if !c.balancer.IsReady(addr) {
+				return errors.New(readyz(addr))
+			}
+			return nil
+		})
+		return stop
+	}
+	stop := start(files)
+	eventually(t, func() error { // the API server has heard of the CA
+		_, err := c.pizzas("v1alpha1").Create(t.Context(), c.pizza("v1alpha1", "first", "salami"), metav1.CreateOptions{})
+		return err
+	})
+	writes := func() int64 {
+		t.Helper()
+		crd, err := crds.Get(t.Context(), "pizzas."+c.group, metav1.GetOptions{})
+		check(t, err)
+		return crd.GetGeneration()
+	}
+	var closed atomic.Int64
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watches, stopWatching := context.WithCancel(t.Context())
+	defer stopWatching()
+	watching.Go(func() {
+		for watches.Err() == nil {
+			w, err := c.pizzas("v1alpha1").Watch(watches, metav1.ListOptions{})
+			if err != nil {
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			for range w.ResultChan() {
+			}
+			closed.Add(1)
+		}
+	})
+	for _, step := range []struct {
+		name string
+		opts []replica.Option
+		most int64 // the bundle with both CAs is written once
+	}{{"to both CAs", both, 1}, {"back to one CA", files, 0}} {
+		before, closedBefore := writes(), closed.Load()
+		next := []func() error{start(step.opts), start(step.opts)}
+		time.Sleep(tier.Pick(3*time.Second, 20*time.Second))
+		n, watches := writes()-before, closed.Load()-closedBefore
+		t.Logf("%s: the definition was written %d times, and a watch closed %d times", step.name, n, watches)
+		if n > step.most {
+			t.Errorf("%s: the definition was written %d times, expected at most %d", step.name, n, step.most)
+		}
+		check(t, stop())
+		check(t, next[0]())
+		stop = next[1]
+	}
+}

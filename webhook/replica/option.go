@@ -26,8 +26,9 @@ func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option
 }
 
 // Trust adds CA certificates that the API server trusts, besides those of the certificates that the
-// replica serves with. As long as the bundle is empty, [Run] writes no CA bundle. If the bundle has the
-// method Check(*http.Request) error, it becomes a readiness check.
+// replica serves with. As long as the bundle is empty or invalid, [Run] writes no CA bundle, not even
+// after a rotation of the replica's own CA, which waits until the API server trusts the next CA. If the
+// bundle has the method Check(*http.Request) error, it becomes a readiness check.
 //
 // With Trust and [TrustAuthority], an operator changes from certificates in files to its own CA, or
 // back, and no request fails. Each line is a release, and each rollout ends before the next one begins.
@@ -37,12 +38,17 @@ func Certificates(certs webhook.Certificates, bundle registration.Bundle) Option
 //	replica.Certificates(certs, bundle), replica.TrustAuthority()
 //	replica.Trust(bundle)
 //	no option
+//
+// During the first and the last rollout, the replicas of one release want a CA bundle that has one
+// more CA. Those of the other release leave it for 30 seconds before they replace it
+// ([registration.Webhooks.Inject]), so the CRDs are written a few times a minute at most, which closes
+// watches of their objects.
 func Trust(bundle registration.Bundle) Option {
 	return func(r *replica) { r.trusted = append(r.trusted, bundle) }
 }
 
 // TrustAuthority adds the CA of the authority to the CA certificates that the API server trusts, while
-// the replica serves with [Certificates]. [Run] also runs the authority. See [Trust].
+// the replica serves with [Certificates], which is required. [Run] also runs the authority. See [Trust].
 func TrustAuthority() Option {
 	return func(r *replica) { r.trustAuthority = true }
 }

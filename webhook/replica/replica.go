@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type replica struct {
 	hooks       *registration.Webhooks
 	certs       webhook.Certificates // if nil, an authority issues them
 	bundle      registration.Bundle
-	trusted     []registration.Bundle // besides
+	trusted     []registration.Bundle // of Trust and TrustAuthority
 	authority   []authority.Option
 	server      []webhook.Option
 	mux         *http.ServeMux
@@ -36,7 +37,7 @@ type replica struct {
 	errs        []error
 
 	trustAuthority bool
-	alongside      []webhook.Option // what Serve runs
+	alongside      []webhook.Option // run what renews the certificates
 
 	unconverted *unconverted
 	registered  atomic.Bool
@@ -105,6 +106,12 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	for _, opt := range opts {
 		opt(r)
 	}
+	if slices.Contains(r.trusted, nil) {
+		r.errorf("Trust: the bundle is nil, expected the CA certificates to trust")
+	}
+	if r.trustAuthority && r.certs == nil {
+		r.errorf("TrustAuthority: add Certificates, or remove TrustAuthority, because a replica without Certificates already serves with the authority")
+	}
 	if r.certs == nil || r.trustAuthority {
 		namespace := cmp.Or(r.hooks.Namespace(), metav1.NamespaceDefault)
 		a, err := authority.New(config, namespace, r.hooks.Name()+"-webhook", r.hooks.Hosts(), append([]authority.Option{authority.BundlePropagated(r.hooks.CheckBundle)}, r.authority...)...)
@@ -124,15 +131,21 @@ func (r *replica) prepare(config *rest.Config, opts []Option) (err error) {
 	if c, ok := r.certs.(checker); ok {
 		r.check("certificate", c.Check)
 	}
+	for i, b := range append([]registration.Bundle{r.bundle}, r.trusted...) {
+		if c, ok := b.(checker); ok && any(b) != any(r.certs) {
+			name := "ca-bundle"
+			if i > 0 {
+				name = fmt.Sprint("trusted-ca-bundle-", i)
+			}
+			r.check(name, c.Check)
+		}
+	}
 	if len(r.trusted) > 0 {
 		if r.bundle == nil {
-			r.errorf("Trust and TrustAuthority: Certificates has no CA bundle, expected the one that the API server must trust as well")
+			r.errorf("Trust and TrustAuthority: pass the CA bundle of the certificates to Certificates")
 		} else {
 			r.bundle = bundles(append([]registration.Bundle{r.bundle}, r.trusted...))
 		}
-	}
-	if b, ok := r.bundle.(checker); ok && any(r.bundle) != any(r.certs) {
-		r.check("ca-bundle", b.Check)
 	}
 	if r.unconverted, err = newUnconverted(config); err != nil {
 		r.errorf("the client configuration: %w", err)
@@ -189,6 +202,8 @@ func (m measured) Changes(yield func(kind, name, reason string, total int)) {
 		c.Changes(yield)
 	}
 }
+
+type checker interface{ Check(*http.Request) error }
 
 func (r *replica) errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("replica: "+format, args...))

@@ -48,7 +48,9 @@ func TestRun_Mistakes(t *testing.T) {
 		want  []string
 	}{
 		"a namespace that is no name":         {outside(t, registration.OwnNamespace("a.b")), nil, []string{`namespace "a.b" of the Secret`}},
-		"CAs besides those of another writer": {outside(t), []replica.Option{replica.Certificates(files{}, nil), replica.TrustAuthority()}, []string{"Trust and TrustAuthority: Certificates has no CA bundle"}},
+		"CAs besides those of another writer": {outside(t), []replica.Option{replica.Certificates(files{}, nil), replica.TrustAuthority()}, []string{"Trust and TrustAuthority: pass the CA bundle of the certificates to Certificates"}},
+		"a CA bundle that is nil":             {outside(t), []replica.Option{replica.Trust(nil)}, []string{"Trust: the bundle is nil"}},
+		"the authority twice":                 {outside(t), []replica.Option{replica.TrustAuthority()}, []string{"TrustAuthority: add Certificates, or remove TrustAuthority"}},
 		"metrics that are taken": {outside(t), []replica.Option{replica.Metrics(func(c webhook.Certificates) error {
 			return errors.Join(metrics.Prometheus(registry, c), metrics.Prometheus(registry, c))
 		})}, []string{"the metrics: duplicate metrics collector registration"}},

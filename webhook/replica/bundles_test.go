@@ -1,0 +1,46 @@
+package replica
+
+import (
+	"encoding/pem"
+	"slices"
+	"testing"
+
+	"k8s.io/client-go/util/cert"
+
+	"github.com/crdkit/crdkit/webhook/registration"
+)
+
+type text string
+
+func (t text) CABundle() []byte { return []byte(t) }
+
+// Without the certificates of one source, there are none that could be written. Inject reports a bundle
+// that is invalid.
+func TestBundles_OneMissing(t *testing.T) {
+	newCA := func() text {
+		chain, _, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ca := pem.Decode(chain)
+		return text(ca)
+	}
+	a, b := newCA(), newCA()
+	for name, c := range map[string]struct {
+		all  []registration.Bundle
+		want []text // one of them
+	}{
+		"both":         {bundles{a, b}, []text{a + b, b + a}},
+		"one twice":    {bundles{a, a}, []text{a}},
+		"nothing yet":  {bundles{a, text("")}, []text{""}},
+		"one not PEM":  {bundles{a, text("junk")}, []text{"junk"}},
+		"first broken": {bundles{text("junk"), a}, []text{"junk"}},
+	} {
+		if got := text(bundles(c.all).CABundle()); !slices.Contains(c.want, got) {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	if got, want := (bundles{a, b}).CABundle(), (bundles{b, a}).CABundle(); string(got) != string(want) {
+		t.Error("the order of the sources changes the bundle")
+	}
+}
