@@ -47,14 +47,14 @@ func (r *Restaurant) Steps() []show.Step {
 		add("the same pizza is read in both versions", r.bothVersions)
 		add("a double portion is quantity 2", r.DoublePortion)
 		add("a pizza without toppings becomes a salami pizza", r.Salami)
-		add("an unknown field is pruned", r.UnknownField)
 		add("the cost appears, and follows the price of a topping", r.cost)
 		add("a topping that is used cannot be deleted", r.UsedTopping)
-		add("absurd quantities are refused, and the operator goes on", r.quantities)
-		add(fmt.Sprintf("%d pizzas are the same pizzas in both versions", r.many), r.manyPizzas)
-		add("a watch delivers events in the other version", r.WatchOther)
 		add("an overwritten CA bundle is repaired", r.brokenBundle)
 		add("the Secret is deleted, and pizzas can still be read", r.deletedSecret)
+		add("an unknown field is pruned", r.UnknownField)
+		add("absurd quantities are refused, and the operator goes on", r.quantities)
+		add("a watch delivers events in the other version", r.WatchOther)
+		add(fmt.Sprintf("%d pizzas are the same pizzas in both versions", r.many), r.manyPizzas)
 		add("the restaurant closes", of(r.close))
 	}
 	return all
