@@ -52,12 +52,13 @@ func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 		return nil, err
 	}
 	kubectl := show.Kubectl{Path: cp.Kubectl(), Kubeconfig: kubeconfig, Out: out}
-	// The embedded server learns of a change at once, and shares the processors with kubectl.
+	// The embedded server learns of a change at once, and shares the processors with kubectl. A replica that
+	// was stopped for three times the interval does not rotate the CA when the Secret is deleted.
 	r := &Restaurant{Guest: menu.Guest{Kubectl: kubectl}, binary: binary, many: 500}
 	pace := []string{"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s"} // a demo is short
 	if _, embedded := cp.(*Embedded); embedded {
 		r.many = 100
-		pace = []string{"--ca-interval=200ms", "--ca-settle=1s", "--shutdown-delay=100ms", "--drain-timeout=400ms"}
+		pace = []string{"--ca-interval=500ms", "--ca-settle=1s", "--shutdown-delay=100ms", "--drain-timeout=400ms"}
 	}
 	config := cp.Config()
 	config.NegotiatedSerializer = scheme.Codecs
