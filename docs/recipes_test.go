@@ -121,7 +121,7 @@ func TestRecipes_OlderLibraries(t *testing.T) {
 			write(name, strings.ReplaceAll(string(text), "github.com/crdkit/crdkit/interop/controllerruntime/moving", module))
 		}
 		write(filepath.Join("api", version, "scheme.go"), "package "+version+"\n\nimport \"sigs.k8s.io/controller-runtime/pkg/scheme\"\n\n"+
-			"var AddToScheme = (&scheme.Builder{GroupVersion: GroupVersion}).Register(&Backup{}, &BackupList{}).AddToScheme\n")
+			"var SchemeBuilder = (&scheme.Builder{GroupVersion: GroupVersion}).Register(&Backup{}, &BackupList{})\n")
 	}
 	section := mdtest.Read(t, "recipes.md").Section(t, "How do I test the conversion of an operator with older libraries?")
 	write("test/roundtrip/go.mod", strings.Replace(section.BlocksOf("")[0].Text, "../../../crdkit", here, 1))
@@ -141,7 +141,7 @@ import (
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	_, _ = v1.AddToScheme(s), v1beta1.AddToScheme(s)
+	_, _ = v1.SchemeBuilder.AddToScheme(s), v1beta1.SchemeBuilder.AddToScheme(s)
 	return s
 }
 

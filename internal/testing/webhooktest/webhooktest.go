@@ -41,7 +41,7 @@ func Serve(t testing.TB, h http.Handler) (url string, caBundle []byte) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
-	go func() { served <- webhook.Serve(ctx, listener, h, certs, webhook.DrainTimeout(time.Second)) }()
+	go func() { served <- webhook.Serve(ctx, listener, h, certs, webhook.DrainTimeout(10*time.Second)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-served; err != nil {
