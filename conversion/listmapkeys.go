@@ -41,13 +41,9 @@ func ListMapKeysOf(definitions []byte) LosslessOption {
 			l.wrong("%w", err)
 			return
 		}
-		for _, d := range found {
-			for _, v := range d.Spec.Versions {
-				if d.GroupKind() == l.kind && v.Name == l.hub && v.Schema.OpenAPIV3Schema != nil {
-					l.lists.AddSchema(v.Schema.OpenAPIV3Schema)
-					return
-				}
-			}
+		if s := crd.Schema(found, l.kind, l.hub); s != nil {
+			l.lists.AddSchema(s)
+			return
 		}
 		l.wrong("no CustomResourceDefinition has a schema of %s, version %s", l.kind, l.hub)
 	}

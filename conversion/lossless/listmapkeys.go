@@ -61,15 +61,11 @@ func ListMapKeysOf(definitions []byte) Option {
 		if err != nil || !o.noted && o.kind.Kind == "" {
 			return err
 		}
-		for _, d := range found {
-			for _, v := range d.Spec.Versions {
-				if d.GroupKind() == o.kind.GroupKind() && v.Name == cmp.Or(o.kind.Version, v.Name) && v.Schema.OpenAPIV3Schema != nil {
-					if !o.check {
-						o.tree.AddSchema(v.Schema.OpenAPIV3Schema)
-					}
-					return nil
-				}
+		if s := crd.Schema(found, o.kind.GroupKind(), o.kind.Version); s != nil {
+			if !o.check {
+				o.tree.AddSchema(s)
 			}
+			return nil
 		}
 		return fmt.Errorf("no CustomResourceDefinition has a schema of %s in %s", o.kind.GroupKind(), cmp.Or(o.kind.Version, "any version"))
 	}

@@ -74,6 +74,19 @@ func (d *Definition) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}
 }
 
+// Schema returns the first schema of a kind's version in the definitions, or nil. An empty version
+// stands for any.
+func Schema(definitions []*Definition, kind schema.GroupKind, version string) map[string]any {
+	for _, d := range definitions {
+		for _, v := range d.Spec.Versions {
+			if d.GroupKind() == kind && (version == "" || v.Name == version) && v.Schema.OpenAPIV3Schema != nil {
+				return v.Schema.OpenAPIV3Schema
+			}
+		}
+	}
+	return nil
+}
+
 // Used returns the versions that are served or stored, in their order.
 func (d *Definition) Used() (versions []string) {
 	for _, v := range d.Spec.Versions {
