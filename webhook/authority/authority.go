@@ -148,7 +148,7 @@ func (a *Authority) Run(ctx context.Context) error {
 // replicas read the Secret at least this often, even without a watch, unless their interval is
 // long.
 func (a *Authority) patience() time.Duration {
-	return min(max(2*time.Second, a.interval+a.interval/5), 10*time.Second)
+	return min(a.interval+a.interval/5, 10*time.Second)
 }
 
 // errWaiting means that a new CA will be created soon, unless another replica restores the old

@@ -58,7 +58,7 @@ func Open(cp show.Cluster, binary string, out io.Writer) (*Restaurant, error) {
 	pace := []string{"--ca-interval=1s", "--ca-settle=2s", "--shutdown-delay=1s"} // a demo is short
 	if _, embedded := cp.(*Embedded); embedded {
 		r.many = 100
-		pace = []string{"--ca-interval=500ms", "--ca-settle=1s", "--shutdown-delay=100ms", "--drain-timeout=400ms"}
+		pace = []string{"--ca-interval=500ms", "--ca-settle=300ms", "--shutdown-delay=100ms", "--drain-timeout=100ms"}
 	}
 	config := cp.Config()
 	config.NegotiatedSerializer = scheme.Codecs
