@@ -375,3 +375,16 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// A wrong path must not pass for definitions without findings.
+func TestRun_NothingToCheck(t *testing.T) {
+	none := t.TempDir()
+	for _, args := range [][]string{
+		{"lint", none}, {"convert", none}, {"diff", none, "testdata/new.yaml"}, {"diff", "testdata/new.yaml", none},
+		{"validate", "--crd", none, "testdata/objects.yaml"}, {"validate", "--crd", "testdata/project", none},
+	} {
+		if code, stdout, stderr := run(t, "", args...); code != exitError || !strings.HasPrefix(stderr, "error: ") {
+			t.Errorf("crdcheck %v: %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}

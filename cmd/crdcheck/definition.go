@@ -50,7 +50,8 @@ func (all definitions) version(gvk runtimeschema.GroupVersionKind) *schema.Versi
 	return nil
 }
 
-// parse compiles the definitions of files. It says which are faulty, and goes on.
+// parse compiles the definitions of files, of which there must be one at least. It says which are
+// faulty, and goes on.
 func (c *command) parse(ctx context.Context, paths []string) definitions {
 	all := definitions{
 		byKind: map[runtimeschema.GroupKind]*schema.Definition{},
@@ -67,6 +68,9 @@ func (c *command) parse(ctx context.Context, paths []string) definitions {
 		for _, d := range documents {
 			found = append(found, d.objects...)
 		}
+	}
+	if len(found) == 0 && len(c.failures) == before {
+		c.fail(fmt.Errorf("%s: there is no CustomResourceDefinition", strings.Join(paths, ", ")))
 	}
 	all.incomplete = len(c.failures) > before
 	first := map[runtimeschema.GroupKind]place{}
