@@ -6,7 +6,7 @@
 // The tests know each failure that the laws report. They fail if another one appears, or if a
 // known one is no longer reported. A failure counts as a finding if a real kube-apiserver shows it
 // to a client, with the definitions and the webhook of the project. docs/corpus.md counts the
-// findings, and shows four.
+// findings, and shows one.
 //
 // The Go module proxy serves all types and definitions. No file of the projects is copied.
 package corpus

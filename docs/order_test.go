@@ -263,9 +263,6 @@ var stories = []story{
 	{"Create in another version", "POST", "v1alpha1", "", "", `{"apiVersion": "order.example.com/v1alpha1", "kind": "Probe", "metadata": {"name": "old"}, "spec": {"typo": 1, "old": "gone"}}`},
 	{"Merge patch", "PATCH", "v1alpha1", "/old?fieldManager=patcher", "application/merge-patch+json", `{"spec": {"note": "patched", "typo": 1}}`},
 	{"Server-side apply", "PATCH", "v1", "/old?fieldManager=applier&force=true", "application/apply-patch+yaml", `{"apiVersion": "order.example.com/v1", "kind": "Probe", "metadata": {"name": "old"}, "spec": {"note": "applied"}}`},
-	{"Update of the status", "PATCH", "v1alpha1", "/old/status?fieldManager=controller", "application/merge-patch+json", `{"spec": {"note": "ignored"}, "status": {"phase": "ready"}}`},
-	{"List", "GET", "v1alpha1", "", "", ""},
-	{"Delete", "DELETE", "v1alpha1", "/old", "", ""},
 }
 
 // TestRequests_Order plays the requests of the page, and compares all that is asked, stored
@@ -279,33 +276,19 @@ func TestRequests_Order(t *testing.T) {
 	for _, s := range stories {
 		code, answer := o.send(t, s.method, s.version, s.more, s.contentType, s.body)
 		text := fmt.Sprintf("%s %s%s", s.method, s.version, s.more)
-		if s.body != "" {
-			_, what := describe(t, []byte(s.body))
-			text += " " + strings.ReplaceAll(strings.ReplaceAll(what, `": `, `":`), `, "`, `,"`)
-		}
-		text += "\n"
+		_, sent := describe(t, []byte(s.body))
+		text += " " + strings.ReplaceAll(strings.ReplaceAll(sent, `": `, `":`), `, "`, `,"`) + "\n"
 		for _, line := range o.take() {
 			text += "  " + line + "\n"
 		}
-		if s.method == "POST" || s.method == "PATCH" {
-			name := regexp.MustCompile(`"name": ?"(\w+)"`).FindStringSubmatch(answer)
-			if name == nil {
-				t.Fatalf("%s: %d %s", s.title, code, answer)
-			}
-			version, what := describe(t, []byte(o.stored(t, "order.example.com/probes/default/"+name[1])))
-			text += fmt.Sprintf("  %-8s %-8s %s\n", "etcd has", version, what)
+		name := regexp.MustCompile(`"name": ?"(\w+)"`).FindStringSubmatch(answer)
+		if name == nil {
+			t.Fatalf("%s: %d %s", s.title, code, answer)
 		}
-		if strings.Contains(answer, `"kind":"ProbeList"`) {
-			var list struct{ Items []json.RawMessage }
-			check(t, json.Unmarshal([]byte(answer), &list))
-			for _, item := range list.Items {
-				version, what := describe(t, item)
-				text += fmt.Sprintf("%-10s %-8s %s\n", fmt.Sprint(code), version, what)
-			}
-		} else {
-			version, what := describe(t, []byte(answer))
-			text += fmt.Sprintf("%-10s %-8s %s\n", fmt.Sprint(code), version, what)
-		}
+		version, what := describe(t, []byte(o.stored(t, "order.example.com/probes/default/"+name[1])))
+		text += fmt.Sprintf("  %-8s %-8s %s\n", "etcd has", version, what)
+		version, what = describe(t, []byte(answer))
+		text += fmt.Sprintf("%-10s %-8s %s\n", fmt.Sprint(code), version, what)
 		blocks := p.Section(t, s.title).BlocksOf("text")
 		if len(blocks) != 1 {
 			t.Errorf("section %q has %d blocks of text", s.title, len(blocks))
@@ -319,6 +302,34 @@ func TestRequests_Order(t *testing.T) {
 	}
 	rewrite(t, p, printed)
 
+	t.Run("each object of a list is converted by a request of its own", func(t *testing.T) {
+		code, answer := o.send(t, "GET", "v1alpha1", "", "", "")
+		if asked := o.take(); code != 200 || len(asked) != 2 || !strings.Contains(answer, `"color":"red"`) || !strings.Contains(answer, `"color":"blue"`) {
+			t.Errorf("%d %s, after\n%s", code, answer, strings.Join(asked, "\n"))
+		}
+	})
+	t.Run("an update of the status restores the spec after the mutating webhooks", func(t *testing.T) {
+		code, answer := o.send(t, "PATCH", "v1alpha1", "/old/status", "application/merge-patch+json", `{"spec":{"note":"ignored"},"status":{"phase":"ready"}}`)
+		asked := strings.Join(o.take(), "\n")
+		for _, want := range []string{
+			`mutate a v1alpha1 spec {"color":"blue","note":"ignored"`,
+			`mutate b v1       spec {"colour":"blue","note":"ignored"`,
+			`validate v1alpha1 spec {"color":"blue","note":"applied"`,
+		} {
+			if code != 200 || !strings.Contains(answer, `"phase":"ready"`) || !strings.Contains(asked, want) {
+				t.Errorf("%d %s, want %q in\n%s", code, answer, want, asked)
+			}
+		}
+	})
+	t.Run("all webhooks of a delete get the old object", func(t *testing.T) {
+		code, answer := o.send(t, "DELETE", "v1alpha1", "/old", "", "")
+		asked := strings.Join(o.take(), "\n")
+		for _, want := range []string{"mutate a v1alpha1 the old object", "mutate b v1       the old object", "validate v1alpha1 the old object"} {
+			if code != 200 || !strings.Contains(asked, want) {
+				t.Errorf("%d %s, want %q in\n%s", code, answer, want, asked)
+			}
+		}
+	})
 	t.Run("what is invalid reaches the mutating webhooks alone", func(t *testing.T) {
 		code, answer := o.send(t, "POST", "v1", "", "", `{"apiVersion":"order.example.com/v1","kind":"Probe","metadata":{"name":"bad"},"spec":{"note":"bad in v1"}}`)
 		asked := strings.Join(o.take(), "\n")
