@@ -121,7 +121,10 @@ func (s *Server) install(ctx context.Context, all builtins, server *genericapise
 	}
 	converter := applyconfigurations.NewTypeConverter(types)
 	if gv.Group == authorizationv1.GroupName {
-		storages["selfsubjectaccessreviews"] = accessReviewREST{}
+		for _, review := range []runtime.Object{&authorizationv1.SubjectAccessReview{}, &authorizationv1.SelfSubjectAccessReview{}, &authorizationv1.LocalSubjectAccessReview{}} {
+			rest := reviewREST{review, s.review}
+			storages[rest.GetSingularName()+"s"] = rest
+		}
 		converter = managedfields.NewDeducedTypeConverter() // clients do not apply these
 	}
 	if len(storages) == 0 {
@@ -181,22 +184,6 @@ func newStore(s *runtime.Scheme, options restOptions, expressions *environment.E
 		attrs = storage.DefaultClusterScopedAttr
 	}
 	return store, store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attrs})
-}
-
-// accessReviewREST answers that every request is allowed.
-type accessReviewREST struct{}
-
-var _ rest.Creater = accessReviewREST{}
-
-func (accessReviewREST) New() runtime.Object     { return &authorizationv1.SelfSubjectAccessReview{} }
-func (accessReviewREST) Destroy()                {}
-func (accessReviewREST) NamespaceScoped() bool   { return false }
-func (accessReviewREST) GetSingularName() string { return "selfsubjectaccessreview" }
-
-func (accessReviewREST) Create(_ context.Context, obj runtime.Object, _ rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	review := obj.(*authorizationv1.SelfSubjectAccessReview)
-	review.Status.Allowed = true
-	return review, nil
 }
 
 // strategy creates, updates and deletes objects of any built-in kind. It sets metadata and the

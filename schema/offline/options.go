@@ -23,6 +23,7 @@ type options struct {
 	stored  []*unstructured.Unstructured
 	handler http.Handler
 	version serverVersion
+	rbac    bool
 }
 
 func newOptions(opts []Option) (*options, error) {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/features"
@@ -48,6 +49,8 @@ type Server struct {
 	webhooks webhooks
 	version  serverVersion
 	rules    ruleCheck
+	roles    *roles
+	review   authorizer.AuthorizerFunc // as the server's authorizer, without a trace
 	// ended is closed when all goroutines of the server have ended.
 	ended chan struct{}
 }
@@ -84,6 +87,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 		store: memory.NewClient(life), webhooks: webhooks{o.handler, life, &callLog{}}, version: o.version,
 		rules: newRuleCheck(o.version), ended: make(chan struct{}),
 	}
+	s.roles = &roles{server: s, asked: map[string]map[access]bool{}}
 	if err := s.run(ctx, life, cancel, o); err != nil {
 		return nil, fmt.Errorf("offline: %w", err)
 	}
@@ -93,7 +97,7 @@ func New(ctx context.Context, opts ...Option) (*Server, error) {
 
 // Config returns a client configuration whose requests do not leave the process. Their user is
 // system:admin in the group system:masters, unless you set Impersonate. Every user may do
-// everything, because there is no authorization.
+// everything, unless the server has the option [RBAC].
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.config) }
 
 // ServeHTTP serves the API to clients that do not use [Server.Config], such as kubectl. Requests
@@ -120,7 +124,7 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 	s.config = &rest.Config{Host: "http://offline", Transport: transport{front, life}, QPS: -1}
 
 	options := restOptions{client: s.store, compactor: compactor, clock: endingClock{done: life}}
-	config, err := s.newConfig(life, options)
+	config, err := s.newConfig(life, options, o.rbac)
 	if err != nil {
 		end()
 		return err
@@ -168,8 +172,8 @@ func (s *Server) run(ctx, life context.Context, end func(), o *options) error {
 }
 
 // newConfig returns the configuration of the server: as kube-apiserver's, with admission
-// plugins for namespaces, webhooks and policies, and without authorization.
-func (s *Server) newConfig(ctx context.Context, options restOptions) (*extensions.Config, error) {
+// plugins for namespaces, webhooks and policies.
+func (s *Server) newConfig(ctx context.Context, options restOptions, rbac bool) (*extensions.Config, error) {
 	config := genericapiserver.NewRecommendedConfig(extensions.Codecs)
 	gate, err := s.version.featureGate()
 	if err != nil {
@@ -186,6 +190,10 @@ func (s *Server) newConfig(ctx context.Context, options restOptions) (*extension
 	config.LoopbackClientConfig = s.Config()
 	config.LoopbackClientConfig.BearerToken = uuid.NewString()
 	config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+	s.review = config.Authorization.Authorizer.Authorize
+	if rbac {
+		config.Authorization.Authorizer, s.review = authorizer.AuthorizerFunc(s.roles.authorize), s.roles.review
+	}
 	config.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "system:admin", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated}}}, true, nil
 	})
